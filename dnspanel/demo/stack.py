@@ -360,12 +360,12 @@ class Stack:
             list(pool.map(lambda node: self.run([*agent, "prepare", "--config", str(node.agent_toml)]), self.servers))
 
     def wait_for_web(self) -> None:
-        """Wait until the web processes, and the proxy in front of them, accept requests. Raise NotUp."""
+        """Wait until the web processes and the proxy accept requests. Raise NotUp if they don't start."""
         self._wait("web", str(self.web_socket))
         self._wait("proxy", self.ports["web"])
 
     def _wait(self, name: str, where: int | str) -> None:
-        """Wait until the process listens on its TCP port or UNIX socket. Raise NotUp."""
+        """Wait until the process listens on its TCP port or UNIX socket. Raise NotUp if it doesn't start."""
         self.starting.wait(name, lambda: _listens(where))
 
     def _say_what_ended(self) -> None:

@@ -69,7 +69,7 @@ class Supervisor:
         self._forks = forks
 
     def open(self, *, env: Mapping[str, str]) -> None:
-        """Start supervisord without starting any process. Raise NotStarted."""
+        """Start supervisord without starting any process. Raise NotStarted if supervisord doesn't start."""
         unprivileged.make_directory(self.logs)
         unprivileged.write(self._config, self._render_config())
         self._socket.unlink(missing_ok=True)

@@ -43,7 +43,10 @@ def account() -> pwd.struct_passwd | None:
 
 @cache
 def prefix() -> tuple[str, ...]:
-    """Return the words to put before a command so that it runs unprivileged; empty without root. Raise NoWayIn."""
+    """Return the words that make a command run unprivileged, or none without root.
+
+    Raise NoWayIn if the unprivileged user can't read the checkout.
+    """
     user = account()
     if user is None:
         return ()

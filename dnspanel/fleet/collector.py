@@ -83,7 +83,7 @@ class Poller:
     sightings: machines.Sightings = field(default_factory=machines.Sightings)
 
     def poll(self) -> None:
-        """Ask the agent for new samples and store them. Raise ReplicationError or RedisError."""
+        """Ask the agent for new samples and store them. Raise ReplicationError or RedisError if either fails."""
         samples: list[Sample] | None = None
         if self.seen is None:
             status = self.client.status()

@@ -76,7 +76,7 @@ class Release(models.Model):
 class Isolation(models.Model):
     """A publication that ring 0 couldn't serve, and the publication that reverts it.
 
-    Other nodes get no publication from `failed` on until both publications are in one segment. This sets `merged_at`.
+    Other nodes get no publication from `failed` on until both are merged into one segment, at `merged_at`.
     """
 
     epoch = models.UUIDField()

@@ -41,7 +41,7 @@ def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
 
 
 def check_now(*, node: Node, now: datetime, by: Author) -> None:
-    """Request that the node reads and compares every row it serves. Its page shows the progress. Raise WrongState."""
+    """Request that the node compares every row it serves. The node's page shows the progress. Raise WrongState."""
     require_permission(by)
     if node.is_front:
         raise WrongState(node.name, gettext("is a front, and has no rows"))

@@ -45,7 +45,7 @@ LEVELS = {"minute": MINUTES, "hour": HOURS}
 
 
 def roll_up(*, node_id: int) -> None:
-    """Store every completed minute and hour once. Raise RedisError."""
+    """Store every completed minute and hour once. Raise RedisError if Redis is unreachable."""
     source = stream_key(node_id)
     for level in (MINUTES, HOURS):
         _roll_up(source, level.key(node_id), level)

@@ -74,8 +74,8 @@ class LiveNow:
 
 @cache
 def connection(url: str) -> Any:
-    """Return this process's connection pool for live numbers. Its commands fail fast, without long retries, without
-    Redis.
+    """Return this process's connection pool for live numbers. If Redis is down, commands fail fast, without long
+    retries.
 
     The result is untyped because redis-py's return types cover both sync and async clients.
     """
@@ -129,7 +129,7 @@ def totals(node_ids: Sequence[int]) -> dict[int, dict[str, int]]:
 
 
 def forget_samples(*, node_id: int) -> None:
-    """Delete the node's stream and its totals. Raise RedisError."""
+    """Delete the node's stream and its totals. Raise RedisError if Redis is unreachable."""
     connection(settings.REDIS_URL).delete(stream_key(node_id), _totals_key(node_id))
 
 
@@ -143,12 +143,12 @@ def watch(node_id: int) -> None:
 
 
 def is_watched(*, node_id: int) -> bool:
-    """Return True if someone viewed this node's page recently. Raise RedisError."""
+    """Return True if someone viewed this node's page recently. Raise RedisError if Redis is unreachable."""
     return bool(connection(settings.REDIS_URL).exists(_watched_key(node_id)))
 
 
 def keep_top(*, node_id: int, top: Top) -> None:
-    """Store the node's top lists. Raise RedisError."""
+    """Store the node's top lists. Raise RedisError if Redis is unreachable."""
     connection(settings.REDIS_URL).set(_top_key(node_id), json.dumps(top.to_json()), ex=TOP_SECONDS)
 
 
@@ -159,7 +159,7 @@ def top(node_id: int) -> Top | None:
 
 
 def keep_log(*, node_id: int, lines: Sequence[str]) -> None:
-    """Store the last lines of the agent's log. Raise RedisError."""
+    """Store the last lines of the agent's log. Raise RedisError if Redis is unreachable."""
     connection(settings.REDIS_URL).set(_log_key(node_id), json.dumps(list(lines)), ex=TOP_SECONDS)
 
 
@@ -190,12 +190,12 @@ def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counte
 
 
 def newest_at(*, node_id: int) -> int:
-    """Return the time of the node's newest stored sample, or 0 if there is none. Raise RedisError."""
+    """Return the time of the node's newest stored sample, or 0 without samples. Raise RedisError without Redis."""
     return newest_in(stream_key(node_id))
 
 
 def newest_in(key: str) -> int:
-    """Return the time of the newest sample in a stream, or 0 if it is empty. Raise RedisError."""
+    """Return the time of the newest sample in a stream, or 0 without samples. Raise RedisError without Redis."""
     newest = connection(settings.REDIS_URL).xrevrange(key, count=1)
     return sample_of(newest[0]).at if newest else 0
 

@@ -111,12 +111,12 @@ def watched_zones() -> list[str]:
 
 
 def keep_zone_top(*, node_id: int, zone: str, top: Top) -> None:
-    """Store a node's top lists for this zone. Raise RedisError."""
+    """Store a node's top lists for this zone. Raise RedisError if Redis is unreachable."""
     connection(settings.REDIS_URL).set(_top_key(node_id, zone), json.dumps(top.to_json()), ex=TOP_SECONDS)
 
 
 def keep_minute(*, node_id: int, top: Top, at: float) -> None:
-    """Add a node's list of zones to the minute that contains this time, once per node. Raise RedisError."""
+    """Add a node's list of zones to the minute with this time, once per node. Raise RedisError without Redis."""
     node_qps = _qps_of([node_id]).get(node_id)
     if not top.questions or node_qps is None:
         return

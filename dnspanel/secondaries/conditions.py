@@ -32,8 +32,7 @@ def read_secondaries(now: datetime, reading: Reading) -> SecondaryInputs:
 def secondary_conditions(inputs: SecondaryInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
     """Yield a condition for each late, silent or differing secondary.
 
-    If a secondary is both silent and late, only its silence is reported, because without answers it can't be seen to be
-    in sync.
+    A secondary that is both silent and late is reported only as silent, because only its answers could show progress.
     """
     for each in inputs.late:
         key = f"secondary:{each.name}"

@@ -113,7 +113,7 @@ def secondary_row(secondary: Secondary) -> SecondaryRow:
 def members_page(
     person: Person, secondary: Secondary, *, search: str = "", behind: bool = False, after: str = "", limit: int = 50
 ) -> list[Member]:
-    """Return a page of the secondary's zones that the person can see. It starts after the name `after`.
+    """Return a page of the secondary's zones that the person can see, starting after the name `after`.
 
     `behind` selects only zones that are behind.
     """

@@ -118,7 +118,9 @@ def close_account(*, user: User, by: Author, now: datetime, **details: str) -> N
 
 
 def reactivate(*, user: User, by: Author, now: datetime) -> None:
-    """Open a closed account again. Earlier sessions and tokens stay invalid. Raise AboveYou."""
+    """Open a closed account again. Earlier sessions and tokens stay invalid. Raise AboveYou for a token with fewer
+    rights.
+    """
     refuse_to_open(by, user)
     with transaction.atomic(durable=True):
         open_account(user=user, by=by, now=now)

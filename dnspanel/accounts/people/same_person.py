@@ -22,8 +22,9 @@ from dnspanel.texts import gettext
 def set_same_person(*, user: User, other: User | None, by: Author, now: datetime) -> None:
     """Link the account to `other` and the accounts linked to `other`. None removes the account's links.
 
-    Raise AccountRefused if both are the same account, or if the author owns accounts that would lose a link: they could
-    then approve their own changes. Raise OpensMore for a token with fewer rights than its owner.
+    Raise AccountRefused if both are the same account. Also raise it if the author owns accounts that would lose a link,
+    because the author could then approve their own changes. Raise OpensMore for a token with fewer rights than its
+    owner.
     """
     refuse_partial_token(by, user)
     if other is not None:

@@ -54,7 +54,7 @@ def rename_team(*, team: Team, name: str, by: Author, now: datetime) -> None:
 
 
 def delete_team(*, team: Team, by: Author, now: datetime) -> None:
-    """Delete a team and its grants. Its zones then have no team. If the team is already deleted, change nothing.
+    """Delete a team and its grants. The team's zones then have no team. If the team is already deleted, change nothing.
 
     Raise GrantRefused for a token with fewer rights than the team gives, because the members lose those rights.
     """

@@ -58,7 +58,7 @@ def _link_of(provider: SignInProvider, identity: Identity) -> ProviderLink | Non
 def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> ProviderLink:
     """Link the account with the same verified address if the provider allows it. Otherwise, create an account.
 
-    Return the link to the provider. Raise SignInRefused.
+    Return the link to the provider. Raise SignInRefused if neither is allowed.
     """
     if not provider.makes_people and not provider.links_by_mail:
         raise SignInRefused(

@@ -123,7 +123,10 @@ def update(
 
 
 def switch_provider(*, provider: SignInProvider, active: bool, by: Author, now: datetime) -> None:
-    """Switch the provider on or off. Switching it off ends the sessions that came from it. Raise GrantRefused."""
+    """Switch the provider on or off. Switching it off ends the sessions that came from the provider.
+
+    Raise GrantRefused for a token without all rights.
+    """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
         if SignInProvider.objects.filter(pk=provider.pk, active=not active).update(active=active):

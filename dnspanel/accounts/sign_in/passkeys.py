@@ -112,9 +112,9 @@ def check_passkey(*, user: User, credential: Any, now: datetime) -> Authenticato
 
 
 def sign_in_by_passkey(*, credential: Any, now: datetime) -> Authenticator:
-    """Return the passkey that signs in without a password. It must answer `begin_using(None)` and verify its user.
+    """Return the passkey that signs in without a password.
 
-    Raise PasskeyRefused.
+    Raise PasskeyRefused unless the passkey answered `begin_using(None)` and verified its user.
     """
     state = auth.get_state() or {}
     # A challenge of a second factor may be answered by a key that anybody may touch.

@@ -333,7 +333,7 @@ def _living_maker(by: Author, now: datetime) -> Token | None:
 
 
 def _allowance_after(earlier: Token | None) -> dict[str, object]:
-    """Return the allowance columns of a token that replaces `earlier`. It shares the allowance of the first token."""
+    """Return the allowance columns of a token that replaces `earlier`: it shares the allowance of the first token."""
     if earlier is None:
         return {}
     if earlier.allowance_of_id is None and earlier.requests_per_minute is None:

@@ -35,7 +35,7 @@ class Resolver:
     servers: tuple[tuple[str, int], ...]
 
     def ask(self, name: str, type: int, *, deadline: float, dnssec: bool = False) -> dns.message.Message:
-        """Return an answer whose response code is NOERROR or NXDOMAIN. Raise NoAnswer."""
+        """Return an answer whose response code is NOERROR or NXDOMAIN. Raise NoAnswer if no resolver gives one."""
         failure = gettext("no resolver is set up")
         for address, port in self.servers:
             try:
@@ -51,7 +51,7 @@ class Resolver:
         raise NoAnswer(failure)
 
     def addresses(self, host: str, *, deadline: float) -> tuple[str, ...]:
-        """Return the addresses of a host, IPv4 first, following aliases. Raise NoAnswer."""
+        """Return the addresses of a host, IPv4 first, following aliases. Raise NoAnswer if resolvers don't answer."""
         found: list[str] = []
         for type in (dns.rdatatype.A, dns.rdatatype.AAAA):
             answer = self.ask(host, type, deadline=deadline)
@@ -64,7 +64,7 @@ class Resolver:
         return tuple(dict.fromkeys(found))[:_MOST_ADDRESSES]
 
     def zone_of(self, name: str, *, deadline: float) -> Zone:
-        """Return the zone that contains a name. Raise NoAnswer."""
+        """Return the zone that contains a name. Raise NoAnswer if resolvers don't answer."""
         at: str | None = name
         while at is not None:
             answer = self.ask(at, rdtypes.NS, deadline=deadline)

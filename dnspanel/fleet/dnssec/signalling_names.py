@@ -139,7 +139,7 @@ def _hosts_of(zone: Zone, candidates: Collection[str]) -> set[str]:
 def _texts(
     name: str, state: SigningState, public: Mapping[int, ZoneKey], stored: Sequence[RRset]
 ) -> dict[int, tuple[str, ...]]:
-    """Return the CDS and CDNSKEY that nodes serve at the apex, for published keys that a DS is allowed to refer to."""
+    """Return the CDS and CDNSKEY that nodes serve at the apex, for published keys that can have a DS."""
     entries = [key for key in state.keys if key.published and state.role(key) is not KeyRole.ZSK]
     keys = [(key.flags, key.algorithm, bytes(public[key.id].public)) for key in entries]
     cds = [key_material.ds_text(name, *key, int(digest)) for key in keys for digest in state.cds.split(",")]

@@ -124,7 +124,7 @@ class _Walk:
         self.is_at_root = True  # while the root's own keys are not validated
 
     def keys(self, name: str, ds: Sequence[DS]) -> list[DNSKEY]:
-        """Return a zone's keys after validating its DNSKEY RRset with the DS records. Raise _Broken."""
+        """Return a zone's keys if its DNSKEY RRset is valid according to the DS records. Raise _Broken otherwise."""
         usable = [each for each in ds if int(each.algorithm) in ALGORITHMS and int(each.digest_type) in EVERY_DIGEST]
         if not usable:
             raise _Broken(
@@ -174,7 +174,7 @@ class _Walk:
     def _no_delegation(self, answer: dns.message.Message, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
         """Raise _Broken unless the zone above proves that it doesn't delegate the name.
 
-        The verdict is BOGUS without a proof. It is INSECURE if the name is, or could be, an unsigned delegation.
+        The verdict is BOGUS without a proof, and INSECURE if the name is, or could be, an unsigned delegation.
         """
         alias = rrset_at(answer.answer, name_of(name), rdtypes.CNAME)
         if alias is not None:  # at which there is nothing else (RFC 1034 section 3.6.2)
@@ -193,7 +193,7 @@ class _Walk:
             )
 
     def soa(self, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
-        """Validate the zone's SOA with the keys of the last zone on the way. Raise _Broken."""
+        """Raise _Broken unless the zone's SOA is validly signed with the keys of the last zone on the way."""
         answer = self._ask(name, rdtypes.SOA)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.SOA)
         if rrset is None:

@@ -116,7 +116,10 @@ def _status(node: Node, connection: AgentConnection) -> Status:
 
 
 def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str]) -> None:
-    """Send one zone. If the zone can't be repaired, record this so that other zones continue. Raise Transient."""
+    """Send one zone. If the zone can't be repaired, record this so that other zones continue.
+
+    Raise Transient if a later attempt can succeed.
+    """
     zone_id, told_name, _ = zone
     with connection.reserve(CONNECTION_SECONDS):
         client = _client(node, connection)

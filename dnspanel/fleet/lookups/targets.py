@@ -36,7 +36,7 @@ class TargetLook:
 def look_up_targets(targets: Sequence[tuple[str, bool]], *, resolver: Resolver) -> list[TargetLook]:
     """Look up the first MOST_TARGETS targets (name, needs addresses) within SECONDS.
 
-    Network errors are never raised. They are an outcome.
+    Network errors are returned as an outcome, never raised.
     """
     deadline = time.monotonic() + SECONDS
     return [

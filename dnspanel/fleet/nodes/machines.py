@@ -1,7 +1,7 @@
 """The machine behind a node: the first one that presents the node's identity, until a person changes it. Verbs.
 
-Two machines with one identity come from a copied disk or directory. Both continue to serve their data. Neither gets new
-publications, because only a person knows which one is right.
+Two machines with one identity come from a copied disk or directory. Both machines continue to serve their data. Neither
+gets new publications, because only a person knows which machine is right.
 """
 
 import logging

@@ -49,8 +49,8 @@ def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
 def set_up(*, now: datetime) -> list[str]:
     """Apply the chosen settings to every node that reported recently. Return the names of the changed nodes.
 
-    Only one worker does this at a time. If a node's agent refuses or can't be reached, the next call tries again. If a
-    PowerDNS doesn't come back, the remaining nodes are left for later.
+    Only one worker can run this at a time. If a node's agent refuses or can't be reached, the next call tries again. If
+    a PowerDNS doesn't come back, the remaining nodes are left for later.
     """
     with hold_lock(Lock.COMPUTED_TYPES) as is_mine:
         return [node.name for node in _set_up(now)] if is_mine else []

@@ -100,7 +100,7 @@ class NodeDescription:
     tags: Sequence[str] = ()
 
     def normalize(self) -> "NodeDescription":
-        """Check the values and return the description with normalized tags. Raise BadNode."""
+        """Return the description with normalized tags. Raise BadNode if a value is invalid."""
         check_node(self.name, self.dns_address, self.dns_port, self.agent_host, self.agent_port, self.schema)
         return replace(self, tags=checked_tags(self.tags))
 
@@ -166,8 +166,8 @@ def make_code(*, node: Node, now: datetime, by: Author) -> str:
 def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrolled:
     """Store an agent's signing request. If the agent repeats the same request, return its status.
 
-    Raise CodeRefused or BadRequest. One conditional UPDATE claims the code, so that of two requests with the same code
-    one is refused.
+    Raise CodeRefused, or BadRequest for an unacceptable request. One conditional UPDATE claims the code, so that of two
+    requests with the same code one is refused.
     """
     request = checked_request(csr_pem)
     if not code.isascii():  # no code of ours, and half a character has no bytes to compare
@@ -203,7 +203,7 @@ def request_of(node: Node) -> EnrolmentCode | None:
 
 
 def approve(*, node: Node, now: datetime, by: Author) -> Node:
-    """Sign the waiting request and make the node active. Raise WrongState or Forbidden."""
+    """Sign the waiting request and make the node active. Raise WrongState if no request waits, or Forbidden."""
     require_permission(by)
     waiting = request_of(node)
     if waiting is None:
@@ -239,7 +239,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
 
 
 def decline(*, node: Node, now: datetime, by: Author) -> Node:
-    """Refuse the waiting request. The node then needs a new code. Raise WrongState or Forbidden."""
+    """Refuse the waiting request; the node needs a new code. Raise WrongState if no request waits, or Forbidden."""
     require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
         raise WrongState(node.name, gettext("is not waiting for approval"))

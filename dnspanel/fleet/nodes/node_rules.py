@@ -32,7 +32,7 @@ def check_node(name: str, dns_address: str, dns_port: int, agent_host: str, agen
 
 
 def checked_tags(tags: Collection[str]) -> list[str]:
-    """Return the tags in lowercase, sorted and without duplicates. Raise BadNode."""
+    """Return the tags in lowercase, sorted and without duplicates. Raise BadNode for an invalid tag."""
     found = sorted({tag.strip().lower() for tag in tags if tag.strip()})
     if len(found) > MAX_TAGS:
         raise BadNode("tags", gettext("A node has at most {max_tags} tags.").format(max_tags=MAX_TAGS))
@@ -45,7 +45,7 @@ def checked_tags(tags: Collection[str]) -> list[str]:
 
 
 def checked_addresses(addresses: Collection[str]) -> list[str]:
-    """Return the addresses in canonical form, IPv4 first, without duplicates. Raise BadNode."""
+    """Return the addresses in canonical form, IPv4 first, without duplicates. Raise BadNode for an invalid address."""
     if wrong := [text for text in addresses if not _is_address(text) or "%" in text]:
         raise BadNode(
             "public_addresses", gettext("{value} is no IP address that everybody reaches.").format(value=wrong[0][:60])

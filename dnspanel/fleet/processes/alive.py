@@ -90,7 +90,7 @@ class Alive:
                 logger.warning("no goodbye of %s, PostgreSQL does not answer: %s", ", ".join(self.names), exc)
 
     def write_row(self, now: datetime) -> None:
-        """Write one row under each name if the process works and answers. Raise DatabaseError."""
+        """Write one row under each name if the process works and answers. Raise DatabaseError if PostgreSQL fails."""
         if not (self._is_working() and self._answers()):
             return
         load = self._load(now)

@@ -26,9 +26,7 @@ ANSWER = "dnspanel.fleet.processes.roll_call.answer_roll"
 
 
 class Clock(Scheduler):
-    """Celery's scheduler, with the last runs stored in PostgreSQL. It sends a roll call to each queue every few
-    seconds.
-    """
+    """Celery's scheduler, with last runs stored in PostgreSQL, and a roll call to each queue every few seconds."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.turns = Turns()
@@ -56,7 +54,7 @@ class Clock(Scheduler):
         return interval
 
     def _call_roll(self) -> None:
-        """Send one task to each queue. It expires when the next one is sent."""
+        """Send one task to each queue. Each task expires when the next one is sent."""
         lifetime = BEAT_EVERY.total_seconds()
         try:
             for queue in BUSY_FOR:

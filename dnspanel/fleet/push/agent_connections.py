@@ -19,7 +19,7 @@ CLIENT_KEPT_SECONDS = 3600
 
 
 class AgentConnection:
-    """The connection to one node. Its client is created for the first push and then reused."""
+    """The connection to one node. The client of the connection is created for the first push and then reused."""
 
     def __init__(self) -> None:
         self._free = threading.Lock()
@@ -75,9 +75,9 @@ class AgentConnection:
 
     @contextmanager
     def reserve(self, seconds: float) -> Iterator["AgentConnection"]:
-        """Keep pushes off the connection during the block, so that the node's position doesn't change. Raise Busy.
+        """Keep pushes off the connection during the block, so that the node's position doesn't change.
 
-        A push that is requested during the block runs at its end.
+        Raise Busy if a push takes longer than `seconds`. A push that is requested during the block runs at its end.
         """
         if not self._free.acquire(timeout=seconds):
             raise Busy(what=gettext("the line to the node"))

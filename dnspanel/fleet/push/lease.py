@@ -47,7 +47,7 @@ class Lease:
         return cls(node_id, now) if taken else None
 
     def note(self, **fields: int | str | datetime) -> None:
-        """Write these fields of the row and renew the lease. Raise LeaseLost."""
+        """Write these fields of the row and renew the lease. Raise LeaseLost if the lease was lost."""
         with self._lock:
             now = timezone.now()
             mine = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at)
@@ -64,7 +64,10 @@ class Lease:
         return bool(deleted)
 
     def leave(self, *, error: str, pause: timedelta = PAUSE) -> None:
-        """Give up the lease after a failed attempt. Another attempt can start after `pause`. Raise LeaseLost."""
+        """Give up the lease after a failed attempt. Another attempt can start after `pause`.
+
+        Raise LeaseLost if the lease was already lost.
+        """
         with self._lock:
             beat_at = timezone.now() - LIFETIME + pause
             mine = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at)

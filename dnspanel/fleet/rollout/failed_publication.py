@@ -184,10 +184,11 @@ def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tu
 
 
 def suspects(*, after: int, up_to: int, accused: str = "") -> list[Suspect]:
-    """Return the RRsets as left by the publications after `after` and up to `up_to`, at most MOST_SUSPECTS.
+    """Return the RRsets as left by the publications after `after` and up to `up_to`, at most MOST_SUSPECTS, newest
+    first.
 
-    The newest come first. Each RRset appears once, as last set or deleted, because this is what the server should
-    answer. RRsets at the `accused` name are always included.
+    Each RRset appears once, as last set or deleted, because this is what the server should answer. RRsets at the
+    `accused` name are always included.
     """
     found: dict[tuple[str, int], Suspect] = {}
     of_name = (

@@ -1,7 +1,6 @@
 """The delivery state of each stage and the limit of each node, read from the database (`stages` decides).
 
-A fleet with one group and no ring 0 has no row of `Release`. It then needs only the one statement that loads a node
-anyway.
+A fleet with one group and no ring 0 has no row of `Release`. It costs only the statement that loads a node anyway.
 """
 
 from collections import defaultdict
@@ -241,8 +240,8 @@ def read_gates(*, now: datetime) -> Gates:
 def _ring0_stage(rows: Sequence[_Row], now: datetime) -> Stage:
     """Return the stage of ring 0.
 
-    Other stages wait for ring 0 while it is live (it reported recently and serves data). They always wait if the
-    setting RING0_REQUIRED is on.
+    Other stages wait for ring 0 while it is live (it reported recently and serves data), or always if the setting
+    RING0_REQUIRED is on.
     """
     patience = timedelta(seconds=settings.RING0_PATIENCE)
     members = tuple(_member(row, row.acked, is_live=_is_live(row, now, patience)) for row in rows)

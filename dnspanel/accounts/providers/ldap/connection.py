@@ -100,7 +100,7 @@ def _context(certificates: str) -> ssl.SSLContext:
 def _in_tls(place: Place, context: ssl.SSLContext) -> ssl.SSLSocket:
     """Connect and start TLS. A timer limits this to ANSWER_SECONDS, even if the server sends slowly.
 
-    Raise ProviderAway, OSError.
+    Raise ProviderAway if the address isn't allowed or StartTLS fails, and OSError if the connection fails.
     """
     plain = _connected_socket(place)
     watched = plain.dup()
@@ -127,7 +127,7 @@ def _shut(watched: socket.socket) -> None:
 
 
 def _connected_socket(place: Place) -> socket.socket:
-    """Connect to one of the host's allowed addresses. Raise ProviderAway, OSError."""
+    """Connect to one of the host's addresses. Raise ProviderAway if none is allowed, and OSError if none answers."""
     try:
         addresses = outbound.allowed_addresses(place.host, place.port, settings.OIDC_NETWORKS)
     except outbound.NotReachable as exc:
@@ -146,7 +146,7 @@ def _connected_socket(place: Place) -> socket.socket:
 
 
 def _start_tls(plain: socket.socket) -> None:
-    """Send StartTLS and wait until the server is ready. Raise ProviderAway, OSError."""
+    """Send StartTLS and wait until the server is ready. Raise ProviderAway if it refuses, and OSError if it fails."""
     plain.sendall(_START_TLS)
     head = _read(plain, 2)
     length = head[1]

@@ -103,7 +103,7 @@ def _look(provider: SignInProvider, now: datetime) -> None:
 
 
 def _look_up_links(provider: SignInProvider, links: Sequence[ProviderLink], now: datetime) -> list[Found]:
-    """Ask the server about the person of each link. Raise ProviderAway."""
+    """Ask the server about the person of each link. Raise ProviderAway if the server fails."""
     found = []
     with visiting(provider, seconds=ROUND_SECONDS) as visit:
         for begin in range(0, len(links), MOST_SUBJECTS):

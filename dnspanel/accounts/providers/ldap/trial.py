@@ -1,4 +1,4 @@
-"""A dry run of an LDAP sign-in: shows the server's answer and the result of the rules. It changes nothing."""
+"""A dry run of an LDAP sign-in, which shows the server's answer and the result of the rules and changes nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +40,8 @@ class Trial:
 def try_person(*, provider: SignInProvider, typed: str, by: Author, now: datetime) -> Trial | None:
     """Return the result of a dry run for the person that the server finds by this name, or None.
 
-    Raise ProviderAway. Raise SignInRefused if the answer is unusable, and GrantRefused for a token without all rights.
+    Raise ProviderAway if the server fails, SignInRefused if the answer is unusable, and GrantRefused for a token
+    without all rights.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with visiting(provider) as visit:

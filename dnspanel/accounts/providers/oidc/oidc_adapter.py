@@ -50,7 +50,7 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         return settings.PANEL_URL + reverse("openid_connect_callback", args=[self.provider_id])
 
     def get_access_token_data(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return the token endpoint's answer. Raise OAuth2Error, even if the answer is malformed."""
+        """Return the token endpoint's answer. Raise OAuth2Error if the endpoint refuses or the answer is malformed."""
         try:
             found: dict[str, Any] = super().get_access_token_data(*args, **kwargs)
         except (KeyError, ValueError, TypeError, RecursionError) as exc:
@@ -62,7 +62,9 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         return SocialToken(token=str(data["access_token"]))
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> NoReturn:
-        """Verify the ID token and raise the response that replaces allauth's own flow. Raise SignInRefused."""
+        """Verify the ID token and raise the response that replaces allauth's own flow. Raise SignInRefused for a bad
+        token.
+        """
         row, id_token = self.get_provider().row, kwargs["response"].get("id_token")
         claims = verified_claims(
             id_token,

@@ -42,7 +42,7 @@ def configuration_of(issuer: str) -> dict[str, Any]:
 
 
 def keys_of(configuration: dict[str, Any]) -> dict[str, Any]:
-    """Fetch the provider's current JSON Web Key Set. Raise ProviderAway."""
+    """Fetch the provider's current JSON Web Key Set. Raise ProviderAway if the provider can't be used."""
     return _fetch_json(configuration["jwks_uri"])
 
 

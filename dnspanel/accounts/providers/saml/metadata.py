@@ -57,7 +57,7 @@ def parse_metadata(xml: str, now: datetime) -> Described:
 
 
 def fetch_metadata(url: str) -> str:
-    """Fetch the current metadata from the URL. Raise ProviderAway."""
+    """Fetch the current metadata from the URL. Raise ProviderAway if the URL can't be used."""
     try:
         with provider_session() as session:
             response = session.get(url)
