@@ -49,7 +49,7 @@ def check_audit_chain() -> None:
 
 @shared_task(name="dnspanel.zones.tasks.tend_search")
 def maintain_search_index() -> str:
-    """Sort new entries into the search indexes, so that searches don't have to read them all. Runs regularly."""
+    """Sort new entries into the search indexes, so that searches don't read all new entries. Runs regularly."""
     return f"tended search pages={waiting_entries.sort_in(waiting_entries.RDATA + waiting_entries.NAMES_AND_TEXTS)}"
 
 

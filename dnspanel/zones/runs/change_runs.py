@@ -58,7 +58,7 @@ MOST_LISTED: Mapping[str, int] = {Outcome.CHANGE: _EVERY, Outcome.REFUSED: 1_000
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """The change to apply to each zone. A `policy` of None removes the policy attached to the zone itself."""
+    """The change to apply to each zone. A `policy` of None removes the zone's own policy."""
 
     act: ZoneAct
     tags: tuple[str, ...] = ()
@@ -105,11 +105,11 @@ def create_run(
     names: Sequence[str] = (),
     form_id: UUID | None = None,
 ) -> ChangeRun:
-    """Create a dry run over the named zones, or over those that a search finds (an empty search finds all).
+    """Create a dry run over the named zones, or over the zones that a search finds (an empty search finds all).
 
-    It waits for a worker. Raise Forbidden if the author isn't allowed to do the act on any zone, and SettingsRefused
-    for invalid tags or an invalid team. Raise RunRefused if the author has several unfinished runs, and for more than
-    MOST_NAMED names.
+    The run waits for a worker. Raise Forbidden if the author isn't allowed to do the act on any zone, and
+    SettingsRefused for invalid tags or an invalid team. Raise RunRefused if the author has several unfinished runs, and
+    for more than MOST_NAMED names.
     """
     _require_somewhere(by, alike.act)
     if len(names) > MOST_NAMED:
@@ -138,7 +138,7 @@ def create_run(
 def start_run(
     *, dry_run: ChangeRun, by: Author, now: datetime, confirmed: bool = False, form_id: UUID | None = None
 ) -> ChangeRun:
-    """Create the real run for a dry run. It waits for a worker.
+    """Create the real run for a dry run. The new run waits for a worker.
 
     Raise RunRefused if the dry run has not ended, Forbidden, and MassDeletion for too many deletions unless
     `confirmed`.
@@ -152,7 +152,8 @@ def start_run(
 
 
 def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None = None) -> ChangeRun:
-    """Create a run that undoes the changes of this run. It waits for a worker, and keeps later changes by other people.
+    """Create a run that undoes the changes of this run. The new run waits for a worker, and keeps later changes by
+    other people.
 
     Raise RunRefused for a dry run, an unfinished run or an undo, and Forbidden.
     """
@@ -367,7 +368,7 @@ class _Batch:
             run_turns.note_publications(self._run, [publication.sequence])
 
     def _policies(self, zones: Sequence[Zone], found: _Found) -> list[Zone]:
-        """Return the zones whose attached policy changes. Note the outcome of all."""
+        """Return the zones whose own policy changes. Note the outcome of all zones."""
         own = _own_policies(zones)
         changing = []
         for zone in zones:

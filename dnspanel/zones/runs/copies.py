@@ -22,7 +22,7 @@ _OF_THE_APEX = frozenset({rdtypes.SOA, rdtypes.NS})
 
 
 class Existing(StrEnum):
-    """How to treat an RRset that the target zone already has: keep it, replace it, or merge the values of both."""
+    """The treatment of an RRset that the target zone already has: keep it, replace it, or merge the values of both."""
 
     SKIP = "skip"
     REPLACE = "replace"
@@ -49,7 +49,7 @@ class Copies:
 
 
 def copies_of(*, selection: Selection, source: Zone, target: Zone, author: User, existing: Existing) -> Copies:
-    """Return the effect of copying the selected RRsets to the target. Raise TooMany.
+    """Return the effect of copying the selected RRsets to the target. Raise TooMany if too many are selected.
 
     The author's draft is taken into account in both zones. Names inside the source become names inside the target. The
     zone's own SOA and NS, and keys, signatures and DS are omitted. Changes that the author isn't allowed to make in the
@@ -98,7 +98,7 @@ def _change(  # noqa: PLR0913  # the two sides of a copy
 
 
 def _merge_rrsets(now: RRset, copy: RRset) -> RRset:
-    """Return an RRset with the values and notes of both, and the TTL and comment of the existing one.
+    """Return an RRset with the values and notes of both RRsets, and the TTL and comment of the existing one.
 
     Raise ValueError for types with a single value.
     """

@@ -41,7 +41,7 @@ Selected = dict[Zone, list[tuple[RRset | None, RRset]]]
 
 @dataclass(frozen=True, slots=True)
 class WideSelection:
-    """A selection of RRsets in any zones: by key, or all that a search finds."""
+    """A selection of RRsets in any number of zones: by key, or all that a search finds."""
 
     keys: tuple[KeyByName, ...] = ()
     search: str = ""
@@ -91,9 +91,9 @@ class WideOutcome:
 def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: datetime) -> WideOutcome:
     """Return the effect of the act on each selected RRset that the author sees.
 
-    Changes that the author isn't allowed to make are refused. A person's draft is taken into account: RRsets that it
-    deletes are not selected, and the act applies on top of the draft's changes. For a token, RRsets are as published.
-    Raise TooMany, SearchTooGeneral, and Forbidden if the author isn't allowed to change any RRset of any zone.
+    Changes that the author isn't allowed to make are refused. For a person, RRsets are as in the person's draft,
+    without RRsets that the draft deletes. For a token, RRsets are as published. Raise TooMany, SearchTooGeneral, and
+    Forbidden if the author isn't allowed to change any RRset of any zone.
     """
     actor = actor_of(author)
     if actor is None or not any(map(actor.may_somewhere, RECORD_RIGHTS)):
@@ -105,7 +105,7 @@ def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: da
 
 
 def publishable_patches(outcome: WideOutcome) -> list[zone_patches.Patch]:
-    """Return patches that make the changes. They skip RRsets that other people changed since."""
+    """Return patches that make the changes, but skip RRsets that other people changed since."""
     return [
         zone_patches.patch_of_steps(zone, [(change.key, partial(_unless_moved, change)) for change in of_zone])
         for zone, of_zone in outcome.changes.items()
@@ -163,7 +163,7 @@ def _allowed_changes(
 
 
 def _selected_rrsets(selection: WideSelection, author: Drafter, now: datetime) -> tuple[Selected, int]:
-    """Return the selected RRsets by zone, and the number of zones whose newest content the search missed."""
+    """Return the selected RRsets by zone, and the number of zones whose newest publications were not searched."""
     if len(selection.keys) > MOST_SELECTED:
         raise TooMany
     visible, left_out = access.zones_visible_to(author), 0

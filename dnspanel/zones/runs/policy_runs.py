@@ -80,7 +80,7 @@ def create_run(
     dry_run: bool = True,
     form_id: UUID | None = None,
 ) -> PolicyRun:
-    """Create a run over the policy's zones, or over all zones, limited by the search. It waits for a worker.
+    """Create a run over those zones of the policy, or of the panel, that the search finds. The run waits for a worker.
 
     Raise Forbidden if the author isn't allowed to sign any zone, and RunRefused if the author has several unfinished
     runs.
@@ -91,7 +91,7 @@ def create_run(
 
 
 def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | None = None) -> PolicyRun:
-    """Create the real run for a dry run. It waits for a worker.
+    """Create the real run for a dry run. The new run waits for a worker.
 
     Raise RunRefused if the dry run has not ended or policies were changed since, and Forbidden.
     """
@@ -223,7 +223,7 @@ def _do(
 def _without_policy(
     zones: Sequence[Zone], applied: Mapping[int, Applied], author: Author
 ) -> dict[int, Sequence[Difference]]:
-    """Return by zone id the findings about zones that don't need further queries."""
+    """Return, by zone id, the findings about zones without a policy, and refusals that need no further queries."""
     found: dict[int, Sequence[Difference]] = {}
     for zone in zones:
         if zone.pk not in applied:

@@ -51,7 +51,7 @@ class Stopped(Exception):
 def begin(  # noqa: PLR0913  # the fields of a run
     run: Run, *, by: Author, now: datetime, form_id: UUID | None, begun: Signal, action: str, target: str
 ) -> Run:
-    """Create the run with its author and origin. It waits for a worker. Record a real run in the audit log.
+    """Create the run, which waits for a worker, with its author and origin. Record a real run in the audit log.
 
     A form submitted twice returns the first run. Raise RunRefused if the author has several unfinished runs.
     """
@@ -166,8 +166,8 @@ def take_zones(
 ) -> bool:
     """Process the next of the selected zones, or end the run. Return True if more zones may follow.
 
-    One of the errors `moved` means that a zone just changed, so the batch is read again. Raise RunRefused with the
-    reason `too_fast` if that does not help, and Stopped.
+    An error in `moved` means that a zone just changed, so the batch is read again. Raise RunRefused with the reason
+    `too_fast` if zones change again, and Stopped.
     """
     now = timezone.now()
     if run.state == RunState.WAITING:

@@ -58,7 +58,7 @@ class FoundPage:
 
     `looked_to` is the zone that the search reached, if the page ends because of the bound on work: more results may
     follow even if the page has few rows. The newest publications of `left_out` zones are not in the search texts yet,
-    and those of `unchecked` zones were not checked.
+    and the newest publications of `unchecked` zones were not checked.
     """
 
     rows: tuple[Found, ...]
@@ -76,7 +76,7 @@ class _Block(NamedTuple):
 
 
 def place_of(text: str) -> Place:
-    """Parse a place from a URL. Return BEFORE_ALL if it is invalid."""
+    """Parse a place from a URL. Return BEFORE_ALL if the text is invalid."""
     zone_id, _, rest = text.partition("-")
     key, _, type_ = rest.partition("-")
     try:
@@ -165,7 +165,7 @@ def _blocks(
 
 
 def _first_of(blocks: list[_Block], most: int) -> list[_Block]:
-    """Return the first blocks that together have at least `most` RRsets, or all blocks if they have fewer."""
+    """Return the first blocks that together have at least `most` RRsets, or all blocks if they have fewer RRsets."""
     total = 0
     for count, block in enumerate(blocks, start=1):
         total += block.rrsets

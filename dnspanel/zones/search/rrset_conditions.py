@@ -61,7 +61,7 @@ def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
 
 
 def with_texts(rows: Rows) -> Rows:
-    """Add the columns that `condition` compares: `lines`, `seconds`, `said` and `own_tags`."""
+    """Add the columns that `condition` compares with terms: `lines`, `seconds`, `said` and `own_tags`."""
     if rows.model is Operation:
         return rows.alias(
             lines=Func(
@@ -173,7 +173,7 @@ def has_tag(text: str) -> Q:
 
 
 def has_value(text: str) -> Q:
-    """Return the condition for RRsets with this whole value, in the form in which a person typed it."""
+    """Return the condition for RRsets with this whole value. The value can be written as a person types it."""
     found = Q()
     for spelling in rdata_spellings(text):
         # Names are the same in any capitals, and no other value ends in a dot without quotes.

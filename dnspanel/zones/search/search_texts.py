@@ -1,4 +1,4 @@
-"""Search texts of RRsets, in blocks with a trigram index, which tells a search where to look.
+"""Search texts of RRsets, in blocks. Their trigram index shows a search where matching RRsets can be.
 
 A trigram index on the RRsets themselves makes every write three times as slow. So a worker writes one text for each
 small zone, or for some hundred names of a large one, shortly after a publication (`texts_upkeep`). A text has a line
@@ -41,7 +41,7 @@ _EVERYWHERE = frozenset({rdtypes.A, rdtypes.AAAA, rdtypes.CNAME, rdtypes.MX, rdt
 class Progress:
     """The progress of the search texts: the zones with publications that the texts don't have yet.
 
-    `new_zones` lists such zones; `left_out` is the number of further ones.
+    `new_zones` lists such zones. `left_out` is the number of those not in the list.
     """
 
     is_complete: bool = False  # False: the texts are being written for the first time, and are of no use yet
@@ -66,7 +66,7 @@ class InZone:
 
 
 def progress() -> Progress:
-    """Return the progress of the search texts. Two queries, or three if a zone was published since."""
+    """Return the progress of the search texts. Two queries, or three if the texts lack a publication."""
     at = SearchProgress.objects.filter(last_zone=None).values_list("sequence", flat=True).first()
     if at is None:
         return Progress()
@@ -103,7 +103,7 @@ def zones_with(terms: tuple[Term, ...], most: int) -> list[int] | None:
 def holds(terms: tuple[Term, ...], known: Progress) -> Q:
     """Return the condition for zones with an RRset that matches all terms, including negated ones.
 
-    PostgreSQL checks it zone by zone, texts before RRsets.
+    PostgreSQL checks the condition zone by zone, texts before RRsets.
     """
     direct = StoredRRset.objects.filter(zone__gte=OuterRef("pk"), zone__lte=OuterRef("pk"))
     may = _saying(terms, "read", all_pieces=True) if known.is_complete and not known.left_out else None
@@ -195,8 +195,8 @@ def _is_in_trigrams(pieces: list[str]) -> bool:
 def _has_ttl_in(span: Span) -> Q:
     """Return the condition for texts that may have a TTL in the span.
 
-    For a range, the condition only compares the lowest and the highest TTL of the text, so it can be met by two TTLs
-    outside of the range.
+    For a range, the condition only compares the lowest and the highest TTL of the text, so a text with TTLs below and
+    above the range also meets it.
     """
     if span.low is not None and span.low == span.high:
         return Q(ttls__contains=[span.low])
@@ -284,7 +284,7 @@ def _block(first: Any, end: Any) -> Block:
 
 
 def pieces_of(term: Term) -> list[str]:
-    """Return strings for the trigram index: a matching RRset's text has at least one of them.
+    """Return strings for the trigram index. The text of a matching RRset contains at least one of these strings.
 
     An empty list means that any text may match.
     """

@@ -25,8 +25,8 @@ def suggestions(*, person: Person, text: str) -> list[str]:
 
     Return nothing for a word that isn't a filter.
 
-    Tags come from some zones that the person can see. Teams are those that the person is allowed to see. At most one
-    query.
+    Tags come from some zones that the person can see. Only teams that the person is allowed to see are suggested. At
+    most one query.
     """
     before, _, word = text.rpartition(" ")
     begin = f"{before} " if before else ""

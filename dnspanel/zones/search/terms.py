@@ -103,7 +103,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """A time range for the last change. An end is a time or an age. None means no bound."""
+    """A time range for the last change. Each end of the range is a time or an age. None means no bound."""
 
     after: datetime | timedelta | None = None
     before: datetime | timedelta | None = None
@@ -154,7 +154,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An unknown filter before a colon, and the filter that the person may have meant."""
+    """A word before a colon that isn't a filter, and the filter that the person may have meant."""
 
     name: str
     closest: str
@@ -178,7 +178,7 @@ class Search:
 
     @property
     def about_zones_alone(self) -> tuple[Term, ...]:
-        """The terms that are compared only with a zone. Tags are left out, because RRsets have tags, too."""
+        """The terms that are compared only with a zone. Terms for tags are left out, because RRsets have tags, too."""
         return tuple(term for term in self.about_zones if term.filter is not Filter.TAG)
 
     @property
@@ -257,7 +257,9 @@ def closest_to(word: str, known: Collection[str]) -> str:
 
 
 def span_of(text: str, read: Callable[[str], int]) -> Span:
-    """Parse `300`, `<300`, `>=300` or `300..3600` as a span of numbers, each read by `read`. Raise ValueError."""
+    """Parse `300`, `<300`, `>=300` or `300..3600` as a span of numbers, each parsed by `read`. Raise ValueError for
+    other forms.
+    """
     low, dots, high = text.partition("..")
     if dots:
         return Span(read(low) if low else None, read(high) if high else None)
@@ -274,7 +276,7 @@ def span_of(text: str, read: Callable[[str], int]) -> Span:
 
 
 def seconds_of(text: str) -> int:
-    """Parse `300`, `5m`, `1h`, `7d` as seconds. Raise ValueError."""
+    """Parse `300`, `5m`, `1h`, `7d` as seconds. Raise ValueError for other forms."""
     match = _LENGTH.fullmatch(text)
     if match is None:
         raise ValueError(text)
@@ -306,7 +308,7 @@ def _remove_quotes(word: str) -> str:
 
 
 def _word_meaning(word: str) -> Meaning:
-    """Return the address or network that the word is, or otherwise its text.
+    """Return the address or network that the word stands for, or otherwise the word's text.
 
     A word with quotes is always a text.
     """
@@ -449,7 +451,7 @@ def rdata_spellings(value: str) -> list[str]:
 
 
 def beginning_of(network: Network) -> str:
-    """Return the text with which addresses of the network begin: `192.0.2.`, `2001:db8:1:`."""
+    """Return the text that addresses of the network begin with: `192.0.2.`, `2001:db8:1:`."""
     if isinstance(network, IPv4Network):
         return "".join(f"{byte}." for byte in network.network_address.packed[: network.prefixlen // 8])
     groups = network.network_address.exploded.split(":")[: network.prefixlen // 16]

@@ -62,10 +62,10 @@ logger = logging.getLogger(__name__)
 
 
 def catch_up(*, now: datetime) -> int:
-    """Update the search texts for new publications, or for some of them. Return the number of written zones.
+    """Update the search texts for new publications, or for some of them. Return the number of updated zones.
 
-    Stop after ZONES_OF_A_TURN zones. A lock keeps two workers from updating at the same time, and none does during very
-    large publications. An interrupted turn is repeated.
+    Stop after ZONES_OF_A_TURN zones. Only one worker updates at a time, and none during very large publications. An
+    interrupted turn is repeated.
     """
     written = 0
     with hold_lock(Lock.SEARCH_TEXTS) as is_mine:
@@ -96,7 +96,7 @@ def is_busy(at: int, now: datetime) -> bool:
 
 
 def _begin(at: SearchProgress | None) -> int | None:
-    """Write the first texts of the next zones. Return their number, or None if all zones have texts."""
+    """Write the first texts of the next zones. Return the number of zones, or None if all zones have texts."""
     head = LogHead.objects.values_list("sequence", flat=True).get() if at is None else at.sequence
     last = 0 if at is None else at.last_zone
     zones = Zone.objects.filter(pk__gt=last).order_by("pk")

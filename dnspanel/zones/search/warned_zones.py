@@ -1,4 +1,4 @@
-"""Conditions for `has:warning`. They read stored complaints, which `complaints_upkeep` updates after publications."""
+"""Conditions for `has:warning`. They read complaints, which `complaints_upkeep` updates after publications."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -49,7 +49,7 @@ def unchecked_zones(search: Search) -> int:
 def _equal(column: str, outer: str) -> dict[str, OuterRef]:
     """Return two bounds in place of an equality condition.
 
-    For an equality, PostgreSQL would read the whole table into a hash table first.
+    For an equality condition, PostgreSQL would read the whole table into a hash table first.
     """
     return {f"{column}__gte": OuterRef(outer), f"{column}__lte": OuterRef(outer)}
 
@@ -106,7 +106,7 @@ def messages_about(
 def row_by_row(rows: "QuerySet[Any]") -> Q:
     """Return the condition that `rows` is not empty, as a CASE.
 
-    PostgreSQL assumes few rows for a plain EXISTS, and would read all of them first.
+    PostgreSQL assumes few rows for a plain EXISTS, and would read all rows first.
     """
     return Q(Case(When(Exists(rows), then=True), default=False, output_field=BooleanField()))
 

@@ -38,8 +38,9 @@ _SERIAL_DIGITS = 10
 def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "QuerySet[Zone]":
     """Select the zones that match every term.
 
-    A word is searched in the zones' names; an address or network also in their records. An RRset filter finds zones
-    with one RRset that matches all such filters; with a hyphen, zones without a match.
+    A word is searched in the zones' names. An address or network is also searched in the zones' records. RRset filters
+    find zones with one RRset that matches all of these filters. A filter with a hyphen finds zones without a matching
+    RRset.
     """
     if search.faults:
         return zones.none()

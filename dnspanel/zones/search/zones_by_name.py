@@ -1,8 +1,8 @@
 """The search for zones, sorted by name, with a bounded amount of work for each page.
 
-If a search asks for the content of zones, it is unknown at first how many zones match: many, few or none. The first
-zones are examined, which is enough if many match. Then the index of search texts is used, which is enough if few match.
-Then more zones are examined in order, up to a limit, and the result names the last one.
+If a search asks for the content of zones, it is unknown at first whether many, few or no zones match. The first zones
+are examined, which is enough if many match. Then the index of search texts is used, which is enough if few match. Then
+more zones are examined in order, up to a limit, and the result names the last one.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def zones_fitting(
 ) -> Fitting[Row]:
     """Return at most `limit` matching zones after a name, in order of name.
 
-    A page that also shows other results gets part of the work: a quarter for a `part` of 4.
+    With `part`, the search does only part of the work, because the page also shows other results: a quarter for 4.
     """
     if search.faults:
         return Fitting([])

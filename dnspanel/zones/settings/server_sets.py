@@ -24,7 +24,7 @@ _PRIMARY, _MAILBOX = 0, 1  # fields of a SOA
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A name server: its canonical name, and either its addresses or the nodes that it gets addresses from."""
+    """A name server: its canonical name, and either addresses or the nodes whose addresses it has."""
 
     name: str
     addresses: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class Servers:
         return _with_fields(current, {_PRIMARY: self.primary, _MAILBOX: self.hostmaster})
 
     def named_in_new(self, made: RRset) -> RRset:
-        """Return a new zone's SOA with the set's primary, and with its mailbox if it has one."""
+        """Return a new zone's SOA with the set's primary, and with the set's mailbox if there is one."""
         return _with_fields(made, {_PRIMARY: self.first, _MAILBOX: self.hostmaster})
 
 
@@ -100,7 +100,7 @@ class ServerSet:
 
 
 def default_set(team_id: int | None) -> ServerSet | None:
-    """Return the default set for new zones of this team: the team's, else the panel's, else None. Needs one query."""
+    """Return the default set for new zones of this team: the team's own, else the panel's, else None. One query."""
     return _newest(Q(template__is_default=True) & (Q(template__team=None) | Q(template__team=team_id)))
 
 
@@ -117,7 +117,7 @@ def set_at(template_id: int, version: int) -> ServerSet | None:
 def newest_sets(templates: Iterable[ZoneTemplate]) -> list[tuple[ZoneTemplate, Servers]]:
     """Return these sets with the content of their newest versions, in the same order.
 
-    Needs one query in addition to that of `templates`.
+    Needs one query in addition to the query `templates`.
     """
     listed = list(templates)
     newest = TemplateVersion.objects.filter(template__in=listed, number=F("template__version"))
@@ -140,7 +140,7 @@ def _find_set(which: Q) -> ServerSet | None:
 def link_new_zones(
     *, template_id: int, version: int, zone_names: Iterable[str], now: datetime, values: Mapping[str, str] | None = None
 ) -> None:
-    """Link zones, which this transaction created from a template, to that template.
+    """Link zones, which this transaction created from a template, to this template.
 
     `values` are the values of the template's variables. A set of name servers doesn't have variables.
     """
@@ -149,7 +149,7 @@ def link_new_zones(
 
 
 def follow_where_equal(*, server_set: ServerSet, zone_ids: Collection[int], now: datetime) -> None:
-    """Link zones that this transaction created to the set if they have its name servers. Two queries."""
+    """Link those zones to the set that have its name servers. This transaction created the zones. Two queries."""
     rdata = list(server_set.servers.nameservers(names.ROOT).rdata)
     having = StoredRRset.objects.filter(zone__in=zone_ids, owner_key=_APEX, type=rdtypes.NS)
     ids = having.filter(Q(rdata=rdata) | Q(folded=rdata)).values_list("zone_id", flat=True)

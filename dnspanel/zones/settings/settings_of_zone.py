@@ -29,7 +29,7 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
     Raise RightMissing if the author isn't allowed to change the zone's settings or would gain a right over the zone,
     and if the zone would leave an approval rule or a freeze. Raise SettingsRefused for an invalid tag, and for a team
     that the author cannot choose. Raise it also if the team changes while other people's zones are above or below,
-    since the new team would get their names. Raise QuotaExceeded if the team has reached its quota of zones.
+    since the new team would control those zones' names. Raise QuotaExceeded if the team has reached its quota of zones.
     """
     new_tags = canonical_tags(tags)
     with transaction.atomic():
@@ -62,7 +62,7 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
 def change_soa_edit(
     *, zone: Zone, api: str | None = None, edit: str | None = None, author: Author, now: datetime
 ) -> None:
-    """Set how the zone's serial changes from its next publication on, and record it in the audit log.
+    """Set the zone's rules for serials, which apply from the next publication on, and record them in the audit log.
 
     None keeps a value. Raise RightMissing if the author isn't allowed to change the zone's settings, Unknown for a
     deleted zone, and SettingsRefused for an unknown word.
@@ -87,7 +87,7 @@ def change_soa_edit(
 
 
 def change_default_ttl(*, zone: Zone, ttl: int | None, author: Author, now: datetime) -> None:
-    """Set the TTL for new RRsets (None: the TTL of the SOA), and record it in the audit log.
+    """Set the TTL for new RRsets (None: the TTL of the SOA), and record the change in the audit log.
 
     Existing RRsets don't change. Raise RightMissing if the author isn't allowed to change the zone's settings, Unknown
     for a deleted zone, and SettingsRefused for an invalid TTL.
@@ -134,7 +134,7 @@ def canonical_tags(tags: Iterable[str]) -> list[str]:
 
 
 def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[Team]:
-    """Return the teams that the author is allowed to give a zone to: those where the author has the right, or all.
+    """Return the teams that the author is allowed to give a zone to: all, or those where the author has the right.
 
     The right is SETTINGS for an existing zone and CREATE_ZONE for a new zone.
     """

@@ -50,8 +50,8 @@ def change_zone_defaults(
 ) -> None:
     """Set the defaults of the form for new zones to these canonical names, and record the old ones in the audit log.
 
-    Raise Forbidden, DefaultsFixed for values that the environment fixes, and DefaultsMoved if the defaults were changed
-    after `seen`.
+    Raise Forbidden without the permission, DefaultsFixed for values that the environment fixes, and DefaultsMoved if
+    the defaults were changed after `seen`.
     """
     access.require(by, Permission.NODES)
     with transaction.atomic():

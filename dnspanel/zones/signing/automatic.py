@@ -31,7 +31,7 @@ def begin_rollover(zone: Zone, kind: Kind, acting: Acting, algorithm: int | None
 
 
 def begin_due_rollovers(*, now: datetime, most: int = MOST_BEGUN) -> int:
-    """Begin rollovers of zones whose policies require one. Return their number.
+    """Begin rollovers of zones whose policies require one. Return the number of rollovers.
 
     The panel itself is the author. Each zone has one rollover at a time: first for the ZSK, then for the key that the
     DS names, if these keys are too old; otherwise the rollover to the first DS. The reason for a refusal is stored with

@@ -1,8 +1,8 @@
 """The completion of changes between two NSEC3 chains that a dead process left half done. Verbs.
 
 Two chains at once would mix their rows, so the first publication switches to NSEC and stores the target chain in the
-zone's state; the second publication follows at once. If it is missing after DUE_AFTER, it is published here. If a
-person chooses another denial in between, nothing is due.
+zone's state; the second publication follows at once. If the second publication is missing after DUE_AFTER, it is
+published here. If a person chooses another denial in between, nothing is due.
 """
 
 import logging
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def carry_out_due(*, now: datetime) -> int:
-    """Switch zones from an interim NSEC to their due NSEC3 chain. Return their number.
+    """Switch zones from an interim NSEC to their due NSEC3 chain. Return the number of zones.
 
     The panel itself publishes each zone separately. Idempotent, and safe to run late or never.
     """

@@ -35,8 +35,8 @@ def awaiting_first_ds(zones: Sequence[Zone], terms: Mapping[int, Terms]) -> froz
     """Return the ids of zones whose terms set the first DS automatically, and that are due for it.
 
     Zones where a person canceled the rollover or removed a DS are left out, because that was a decision. A parent
-    outside the panel finds the DS only through CDS or CDNSKEY records: zones without them are left out, too. A few
-    queries, and none if no terms ask for it.
+    outside the panel finds the DS only through CDS or CDNSKEY records: zones without them are left out, too. Needs a
+    few queries, or none if no terms set the first DS automatically.
     """
     following = [zone for zone in zones if zone.pk in terms and terms[zone.pk].first_ds]
     if not following:
@@ -85,7 +85,7 @@ def _leaves(cds: str) -> bool:
 
 
 def _delegated_here(zone_names: Sequence[str]) -> dict[str, bool]:
-    """Return, for each name that a zone of this panel delegates, True if that zone has a DS for the name."""
+    """Return, for each name that a zone of this panel delegates, True if the delegating zone has a DS for the name."""
     found = {}
     for name, (_, rrsets) in (nesting.rrsets_above(zone_names) if zone_names else {}).items():
         ds, ns = (rrsets.get((name, type)) for type in (rdtypes.DS, rdtypes.NS))

@@ -26,8 +26,8 @@ _FIRST_DIGEST = "2"
 class AnsweredDs:
     """The DS RRsets that nodes may answer for a zone whose parent is in this panel, and the largest recent TTL.
 
-    `sets` has each possible DS RRset; () means no DS. `nameservers` has the targets of the parent's NS records, with
-    their addresses in zones of this panel, or () without any.
+    `sets` has each possible DS RRset; () means no DS. `nameservers` has the targets of the parent's NS records. Each
+    target has its addresses in zones of this panel, or ().
     """
 
     parent_id: int
@@ -77,9 +77,9 @@ def replace_ds(  # noqa: PLR0913  # a change of a DS, and who makes it
 ) -> Publication | None:
     """Add and remove DS records in the parent zone of this panel. Return None if nothing changes.
 
-    Only the digest types of the parent's DS RRset are added. A parent without any DS does not change, because no person
-    asked for trust in the zone, unless this is the `first` one: then SHA-256 is used, with the TTL of the NS. Raise
-    RightMissing, and the refusals of a publication.
+    Only the digest types of the parent's DS RRset are added. If the parent has no DS for the zone, nothing changes,
+    because no person asked for trust in the zone. But with `first`, a first SHA-256 DS is added, with the TTL of the
+    NS. Raise RightMissing, and the refusals of a publication.
     """
     parent = parent_here(zone_name)
     if parent is None:

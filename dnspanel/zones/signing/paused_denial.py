@@ -1,8 +1,8 @@
 """Changes to NSEC or NSEC3 in presigned zones with two publications, so that no answer is wrong. Verbs.
 
-PowerDNS makes the chain from the zone's rows, with parameters in another file. The two cannot change at the same
-moment, and the panel cannot sign an answer for the time between. So the first publication *pauses* the denial: the
-parameters become unreadable for PowerDNS, and it answers SERVFAIL to clients that want a proof of non-existence
+PowerDNS makes the chain from the zone's rows, with parameters in another file. The rows and the file cannot change at
+the same moment, and the panel cannot sign an answer for the time between. So the first publication *pauses* the denial:
+the parameters become unreadable for PowerDNS, and it answers SERVFAIL to clients that want a proof of non-existence
 (`test_presigned` in tests/oracle). Resolvers then ask another server. All other answers are unchanged. The second
 publication brings rows, signatures and parameters; nodes apply them in this order.
 """
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 def needs_pause(state: SigningState, nsec3: Nsec3 | None, changes: int) -> bool:
     """Return True if the zone is presigned and the changes would mix two chains.
 
-    That is the case if the chain changes, or if there are more than MOST_AT_ONCE changes.
+    Chains would mix if the chain changes, or if there are more than MOST_AT_ONCE changes.
     """
     return state.presigned and (state.nsec3 != nsec3 or changes > MOST_AT_ONCE)
 
@@ -53,7 +53,7 @@ def pause_denial(
     """Pause the denial of presigned zones. Skip other zones and zones in the trash.
 
     `in_transaction` runs in the same transaction with the ids of the newly paused zones. Each of them gets a revision,
-    but keeps its serial. Return None, without calling `in_transaction`, if all are paused already.
+    but keeps its serial. Return None, without calling `in_transaction`, if all zones are paused already.
     """
     return _publish(zone_ids, acting, in_transaction, paused=True)
 
@@ -64,7 +64,7 @@ def resume_denial(*, zone_ids: Collection[int], acting: Acting) -> Publication |
 
 
 def resume_forgotten(*, now: datetime) -> int:
-    """Resume the denial of zones that have been paused for longer than FORGOTTEN_AFTER. Return their number."""
+    """Resume the denial of zones that have been paused for longer than FORGOTTEN_AFTER. Return the number of zones."""
     forgotten = Signing.objects.filter(
         state__has_key="paused", changed_at__lte=now - FORGOTTEN_AFTER, zone__deleted_at=None
     )

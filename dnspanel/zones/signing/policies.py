@@ -73,7 +73,9 @@ def require_signer_of_all(by: Author) -> None:
 def create_policy(
     *, name: str, terms: Terms, is_default: bool = False, attached: Attached = AS_IT_IS, by: Author, now: datetime
 ) -> DnssecPolicy:
-    """Create a policy. With `is_default` it replaces the former default. Raise Forbidden, PolicyRefused."""
+    """Create a policy. With `is_default` it replaces the former default. Raise Forbidden, or PolicyRefused for an
+    invalid policy.
+    """
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     try:
@@ -196,7 +198,7 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Ta
 
 
 def detach(*, target: Target, by: Author, now: datetime) -> None:
-    """Detach any policy from a zone, tag or team. Idempotent. Raise the errors of `attach`."""
+    """Detach the current policy, if any, from a zone, tag or team. Idempotent. Raise the errors of `attach`."""
     target = _require_right(by, target)
     with transaction.atomic():
         row = PolicyAttachment.objects.select_related("policy").filter(**target.key).first()
@@ -262,7 +264,7 @@ def _checked_name(name: str) -> str:
 
 
 def _columns(terms: Terms) -> dict[str, object]:
-    """Return the columns that store the terms. Raise PolicyRefused."""
+    """Return the columns that store the terms. Raise PolicyRefused if a term is invalid."""
     faults = {name: [message] for name, message in _faults(terms).items()}
     if faults:
         raise PolicyRefused(faults)

@@ -33,7 +33,9 @@ _KEY_IDS = "SELECT nextval(pg_get_serial_sequence('zones_zonekey', 'id')) FROM g
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """The author, and a function that begins the rollovers of policies. With None, rollovers are only reported."""
+    """The author, and a function that begins the rollovers of policies. Without the function (None), rollovers are only
+    reported.
+    """
 
     acting: Acting
     begin_rollover: BeginRollover | None = None
@@ -52,8 +54,8 @@ def follow_policies(
 ) -> tuple[list[Publication], Findings]:
     """Begin the rollovers that zones' policies require, then publish all other required changes to the signing.
 
-    `applied` has the policies by zone id. Return the publications, those of rollovers first, and the differences by
-    zone id. A refused difference changes nothing. `in_transaction` gets the differences in the transaction of the last
+    `applied` has the policies by zone id. Return the publications (of rollovers first), and the differences by zone id.
+    A refused difference changes nothing. `in_transaction` gets the differences in the transaction of the last
     publication, even if nothing changes. Raise Unknown for a deleted zone, RightMissing.
     """
     work = _Work(zones, applied, applying, in_transaction)
@@ -67,7 +69,7 @@ def follow_policies(
 class _Work:
     """The state of one call of `follow_policies`.
 
-    The keys of all zones get their ids in one query, and one more query stores them.
+    One query allocates ids for the keys of all zones, and one more query stores the keys.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ ENDS_SOON = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """A presigned zone's new signatures: their revision, their NSEC3 chain, and their first expiration."""
+    """A presigned zone's new signatures: the revision, the NSEC3 chain, and the time when the first one expires."""
 
     zone_id: int
     revision: int
@@ -71,12 +71,11 @@ def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
 def drop_signatures(
     *, zones: Sequence[Zone], acting: Acting, in_transaction: InTransaction = nothing
 ) -> Publication | None:
-    """Serve presigned zones unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records: all of them, or none.
+    """Serve all these presigned zones unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records, or change none of them.
 
     Publish once, or in pieces if one zone is large. Raise Unknown, RightMissing, and NotSigned for a zone that isn't
-    presigned. Raise DnssecRefused while a parent zone of this panel has a DS, and for several large zones. A DS in a
-    parent elsewhere must be removed before: the person has to check that. `in_transaction` runs in the same (last)
-    transaction.
+    presigned. Raise DnssecRefused while a parent zone of this panel has a DS, and for several large zones. A person has
+    to check that a parent elsewhere has no DS. `in_transaction` runs in the same (last) transaction.
     """
     for zone in zones:
         access.require_right(acting.author, zone, Right.DNSSEC)

@@ -133,7 +133,7 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
 
     Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent.
 
-    Raise RightMissing, and DnssecRefused if the rollover cannot be canceled, or not yet.
+    Raise RightMissing, and DnssecRefused if the rollover cannot be canceled, or cannot be canceled yet.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()
@@ -407,9 +407,9 @@ def _take_step(zone: Zone, row: Rollover, state: SigningState, act: Act, now: da
 
 
 def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: datetime) -> None:
-    """Mark keys as deleted that the zone no longer has.
+    """Mark those keys as deleted that the zone no longer has.
 
-    `sign.forget_deleted_keys` deletes their private parts later.
+    `sign.forget_deleted_keys` deletes the private parts of these keys later.
     """
     lost = {key.id for key in before.keys} - {key.id for key in after.keys}
     if lost:

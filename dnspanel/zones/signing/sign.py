@@ -122,9 +122,8 @@ def sign(
 def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publication:
     """Sign the zone that the open transaction has created with a new default key. Call it as the last step.
 
-    A zone that is already signed because of its policy keeps its keys, and its NSEC3 if it has any. Raise
-    RightMissing. Raise DnssecRefused for parameters that resolvers treat as insecure, and for a zone that delegates a
-    wildcard.
+    A zone that is already signed because of its policy keeps its keys, and its NSEC3, if any. Raise RightMissing. Raise
+    DnssecRefused for parameters that resolvers treat as insecure, and for a zone that delegates a wildcard.
     """
     refuse_nsec3(nsec3)
 
@@ -142,7 +141,7 @@ def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publicat
 def settle(
     *, zone: Zone, requested: RequestedSigning, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
-    """Sign the zone as requested, with new keys if it was unsigned, and set its denial of existence, CDS and CDNSKEY.
+    """Sign the zone, with new keys if it was unsigned, and set the requested denial of existence, CDS and CDNSKEY.
 
     `in_transaction` runs in the same transaction, even if nothing changes. Raise Unknown, RightMissing, BadKey,
     NotSigned for NSEC3 in a zone that stays unsigned, and DnssecRefused as `sign`, `unsign` and `set_denial` do.
@@ -180,7 +179,7 @@ def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
     """Stop signing the zones, and delete their keys (permanently after KEPT_AFTER_DELETION).
 
     Raise Unknown and RightMissing. Raise DnssecRefused while a parent zone of this panel has a DS for one of the zones,
-    or if one has other signers. A DS in a parent elsewhere must be removed before: the person has to check that.
+    or if one has other signers. A person has to check that a parent elsewhere has no DS.
     """
     return change_guarded(zones, lambda zone, state: _without_keys(zone, state, acting), acting, "dnssec.unsign")
 
@@ -310,7 +309,7 @@ def set_key(
     published: bool | None = None,
     in_transaction: InTransaction = nothing,
 ) -> list[Publication]:
-    """Set `active` (the key signs) and `published` (it is in the DNSKEY RRset) of a key. None means no change.
+    """Set `active` (the key signs) and `published` (the key is in the DNSKEY RRset) of a key. None means no change.
 
     `in_transaction` runs first, in the same transaction. Raise KeyUnknown, DnssecRefused.
     """
@@ -349,7 +348,7 @@ def delete_key(
 
 
 def forget_deleted_keys(*, now: datetime) -> int:
-    """Delete the private parts of keys that were deleted more than KEPT_AFTER_DELETION ago. Return their number.
+    """Delete the private parts of keys that were deleted more than KEPT_AFTER_DELETION ago. Return the number of keys.
 
     Until then, the publisher may need the private parts to rewrite files in their state before the deletion.
     """

@@ -18,7 +18,7 @@ from dnspanel.zones.signing.safety import refuse_presigned
 
 
 def set_signalling(*, zones: Sequence[Zone], signals: bool, acting: Acting) -> None:
-    """Request signaling names for the zones, or their removal. The records change within minutes.
+    """Request signaling names for the zones, or the removal of these names. The records change within minutes.
 
     Raise RightMissing, and DnssecRefused if the panel doesn't decide how a zone is signed (`refuse_presigned`). Raise
     NotSigned for a zone that isn't signed, because no parent would trust its signaling names.

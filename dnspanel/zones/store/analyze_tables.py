@@ -2,8 +2,8 @@
 
 Prepared statements (`prepared_statements`) are planned once per connection and keep the plan for the table's size at
 that time. With a page or two of rows, all indexes are equally good, so a lookup by name may be planned as a full scan
-of another index. An import of 30,000 zones spent a tenth of its time on that, and the time grows with the square of the
-number of zones. Autovacuum checks tables every few minutes, which is too late for most imports. ANALYZE makes
+of another index. An import of 30,000 zones spent a tenth of its time on such scans. Their time grows with the square of
+the number of zones. Autovacuum checks tables every few minutes, which is too late for most imports. ANALYZE makes
 PostgreSQL plan all statements on the table again, on every connection.
 """
 
@@ -24,7 +24,7 @@ _ANALYZE = "ANALYZE (SKIP_LOCKED) zones_zone (id, name), zones_rrset (zone_id, t
 
 
 def analyze_if_grown() -> bool:
-    """Analyze zones, RRsets and revisions if they are GROWTH times larger than plans assume. Return True if so.
+    """Analyze zones, RRsets and revisions if a table is GROWTH times larger than plans assume. Return True if it was.
 
     Call this function outside transactions after creating hundreds of zones.
     """

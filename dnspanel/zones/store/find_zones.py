@@ -1,5 +1,6 @@
-"""Lookups of zones by name, and locking of zones by id. Every change begins with them, so they are
-prepared statements.
+"""Lookups of zones by name, and locking of zones by id.
+
+Every change begins with such a query, so these are prepared statements.
 """
 
 from collections.abc import Collection, Sequence

@@ -1,7 +1,7 @@
 """The last serials of deleted zones. A new zone with the same name begins above them. Verbs.
 
-A secondary that does not learn of the deletion keeps its copy until it expires. If a new zone begins with the same or a
-smaller serial (RFC 1982), the secondary ignores it and keeps answering with deleted records.
+A secondary that does not learn of the deletion keeps its copy until the copy expires. If a new zone begins with the
+same or a smaller serial (RFC 1982), the secondary ignores it and keeps answering with deleted records.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -155,7 +155,7 @@ def rrsets_below(tops: Sequence[tuple[int, str, str, int]]) -> list[list[RRset]]
 
 
 def names_with_served_below(zone_id: int, zone_name: str, tops: Sequence[str]) -> set[str]:
-    """Return the names that have a name with served records strictly below them. Needs one query.
+    """Return those of the names `tops` that have a name with served records strictly below. Needs one query.
 
     A name with only signatures does not count (RFC 4035 section 2.2).
     """
@@ -210,7 +210,8 @@ def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[
 def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, int, RRset]]:
     """Return the RRsets of all live zones that point at one of these names, as (target, zone id, RRset).
 
-    Per name, at most `limit` RRsets of types whose rdata is only a name, and as many of other types. Needs one query.
+    For each target, return at most `limit` RRsets of types whose rdata is only a name, and at most `limit` of other
+    types. Needs one query.
     """
     with connection.cursor() as cursor:
         cursor.execute(_POINTING, [list(targets), limit])
@@ -247,7 +248,8 @@ def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
 def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
     """Write RRsets, given as (zone id, zone name, RRset). Replace existing ones with the same name and type.
 
-    The rows store the zone's next revision as their last change, since the revision is appended to the log after them.
+    The rows store the zone's next revision as their last change, since the revision is appended to the log after the
+    rows are written.
     """
     of_zones: dict[int, list[str]] = {}
     for zone_id, zone_name, r in rrsets:
@@ -269,7 +271,7 @@ def _folded_member(rrset: RRset) -> str:
 
 
 def folded_texts(type: int, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the value of the column `folded` for an RRset. It is empty if it would equal `rdata`."""
+    """Return the value of the column `folded` for an RRset, which is empty if it would equal `rdata`."""
     if type not in rdata.WITH_NAMES:
         return ()
     # An import has millions of these, and hardly any has a capital.
@@ -292,7 +294,7 @@ def rrsets_of_zones(zone_ids: Sequence[int]) -> dict[int, dict[Key, RRset]]:
 
 
 def copy_in(rows: Iterable[bytes]) -> int:
-    """Insert rows that `copy_rows` encoded. Return their number."""
+    """Insert rows that `copy_rows` encoded. Return the number of rows."""
     with connection.wrap_database_errors, connection.cursor() as cursor:
         with cursor.copy(_COPY) as copy:
             for chunk in _chunks(rows):
@@ -335,7 +337,7 @@ def _subtree(name: str, zone_name: str) -> tuple[bytes, bytes]:
 
 
 def _chunks(rows: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the same bytes in larger chunks. Most zones are small, and each write is a call into libpq."""
+    """Yield the same bytes in larger chunks, because each write is a call into libpq and most zones are small."""
     waiting: list[bytes] = []
     size = 0
     for row in rows:

@@ -11,7 +11,7 @@ NAMES_AND_TEXTS = ("zone_name_trigram", "search_text_trigram")
 
 
 def sort_in(indexes: tuple[str, ...]) -> int:
-    """Sort all waiting entries into these indexes. Return the number of pages that the entries had.
+    """Sort all waiting entries into these indexes. Return the number of pages that the entries used.
 
     Other transactions can write and search at the same time.
     """

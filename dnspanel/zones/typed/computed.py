@@ -31,7 +31,7 @@ _SSH_ALGORITHMS = {
 
 
 def certificates_of(text: str) -> Sequence[x509.Certificate]:
-    """Return the certificates in a PEM text, in their order. Raise BadFields."""
+    """Return the certificates in a PEM text, in their order. Raise BadFields if the text is invalid."""
     if len(text) > LONGEST_PEM:
         raise BadFields(
             {
@@ -51,7 +51,7 @@ def certificates_of(text: str) -> Sequence[x509.Certificate]:
 
 
 def read_certificate(der: bytes) -> x509.Certificate:
-    """Parse a DER certificate. Raise BadFields."""
+    """Parse a DER certificate. Raise BadFields if it is invalid."""
     try:
         return x509.load_der_x509_certificate(der)
     except (ValueError, x509.InvalidVersion) as exc:
@@ -77,14 +77,14 @@ def tlsa_of(certificate: x509.Certificate, *, usage: str, selector: str, matchin
 
 
 def certificate_for(usage: str, chain: Sequence[x509.Certificate]) -> x509.Certificate:
-    """Return the certificate of a chain for a TLSA usage: the last for an authority, else the server's own."""
+    """Return the chain's certificate for a TLSA usage: the last one for an authority, else the server's own."""
     return chain[-1] if usage in AUTHORITIES else chain[0]
 
 
 def sshfp_of(text: str, *, with_sha1: bool = False) -> list[dict[str, str]]:
     """Return the fields of SSHFP records for lines of public keys, as in a .pub file or from `ssh-keyscan`.
 
-    Raise BadFields.
+    Raise BadFields if a line is invalid.
     """
     lines = [line.strip() for line in text[:LONGEST_PEM].splitlines() if line.strip() and not line.startswith("#")]
     if not lines or len(lines) > MOST_KEYS:
@@ -138,7 +138,7 @@ def _fingerprint(algorithm: str, kind: str, digits: str) -> dict[str, str]:
 
 
 def _ssh_key(line: str, number: int) -> tuple[str, bytes]:
-    """Return the algorithm's number and the bytes of the public key in a line. Raise BadFields."""
+    """Return the algorithm's number and the bytes of the public key in a line. Raise BadFields if it is invalid."""
     if "PRIVATE KEY" in line:
         raise BadFields({"": gettext("This is a private key. Paste the line of the .pub file; this one was not kept.")})
     parts = line.split()

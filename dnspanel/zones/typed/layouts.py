@@ -12,7 +12,7 @@ Choices = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A digest whose length depends on field `by`: `lengths` maps its words to (bytes, algorithm name)."""
+    """A digest whose length depends on the field `by`. `lengths` maps the field's words to (bytes, algorithm name)."""
 
     by: str
     data: str

@@ -43,7 +43,7 @@ def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
 def format_fields(layout: Layout, values: Values, origin: str | None = None) -> str:
     """Return the rdata text made from the field values, for `rdata.parse`. Names stay as typed.
 
-    Raise BadFields with the fault of each field.
+    Raise BadFields with a message for each invalid field.
     """
     texts: dict[str, str] = {}
     faults: dict[str, str] = {}
@@ -88,7 +88,7 @@ def is_untouched(layout: Layout, values: Values) -> bool:
 
 
 def without_missing(layout: Layout, faults: Mapping[str, str]) -> dict[str, str]:
-    """Return the faults except those about missing values."""
+    """Return the faults, but leave out faults about missing values."""
     unsaid = {field.name: missing(field) for field in layout.all_fields}
     return {name: fault for name, fault in faults.items() if unsaid.get(name) != fault}
 

@@ -17,7 +17,7 @@ _WITH_NAMES = rdata.POINTING | {rdtypes.SOA, rdtypes.RP, rdtypes.MINFO}
 
 
 def parse_absolute(type: int, text: str) -> str:
-    """Return the canonical rdata of a text. Raise BadRdata if it is invalid or a name has no trailing dot."""
+    """Return the canonical rdata of a text. Raise BadRdata if the text is invalid or a name has no trailing dot."""
     parsed = rdata.parse(type, text, RELATIVE if type in _WITH_NAMES else None)
     if not has_relative_name(type, (parsed,)):
         return parsed

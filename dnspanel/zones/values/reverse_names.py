@@ -16,7 +16,7 @@ _PREFIXES_OF_ADDRESS = {4: (24,), 6: (64, 48)}
 class ReverseZones:
     """A network and its reverse zones. Each choice is a complete set of zones for the network.
 
-    `hint` is what people need to know about the first choice, or empty.
+    `hint` is a hint for people about the first choice, or empty.
     """
 
     network: str
@@ -29,7 +29,7 @@ def reverse_zones_of(text: str) -> ReverseZones | None:
 
     A network whose length does not match a label gets the fewest zones that exactly cover it, at most 128. An address
     gets one choice for each usual network size. A network smaller than a /24 gets an RFC 2317 zone, which only works
-    with CNAMEs in the zone of its /24. Its second choice is the zone of the /24.
+    with CNAMEs in the zone of its /24. The second choice for such a network is the zone of the /24.
     """
     if ":" not in text and not text.rstrip(". ")[-1:].isdigit():
         return None  # nearly all names: trying to read one as an address takes ten times as long

@@ -1,6 +1,6 @@
 """The tags of an RRset and the comments of its values, as people type them. Pure.
 
-Both are stored, compared and published with the RRset, like its comment, so changing them creates a revision.
+Tags and comments are stored, compared and published with the RRset, so changing them creates a revision.
 """
 
 import re
@@ -24,7 +24,7 @@ def is_tag(text: str) -> bool:
 
 
 def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return the tags in lowercase, sorted, without duplicates. Raise ValueError if invalid or beyond MOST_TAGS."""
+    """Return the tags in lowercase, sorted, without duplicates. Raise ValueError if invalid, or beyond MOST_TAGS."""
     found = sorted({tag.strip().lower() for tag in tags} - {""})
     wrong = next((tag for tag in found if not is_tag(tag)), None)
     if wrong is not None:
@@ -43,7 +43,7 @@ def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
 def notes_in(found: Any, type: int, origin: str | None = None) -> Notes:
     """Return notes from a client's input in the format of `Notes.to_json`.
 
-    Raise ValueError, and the errors of `notes_of`.
+    Raise ValueError if the format is invalid, and the errors of `notes_of`.
     """
     if not isinstance(found, dict) or found.keys() - {"tags", "value_comments"}:
         raise ValueError(gettext("an object with “tags” and “value_comments” and nothing else is needed"))

@@ -29,7 +29,7 @@ class SoaEdit:
     edit: str = ""
 
     def after(self, serial: Serial, now: datetime) -> Serial:
-        """Return the next serial. It is always greater (RFC 1982), so that secondaries see the change."""
+        """Return the next serial. The next serial is always greater (RFC 1982), so that secondaries see the change."""
         found = self._edit_serial(serial, now)
         return found if found > serial else serial.next
 
@@ -71,7 +71,7 @@ def _by_edit(serial: Serial, edit: str, now: datetime) -> Serial:
 
 
 def first_serial(now: datetime) -> Serial:
-    """Return the first serial of a day, YYYYMMDD01, which usually exceeds a moved zone's serial at secondaries."""
+    """Return a day's first serial, YYYYMMDD01. It usually exceeds the serial that secondaries have of a moved zone."""
     return Serial(int(f"{now:%Y%m%d}01"))
 
 
@@ -117,7 +117,7 @@ def with_serial(rrset: RRset, serial: Serial) -> RRset:
 
 
 def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now: datetime) -> RRset | None:
-    """Return the edited SOA with its own serial if that exceeds the zone's, else with the zone's next serial."""
+    """Return the edited SOA with its own serial if this exceeds the zone's serial, else with the zone's next serial."""
     if before is None or edited is None:
         return edited
     current, requested = serial_of(before), serial_of(edited)
@@ -125,24 +125,24 @@ def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now:
 
 
 def above(ours: Serial, served: Serial | None) -> Serial:
-    """Return a serial greater than both. If the two cannot be compared (RFC 1982), it is greater than `served`."""
+    """Return a serial greater than both, or only greater than `served` if the two cannot be compared (RFC 1982)."""
     return ours.next if served is None or ours > served else served.next
 
 
 def beyond(serial: Serial, last: Serial | None) -> Serial:
-    """Return a restored zone's serial: unchanged if it is accepted after `last`, else the next after `last`."""
+    """Return a restored zone's serial: unchanged if secondaries accept it after `last`, else the next after `last`."""
     return serial if last is None or serial > last else last.next
 
 
 def same_to_dns(one: RRset | None, other: RRset | None) -> bool:
-    """Return True if both RRsets are equal, apart from the SOA serial, case of names in rdata, and spellings."""
+    """Return True if the RRsets differ at most in the SOA serial, in the case of names in rdata, or in spellings."""
     return same(
         *(rrset and replace(rrset.folded, notes=rrset.folded.notes.without_spellings) for rrset in (one, other))
     )
 
 
 def same(one: RRset | None, other: RRset | None) -> bool:
-    """Return True if both RRsets are equal, apart from the SOA serial, which changes with every publication."""
+    """Return True if the RRsets differ at most in the SOA serial, which changes with every publication."""
     if one is None or other is None:
         return one is other
     if one.type == other.type == rdtypes.SOA:
