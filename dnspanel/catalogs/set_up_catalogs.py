@@ -139,7 +139,10 @@ def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
 
 
 def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Actor, now: datetime) -> Catalog:
-    """Change the terms of new and existing members. Raise Forbidden, CatalogUnknown or CatalogRefused."""
+    """Change the terms of new and existing members.
+
+    Raise Forbidden, CatalogUnknown, or CatalogRefused for invalid terms.
+    """
     actor = require_set_up(author)
     columns = _check_terms(terms)
     with transaction.atomic():

@@ -175,7 +175,7 @@ def set_primaries(
 def set_ixfr(*, zone: Zone, uses_ixfr: bool, author: Author, now: datetime) -> None:
     """Switch IXFR on or off for a zone. Without IXFR each transfer is a whole zone.
 
-    Raise Unknown, RightMissing, NotTransferred.
+    Raise Unknown, RightMissing, or NotTransferred if this panel is the primary.
     """
     with transaction.atomic():
         locked = _lock_zone(zone, author)
@@ -189,7 +189,7 @@ def set_ixfr(*, zone: Zone, uses_ixfr: bool, author: Author, now: datetime) -> N
 def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = False) -> TransferredZone:
     """Ask the zone's primaries immediately. With `wants_all`, transfer the whole zone regardless of its serial.
 
-    Raise Unknown, RightMissing, NotTransferred.
+    Raise Unknown, RightMissing, or NotTransferred if this panel is the primary.
     """
     with transaction.atomic(durable=True):
         locked = _lock_zone(zone, author)

@@ -146,7 +146,7 @@ def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
 
 
 def checks_visible_to(person: access.Person) -> QuerySet[CutoverCheck]:
-    """Return the person's own comparisons, and ended comparisons if all zones are visible to the person.
+    """Return the person's own comparisons, and ended ones of other people if the person sees all their zones.
 
     A person who is allowed to read every zone sees all comparisons. A limited token's own comparisons are those that
     the token created. Comparisons show zone data, and an unfinished comparison can still add any zone. So other people

@@ -322,7 +322,8 @@ def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
 def replan_waiting(*, job: ImportJob, now: datetime) -> None:
     """Start another dry run for the zones that changed since the first one.
 
-    Raise WrongState if the import is not done or no zone waits, or QuotaExceeded.
+    Raise WrongState if the import is not done or no zone waits. Raise QuotaExceeded if the author has too many
+    unfinished imports.
     """
     with transaction.atomic(durable=True):
         import_quotas.refuse_import(job_rights.actor_of_job(job))

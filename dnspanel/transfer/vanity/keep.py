@@ -115,7 +115,7 @@ def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetim
     """Stop keeping the addresses up to date. The current addresses stay. A second call changes nothing.
 
     Raise Forbidden for a person who is not allowed to edit the zone. Raise RightMissing or Locked for a person who is
-    not allowed to write addresses there.
+    not allowed to write addresses in the zone.
     """
     access.require_editor(by, zone)
     found = newest_set(template)

@@ -129,7 +129,7 @@ def start_run(
     """Create a real run that publishes the results of this dry run, and waits for a worker.
 
     With `overwrite`, RRsets that were edited by hand are replaced with the template's. Raise RunRefused if the dry run
-    has not ended, TemplateUnknown, or Forbidden.
+    has not ended, TemplateUnknown, or Forbidden if the author is not allowed to change any zone.
     """
     _require_editor(by)
     run_turns.refuse_unless_done(dry_run)
