@@ -107,10 +107,7 @@ class AllowanceHeadersMiddleware:
 
 
 def spend_of(token: Token, *, now: float) -> Allowance:
-    """Count a request against this token's limit, and return the allowance.
-
-    After a rotation, also count it for the earlier token, and return the smaller allowance.
-    """
+    """Count a request for this token, and for a token that it replaced by rotation. Return the smaller allowance."""
     spent = [spend(f"token/{token_id}", limit, now=now) for token_id, limit in request_limits(token).items()]
     return min(spent, key=lambda each: (not each.exceeded, each.remaining))
 

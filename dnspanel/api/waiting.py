@@ -94,10 +94,7 @@ def is_at_all(publication: Publication) -> bool | None:
 
 
 def proofs_of(publication: Publication) -> list[bool]:
-    """Return a list that has, for each active node, True if the node confirmed the publication.
-
-    After a reversal, all values are False.
-    """
+    """Return, for each active node, True if it confirmed the publication. After a reversal, all values are False."""
     failed, proofs = _state_and_proofs(publication)
     return [acked and not failed for acked in proofs]
 

@@ -80,10 +80,7 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
 
 
 def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body's fields that are stored so that clients can read them back.
-
-    Ignore values of a wrong type, as PowerDNS does.
-    """
+    """Return the fields that are stored for clients to read back. Ignore values of a wrong type, as PowerDNS does."""
     attributes: dict[str, Any] = {}
     if isinstance(body.get("kind"), str):
         attributes["kind"] = _kind(body["kind"])

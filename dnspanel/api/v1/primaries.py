@@ -99,10 +99,7 @@ def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
 
 
 def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
-    """Request a full transfer of the zone and return PowerDNS's text.
-
-    Raise Refusal (422) if the zone has no other primaries.
-    """
+    """Request a full transfer and return PowerDNS's text. Raise Refusal (422) for a zone without other primaries."""
     try:
         row = set_up_primaries.ask_now(zone=zone, author=actor, now=now, wants_all=True)
     except NotTransferred as exc:

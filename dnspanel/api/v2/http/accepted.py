@@ -119,10 +119,7 @@ def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
 
 
 def requested_wait(request: Request) -> int | None:
-    """Return the seconds that the client wants to wait, from the query or from `Prefer`.
-
-    Raise Problem if the number is invalid.
-    """
+    """Return the seconds to wait, from the query or `Prefer`, or None. Raise Problem for an invalid number."""
     typed = request.query_params.get("wait")
     if typed is not None:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):

@@ -203,10 +203,7 @@ def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
 
 
 def _findable(by: Acting) -> Acting:
-    """Return `by` with a form id, so that the publications of the request can be found later.
-
-    Without an idempotency key, the form id is random.
-    """
+    """Return `by` with a form id (random without an idempotency key) to find the request's publications later."""
     return by if by.form_id is not None else Acting(by.author, by.channel, by.now, by.reason, uuid4())
 
 

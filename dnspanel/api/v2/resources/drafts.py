@@ -310,10 +310,7 @@ def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, 
 
 
 def _read_drafted(request: Request, zone: Zone, key: Key) -> tuple[dict[str, Any], RRset | None]:
-    """Return the body of a PUT and the RRset in the body. The RRset is None if it should be deleted.
-
-    Raise Problem if the body is invalid.
-    """
+    """Return the body of a PUT and its RRset, which is None for a deletion. Raise Problem if the body is invalid."""
     value = request.data
     if not isinstance(value, dict):
         return read(DraftedSerializer, value), None  # which refuses it

@@ -1,4 +1,4 @@
-"""The resource that lists RRsets with a scheduled removal in all zones, in order of time."""
+"""The resource that lists RRsets with a scheduled removal in all zones, earliest removal first."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -41,7 +41,7 @@ _OF_FAULTS = [
 
 
 class ImportZoneSerializer(serializers.Serializer):
-    """A zone of an import."""
+    """A zone of an import, with its planned or completed action."""
 
     id = serializers.IntegerField()
     name = serializers.CharField(help_text="Empty where not even that could be found out.")

@@ -103,10 +103,7 @@ class ManyRRsets(V2View):
 
 
 def _outcome(selection: WideSelection, act: many_rrsets.Act, actor: Actor) -> WideOutcome:
-    """Return the changes that the act would make to the RRsets.
-
-    Raise SearchTooGeneral if the search is too general, Problem if the search finds too many RRsets.
-    """
+    """Return the changes that the act would make. Raise SearchTooGeneral, or Problem if there are too many RRsets."""
     try:
         with searching_for(selection.search):
             return wide_outcome(act=act, selection=selection, author=actor, now=timezone.now())

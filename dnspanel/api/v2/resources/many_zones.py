@@ -106,16 +106,13 @@ def _delete(request: Request, preview: ZonesOutcome, body: Mapping[str, Any]) ->
 
 
 def _both(preview: ZonesOutcome, done: ZonesOutcome) -> ZonesOutcome:
-    """Return the outcome of the write, with the zones that the preview had already refused or left unchanged."""
+    """Return the outcome of the write. Include zones that the preview refused or left unchanged."""
     refused = {zone.pk: (zone, reason) for zone, reason in [*preview.refused, *done.refused]}
     return ZonesOutcome(done.changed, preview.unchanged + done.unchanged, list(refused.values()))
 
 
 def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> ZonesOutcome:
-    """Return the outcome that the act would have. Without `marks`, the act deletes the zones.
-
-    Raise Problem if the search in the selection is invalid or finds too many zones.
-    """
+    """Return the act's outcome. Without `marks`, the act is a deletion. Raise Problem for an unusable search."""
     try:
         with searching_for(selection.search):
             if marks is None:

@@ -260,7 +260,7 @@ def _door(request: Request, set_id: int) -> ZoneTemplate:
 
 
 def _content(values: Mapping[str, Any]) -> edit_template.Text:
-    """Return the content of a version of the set. Raise TemplateRefused that points at invalid values."""
+    """Return the content of a version of the set. Raise TemplateRefused for invalid values, with pointers."""
     hosts, faults = [], {}
     for index, each in enumerate(values["servers"]):
         try:

@@ -44,10 +44,7 @@ def hosts(body: dict[str, Any], name: str) -> list[str] | None:
 
 
 def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
-    """Return the name server set that the body names, or None if it names none.
-
-    Raise Problem for an unknown set, or if the body also has `nameservers`.
-    """
+    """Return the body's name server set, or None. Raise Problem for an unknown set, or together with `nameservers`."""
     if "name_server_set" not in body:
         return None
     if "nameservers" in body:
@@ -60,10 +57,7 @@ def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
 
 
 def mailbox_in(body: Mapping[str, Any]) -> str | None:
-    """Return the SOA mailbox as a domain name, or None if the body has no mailbox.
-
-    The body can have a domain name or an email address.
-    """
+    """Return the SOA mailbox in the body (a domain name or an email address) as a domain name, or None if missing."""
     return mailbox_text(body["hostmaster"]) if "hostmaster" in body else None
 
 

@@ -302,10 +302,7 @@ def node_name(name: str) -> str:
 
 
 def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
-    """Return the caller and the node. Raise UnknownNode for an unknown name.
-
-    Raise Forbidden without the permissions `fleet` and `nodes`.
-    """
+    """Return the caller and the node. Raise UnknownNode, or Forbidden without the permissions `fleet` and `nodes`."""
     actor = actor_in(request)
     access.require(actor, Permission.FLEET)
     node = node_lifecycle.node_by_name(node_name(name))

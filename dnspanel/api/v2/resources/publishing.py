@@ -78,10 +78,7 @@ def terms_in(body: Mapping[str, Any], faults: Faults) -> Terms:
 
 
 def terms_of_query(request: Request) -> Terms:
-    """Return the terms in the query string, for writes whose body is the resource itself.
-
-    Raise Problem if a parameter is invalid.
-    """
+    """Return the terms in the query, for writes whose body is the resource itself. Raise Problem for invalid terms."""
     reason = text_parameter(request.query_params, "reason", longest=MOST_REASON)
     return Terms(
         reason,

@@ -225,10 +225,7 @@ def revision_of(zone: Zone, number: int) -> Revision:
 
 
 def patches_of_undo(actor: Actor, revisions: Iterable[Revision]) -> list[Patch]:
-    """Return a patch for each zone that undoes the zone's revisions.
-
-    The revisions must be sorted by zone, then by number.
-    """
+    """Return one patch per zone that undoes the revisions, which must be sorted by zone, then by number."""
     return [_patch_of_undo(actor, list(of_zone)) for _, of_zone in groupby(revisions, key=lambda one: one.zone_id)]
 
 

@@ -184,10 +184,7 @@ def _guard_write(request: Request, directory_id: int) -> AbstractContextManager[
 
 
 def _directory_to_change(request: Request, directory_id: int) -> tuple[Actor, ScimDirectory]:
-    """Return the caller and the directory.
-
-    Raise Forbidden without the permission `people`, DirectoryUnknown for an unknown id.
-    """
+    """Return the caller and the directory. Raise Forbidden without `people`, DirectoryUnknown for an unknown id."""
     actor = actor_in(request)
     access.require(actor, Permission.PEOPLE)
     return actor, verbs.directory_by_id(directory_id)

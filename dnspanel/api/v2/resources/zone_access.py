@@ -112,7 +112,7 @@ class ZoneTokens(V2View):
 
 
 def subject_in(query: Mapping[str, str], zone: Zone) -> Subject:
-    """Return the subject of a query: the RRset in `name` and `type`, or the zone without these parameters.
+    """Return the subject of a query: the RRset in `name` and `type`, or else the zone.
 
     Raise Problem if only one parameter is given or one is invalid.
     """

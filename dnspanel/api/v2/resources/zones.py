@@ -457,9 +457,8 @@ def _filter_zones(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
 
 
 def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
-    """Return the team with this id. `present` is the id of the current team.
-
-    Raise Problem if the actor isn't allowed to choose the team, unless it is the current team.
+    """Return the team with this id. Raise Problem if the actor can't choose the team, except the current one
+    (`present`).
     """
     if team_id is None:
         return None

@@ -148,7 +148,7 @@ def read_patch(value: Any, key: Key) -> Step:
 
 
 def owner_of(text: str, zone_name: str) -> str:
-    """Return the client's owner name as an absolute name. Without a trailing dot, it is relative to the zone.
+    """Return the client's owner name as an absolute name. A name without a trailing dot is relative to the zone.
 
     Raise BadName if the name is invalid or outside the zone.
     """
