@@ -1,6 +1,6 @@
 """The code that panel and nodes share: names, rdata, PowerDNS's row formats, segments, the LMDB store, the protocol.
 
-This package doesn't use Django, Celery or PostgreSQL, because nodes must not need them.
+This package doesn't use Django, Celery or PostgreSQL, because nodes must run without them.
 """
 
 from replication.version import running_version

@@ -21,6 +21,6 @@ class Disk:
 
 
 def disk_of(path: Path) -> Disk:
-    """Return the space on the file system that contains this path. Raise OSError."""
+    """Return the space on the file system that contains this path. Raise OSError if the path is missing."""
     found = os.statvfs(path)
     return Disk(found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize, found.f_favail, found.f_files)

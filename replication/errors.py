@@ -84,7 +84,7 @@ class Gap(Transient):
 
 
 class UnknownSealingKey(Transient):
-    """A DNSSEC key is sealed with a key of this number that the node doesn't have.
+    """A DNSSEC key is sealed with the sealing key of this number, which the node doesn't have.
 
     Trying again works once the panel has sent the sealing key.
     """
@@ -105,7 +105,7 @@ class NodeUnreachable(Transient):
 
 
 class WrongClock(NodeUnreachable):
-    """The agent refuses the panel's certificate, because it is not valid by the agent's clock.
+    """The agent refuses the panel's certificate, because it is not valid at the time of the agent's clock.
 
     `clock` is the agent's time.
     """

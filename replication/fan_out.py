@@ -118,7 +118,7 @@ class _Exchange:
             self.client.bytes_sent += sent
 
     def _answer(self) -> Ack | ReplicationError | None:
-        """Return the answer if it is complete, or None. Raise HTTPException."""
+        """Return the answer, or None while it is incomplete. Raise HTTPException if it is invalid or too long."""
         if len(self._received) < self._length:
             return None
         end = self._received.find(b"\r\n\r\n", 0, LONGEST_HEADER)

@@ -33,9 +33,9 @@ def collection_paused() -> Iterator[None]:
 class Heap:
     """The memory of this process. Unused memory is returned to the system.
 
-    Python finds a cycle that survived a collection or two only after millions of new objects, for example a failed
-    request with all its data. Also, the C library keeps free memory between used memory, for each thread. So a process
-    that was busy for a while kept its memory forever.
+    Python finds a cycle that survived a collection or two only after millions of new objects. An example is a failed
+    request with all its data. Also, the C library keeps free memory between used memory, for each thread. Without this
+    class, a process that was busy for a while kept its memory forever.
     """
 
     def __init__(self, grown_by: int = _GROWN_BY) -> None:

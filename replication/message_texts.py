@@ -119,7 +119,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def spoken(text: str) -> str:
-    """Return a Text in the current language, whatever its language was. Return any other string unchanged."""
+    """Return a Text in the current language, even if it was made in another one. Return other strings unchanged."""
     return _text(text.english, text.plural, text.number, text.values) if isinstance(text, Text) else text
 
 

@@ -142,7 +142,7 @@ class NodeClient:
         self._request("PUT", KEYS_PATH, sealed, len(sealed), self._answer_seconds)
 
     def put_sealing_keys(self, keys: Iterable[SealingKey]) -> None:
-        """Send the sealing keys. From now on the agent opens DNSSEC keys only with these.
+        """Send the sealing keys. From now on the agent opens DNSSEC keys only with these sealing keys.
 
         Raise Refused if the agent is too old.
         """
@@ -168,8 +168,8 @@ class NodeClient:
         """Install the snapshot, and return once PowerDNS answers from it.
 
         `raw_size` determines how long to wait. `unproven` is as in `push`. Raise Busy if another push is running, or if
-        the agent has put new files in place and restarts. In both cases try again. The call can be repeated, but first
-        send the chunks that `offer_snapshot` then returns.
+        the agent has put new files in place and restarts. After Busy, try again: call `offer_snapshot`, send the chunks
+        that it returns, and repeat this call.
         """
         seconds = self._answer_seconds + INSTALL_SECONDS + raw_size / SLOWEST_INSTALLED_PER_SECOND
         target = f"{SNAPSHOTS_PATH}/{snapshot}/install"
@@ -180,9 +180,10 @@ class NodeClient:
         self._request("POST", RESTART_PATH, b"", 0, self._answer_seconds)
 
     def choose_computed_types(self, chosen: ComputedTypes) -> None:
-        """Make the node's PowerDNS answer these computed types. It restarts if it had others. Repeating does no harm.
+        """Make the node's PowerDNS answer these computed types. Repeating does no harm.
 
-        Raise Refused if the agent does not write pdns.conf, and NotServed if PowerDNS does not come back.
+        If PowerDNS answered other types before, it restarts. Raise Refused if the agent does not write pdns.conf, and
+        NotServed if PowerDNS does not come back.
         """
         body = encode_message(chosen.to_json())
         self._request("PUT", COMPUTED_TYPES_PATH, body, len(body), self._answer_seconds + RESTART_SECONDS)
@@ -228,9 +229,9 @@ class NodeClient:
     ) -> Ack:
         """Send sealed segments. Return once the node's PowerDNS has been verified to answer accordingly.
 
-        With `may_defer`, new zones can be excluded from that. The ack then has `applied`, and `ack` returns the next
-        one. Agents that are too old for that always wait. No signatures are verified for zones in `unproven` (at most
-        MAX_UNPROVEN).
+        With `may_defer`, the node may verify new zones later. The ack then has `applied`, and `ack` returns the next
+        ack. Agents that are too old for `may_defer` always wait. No signatures are verified for zones in `unproven` (at
+        most MAX_UNPROVEN).
 
         Raise the agent's refusal (Gap, NotServed, Busy, Refused, …), or NodeUnreachable. After NodeUnreachable the node
         may have applied the segments; sending them again is harmless.
@@ -428,7 +429,7 @@ def request_head(method: str, target: str, host: str, size: int, headers: str = 
 
 
 def answer_of(status: int, body: bytes) -> Any:
-    """Return an agent's answer. Raise its refusal, or BadBytes."""
+    """Return an agent's answer. Raise the agent's refusal, or BadBytes if the answer is not JSON."""
     if status != 200:
         raise decode_refusal(status, body)
     return decode_message(body)

@@ -38,7 +38,7 @@ class ChangeLog(Protocol):
     """The panel's sealed segments for one schema."""
 
     def way(self, have: Position | None) -> Way:
-        """Return what the panel can send to a node at `have` now."""
+        """Return the data that the panel can now send to a node at position `have`."""
 
     def segments_after(self, sequence: int) -> Iterator[SealedSegment]:
         """Return the segments that bring a node from `sequence` to its target, in order."""

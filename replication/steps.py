@@ -20,8 +20,8 @@ class Way:
 
     `head` is the newest position of all, or None if nothing was ever encoded. `target` is the last position that this
     node is allowed to reach, or None if there is none yet. From the sequence `oldest` on, segments lead to the target
-    without a gap. Ahead of the node are `segments` segments with `segment_bytes` bytes. `snapshot` is the position of
-    the newest snapshot that segments continue from, or None.
+    without a gap. The node lacks `segments` segments with `segment_bytes` bytes. `snapshot` is the position of the
+    newest snapshot that segments continue from, or None.
     """
 
     head: Position | None
@@ -58,7 +58,7 @@ class SendSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Nothing that the panel has can update this node. The error has the reason."""
+    """The panel has nothing that can update this node. The error has the reason."""
 
     error: ReplicationError
 

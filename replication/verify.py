@@ -94,7 +94,7 @@ class EvenSample(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """An expected RRset, in wire form. Without rdata the RRset must not exist.
+    """An expected RRset, in wire form. Without rdata, the answer must not contain the RRset.
 
     `answered_by` names the zone that answers, if that isn't the zone in which the RRset was published.
     """
@@ -110,7 +110,7 @@ class Expectation:
         return f"{text} (answered by zone {self.answered_by})" if self.answered_by else text
 
     def difference(self, answer: dns.message.Message) -> str | None:
-        """Describe how the answer differs from the expected RRset, or return None if it doesn't."""
+        """Describe how the answer differs from the expected RRset, or return None if it is as expected."""
         found = rrset_in(answer, self.name, self.type)
         if not self.rdata:
             return None if found is None else f"{len(found)} records"
@@ -257,13 +257,13 @@ def find_unanswered(
 
 
 def _served_name(store: Store, zone_id: int) -> str | None:
-    """Return the name of the zone with this id, or None without such a zone or if its name belongs to another zone."""
+    """Return the name of the zone with this id. Return None if the zone is missing or its name is another zone's."""
     zone = store.zone(zone_id)
     return zone.name if zone is not None and store.zone_id(zone.name) == zone_id else None
 
 
 def _expectation_of_row(store: Store, zone: str, zone_id: int, name: str, rel: bytes, type: int) -> Expectation | None:
-    """Return the expected answer for one row, or for its absence, or None if rows alone do not determine it."""
+    """Return the expected answer for one row or its absence, or None if rows alone do not determine the answer."""
     if (answering := _zone_inside(store, name, zone)) is not None:
         return _expectation_of_zone(store, answering, name, type)
     rows = store.rows(zone_id)
@@ -281,9 +281,9 @@ def _expected_row(name: str, type: int, body: bytes) -> Expectation:
 
 
 def _expectation_of_zone(store: Store, zone: str, name: str, type: int) -> Expectation | None:
-    """Return the expected answer of this zone for a name of its parent zone, or None if rows do not determine it.
+    """Return the expected answer of this zone for a name of its parent zone, or None if the rows leave it open.
 
-    Rows do not determine it if this zone does not have the name, because then a DNAME or a wildcard can answer.
+    The rows leave it open if this zone does not have the name, because a DNAME or a wildcard can answer.
     """
     zone_id, rel = store.zone_id(zone), keys.relative_key(name, zone)
     assert zone_id is not None

@@ -46,7 +46,7 @@ _DNSKEY = 48
 
 
 def signed_marks(store: Store, marks: Iterable[ZoneMark]) -> list[ZoneMark]:
-    """Return those of the marked zones that PowerDNS signs, at most MAX_ZONES, evenly spread."""
+    """Return the marked zones that PowerDNS signs, at most MAX_ZONES, evenly spread."""
     served = [mark for mark in marks if mark.serial is not None]
     signed = store.signed_zones(mark.name for mark in served)
     found = [mark for mark in served if mark.name in signed]
@@ -63,7 +63,7 @@ def verify_signatures(  # noqa: PLR0913  # what is verified, and against which s
     now: float,
     seconds: float,
 ) -> None:
-    """Query the signatures of these zones, and for each zone those of one RRset among `record_keys`.
+    """Query the signatures of these zones, and for each zone the signatures of one RRset among `record_keys`.
 
     Raise NotServed for the first signature that is missing, not valid now, or not made with a key of the zone.
     """
@@ -89,8 +89,8 @@ def complaint_of(
 ) -> NotServed | None:
     """Return the first error in signatures and denials of the answers to these questions (name, type), or None.
 
-    The zone's DNSKEY RRset is checked before the questions. The error is returned as a NotServed. Raise NotServed if
-    there is no answer at all, which says nothing about signatures.
+    The zone's DNSKEY RRset is checked before the questions. The error is returned as a NotServed. If there is no answer
+    at all, raise NotServed instead, because a missing answer says nothing about signatures.
     """
     try:
         asker = _Asker(zone, address, port, now, time.monotonic() + seconds)

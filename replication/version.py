@@ -37,7 +37,7 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:\.dev(\d+))?(?:\+([a-z0-9.]+))?")
 
 
 def running_version() -> str:
-    """Return the version of this code, or `dev0+unknown` without any source for it. Never raise."""
+    """Return the version of this code, or `dev0+unknown` if nothing reveals the version. Never raise."""
     with contextlib.suppress(OSError):
         return (PACKAGE / BUILT).read_text().strip()
     if commit := _commit_of(CHECKOUT):
@@ -65,7 +65,7 @@ def commit_time(checkout: Path = CHECKOUT) -> int:
 
 
 def is_older(version: str, than: str) -> bool | None:
-    """Return True if `version` is older than `than`, or None if that is unknown. Equal versions are not older."""
+    """Return True if `version` is older than `than`, or None if the order is unknown. Equal versions are not older."""
     if version == than:
         return False
     ours, theirs = _VERSION.fullmatch(version), _VERSION.fullmatch(than)
@@ -104,7 +104,7 @@ def _git_directory(checkout: Path) -> Path:
 
 
 def _ref(directory: Path, name: str) -> str:
-    """Return the commit of a branch, or "" if it isn't in the files.
+    """Return the commit of a branch, or "" if no file has it.
 
     A worktree has its branches in the main repository.
     """
@@ -146,7 +146,7 @@ def _count_of(checkout: Path, commit: str) -> int:
 
 
 def _git(checkout: Path, *words: str) -> str:
-    """Return git's output, or "" if it fails.
+    """Return git's output, or "" if git fails.
 
     The checkout can belong to another user. Trusting it is safe, because its code runs here already.
     """

@@ -74,7 +74,7 @@ _REQUIRED: dict[str, type] = {
 
 
 class BadConfig(Exception):
-    """The configuration can't be used. `faults` lists every error in it."""
+    """The configuration can't be used. `faults` lists all its errors."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("\n".join(faults))
@@ -181,7 +181,7 @@ def read_config(path: Path) -> AgentConfig:
 
 
 def _faults_in(values: Mapping[str, Any]) -> list[str]:
-    """Return every error in the values that can be found without reading other files."""
+    """Return every error that can be found in the values without reading other files."""
     faults = [f"{name} is missing" for name in _REQUIRED if name not in values]
     known = _REQUIRED | {name: type(default) for name, default in _DEFAULTS.items()}
     for name, value in values.items():
@@ -252,7 +252,10 @@ def read_identity(directory: Path, faults: list[str]) -> Identity | None:
 
 
 def parse_identity(fields: Any) -> Identity:
-    """Parse the identity in the panel's answer to an enrollment. Raise ValueError or UnknownSchema."""
+    """Parse the identity in the panel's answer to an enrollment.
+
+    Raise UnknownSchema if we don't write its PowerDNS schema, and ValueError if anything else is invalid.
+    """
     try:
         keys = tuple(base64.b64decode(key, validate=True) for key in fields["signing_keys"])
         generation = int(fields.get("keys_generation", 0))
@@ -268,7 +271,7 @@ def parse_identity(fields: Any) -> Identity:
 
 
 def role_of(identity: Identity) -> str:
-    """Return the role that the panel assigned at enrollment, or "" if the panel's answer has none."""
+    """Return the role that the panel assigned at enrollment, or "" if the identity has none."""
     return str(identity.settings.role) if identity.settings else ""
 
 

@@ -94,8 +94,8 @@ class IdentityKeeper:
     def install(self, certificate_pem: str, ca_pem: str) -> None:
         """Install the certificate for the next connections. A second call with the same certificate changes nothing.
 
-        Raise BadBytes unless our CA issued the certificate, it is for this node and for the key that `request` made,
-        and it is valid now.
+        Raise BadBytes unless our CA issued the certificate for this node, it is valid now, and its key is the key in
+        use or the key that `request` made.
         """
         with self._lock:
             certificate = self._check_certificate(certificate_pem, ca_pem)
@@ -114,7 +114,8 @@ class IdentityKeeper:
     def take_keys(self, sealed: bytes) -> None:
         """Accept only segments that these keys signed from now on. A list older than the current one changes nothing.
 
-        Raise BadBytes, BadSignature or WrongCluster.
+        Raise BadBytes if the list is invalid, BadSignature if no known key signed it, or WrongCluster if another panel
+        made it.
         """
         with self._lock:
             keyring = decode_keyring(sealed, self.signing_keys)
@@ -171,8 +172,8 @@ _NO_CHECK_TIME = 0x200000
 def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
     """Return a TLS 1.3 context with our certificate that only accepts clients with a certificate of our CA.
 
-    The context doesn't check validity times. The caller checks the client's certificate with `is_valid_at`. So a panel
-    whose certificate is not valid by this server's clock gets an answer that says so, and nothing else.
+    The context doesn't check validity times. The caller checks the client's certificate with `is_valid_at`. If the
+    panel's certificate is not valid by this server's clock, the caller can then report exactly that.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -206,7 +207,7 @@ def format_key(key: ec.EllipticCurvePrivateKey) -> str:
 def write_atomically(path: Path, text: str) -> None:
     """Write a file that only this user can read.
 
-    After a crash or power loss it contains the old text or the new one.
+    After a crash or power loss, the file contains either the old text or the new text.
     """
     partial = path.with_name(path.name + ".part")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Node(Collector):
-    """A collector of the metrics of a node at one moment."""
+    """A collector of a node's metrics at one moment."""
 
     def __init__(self, status: Status, counters: Counters | None) -> None:
         self._status, self._counters = status, counters

@@ -90,7 +90,7 @@ class PanelServer(ThreadingHTTPServer):
         self.server_address = self.socket.getsockname()
 
     def get_request(self) -> tuple[Any, Any]:
-        """Accept a connection without the TLS handshake, which happens later. Raise OSError."""
+        """Accept a connection. The TLS handshake happens later. Raise OSError if the connection breaks."""
         plain, address = self.socket.accept()
         try:
             plain.settimeout(HANDSHAKE_SECONDS)
@@ -125,7 +125,7 @@ class PanelServer(ThreadingHTTPServer):
         return ClockHandler
 
     def _is_panel(self, request: ssl.SSLSocket, address: str) -> bool:
-        """Do the TLS handshake. Return True if the client presented the panel's certificate. Raise OSError."""
+        """Do the TLS handshake. Return True if the client has the panel's certificate. Raise OSError on failure."""
         name = None
         try:
             request.do_handshake()
@@ -195,7 +195,7 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._get(target)
 
     def _answer_status(self, target: urllib.parse.SplitResult) -> None:
-        """Answer a request for the status, samples, or both. The panel sends one to every node each second."""
+        """Answer a request for the status, samples, or both. Every node gets one such request each second."""
         query = urllib.parse.parse_qs(target.query)
         after = query.get("samples_after" if target.path == STATUS_PATH else "after", [""])[0]
         if after and not after.isdecimal():
@@ -268,7 +268,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         return self.server.status().position
 
     def _receive(self, size: int) -> bytes | BinaryIO:
-        """Return the request body, in memory or on disk. Raise DiskFull."""
+        """Return the request body, in memory or on disk. Raise DiskFull if the body doesn't fit on the disk."""
         if size <= IN_MEMORY_BYTES:
             body = self.rfile.read(size)
             if len(body) < size:

@@ -1,15 +1,15 @@
 """The agent's check of every row that PowerDNS serves: regularly, and at once if there is a reason.
 
 A check (`store.checking`) runs in slices of a few milliseconds with pauses between them. The first check after a start
-takes about a twentieth of one core, so it ends within minutes even for a large database, whose state is unknown then.
+takes about a twentieth of one core. So even a large database, whose state is unknown then, is checked within minutes.
 Later checks, with the pauses between them, take 1/1,200 of one core on average. A small database is read every minute
 or two, one of millions of rows in a few hours. A check is faster, up to about half a core, in three cases: when another
 process has committed to a file (each slice looks for that), when the panel requests the check, and while a zone with
 many rows is read in one transaction. A check waits during a push. Unless it is urgent, it also waits for the next push,
 so that an import gets the processor. Pages that the check touched are released.
 
-If a segment finds rows that the agent did not write, the segment is refused. Its zones are checked first, so that the
-panel learns within a second which zones to repair.
+If a segment finds rows that the agent did not write, the segment is refused. The zones in the segment are checked
+first, so that the panel learns within a second which zones to repair.
 """
 
 import logging
@@ -82,7 +82,7 @@ class IntegrityScanner:
         return len(self._diverged)
 
     def check_now(self) -> None:
-        """Request a check of every row now. If a check is running, it starts again."""
+        """Request a check of every row now. A running check starts again from the first row."""
         self._is_requested = True
         self._wake.set()
 
@@ -149,7 +149,7 @@ class IntegrityScanner:
             self._replace(known | check.diverged)
 
     def _drive(self, steps: Steps, share: float, check: Check | None = None) -> bool:
-        """Run the check's steps with pauses between them. Return False if something more urgent interrupted it."""
+        """Run the check's steps with pauses between them. Return False if more urgent work interrupted the check."""
         self._slices = 0
         while self._slice(steps):
             self._slices += 1
@@ -191,9 +191,9 @@ class IntegrityScanner:
 
 
 def share_of(reading_seconds: float) -> float:
-    """Return the share of time to spend reading, for a check that needs this much reading time.
+    """Return the share of time that a check should spend reading, if it needs this much reading time in total.
 
-    The average share over checks and pauses is AVERAGE_SHARE.
+    The average share over checks and the pauses between them is AVERAGE_SHARE.
     """
     lasts = reading_seconds / AVERAGE_SHARE - PAUSE_SECONDS
     return min(SHARE, reading_seconds / lasts) if lasts > 0 else SHARE

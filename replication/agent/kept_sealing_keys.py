@@ -45,7 +45,7 @@ class SealingKeys:
         return self._secrets.get(key_id)
 
     def take(self, message: bytes) -> None:
-        """Store exactly these keys, safe from a crash. Raise BadBytes or OSError."""
+        """Store exactly these keys, safe from a crash. Raise BadBytes for invalid keys, or OSError if writing fails."""
         keys = decode_sealing_keys(message)
         write_atomically(self._path, encode_sealing_keys(keys).decode("ascii"))
         self._secrets = {key.id: key.secret for key in keys}

@@ -8,9 +8,9 @@ id is a hash over three values that are rarely all copied together:
     state_dir/machine   a random id, and the inode of the file that contains it: the agent notices a copy of the file by
                         its other inode, and then writes a new random id
 
-A block-level clone has all three values if its hypervisor keeps product_uuid. The panel then uses the start times: if
-the machine that started earlier answers again after the one that started later, there are two machines. A restart never
-causes that.
+A block-level clone has all three values if its hypervisor keeps product_uuid. The panel then uses the start times. If
+the machine with the earlier start answers after the machine with the later start has answered, there are two machines.
+A restart never causes that.
 """
 
 import hashlib

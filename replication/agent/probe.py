@@ -3,13 +3,13 @@
 LMDB trusts the file that it maps. A torn page can end the process that touches it with a signal. So if the previous
 agent was killed, the agent first lets this process read everything.
 
-The panel reads uploaded LMDB files with its own page reader instead (`dnspanel.transfer.sources.lmdb_pages`). Neither
-way works for both. A hostile upload must not reach the LMDB library at all, not even in a separate process. A node's
-files are written while they are read, and LMDB only protects readers that it knows from page reuse. What counts here is
-whether LMDB, and so PowerDNS, can read the files; a stricter reader would quarantine files that are served without
-trouble. And the page reader takes four times as long (250,000 rows: 1.9 s instead of 0.4 s).
+The panel reads uploaded LMDB files with its own page reader instead (`dnspanel.transfer.sources.lmdb_pages`). The two
+cases need different readers. A hostile upload must not reach the LMDB library at all, not even in a separate process. A
+node's files are written while they are read, and LMDB only protects readers that it knows from page reuse. For a node
+it matters whether LMDB, and so PowerDNS, can read the files. A stricter reader would quarantine files that are served
+without trouble. And the page reader takes four times as long (250,000 rows: 1.9 s instead of 0.4 s).
 
-python -m replication.agent.probe LMDB_PATH      status 0: all of it could be read
+    python -m replication.agent.probe LMDB_PATH      status 0: all of it could be read
 """
 
 import sys

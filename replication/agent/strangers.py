@@ -1,8 +1,8 @@
 """Limits for unauthenticated connections: few at once, few from one network, and a new connection is always accepted.
 
 If the limit is reached, a new client replaces the client that has waited longest. So a flood harms waiting clients, but
-never the panel: its handshake takes milliseconds, and connections from addresses that it has used before are closed
-last.
+never the panel. The panel's handshake takes milliseconds, and connections from addresses that the panel has used before
+are closed last.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ class Strangers:
     def add(self, connection: socket.socket, address: str) -> None:
         """Add a waiting connection.
 
-        If there are too many then, close the oldest waiting connection of its network, or of all networks.
+        If the limit is then exceeded, close the oldest waiting connection of the same network, or of all networks.
         """
         network = network_of(address)
         with self._lock:
@@ -55,7 +55,7 @@ class Strangers:
                     del self._known[next(iter(self._known))]
 
     def _too_many(self, network: str) -> socket.socket | None:
-        """Return the connection to close before another connection of this network is added, or None."""
+        """Return the waiting connection to close before a new connection of this network is added, or None."""
         of_network = OF_KNOWN_NETWORK if network in self._known else OF_ONE_NETWORK
         same = [connection for connection, its in self._waiting.items() if its == network]
         if len(same) >= of_network:
@@ -67,7 +67,7 @@ class Strangers:
 
 
 def network_of(address: str) -> str:
-    """Return the network that a single machine can have: an IPv4 address, or the /64 of an IPv6 address."""
+    """Return the network that one machine can control: an IPv4 address, or the /64 of an IPv6 address."""
     parsed = ip_address(address.partition("%")[0])
     if not isinstance(parsed, IPv6Address):
         return str(parsed)

@@ -55,7 +55,7 @@ def zone_rows(store: Store, zone_id: int) -> list[tuple[str, str]]:
 def attached_objects(store: Store, zone_id: int, sealing_key: SealingKey | None) -> list[tuple[int, int, str]]:
     """Return table, row id and body (hex) of a zone's metadata and DNSSEC keys, with sealed private parts.
 
-    Return an empty list if the zone is missing. Raise UnknownSealingKey if the node never got a key to seal with.
+    Return an empty list if the zone is missing. Raise UnknownSealingKey if the node never got a sealing key.
     """
     zone = next((zone for zone in store.zones_from(zone_id, limit=1) if zone.zone_id == zone_id), None)
     found = []
@@ -73,5 +73,5 @@ def attached_objects(store: Store, zone_id: int, sealing_key: SealingKey | None)
 
 
 def zone_rows_page(store: Store, zone_id: int, after: bytes) -> list[tuple[str, str]]:
-    """Return the hex keys and bodies of a zone's next records: those after this key, at most MAX_ROWS_AT_ONCE."""
+    """Return the hex keys and bodies of a zone's records after this key, at most MAX_ROWS_AT_ONCE."""
     return [(key.hex(), body.hex()) for key, body in islice(store.rows(zone_id).raw(after=after), MAX_ROWS_AT_ONCE)]

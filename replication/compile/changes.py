@@ -202,9 +202,9 @@ class _Compiler:
                 self._result[rel, type] = values.with_flags(body, auth=auth, ordername=ordername)
 
     def _turned_cuts(self) -> list[bytes]:
-        """Return delegations that appeared or disappeared.
+        """Return the topmost delegations that appeared or disappeared.
 
-        Delegations below another one of them, or below a delegation that stays, are left out.
+        Delegations below another such delegation, or below one that stays, are left out.
         """
         found: list[bytes] = []
         old, new = self._old, self._new
@@ -244,7 +244,7 @@ class _Compiler:
             below.lost = was
 
     def _set_added_rows(self, rel: bytes) -> None:
-        """Write the rows that compiling adds for a name: of an empty non-terminal, and of the NSEC3 chain."""
+        """Write the rows that compiling adds for a name: rows of an empty non-terminal, and rows of the NSEC3 chain."""
         own = rank = self._new.rank(rel)
         if rel != APEX:
             ent_rank = ABSENT if rank else self._ent_rank(rel)

@@ -28,7 +28,7 @@ class Rows(Protocol):
 class ChangedRows:
     """Rows with changes applied: put (body) or deleted (None), in the form that `compile_changes` returns.
 
-    Stores only the changes, sorted once.
+    The object stores only the changes, sorted once.
     """
 
     def __init__(self, rows: Rows, changes: Mapping[tuple[bytes, int], bytes | None]) -> None:

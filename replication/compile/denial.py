@@ -118,7 +118,7 @@ def is_bare_cut(types: Collection[int]) -> bool:
 
 
 def is_like_hash(rel: bytes) -> bool:
-    """Return True if the relative key is a hash label, or a name with the form of a hash label."""
+    """Return True if the relative key is a hash label, or has the form of one."""
     return _HASH_LABEL.fullmatch(rel) is not None
 
 

@@ -129,7 +129,7 @@ def _names_below_cuts(ordered: list[bytes], cuts: set[bytes]) -> set[bytes]:
 
 
 def _ents(auth_of: Mapping[bytes, bool]) -> dict[bytes, bool]:
-    """Return the empty non-terminals and their auth. `auth_of` maps each name that owns something to its auth."""
+    """Return the empty non-terminals with their auth flags. `auth_of` has the flag of each name that owns records."""
     ents: dict[bytes, bool] = {}
     for rel, auth in auth_of.items():
         above = parent_key(rel)

@@ -21,7 +21,7 @@ _SIGNATURE = frozenset((rdtypes.RRSIG,))
 class Link(NamedTuple):
     """One record of a chain: its owner, the name that it covers, the next owner (relative keys), and its types.
 
-    In NSEC the name is the owner.
+    In NSEC the covered name is the owner itself.
     """
 
     owner: bytes

@@ -1,4 +1,4 @@
-"""The compiler for another denial of existence: from a zone's rows to the rows that differ in it. Pure."""
+"""The compiler for a switch of the denial of existence: from a zone's rows to the rows that must change. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ class _Switch:
             yield from self._helpers(rel, stored, was_in_chain=was_in_chain, is_in_chain=is_in_chain)
 
     def _close_all_but_above(self, rel: bytes | None) -> Iterator[Change]:
-        """Yield the changes of the empty names that are not above `rel`. At the end (None), include the apex."""
+        """Yield the changes of the open empty names that are not above `rel`. At the end (None), include the apex."""
         while self._open:
             last = self._open[-1]
             if rel is not None and (last.rel == APEX or rel.startswith(last.rel)):

@@ -19,14 +19,14 @@ NAMES_IN_RDATA: dict[int, tuple[int, int, int]] = {
 
 
 class BadCompression(ValueError):
-    """A name can't be expanded. The text of the error is the reason, as part of a sentence."""
+    """A name can't be expanded. The error's text gives the reason as a part of a sentence."""
 
 
 def name_at(message: bytes, at: int, known: dict[int, bytes] | None = None) -> tuple[bytes, int]:
     """Return the name at an offset in full wire form, with its letter case, and the offset after the name.
 
     `known` caches names by their offsets, for messages in which many pointers point to the same names. Raise
-    BadCompression, or IndexError if the message ends inside the name.
+    BadCompression if a pointer or label is invalid, or IndexError if the message ends inside the name.
     """
     parts: list[bytes] = []
     first, behind, limit = at, -1, at

@@ -103,7 +103,7 @@ def _parse_slowly(text: str, origin: str | None, *, keep_case: bool = False) -> 
 
 
 def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
-    """Split `text` into labels with their capital letters. Also return True if the text ends in a dot."""
+    """Split `text` into labels with their capital letters. Also return whether the text ends in a dot."""
     found: list[bytes] = []
     label = bytearray()
     unicode_label = ""

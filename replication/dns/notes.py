@@ -1,6 +1,7 @@
 """Data of an RRset that is not DNS: tags, and a comment and a spelling for each value. Pure.
 
-Nodes never get this data. It belongs to the RRset in storage, comparisons and publications, so it is defined here.
+Nodes never get this data. It is defined in this package because it belongs to the RRset in storage, comparisons and
+publications.
 """
 
 import json

@@ -101,7 +101,7 @@ def to_node_wires(type: int, texts: Iterable[str], *, comes_signed: bool) -> lis
 
 
 def targets(type: int, text: str) -> tuple[str, ...]:
-    """Return the host names in a canonical rdata that must exist for the record to work."""
+    """Return the host names in a canonical rdata that must exist if the record is to work."""
     field = _TARGET_FIELD.get(type)
     if field is None:
         return ()
@@ -272,7 +272,8 @@ def _encode_generic(type: int, text: str) -> bytes:
 def _take_any_ech() -> None:
     """Make dnspython accept any bytes as `ech` (RFC 9848), as PowerDNS does. Only clients of the host interpret them.
 
-    dnspython itself refuses bytes with a wrong length prefix, so a zone that PowerDNS serves could not be imported.
+    dnspython itself refuses bytes with a wrong length prefix. Without this change, some zones that PowerDNS serves
+    could not be imported.
     """
     import dns.immutable
     import dns.rdata

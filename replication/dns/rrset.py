@@ -1,4 +1,4 @@
-"""RRset, the unit that is edited, compared and pushed; a change of one; and the zone's serial. Pure."""
+"""RRset, the unit that is edited, compared and pushed; a change of an RRset; and the zone's serial. Pure."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -149,7 +149,7 @@ def make(  # noqa: PLR0913  # the fields of an RRset
 
 
 def with_spellings_of(rrset: RRset, current: RRset) -> RRset:
-    """Return the RRset with the spellings that the current RRset has, except for values with their own spelling.
+    """Return the RRset with the current RRset's spellings, except for values that have a new spelling.
 
     Only API v1 knows spellings, so a change through another interface must not drop them.
     """
@@ -161,7 +161,7 @@ def with_spellings_of(rrset: RRset, current: RRset) -> RRset:
 
 
 def notes_of_values(notes: Notes, type: int, texts: Collection[str]) -> Notes:
-    """Return the notes with the comments of only these values, and with each value spelled as in `texts`."""
+    """Return the notes with only the comments of these values, and with the values spelled as in `texts`."""
     if notes.comments and type in rdata.WITH_NAMES:
         spelled = {rdata.fold(type, text): text for text in texts}
         notes = notes.rename_values(lambda value: spelled.get(rdata.fold(type, value), value))

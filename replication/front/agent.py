@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 
 class FrontAgent:
-    """One running front. Entering the context takes its lock and opens the port; leaving it releases both."""
+    """One running front. Entering the context takes the front's lock and opens the port; leaving it releases both."""
 
     def __init__(self, config: FrontConfig, *, hold_seconds: float = HOLD_SECONDS) -> None:
         self._config = config
@@ -245,10 +245,7 @@ class FrontAgent:
             return looked
 
     def _notice(self, served: Position | None, now: float) -> None:
-        """Check whether nodes have changes that the panel did not announce to this front.
-
-        If so, treat every zone as changed.
-        """
+        """Treat every zone as changed if nodes have changes that the panel did not announce to this front."""
         taken = self._taken
         is_told = served is None or (
             taken is not None and served.epoch == taken.epoch and served.sequence <= taken.sequence
@@ -287,7 +284,7 @@ class FrontAgent:
     def _prove(self) -> bool:
         """Return True if the front answers with everything that was pushed. Partial proofs are stored too.
 
-        Before it asks through dnsdist, `_look` corrects dnsdist's held zones and nodes.
+        Before the front asks through dnsdist, `_look` corrects dnsdist's held zones and nodes.
         """
         looked = self._look()
         served, taken = looked.served if looked else None, self._taken

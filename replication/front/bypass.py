@@ -1,9 +1,10 @@
 """Recently changed zones that bypass dnsdist's cache, so that nodes are asked. Pure.
 
 A node's answer from before a change can reach dnsdist and its cache after the zone's old answers were purged there. So
-a changed zone is *held*, from before any node can answer with the change until no older answer can still be on its way.
-While it is held, no question for it is answered from the cache and no answer is cached (`SkipCacheAction`). At the end,
-old answers of the zone are purged from the cache, and only then is the cache used again.
+a changed zone is *held*. The hold begins before any node can answer with the change, and ends when no older answer can
+still be on its way. While a zone is held, no question for it is answered from the cache and no answer is cached
+(`SkipCacheAction`). At the end, old answers of the zone are purged from the cache, and only then is the cache used
+again.
 
 dnsdist's timeouts limit how long an answer can be on its way. `HOLD_SECONDS` is more than all of them, counted from the
 moment when every node in rotation has the change.
@@ -73,7 +74,7 @@ class Bypass:
                 entry.over_at = now + self._seconds
 
     def over(self, now: float) -> tuple[str, ...]:
-        """Return the zones that no longer need to be held, once their answers are purged from the cache."""
+        """Return the zones whose hold can end, once their answers are purged from the cache."""
         return tuple(
             zone for zone, entry in self._entries.items() if entry.over_at is not None and entry.over_at <= now
         )

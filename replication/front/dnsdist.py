@@ -1,7 +1,7 @@
 """A dnsdist on this machine: its program, its console and its counters.
 
-Console commands are sent by the program itself (`dnsdist -e`), so their encryption always matches the installed
-release, however that was built. One call takes 30 ms, and is made only if something has to change.
+The program itself sends console commands (`dnsdist -e`), so their encryption always matches the installed release,
+however dnsdist was built. One call takes 30 ms, and is made only if something has to change.
 """
 
 import http.client
@@ -84,18 +84,18 @@ class Dnsdist:
         self._program, self._port, self._key = program, api_port, api_key
 
     def release(self) -> Release:
-        """Return the installed release. Raise NotServed or BadBytes."""
+        """Return the installed release. Raise NotServed if the program fails, or BadBytes for unexpected output."""
         return parse_release(self._run("--version").stdout)
 
     def check(self, conf: Path) -> None:
-        """Raise BadBytes with dnsdist's message if it would not start with this configuration."""
+        """Raise BadBytes with dnsdist's message if dnsdist would not start with this configuration."""
         done = self._run("-C", str(conf), "--check-config")
         if done.returncode:
             reason = (done.stderr + done.stdout).strip()[-400:] or f"status {done.returncode}"
             raise BadBytes(what="dnsdist.conf", reason=reason)
 
     def execute(self, lua: str, *, conf: Path) -> None:
-        """Execute Lua in the dnsdist that runs with this configuration. Raise NotServed.
+        """Execute Lua in the dnsdist that runs with this configuration. Raise NotServed if that fails.
 
         The output must confirm the execution, because the program also exits with success if the key is wrong or
         dnsdist exits in between.

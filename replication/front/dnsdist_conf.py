@@ -1,7 +1,7 @@
 """The `dnsdist.conf` of a front: one line for each decision, with its reason. Pure.
 
-It is Lua, which dnsdist 1.7 and later read. `dnsdist_yaml` writes the same as YAML. Console commands to a running
-dnsdist are always Lua, and are in this module.
+The file is Lua, which dnsdist 1.7 and later read. `dnsdist_yaml` writes the same decisions as YAML. Console commands to
+a running dnsdist are always Lua, and are in this module.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -71,7 +71,7 @@ def server_policy(backends: Sequence[Backend]) -> str:
 def hold_rule(zones: Iterable[str], rule_id: str) -> str:
     """Return the call that creates a rule with this UUID, which holds these zones.
 
-    Held zones bypass the cache, for questions and answers.
+    The rule makes held zones bypass the cache, for questions and answers.
     """
     names = list(zones)
     selector = "AllRule()" if EVERYTHING in names else _suffixes(names)

@@ -125,8 +125,8 @@ class Front:
         """Write dnsdist's configuration.
 
         Return True if a running dnsdist was stopped so that it restarts with the file. If only the nodes changed, the
-        next look sends them to the running dnsdist. Raise BadBytes, and change nothing, if the installed dnsdist would
-        not start with the configuration.
+        next `look` sends them to the running dnsdist. If the installed dnsdist would not start with the configuration,
+        raise BadBytes and change nothing.
         """
         self._check_tls()
         text, path = self.conf(), self.conf_path
@@ -152,8 +152,8 @@ class Front:
     def start_path(self) -> Path:
         """Return the path of the configuration to start dnsdist with. Raise the errors of `write`.
 
-        AF_XDP is left out if only that prevents dnsdist from starting. A trial opening of dnsdist's AF_XDP sockets
-        shows that; it waits for another process that uses them.
+        Leave AF_XDP out if dnsdist can start only without it. To find out, open dnsdist's AF_XDP sockets for a trial.
+        The trial waits while another process uses them.
         """
         self._refused_path.unlink(missing_ok=True)
         self._means = None
@@ -254,7 +254,7 @@ class Front:
         return stamps
 
     def _close_difference(self, verdicts: Mapping[str, Verdict], now: float) -> None:
-        """Make dnsdist ask the right nodes, and answer nothing outdated from its cache. Raise NotServed."""
+        """Make dnsdist ask the right nodes, and drop outdated answers from its cache. Raise NotServed."""
         found = self._dnsdist.read_configuration()
         self._notice_release(found.version)
         servers = {(each.name, each.address, each.weight): each for each in found.servers}
@@ -284,7 +284,7 @@ class Front:
             self._bypass.release(self._bypass.over(now) if not self._config.cache_entries else over)
 
     def _other_backends(self, servers: Mapping[tuple[str, str, int], ServerNumbers]) -> list[str]:
-        """Return the commands that replace dnsdist's nodes with those of the configuration."""
+        """Return the commands that replace dnsdist's nodes with the nodes of the configuration."""
         expected = {_key(backend): backend for backend in self._config.backends}
         others = {name for name, _, _ in servers.keys() - expected.keys()}
         # The lateness of removed nodes is no longer checked: threads that learn of it late must not ask them either.

@@ -146,7 +146,7 @@ def _given_settings(joining: Joining, settings: JoinSettings) -> dict[str, tuple
 def _listen_texts(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, str]:
     """Return the listening addresses and the panel's address as texts to compare.
 
-    Both texts are the same if the panel's address is one of the listening addresses, or a wildcard address includes it.
+    Return the same text twice if the panel's address is a listening address, or a wildcard address includes it.
     """
     known = Endpoint(settings.dns_address, settings.dns_port)
     if any(serves(parse_endpoint(text), known) for text in texts):

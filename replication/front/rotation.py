@@ -47,7 +47,7 @@ class Verdict:
     def is_older(self, floor: Position | None) -> bool:
         """Return True if the backend is in rotation but lacks `floor`.
 
-        Then clients can get an older answer than before.
+        In that case clients can get an older answer than before.
         """
         if floor is None or self.position is None or self.position.epoch != floor.epoch:
             return False

@@ -65,8 +65,8 @@ def is_busy(reason: str) -> bool:
 def attach(config: FrontConfig, *, only_generic: bool = False) -> str:
     """Let dnsdist get the interface's questions with AF_XDP. Return a text that describes the mode.
 
-    The driver delivers the packets if it can, otherwise the kernel does once it has the packet ("generic"). Raise
-    NotServed with the reason if that is not possible. The result of an earlier call is replaced.
+    The interface's driver delivers the packets if it can. Otherwise the kernel does, after it has received the packet
+    ("generic"). Raise NotServed with the reason if neither is possible. The result of an earlier call is replaced.
     """
     interface = config.xdp_interface
     queues = _queues(interface) if interface else 0
@@ -157,7 +157,7 @@ def _pin(descriptor: int, path: Path) -> None:
 
 
 def _bpf(command: int, attributes: bytes) -> int:
-    """Call bpf(2). Return a new descriptor, or 0. Raise OSError."""
+    """Call bpf(2). Return the new descriptor, or 0 for commands without one. Raise OSError if the call fails."""
     kept = ctypes.create_string_buffer(attributes.ljust(128, b"\0"), 128)
     found = int(_libc.syscall(_SYSTEM_CALL[platform.machine()], command, kept, 128))
     if found < 0:

@@ -260,7 +260,7 @@ class _Writer:
                 self.commit_part()
 
     def _add_run(self, puts: Puts) -> bool:
-        """Put the rows all at once and return True. If that might be wrong, do nothing and return False.
+        """Put the rows all at once and return True. If the result could be wrong, do nothing and return False.
 
         As long as the last zone is hidden, the transaction can end after it, and also before the first zone. Rows that
         are not in ascending order are never put all at once.

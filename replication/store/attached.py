@@ -76,7 +76,7 @@ def attached_rows(txn: Any, main: Database, schema: Schema, name: str) -> Iterat
 
 
 def digests_of(txn: Any, main: Database, prefix: bytes) -> Digests:
-    """Return the expected digests of a name's rows. Raise BadBytes."""
+    """Return the expected digests of a name's rows. Raise BadBytes if the stored value is invalid."""
     return decode_digests(txn.get(prefix, db=main.attached))
 
 

@@ -101,7 +101,7 @@ class Database:
         return None if value is None else bytes(value).hex()
 
     def row(self, txn: Any = None) -> FileRow | None:
-        """Return the current `position` row, or the one that `txn` sees."""
+        """Return the current `position` row, or the row that `txn` sees."""
         if txn is not None:
             return decode_file_row(txn.get(ROW_KEY, db=self.own))
         with self.env.begin() as reading:

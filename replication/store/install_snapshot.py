@@ -150,7 +150,7 @@ class Installation:
     def _append(self, rows: Sequence[Row]) -> bool:
         """Put records that are all new, and return True.
 
-        If this would make a part of a zone visible, do nothing and return False.
+        If a part of a zone would become visible, do nothing and return False.
         """
         if any(_has_zone(self._main.database, self._schema, row[0][:4]) for row in (rows[0], rows[-1])):
             return False
@@ -280,8 +280,9 @@ class _Rows:
     def read(self, behind: bytes | None, until: bytes | None = None) -> tuple[list[Row], bool]:
         """Return the rows of a window, and True if the window was cut.
 
-        The window has the keys after `behind` up to and including `until`; None means no bound. Rows with the same key
-        are in the same window. Between consecutive windows no rows are left out.
+        The window has the keys after `behind` up to and including `until`. If one of these is None, the window has no
+        bound on that side. Rows with the same key are in the same window. Between consecutive windows no rows are left
+        out.
         """
         with self._database.env.begin() as txn, txn.cursor(db=self._table) as cursor:
             found = cursor.first() if behind is None else cursor.set_range(behind)

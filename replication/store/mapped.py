@@ -34,7 +34,7 @@ def resident_bytes() -> int:
 def peak_resident_bytes() -> int:
     """Return the peak resident memory of this process, in bytes.
 
-    getrusage isn't used, because its peak starts with the parent's at the fork.
+    getrusage isn't used, because its peak includes the parent process's memory at the fork.
     """
     with open("/proc/self/status", "rb") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith(b"VmHWM:"))

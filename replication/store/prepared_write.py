@@ -143,10 +143,10 @@ class Waiting:
         self.bytes += len(op.key) + len(op.body)
 
     def add_run(self, puts: Puts) -> Placed | None:
-        """Queue rows of new zones, to be put with one call of LMDB. If that might be wrong, do nothing and return None.
+        """Queue rows of new zones, to be put with one call of LMDB. If the result could be wrong, return None instead.
 
-        It is right if the keys ascend, and no row exists or waits from the first to the last of them. In tables of the
-        main file the rows can also come between others, if no such row existed before this segment.
+        The result is right if the keys ascend, and no row exists or waits from the first to the last key. In tables of
+        the main file the rows can also come between others, if no such row existed before this segment.
         """
         dbi, rows = puts
         if dbi in self._singles and (

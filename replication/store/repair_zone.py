@@ -302,7 +302,7 @@ class RepairWriter:
     def _mend_main(self) -> None:
         """Repair the zone's object, its index row, its metadata and its keys.
 
-        Remove all other rows of its name or id.
+        Remove all other rows of the zone's name or id.
         """
         with self._main.env.begin() as txn:
             left = self._left_objects(txn)
@@ -382,7 +382,7 @@ class RepairWriter:
         return found
 
     def _zone_of(self, txn: Any, dbi: Dbi, key: bytes) -> str | None:
-        """Return the zone name in an object, or None if there is no object or it is unreadable."""
+        """Return the zone name in an object, or None if the object is missing or unreadable."""
         value = txn.get(key, db=self._main.tables[dbi])
         return None if value is None else self._name_of_object(value)
 

@@ -85,7 +85,7 @@ class Chunk:
     def open(self, stored: bytes) -> bytes:
         """Return the piece of the file in these stored bytes.
 
-        Raise BadSnapshot unless they are exactly the chunk.
+        Raise BadSnapshot unless the bytes are exactly the chunk.
         """
         if len(stored) != self.size or hashlib.sha256(stored).digest() != self.sha256:
             raise BadSnapshot(reason=f"the chunk at {self.offset} of {self.file.name} is not what the manifest names")
@@ -159,9 +159,9 @@ def chunk_name(number: int) -> str:
 
 
 def open_manifest(sealed: bytes, public_keys: Sequence[bytes]) -> Manifest:
-    """Return the manifest if one of `public_keys` (32 bytes each) has signed it.
+    """Return the manifest if one of `public_keys` (32 bytes each) has signed it. Otherwise raise BadSignature.
 
-    Raise BadSignature, BadSnapshot or UnknownSchema. The chunks of a returned manifest fill both files exactly.
+    Raise BadSnapshot or UnknownSchema for invalid content. The chunks of a returned manifest fill both files exactly.
     """
     if len(sealed) < _HEADER.size + _SIGNATURE_SIZE or not sealed.startswith(MAGIC):
         raise BadSnapshot(reason="it does not start like a manifest")

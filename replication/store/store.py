@@ -100,7 +100,7 @@ _RESIDENT_FILE_BYTES = 16 << 20
 class Applied:
     """The result of `apply`.
 
-    `already` is True if the store already had the whole segment; the other numbers are 0 then.
+    `already` is True if the store already had the whole segment. In that case the other numbers are 0.
     """
 
     position: Position
@@ -156,8 +156,8 @@ class Store:
     ) -> Self:
         """Open the store at `path`, and create missing files in the form that PowerDNS accepts.
 
-        `sealing_keys` maps the id of a sealing key to its secret. With it, DNSSEC keys are opened before they are
-        written, because PowerDNS serves from this store. Without it, they stay sealed.
+        `sealing_keys` maps the id of a sealing key to its secret. With this mapping, DNSSEC keys are opened before they
+        are written, because PowerDNS serves from this store. Without the mapping, they stay sealed.
 
         `map_size` (bytes) must not be above PowerDNS's `lmdb-map-size`. Raise FileNotFoundError if files are missing
         and `create` is false, BadBytes for files of another schema or cluster, and RuntimeError if the LMDB library has
@@ -371,9 +371,9 @@ class Store:
         )
 
     def repair(self, segment: Segment) -> Repaired:
-        """Make one zone equal to the panel's at the store's position. Only differences are written.
+        """Make one zone equal to the panel's zone at the store's position. Only differences are written.
 
-        The call can be repeated safely. Raise Gap if the store is at another position, and what `apply` raises.
+        The call can be repeated safely. Raise Gap if the store is at another position, and the errors of `apply`.
         """
         with self._lock, lmdb_errors(self._main, self._records):
             if segment.cluster != self.cluster:
@@ -477,7 +477,7 @@ class Store:
         self._put_missing(self._main, Dbi.DOMAINS, self.schema.zone_rows(POSITION_ZONE_ID, POSITION_ZONE))
 
     def _put_missing(self, database: Database, first: Dbi, rows: Sequence[tuple[Dbi, bytes, bytes]]) -> None:
-        """Put those of our own rows that are missing. If the table `first` is empty, the file has no zones yet."""
+        """Put our own rows that are missing. If the table `first` is empty, the file has no zones yet."""
         with database.writing() as txn:
             is_new = not txn.stat(database.tables[first])["entries"]
             missing = [row for row in rows if txn.get(row[1], db=database.tables[row[0]]) is None]

@@ -137,7 +137,7 @@ def rows_behind(cursor: Any, key: bytes) -> list[Row]:
 def put_before(cursor: Any, rows: Iterable[Row], behind: Sequence[Row]) -> None:
     """Put rows at a place where no rows are.
 
-    If only few rows come after them, take those out and append all rows, so that pages are filled completely.
+    If few rows follow that place, remove these and append all rows, so that pages are filled completely.
     """
     if len(behind) > _MOST_ROWS_BEHIND:
         cursor.putmulti(rows)

@@ -85,7 +85,7 @@ class Changes:
         self._removed.add(zone)
 
     def rows(self, txn: Any) -> tuple[list[tuple[bytes, bytes | None, bytes]], list[tuple[bytes, bytes]]]:
-        """Return the rows to put, or to delete (value None), and the rows to put only if their keys are missing.
+        """Return the rows to put or delete (value None), and separately the rows to put only if their keys are missing.
 
         The result is based on the data that `txn` sees.
         """
@@ -105,9 +105,9 @@ class Changes:
 
 
 def digests_by_zone(dbi: Dbi, rows: Sequence[tuple[bytes, bytes]]) -> dict[bytes, int]:
-    """Return the sum of the rows' digests for each zone, by the first four bytes of the keys, which are the zone id.
+    """Return the sum of the rows' digests for each zone id, which is the first four bytes of the keys.
 
-    The rows must be in key order. Rows of a table other than that of records are one group.
+    The rows must be in key order. Rows of other tables than the records table are one group.
     """
     if rows[0][0][:4] == rows[-1][0][:4] or dbi is not Dbi.RECORDS:
         return {rows[0][0][:4]: rows_digest(dbi, rows)}
@@ -121,8 +121,8 @@ def _zone_of(row: tuple[bytes, bytes]) -> bytes:
 def _is_nothing(running: Running) -> bool:
     """Return True if the digest of a zone without rows can be dropped.
 
-    It can't if the digest shows that other rows were deleted than had been written. Then the error in the file's digest
-    is found and repaired together with this zone.
+    It must be kept if it shows that other rows were deleted than had been written. In that case, the repair of this
+    zone also repairs the error in the file's digest.
     """
     return not running.is_known or not running.total
 

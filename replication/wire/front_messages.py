@@ -54,7 +54,7 @@ def parse_endpoint(text: object) -> Endpoint:
 def serves(listening: Endpoint, endpoint: Endpoint) -> bool:
     """Return True if questions to that endpoint arrive at the listening endpoint.
 
-    Its port must be the same, and its address must be the same or the wildcard address.
+    The ports must be equal, and the listening address must be the same address or the wildcard address.
     """
     is_address = listening.address == endpoint.address or ipaddress.ip_address(listening.address).is_unspecified
     return is_address and listening.port == endpoint.port
@@ -95,7 +95,7 @@ class Told:
 class Backend:
     """One node that dnsdist can ask.
 
-    `out` is the reason why it must not be asked now. If it is empty, the node's answers decide.
+    `out` is the reason why dnsdist must not ask the node now. If `out` is empty, the node's answers decide.
     """
 
     name: str
@@ -106,9 +106,7 @@ class Backend:
 
     @property
     def sentence(self) -> str:
-        """A sentence with the reason why this node must not be asked now, or "" if the node's own answers decide
-        that.
-        """
+        """A sentence with the reason why this node must not be asked now, or "" if the node's own answers decide."""
         return Told(self.out, self.spoken).sentence
 
     def to_json(self) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def decode_unproven(value: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """A node's statement that it has this position, with these digests, and that PowerDNS answered accordingly."""
+    """A node's statement that its files have this position and these digests, and that PowerDNS answers accordingly."""
 
     position: Position
     digest_main: bytes
@@ -185,7 +185,7 @@ class Ack:
 
     @property
     def place(self) -> Position:
-        """The position of the node's files. The next segments to send are those after it."""
+        """The position of the node's files. The next segments to send begin after it."""
         return self.applied or self.position
 
     def to_json(self) -> dict[str, Any]:
@@ -327,8 +327,8 @@ class Counted(NamedTuple):
 class Top:
     """PowerDNS's most frequent items among its last 10,000 questions of each kind, highest count first.
 
-    `zones` are zones of the node, with the number of the last `questions` for names in each. Both are empty if the
-    agent is too old to report zones. The counts are not totals since PowerDNS started.
+    `zones` are zones of the node, each with its number among the last `questions`. The list is empty and `questions` is
+    0 if the agent is too old to report zones. The counts are not totals since PowerDNS started.
     """
 
     at: float

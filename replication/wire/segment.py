@@ -256,7 +256,7 @@ def seal(  # noqa: PLR0913  # the fields of a segment
     late: Iterable[Op] = (),
     is_repair: bool = False,
 ) -> bytes:
-    """Return the signed bytes of a segment. Operations are arranged first. Raise BadSegment if that is impossible.
+    """Return the signed bytes of a segment. Operations are arranged first. Raise BadSegment if they can't be arranged.
 
     With `puts`, which come first, `ops` must only be operations on the main file. `late` operations on records come
     last. An unsealed DNSSEC key is refused.
@@ -298,9 +298,10 @@ def seal(  # noqa: PLR0913  # the fields of a segment
 
 
 def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segment:
-    """Return the only segment in `source`, if one of `public_keys` (32 bytes each) has signed it.
+    """Return the only segment in `source`. Raise BadSegment if there is not exactly one valid segment.
 
-    Raise BadSignature, BadSegment or UnknownSchema. The body is not parsed before the signature is checked.
+    Raise BadSignature if none of `public_keys` (32 bytes each) has signed it, or UnknownSchema. The body is not parsed
+    before the signature is checked.
     """
     opened = open_segments(source, public_keys)
     segment = next(opened, None)
@@ -368,7 +369,7 @@ def _open_at(file: BinaryIO, offset: int, end: int, keys: list[Ed25519PublicKey]
 
 
 def _check_signature(file: BinaryIO, header: bytes, body_size: int, keys: list[Ed25519PublicKey]) -> None:
-    """Read the body, then check the signature. The file must be at the end of the header."""
+    """Read the body, then check the signature. The file must be positioned at the end of the header."""
     digest = hashlib.blake2b(header)
     left = body_size
     while left:

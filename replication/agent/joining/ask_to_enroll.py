@@ -1,8 +1,8 @@
 """Enrollment of a server with a one-time code. The server's key never leaves the server.
 
 The code is `<secret>.<first 32 hex digits of the SHA-256 of the panel's CA certificate>`, and a certificate of that CA
-signs the whole answer. So the answer proves that it comes from the panel that made the code, and that it is for this
-request, even if the connection itself proves nothing.
+signs the whole answer. The signature proves that the answer is for this request, and from the panel that made the code,
+even if the connection itself proves nothing.
 """
 
 import hashlib
@@ -53,9 +53,9 @@ class PanelUnreachable(Transient):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The panel's answer until a person approves. That person compares `fingerprint` with the one on the panel's page.
+    """The panel's answer until a person approves. The person compares `fingerprint` with the one on the panel's page.
 
-    `settings` are not proved to come from the panel yet. They are used only to refuse contradictions early.
+    Nothing proves yet that `settings` come from the panel. They are used only to refuse contradictions early.
     """
 
     fingerprint: str
@@ -64,7 +64,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Enrolled:
-    """The panel's unchecked answer to an enrollment. Only `_check_answer` proves that it comes from the panel."""
+    """The panel's unchecked answer to an enrollment. Only `_check_answer` proves that the panel sent it."""
 
     message: Mapping[str, Any]
 
@@ -130,9 +130,9 @@ def enroll(
 def ensure_enrolled(
     panel: str, code: str, directory: Path, *, say: Callable[[str], None], check: Callable[[JoinSettings], None]
 ) -> None:
-    """Enroll with this code, unless the identity in `directory` was made with it. Raise NotEnrolled.
+    """Enroll with this code, unless the identity in `directory` was made with the same code. Raise NotEnrolled.
 
-    If the server already has an identity, the new one is made beside it and replaces it when it is complete. Until a
+    If the server already has an identity, the new identity is made beside it and replaces it when complete. Until a
     person has approved, the running agent keeps using the old key.
     """
     beside, used = directory.with_name(f"{directory.name}.new"), directory / CODE_FILE
@@ -165,7 +165,7 @@ def _replace_directory(directory: Path, by: Path) -> None:
 
 
 def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
-    """Send the enrollment request once. Raise NotEnrolled or PanelUnreachable."""
+    """Send the enrollment request once. Raise NotEnrolled if the panel refuses, or PanelUnreachable."""
     url = urllib.parse.urljoin(panel if panel.endswith("/") else panel + "/", "enroll/")
     body = json.dumps({"code": code, "csr": csr_pem}).encode("ascii")
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")
@@ -207,7 +207,7 @@ def _identity(fields: Mapping[str, Any]) -> Identity:
 
 
 def _message_in(answer: bytes) -> str:
-    """Return the message in the panel's refusal, or ""."""
+    """Return the message in the panel's refusal, or "" if there is none."""
     try:
         return str(json.loads(answer)["message"])
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -231,8 +231,8 @@ def _signing_request(directory: Path) -> str:
 def _check_answer(message: Mapping[str, Any], expected_ca: str, fingerprint: str, directory: Path) -> Mapping[str, Any]:
     """Return the panel's message. Raise NotEnrolled if the answer isn't authentic.
 
-    The CA must be the one in the code, a panel of that CA must have signed the whole answer to this request, and the
-    certificate must be for our key.
+    It is authentic if its CA is the one in the code, a panel of that CA signed the whole answer to this request, and
+    the certificate is for our key.
     """
     try:
         ca = x509.load_pem_x509_certificate(str(message["ca"]).encode())

@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser, fields: "Mapping[str, Field[Any
 
 
 def refuse_contradictions(settings: JoinSettings, *, program: str, given: Mapping[str, tuple[object, object]]) -> None:
-    """Raise CannotJoin if the panel expects another program on this server, or other values than the operator typed.
+    """Raise CannotJoin if the panel's settings contradict this server's program or the values that the operator typed.
 
     `given` maps each option to a pair: the typed value, which is empty or 0 if the option was omitted, and the panel's
     value.
@@ -82,7 +82,7 @@ def refuse_unfit(*, user: str, program: str, packages: str) -> None:
 def make_directories(directory: Path, names: Iterable[str], *, config: Path, user: str) -> None:
     """Create the directory and its subdirectories, and the directory of the configuration.
 
-    The first two are accessible only to the user.
+    Only the user has access to the directory and its subdirectories.
     """
     for path in (directory, *(directory / name for name in names)):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -120,9 +120,9 @@ def write_unit_files(package: str, files: Mapping[Path, str], values: Mapping[st
 
 
 def start(units: tuple[str, ...], say: Say, *, running: str, otherwise: str, waits: bool = True) -> None:
-    """Start the units now and after each boot. Without systemd, print what to start instead. Raise CannotJoin.
+    """Start the units now and after each boot. Without systemd, print the commands to start instead. Raise CannotJoin.
 
-    With `waits` false, units that can't start yet aren't an error, because systemd retries them.
+    If `waits` is False, units that can't start yet aren't an error, because systemd retries them.
     """
     if not Path("/run/systemd/system").is_dir():
         say(f"systemd does not run here. {otherwise}")

@@ -31,7 +31,7 @@ class InstalledPowerdns:
 
     @property
     def release(self) -> str:
-        """The release of the program, such as "4.9.17", or "" if it is missing or doesn't print its release."""
+        """The release of the program, such as "4.9.17", or "" if the program is missing or prints no release."""
         path = shutil.which(self._program, path=os.pathsep.join((os.environ.get("PATH", ""), *_ALSO_IN)))
         seen = None if path is None else _file_identity(Path(path))
         if seen != self._seen:

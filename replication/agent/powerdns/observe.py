@@ -67,7 +67,7 @@ class Counters:
 
 
 def parse_counters(answer: bytes, *, at: float, clock: float, own_questions: int = 0) -> Counters:
-    """Parse the counters in PowerDNS's statistics. Raise BadBytes."""
+    """Parse the counters in PowerDNS's statistics. Raise BadBytes if the statistics are not as expected."""
     try:
         items: dict[str, Any] = {item["name"]: item["value"] for item in json.loads(answer)}
         rcodes = {

@@ -150,7 +150,7 @@ class ComputedTypesKeeper:
     def prove(self, record_keys: Iterable[bytes]) -> tuple[Unanswered, ...]:
         """Query the computed records among these rows. Return all known records without a good answer.
 
-        They are also stored, to query them again later.
+        These records are also stored, to be queried again later.
         """
         requested = {key for key in record_keys if verify.is_computed(key)}
         if not requested:
@@ -171,7 +171,7 @@ class ComputedTypesKeeper:
         return self.unanswered
 
     def _learn(self) -> None:
-        """Store the configuration that PowerDNS reports, if another process of it runs now."""
+        """Store the configuration that PowerDNS reports, if PowerDNS runs in another process than before."""
         found = self._powerdns.read()
         if found is self._known:
             return

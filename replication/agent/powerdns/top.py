@@ -95,7 +95,7 @@ def count_top(
 def count_zones(
     items: Iterable[tuple[str, str, int]], zones: Collection[str], *, at: float, zone_of: Callable[[str], str]
 ) -> dict[str, Top]:
-    """Return the top lists of each of these zones. In each list `questions` counts the questions for all zones."""
+    """Return the top lists of each of these zones. Their `questions` counts the questions for all zones."""
     found = {zone: _Lists() for zone in zones}
     questions = 0
     for list_name, what, count in items:
@@ -234,7 +234,7 @@ def _most_common(counts: Counter[str], most: int = MOST_COUNTED) -> tuple[Counte
 
 
 def _lower_name(what: str) -> str:
-    """Return `WWW.One.test/A` as `www.one.test/A`. The case of names differs only because resolvers randomize it."""
+    """Return `WWW.One.test/A` as `www.one.test/A`. Resolvers randomize the case of names, so it has no meaning."""
     name, _, rrtype = what.rpartition("/")
     return f"{name.lower()}/{rrtype}"
 

@@ -55,9 +55,9 @@ class ZoneCache:
 
     @property
     def due(self) -> float:
-        """The earliest clock time to read the list again, as long as no request is waiting for it.
+        """The earliest clock time to read the list again, unless a request is waiting for the list.
 
-        Reading takes at most its share of the time.
+        Reading takes at most the share _SHARE of the time.
         """
         return self._read_at + self.seconds / _SHARE
 
@@ -74,14 +74,14 @@ class ZoneCache:
             self.learn_all()
 
     def flush(self, names: Iterable[str]) -> bool:
-        """Make PowerDNS add those names that are zones to its list, and purge all answers at and below the names.
+        """Make PowerDNS add the names that are zones to its list, and purge all answers at and below all the names.
 
         Return False if that isn't possible for one of the names. Raise NotServed.
         """
         return self._api.has_key and all(map(self._flush, names))
 
     def learn_all(self) -> None:
-        """Make every zone in PowerDNS's files known to it. Raise NotServed."""
+        """Make PowerDNS add every zone in its files to its list. Raise NotServed."""
         pause = min(self.seconds / _AWAITED_SHARE, _LONGEST_PAUSE)
         self._sleep(max(0.0, self._read_at + pause - self._clock()))
         self.read()
@@ -95,7 +95,7 @@ class ZoneCache:
             self.seconds = self._read_at - began
 
     def _flush(self, zone: str) -> bool:
-        """Add one zone to the list. Return False if PowerDNS doesn't accept its name in this request.
+        """Add one zone to the list. Return False if PowerDNS doesn't accept the zone's name in this request.
 
         Raise NotServed.
         """

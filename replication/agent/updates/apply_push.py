@@ -115,9 +115,9 @@ class Applier:
         2. Purge and verify everything touched, even if a later segment was refused.
         3. Acknowledge the store's position.
 
-        If many zones are new and the panel requests it, the ack has an earlier position, and `applied` for the store's
+        If many zones are new and the panel requests it, the ack has an earlier position, and `applied` has the store's
         position. `ack` returns a newer position later. No signatures are verified for the zones in `unproven`. Raise
-        what `open_segments` and `Store.apply` raise, NotServed, or Busy if another push takes too long.
+        the errors of `open_segments` and `Store.apply`, NotServed, or Busy if another push takes too long.
         """
         with self._alone():
             before = self._store.position()
@@ -152,9 +152,9 @@ class Applier:
         return self._lock.locked() or time.monotonic() - self._ended_at < within
 
     def repair(self, body: bytes | BinaryIO, *, unproven: Collection[str] = ()) -> tuple[Ack, Repaired]:
-        """Make one zone equal to the panel's at the store's position, and prove the result as `apply` does.
+        """Make one zone equal to the panel's zone at the store's position, and prove the result as `apply` does.
 
-        Raise Gap if the store is at another position, and what `apply` raises.
+        Raise Gap if the store is at another position, and the errors of `apply`.
         """
         with self._alone():
             self._prover.unproven = unproven
@@ -173,9 +173,9 @@ class Applier:
     def install(self, write: Callable[[Callable[[], None]], Applied | None], *, unproven: Collection[str] = ()) -> Ack:
         """Write a snapshot, and prove by DNS that PowerDNS answers from it and signs a sample of its zones correctly.
 
-        `write` gets a function that it must call before it deletes records of zones which PowerDNS can still have in
-        its list. No signatures are verified for the zones in `unproven`. Raise what `write` raises, NotServed, or Busy
-        if a push takes too long.
+        `write` gets a function, and must call it before it deletes records of zones that can still be in PowerDNS's
+        list. No signatures are verified for the zones in `unproven`. Raise the errors of `write`, NotServed, or Busy if
+        a push takes too long.
         """
         with self._alone():
             self._prover.unproven = unproven
@@ -203,9 +203,9 @@ class Applier:
             self._purger.purge_everything(None)
 
     def ack(self) -> Ack:
-        """Return the position that PowerDNS answers with and, if it differs, the position of the files.
+        """Return the position that PowerDNS answers with. If the files have a newer position, `applied` has it.
 
-        Raise NotServed if PowerDNS doesn't answer, or Busy.
+        Raise NotServed if PowerDNS doesn't answer, or Busy if nothing was proved yet.
         """
         acked, problem = self._acked, self._unlisted.problem
         if problem is not None:
@@ -217,8 +217,8 @@ class Applier:
     def read_list(self) -> None:
         """Make PowerDNS read its list of zones if there are new zones and reading is due.
 
-        Then prove and acknowledge them. Pushes continue in the meantime. After a failure the next call tries again, and
-        `ack` raises the failure until then.
+        Then prove and acknowledge the new zones. Pushes continue in the meantime. After a failure the next call tries
+        again, and `ack` raises the failure until then.
         """
         if not self._is_time_to_read():
             return
@@ -249,7 +249,7 @@ class Applier:
             self._list_later(listing, NotServed(question=question, expected=expected, found=str(exc)))
 
     def wait_for_new_zones(self, seconds: float) -> None:
-        """Wait until `read_list` can have something to do, the time is over, or `stop` is called."""
+        """Wait until `read_list` can have work, the time is over, or `stop` is called."""
         if self._has_unlisted.wait(seconds):
             time.sleep(PAUSE_SECONDS)
 
@@ -258,7 +258,7 @@ class Applier:
         self._has_unlisted.set()
 
     def _is_time_to_read(self) -> bool:
-        """Return True if new zones wait to be known to PowerDNS, and reading its list fits its share of time."""
+        """Return True if PowerDNS doesn't know some new zones yet, and reading its list fits the share of time."""
         if not self._unlisted.prefixes:
             return False
         now = time.monotonic()
@@ -295,7 +295,7 @@ class Applier:
 
     @property
     def _is_unproven(self) -> bool:
-        """True if the files have unproven data, unless a pending read of PowerDNS's list of zones will prove it."""
+        """True if the files have unproven data that no pending read of PowerDNS's list of zones will prove."""
         return not self._waits_for_list and self.health.answered != self._store.position()
 
     @property
@@ -303,7 +303,7 @@ class Applier:
         return bool(self._unlisted.prefixes or self._listing.prefixes)
 
     def _purge_everything(self) -> None:
-        """Purge everything, unless a push is running, whose own proof covers more. Raise NotServed."""
+        """Purge everything, except during a push, because the push's own proof covers more. Raise NotServed."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -363,13 +363,13 @@ class Applier:
     def _leaves_unproven(self, end: Ack) -> bool:
         """Return True if an earlier, unproven push brought the files beyond the end of this push.
 
-        Then this push is unproven too.
+        In that case this push is unproven too.
         """
         position = self._store.position()
         return end.position != position and (self._acked is None or self._acked.position != position)
 
     def _may_defer(self) -> bool:
-        """Return True if PowerDNS has a list of zones to read, and there is an earlier ack to return until then."""
+        """Return True if PowerDNS has a list of zones to read, and an earlier ack exists to return until then."""
         waiting = len(self._unlisted.prefixes) + len(self._listing.prefixes)
         return self._acked is not None and waiting < MAX_UNLISTED and self._purger.has_caches()
 
@@ -398,7 +398,7 @@ class Applier:
         return replace(self._with_applied(self._acked), unanswered=unanswered)
 
     def _prove(self, touched: Touched, end: Ack | None = None) -> Ack:
-        """Purge and verify these changes and those that wait for PowerDNS's list.
+        """Purge and verify these changes, and the changes that wait for PowerDNS's list.
 
         Return the ack of the store's position. If `end` is given, the changes only reach up to `end`, and `end` is
         acknowledged instead. Raise NotServed.
@@ -478,5 +478,5 @@ class Applier:
 
 
 def _zones_of(segment: Segment) -> list[str]:
-    """Return the zones of a segment, stopping at the number above which everything is purged."""
+    """Return the zones of a segment. Stop at the number of zones above which everything is purged."""
     return [mark.name for mark in islice(segment.marks(), MAX_ZONES + 1)]

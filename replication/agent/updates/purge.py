@@ -99,7 +99,7 @@ def socket_count(receivers: int) -> int:
 
 
 class ControlSocket:
-    """PowerDNS's control channel. Each connection takes one command, and its reply ends with the stream."""
+    """PowerDNS's control channel. Each connection takes one command. PowerDNS closes it at the end of the reply."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -186,7 +186,7 @@ class Receivers:
             self._poll.register(sock, select.POLLIN)
 
     def _take(self, sock: socket.socket, id_: bytes, expected: bytes) -> bool:
-        """Read one packet. Return True if it answers the current question with the expected content."""
+        """Read one packet. Return True if the packet answers the current question with the expected content."""
         try:
             packet = sock.recv(512)
         except OSError:
@@ -202,7 +202,7 @@ class Receivers:
 
 
 class Purger:
-    """A purger of one PowerDNS's caches after each commit. The module's docstring shows why its steps are enough."""
+    """A purger of one PowerDNS's caches after each commit. The module's docstring shows why the steps are enough."""
 
     def __init__(
         self,
@@ -227,7 +227,7 @@ class Purger:
         """Purge until every later question is answered from the rows that are committed now.
 
         `zones` are changed zones, purged with all names below them. `names` are single changed names. `appeared` are
-        zones that can be new. More than MAX_ZONES zones mean all zones. Raise NotServed; then nothing must be
+        zones that can be new. More than MAX_ZONES zones mean all zones. If NotServed is raised, nothing must be
         acknowledged. The call can be repeated safely.
         """
         if not self.has_caches():
@@ -259,9 +259,7 @@ class Purger:
 
     @property
     def list_due(self) -> float:
-        """The earliest monotonic time to read PowerDNS's list of zones again, so that reading keeps its share of the
-        time.
-        """
+        """The earliest monotonic time to read PowerDNS's list of zones again, within the share of time for reading."""
         return self._zone_cache.due
 
     @property
@@ -270,7 +268,7 @@ class Purger:
         return self._zone_cache.seconds
 
     def read_list(self) -> None:
-        """Make every zone in PowerDNS's files known to it. Old answers are not purged. Raise NotServed."""
+        """Make PowerDNS add every zone in its files to its list. Old answers are not purged. Raise NotServed."""
         self._zone_cache.read()
 
     def _purge_and_wait(self, old: Targets, position: Position | None) -> None:
@@ -284,7 +282,7 @@ class Purger:
         self._purge(old)
 
     def _may_have_tcp(self) -> bool:
-        """Return True if TCP connections are open, or if PowerDNS can't answer that at the moment."""
+        """Return True if TCP connections are open, or if PowerDNS can't report their number at the moment."""
         if self._zone_cache.is_reading:
             return True
         return self._send("show open-tcp-connections").strip() not in ("", "0")
@@ -314,7 +312,7 @@ class Purger:
     def _flush(self, old: Targets) -> bool:
         """Purge a few names, with all names below them, over HTTP.
 
-        Return False if there are too many or PowerDNS refuses.
+        Return False if there are too many names or PowerDNS refuses.
         """
         return 0 < len(old) <= MAX_SINGLE and self._zone_cache.flush(target.removesuffix("$") for target in old)
 

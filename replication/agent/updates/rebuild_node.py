@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 class Rebuild:
-    """The replacement of this node's files. `reason` is why it is needed, or empty while the files are used."""
+    """The replacement of this node's files. `reason` says why it is needed, or is empty while the files are used."""
 
     def __init__(
         self, config: AgentConfig, identity: IdentityKeeper, control: ControlSocket, *, sealing_keys: SecretOf
@@ -74,7 +74,7 @@ class Rebuild:
     def needed_schema(self, running_release: str) -> int:
         """Return the schema that the installed PowerDNS needs. If its release is unknown, use the running PowerDNS.
 
-        Return 0 if both are unknown.
+        Return 0 if the running release is unknown too.
         """
         return schema_of_release(self.installed_release or running_release)
 
@@ -145,7 +145,7 @@ class Rebuild:
         return reading
 
     def quarantine(self, reason: str) -> None:
-        """Quarantine the damaged files, so that they are no longer used. An agent that has them open restarts."""
+        """Quarantine the damaged files, so that they are no longer used. An agent that has opened them restarts."""
         write_atomically(self._config.state_dir / QUARANTINE_FILE, reason)
         if self.is_open and not self.reason:
             self.anew.set()
@@ -165,10 +165,10 @@ class Rebuild:
             raise BadSnapshot(reason=f"it is for schema {schema}; this node has {ours}, its PowerDNS needs {needed}")
 
     def place(self, path: Path, schema: int, position: Position) -> None:
-        """Replace the node's files with the files at `path`, and stop PowerDNS so that it starts with them.
+        """Replace the node's files with the files at `path`, and stop PowerDNS so that it starts with the new files.
 
-        Their DNSSEC keys are unsealed first. Raise BadSnapshot if the files are at another position, UnknownSealingKey,
-        or DiskFull. After an error the node's files are unchanged.
+        The DNSSEC keys in the new files are unsealed first. Raise BadSnapshot if these files are at another position,
+        UnknownSealingKey, or DiskFull. After an error the node's files are unchanged.
         """
         beside = _beside(self._config.lmdb_path)
         try:
@@ -189,7 +189,7 @@ class Rebuild:
         self._finish_swap()
 
     def _finish_swap(self) -> None:
-        """Do those of steps 3 to 6 that are missing. Do nothing if no swap was committed."""
+        """Do the missing steps among steps 3 to 6. Do nothing if no swap was committed."""
         swap = self._config.state_dir / SWAP_FILE
         if not swap.exists():
             return

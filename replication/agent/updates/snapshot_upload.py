@@ -117,7 +117,7 @@ class Snapshots:
 
     @property
     def progress(self) -> tuple[str, int, int] | None:
-        """The snapshot being received: its id, the number of received chunks, and the number of all chunks. Or None."""
+        """The snapshot being received, or None: its id, the number of received chunks, and the number of all chunks."""
         reception = self._reception
         if reception is None:
             return None
@@ -162,9 +162,9 @@ class Snapshots:
     def install(self, name: str, *, unproven: Collection[str] = ()) -> Ack:
         """Install the snapshot, and return once PowerDNS answers from it. `unproven` is as in `Applier.apply`.
 
-        Raise BadSnapshot while chunks are missing, what `Store.install` raises, and NotServed. If whole new files have
-        to be put in place (`rebuild`), raise Busy when they are in place. This agent then restarts, and the panel must
-        ask again.
+        Raise BadSnapshot while chunks are missing, the errors of `Store.install`, and NotServed. If whole new files
+        have to be put in place (`rebuild`), raise Busy when they are in place. This agent then restarts, and the panel
+        must ask again.
         """
         with self._alone():
             reception = self._reception_of(name)
@@ -183,8 +183,8 @@ class Snapshots:
     def resume(self) -> None:
         """Continue an interrupted installation if all chunks are here. Called every second.
 
-        Each start of the agent makes one attempt. If it fails, the panel sees that in the status and sends a snapshot
-        again.
+        Each start of the agent makes one attempt. If the attempt fails, the panel sees the failure in the status and
+        sends a snapshot again.
         """
         name = self._store.installing()
         if name is None and time.monotonic() - self._started > _FORGET_SECONDS:
@@ -204,7 +204,7 @@ class Snapshots:
         threading.Thread(target=run, name="install", daemon=True).start()
 
     def _forget_placed(self) -> None:
-        """Delete a placed snapshot after a time when the panel no longer asks for it."""
+        """Delete a placed snapshot if the panel has not asked for it for some time."""
         if self._reception is not None and self._reception.is_placed:
             with suppress(Busy), self._alone():
                 self._forget_all()

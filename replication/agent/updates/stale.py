@@ -86,9 +86,9 @@ class ZoneChange:
 
 
 def changes_in(segment: Segment, marks: Iterable[ZoneMark], store: Store) -> list[ZoneChange]:
-    """Return the changes in the segment's zones before it is applied, or an empty list if single names are not enough.
+    """Return the changes that the segment will make to its zones, or an empty list if single names are not enough.
 
-    `marks` are all marks of the segment.
+    Call this before the segment is applied. `marks` are all marks of the segment.
     """
     if segment.main_op_count or segment.record_op_count > MAX_OPERATIONS:
         return []
@@ -117,7 +117,7 @@ def _answers_for_others(rel: bytes, type: int) -> bool:
 
 
 def _is_harmless(rel: bytes, type: int) -> bool:
-    """Return True if the row's answers for other names change only with the row or with which names exist."""
+    """Return True if the row's effect on other names only depends on the row and on which names exist."""
     return _is_wildcard(rel) and type in _SELF_CONTAINED
 
 
@@ -138,7 +138,7 @@ def _without_serial(soa: values.StoredRecord) -> tuple[bytes, bytes, int]:
 
 
 def _with_those_above(rel: bytes) -> Iterator[bytes]:
-    """Yield the name and every name between it and the apex, which may exist only because of the name."""
+    """Yield the name and each name between it and the apex. The names above may exist only because of this name."""
     while rel != keys.APEX:
         yield rel
         rel = keys.parent_key(rel)

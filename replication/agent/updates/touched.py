@@ -22,7 +22,7 @@ def no_zone(prefix: bytes) -> bool:
 
 
 class Touched:
-    """What a push touched: the zones to purge, and a bounded selection of zones and rows to verify."""
+    """The zones and rows that a push touched: the zones to purge, and a bounded selection to verify."""
 
     def __init__(self) -> None:
         self.zones: set[str] = set()
@@ -83,7 +83,7 @@ class Touched:
         return marks
 
     def add(self, other: "Touched") -> None:
-        """Add the zones and rows that another push touched. Its zones are purged with all their names."""
+        """Add the zones and rows that another push touched. The other push's zones are purged with all their names."""
         self.everything |= other.everything
         for names, more in ((self.zones, other.zones), (self.appeared, other.appeared)):
             names |= set(islice(more - names, max(0, MAX_ZONES + 1 - len(names))))
@@ -119,8 +119,9 @@ class Touched:
     def selection(self, without: Callable[[bytes], bool] = no_zone) -> tuple[list[ZoneMark], list[bytes]]:
         """Return the zones and rows to query. `without` excludes zones by the prefix of their keys.
 
-        A few queries are enough, because they only show that PowerDNS answers from the files. The digest proves that
-        every row is right, the position that PowerDNS reads this file, and the purge that it has no older data.
+        A few queries are enough, because they only show that PowerDNS answers from the files. Other steps prove the
+        rest: the digest proves that every row is right, the position that PowerDNS reads this file, and the purge that
+        PowerDNS has no older data.
         """
         every = verify.MAX_QUESTIONS // verify.FEW_QUESTIONS if self.everything else 1
         marks = [mark for mark in self.marks.items[::every] if not without(zone_prefix(mark.zone_id))]
