@@ -377,9 +377,7 @@ class Stack:
     # Commands in its environment
 
     def run(self, command: Sequence[str], *, stdin: str | None = None) -> str:
-        """Run a command as the stack's user in the stack's environment. Return its output. Raise StackError if it
-        fails.
-        """
+        """Run a command as the stack's user, with its environment. Return the output. Raise StackError on failure."""
         done = subprocess.run(
             [*unprivileged.prefix(), *command],
             env=self.env,
@@ -421,9 +419,7 @@ class Stack:
         return stored
 
     def _choose_ports(self) -> None:
-        """Choose the ports, if possible those of the last start, and store them. Raise PortTaken if a fixed port isn't
-        free.
-        """
+        """Choose and store the ports, if possible those of the last start. Raise PortTaken for a fixed port in use."""
         path = self.directory / "stack.json"
         chosen: dict[str, int] = json.loads(path.read_text())["ports"] if path.exists() else {}
         # Processes of a stack that was killed a moment ago may still be on their way out.

@@ -370,9 +370,7 @@ class AheadReport(models.Model):
 
 
 class AheadZone(models.Model):
-    """A zone that differs between the node and the panel. If the zone doesn't exist on one side, that side's id is
-    null.
-    """
+    """A zone that differs between the node and the panel. A side without the zone has a null id."""
 
     report = models.ForeignKey(AheadReport, on_delete=models.CASCADE, related_name="zones")
     name = models.TextField(db_collation="C")

@@ -60,9 +60,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LiveNow:
-    """The numbers of a node's newest second, and its query rates in the last minute (None: a gap). Rates are per
-    second.
-    """
+    """A node's numbers in the newest second, and its queries per second in the last minute (None: a gap)."""
 
     at: int
     qps: float | None

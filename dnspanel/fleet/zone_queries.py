@@ -77,9 +77,7 @@ class NodeSample:
 
     @property
     def estimate(self) -> Estimate:
-        """The zone's queries per second on this node. If no question was for the zone, `error` is the highest likely
-        rate.
-        """
+        """The zone's queries per second on this node. Without questions, `error` is the highest likely rate."""
         if not self.times:
             return Estimate(0.0, _RULE_OF_THREE / self.questions * self.qps)
         return Estimate(self.per_second(self.times), _DEVIATIONS * math.sqrt(_variance(self.times, self)))

@@ -32,9 +32,7 @@ class ZoneChoice(models.TextChoices):
 
 
 class Transport(models.TextChoices):
-    """The transports that a secondary is allowed to use for transfers. On each of them, the secondary's key signs
-    messages.
-    """
+    """The transports that a secondary can use for transfers. The secondary's key signs messages on each of them."""
 
     ANY = "any", gettext_lazy("TCP or TLS")
     TLS = "tls", gettext_lazy("TLS only")

@@ -59,9 +59,7 @@ Values = frozenset[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A question and the values that its answer must have, in DNSSEC canonical form. Without values, no RRset must
-    exist.
-    """
+    """A question and the values expected in its answer, in DNSSEC canonical form. No values mean no RRset."""
 
     name: str
     type: int

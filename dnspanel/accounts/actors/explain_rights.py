@@ -27,9 +27,7 @@ _AS_MEMBER = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A source of rights: a role, a team membership, a grant to the person or to one of their teams, or a token's
-    scope.
-    """
+    """A source of rights: a role, a team membership, a grant to a person or to their team, or a token's scope."""
 
     source: str  # "role", "team", "grant" or "scope"
     description: str

@@ -12,10 +12,7 @@ from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
 
 
 def has_username(text: str, prefix: str = "") -> Q:
-    """Return the query condition for accounts with this user name.
-
-    `prefix` is the path to the account, such as `author__`.
-    """
+    """Return the query condition for accounts with this user name. `prefix` is a path such as `author__`."""
     return _has_spelling(text, canonical_username(text), f"{prefix}username", f"{prefix}name_key")
 
 

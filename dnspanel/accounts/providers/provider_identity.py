@@ -108,10 +108,7 @@ def highest(roles: Iterable[str]) -> str:
 
 
 def _groups(claims: Mapping[str, Any], claim: str) -> Iterable[str]:
-    """Return the group names in a claim.
-
-    The path `realm_access.roles` means the claim `roles` within `realm_access`.
-    """
+    """Return the group names in a claim. The path `realm_access.roles` means the claim `roles` in `realm_access`."""
     # Microsoft's way to say that they are too many; taken for none, they would cost the person every role.
     names = claims.get("_claim_names")
     if claim not in claims and isinstance(names, dict) and claim in names:

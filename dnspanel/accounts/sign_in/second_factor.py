@@ -213,9 +213,7 @@ def first_codes(user: User, now: datetime) -> list[str]:
 
 
 def drop_lonely_codes(user: User) -> None:
-    """Delete the recovery codes of a person without any other second factor, in the transaction that removed the last
-    one.
-    """
+    """Delete the recovery codes if the person has no other second factor, in the transaction that removed the last."""
     rows = Authenticator.objects.filter(user=user)
     if not rows.exclude(type=Type.RECOVERY_CODES).exists():
         rows.delete()

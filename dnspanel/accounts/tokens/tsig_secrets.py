@@ -22,10 +22,7 @@ class TooShort(TokenRefused):
 
 
 def algorithm_of(text: str) -> str:
-    """Return the canonical name of this TSIG algorithm. Raise TokenRefused if it isn't supported.
-
-    The name can end in a dot.
-    """
+    """Return the TSIG algorithm's canonical name. A final dot is ignored. Raise TokenRefused if it isn't supported."""
     name = text.lower().removesuffix(".")
     name = _LONG_NAMES.get(name, name)
     if name not in ALGORITHMS:

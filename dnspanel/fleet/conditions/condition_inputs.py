@@ -201,10 +201,7 @@ def _growth(statuses: Sequence[NodeStatus], marks: DiskMarks, now: datetime) -> 
 
 
 def _encoded_everywhere(encoded: Mapping[int, int]) -> int:
-    """Return the sequence up to which all schemas have segments.
-
-    A newly added schema has no segments yet and doesn't count.
-    """
+    """Return the sequence up to which all schemas have segments. A new schema without segments doesn't count."""
     begun = [sequence for sequence in encoded.values() if sequence]
     return min(begun, default=0)
 

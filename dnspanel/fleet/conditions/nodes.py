@@ -97,9 +97,7 @@ def _powerdns(node: NodeInputs) -> Condition | None:
 
 
 def _front(node: NodeInputs) -> Condition | None:
-    """Return an alert for a front with fewer nodes than its minimum. Clients of the front can get no answer or an old
-    one.
-    """
+    """Return an alert for a front with fewer nodes than its minimum: clients can get no answer or an old one."""
     report = front_report_in(node.report)
     if report is None or not report.is_below_minimum:
         return None

@@ -8,9 +8,7 @@ from dnspanel.texts import gettext
 
 
 class Setup(NamedTuple):
-    """The setup of a node's agent: whether the agent is older than the panel, and how it differs from the panel's
-    records.
-    """
+    """A node's setup: whether its agent is older than the panel, and differences from the panel's records."""
 
     agent: str = ""
     panel: str = ""

@@ -76,9 +76,7 @@ class Resolver:
 
 
 def _above(answer: dns.message.Message, name: str) -> str | None:
-    """Return the next name to ask: the apex in the negative answer's SOA if the apex is above `name`, else the parent
-    name.
-    """
+    """Return the next name to ask: the apex in the negative answer's SOA if above `name`, else the parent name."""
     apexes = [text_of(each.name) for each in answer.authority if each.rdtype == rdtypes.SOA]
     if len(apexes) == 1 and apexes[0] != name and names.is_within(name, apexes[0]):
         return apexes[0]

@@ -139,9 +139,7 @@ def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str])
 
 
 def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: datetime) -> tuple[tuple[str, ...], str]:
-    """Compile the zone at the node's position and send it. Return the differences found on the node and the zone's
-    name.
-    """
+    """Compile the zone at the node's position and send it. Return the node's differences and the zone's name."""
     status = client.status()
     if status.position is None:
         raise NodeUnreachable(host=client.host, port=client.port, reason=gettext("it has no position just now"))

@@ -122,9 +122,7 @@ def client_ssl_context(authority: Authority) -> ssl.SSLContext:
 
 @contextmanager
 def file_in_memory(content: bytes) -> Iterator[str]:
-    """Yield the path of an in-memory file with this content. `ssl` loads keys only from files; keys must not be on
-    disk.
-    """
+    """Yield the path of an in-memory file. `ssl` loads keys only from files, and keys must not be on disk."""
     descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, content)

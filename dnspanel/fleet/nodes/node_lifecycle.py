@@ -61,9 +61,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The reply while the stored request waits for a person's approval. `settings` are the panel's settings for this
-    server.
-    """
+    """The reply while a request waits for a person's approval. `settings` are the panel's settings for this server."""
 
     fingerprint: str
     settings: JoinSettings

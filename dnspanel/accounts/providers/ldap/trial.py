@@ -16,9 +16,7 @@ MOST_LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The result of a dry run for one person. `account` is the account that the person signs in to, or None without
-    one.
-    """
+    """The result of a dry run for one person. `account` is the account that they would use, or None without one."""
 
     entry: Entry
     identity: Identity

@@ -72,10 +72,7 @@ def _fetch_json(url: str) -> dict[str, Any]:
 
 
 def is_allowed_url(url: object) -> bool:
-    """Return True if the panel is allowed to fetch this URL or redirect to it.
-
-    Allow https, and http if the operator allows it.
-    """
+    """Return True if the panel can fetch or redirect to this https URL (http only if the operator allows it)."""
     schemes = ("https://", "http://") if settings.OUTBOUND_HTTP else ("https://",)
     return isinstance(url, str) and url.startswith(schemes) and url.isprintable() and " " not in url
 
