@@ -80,7 +80,7 @@ class NoAddress(NotReachable):
 
 
 def canonical_host(host: str) -> str:
-    """Return the host in canonical form: an address, or an ASCII name without a trailing dot. Raise BadHost."""
+    """Return an address, or a host name in ASCII without a trailing dot, in canonical form. Raise BadHost otherwise."""
     try:
         return str(ip_address(host))
     except ValueError:

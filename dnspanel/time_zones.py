@@ -15,7 +15,7 @@ class UnknownTimeZone(Exception):
 
 
 def time_zone_named(name: str) -> ZoneInfo:
-    """Return the time zone with this name. Raise UnknownTimeZone."""
+    """Return the time zone with this name. Raise UnknownTimeZone if there is none."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as exc:

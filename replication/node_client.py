@@ -106,7 +106,7 @@ class NodeClient:
         self.connection: ssl.SSLSocket | None = None
 
     def status(self) -> Status:
-        """Return the status of the node. Raise NodeUnreachable."""
+        """Return the status of the node. Raise NodeUnreachable if the agent doesn't answer."""
         return Status.from_json(self._get(STATUS_PATH))
 
     def status_and_samples(self, after: int) -> tuple[Status, list[Sample]]:

@@ -180,7 +180,7 @@ class _Asker:
         return verify.ask(self._address, self._port, name, type, left, dnssec=dnssec)
 
     def _ask(self, name: str, type: int) -> tuple[dns.rrset.RRset, dns.rrset.RRset]:
-        """Return an RRset and its signatures, which are all valid now. Raise NotServed."""
+        """Return an RRset and its signatures, which are all valid now. Raise NotServed if they are not."""
         answer = self._answer(name, type)
         rrset = verify.rrset_in(answer, name, type)
         if rrset is None:

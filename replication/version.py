@@ -98,7 +98,7 @@ def _commit_of(checkout: Path) -> str:
 
 
 def _git_directory(checkout: Path) -> Path:
-    """Return the directory `.git`, or the directory that the file `.git` of a linked worktree names. Raise OSError."""
+    """Return `.git`, or the directory that the file `.git` of a linked worktree names. Raise OSError without one."""
     git = checkout / ".git"
     return checkout / git.read_text().strip().removeprefix("gitdir: ") if git.is_file() else git
 

@@ -50,7 +50,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
-        """Read a manifest from the result of `to_json`. Raise BadArchive."""
+        """Read a manifest from the result of `to_json`. Raise BadArchive if it is invalid."""
         try:
             message: Any = json.loads(text)
             if message["format"] != FORMAT:
@@ -91,7 +91,7 @@ def write_archive(file: IO[bytes], manifest: Manifest, dump: Path, *, made_at: d
 
 
 def read_archive(file: IO[bytes], dump: Path) -> Manifest:
-    """Check the whole archive and extract its dump to `dump`. Raise BadArchive."""
+    """Check the whole archive and extract its dump to `dump`. Raise BadArchive if it is damaged."""
     try:
         with tarfile.open(fileobj=file, mode="r|") as tar:
             manifest = Manifest.from_json(_read_manifest(tar))
@@ -130,7 +130,7 @@ def _copy_dump(tar: tarfile.TarFile, manifest: Manifest, dump: Path) -> None:
 
 
 def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
-    """Return the next member, which must be a plain file with this name. Raise BadArchive."""
+    """Return the next member, which must be a plain file with this name. Raise BadArchive if it isn't."""
     member = tar.next()
     content = tar.extractfile(member) if member is not None and member.isfile() and member.name == name else None
     if content is None:

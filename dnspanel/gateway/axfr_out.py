@@ -76,7 +76,7 @@ def read_one_state() -> None:
 
 
 def soa_records(zone: Zone) -> list[bytes]:
-    """Return the served SOA records of the zone. Raise Unknown. Needs a transaction set up by `read_one_state`."""
+    """Return the served SOA records of the zone. Raise Unknown if it has none. Call `read_one_state` first."""
     with connection.cursor() as cursor:
         cursor.execute(_SOA, [zone.pk, zone.name])
         soa = [record for row in cursor.fetchall() for record in records_of(row, zone.name)]

@@ -105,7 +105,7 @@ Signature = Signed | SignedBySecondary | SignedByPrimary
 
 
 def verify(message: dns.message.Message, wire: bytes, *, address: str, now: datetime) -> Signature | None:
-    """Return the verified signature of a message, or None if it is unsigned. Raise TsigRefused."""
+    """Return the verified signature of a message, or None without one. Raise TsigRefused if it is invalid."""
     if message.tsig is None:
         return None
     tsig = message.tsig[0]

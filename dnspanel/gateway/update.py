@@ -175,7 +175,7 @@ def read_update(message: dns.update.UpdateMessage) -> Update:
 
 
 def name_of(name: dns.name.Name) -> str:
-    """Return the canonical form of a dnspython name. Raise BadName."""
+    """Return the canonical form of a dnspython name. Raise BadName if a zone can't contain the name."""
     return names.from_wire(name.to_wire() or b"")
 
 

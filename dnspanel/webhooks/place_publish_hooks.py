@@ -166,7 +166,7 @@ def ask_quiet_hooks(*, clock: Callable[[], datetime]) -> int:
 
 
 def lift_hook(*, hook_id: int, author: Person, now: datetime) -> None:
-    """Remove the hook. Raise RuleUnknown or RightMissing."""
+    """Remove the hook. Raise RuleUnknown if it is gone, or RightMissing."""
     publish_rules.lift(PublishHook, hook_id, "hook.lift", author, now)
 
 

@@ -327,7 +327,7 @@ class AgentNode:
 
 
 def _take_locks(config: AgentConfig) -> tuple[int, int]:
-    """Take the locks that exclude a second agent with the same directory or the same LMDB files. Raise Busy."""
+    """Take the locks that exclude a second agent with the same directory or LMDB files. Raise Busy if there is one."""
     config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     ours = take_lock(config.state_dir / LOCK_FILE, f"{config.state_dir} (an agent)")
     lmdb_lock = Path(f"{os.path.realpath(config.lmdb_path)}{LMDB_LOCK_SUFFIX}")

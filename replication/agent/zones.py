@@ -43,7 +43,7 @@ def zones_after(store: Store, after: int) -> list[ServedZone]:
 
 
 def zone_rows(store: Store, zone_id: int) -> list[tuple[str, str]]:
-    """Return keys and bodies of a zone's records, both in hex. Raise TooMuch."""
+    """Return keys and bodies of a zone's records, both in hex. Raise TooMuch for more than MAX_ROWS_AT_ONCE rows."""
     rows: list[tuple[str, str]] = []
     for key, body in store.rows(zone_id).raw():
         if len(rows) == MAX_ROWS_AT_ONCE:

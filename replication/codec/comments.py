@@ -29,7 +29,7 @@ class CommentObject:
 
 
 def decode_comment(body: bytes) -> CommentObject:
-    """Decode a comment that PowerDNS wrote. Raise BadBytes."""
+    """Decode a comment that PowerDNS wrote. Raise BadBytes if the bytes are invalid."""
     at = 1 + _TIME.size
     if len(body) < at or body[0] != _TIME_TAG:
         raise BadBytes(what="comment", reason="it does not begin with a time")
@@ -41,7 +41,7 @@ def decode_comment(body: bytes) -> CommentObject:
 
 
 def decode_comment_key(key: bytes) -> bytes:
-    """Return the record key of the comment's RRset. Raise BadBytes."""
+    """Return the record key of the comment's RRset. Raise BadBytes if the key is invalid."""
     if len(key) <= HASH_SIZE:
         raise BadBytes(what="comment key", reason=f"it has only {len(key)} bytes")
     return key[:-HASH_SIZE]

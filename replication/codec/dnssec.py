@@ -104,7 +104,7 @@ def _encode_zone(zone: str, variant: str, schema: int) -> bytes:
 
 
 def encode_metadata(obj: MetadataObject, schema: int) -> bytes:
-    """Encode the body of a metadata row. Raise UnknownSchema."""
+    """Encode the body of a metadata row. Raise UnknownSchema for an unknown schema."""
     return (
         boost_archive.encode_class(0)
         + _encode_zone(obj.zone, obj.variant, schema)
@@ -114,7 +114,7 @@ def encode_metadata(obj: MetadataObject, schema: int) -> bytes:
 
 
 def decode_metadata(body: bytes, schema: int) -> MetadataObject:
-    """Decode a metadata row that PowerDNS wrote. Raise BadBytes."""
+    """Decode a metadata row that PowerDNS wrote. Raise BadBytes if the bytes are invalid."""
     reader = boost_archive.Reader(body, "metadata object")
     reader.class_version((0,))
     zone, variant = _decode_zone(reader, schema)
@@ -124,7 +124,7 @@ def decode_metadata(body: bytes, schema: int) -> MetadataObject:
 
 
 def encode_key(obj: KeyObject, schema: int) -> bytes:
-    """Encode the body of a keydata row. Raise UnknownSchema."""
+    """Encode the body of a keydata row. Raise UnknownSchema for an unknown schema."""
     return (
         boost_archive.encode_class(1)
         + _encode_zone(obj.zone, obj.variant, schema)
@@ -135,7 +135,7 @@ def encode_key(obj: KeyObject, schema: int) -> bytes:
 
 
 def decode_key(body: bytes, schema: int) -> KeyObject:
-    """Decode a keydata row that PowerDNS wrote. Raise BadBytes."""
+    """Decode a keydata row that PowerDNS wrote. Raise BadBytes if the bytes are invalid."""
     reader = boost_archive.Reader(body, "key object")
     version = reader.class_version((0, 1))
     zone, variant = _decode_zone(reader, schema)
@@ -146,7 +146,7 @@ def decode_key(body: bytes, schema: int) -> KeyObject:
 
 
 def zone_of(body: bytes) -> str:
-    """Return the zone of a metadata or key object in any schema. Raise BadBytes or BadName."""
+    """Return the zone of a metadata or key object in any schema. Raise BadBytes or BadName for invalid bytes."""
     reader = boost_archive.Reader(body, "metadata or key object")
     reader.class_version((0, 1))
     return _decode_zone(reader, _READS_ALL)[0]
@@ -171,7 +171,7 @@ def join_key(before: bytes, content: bytes, after: bytes) -> bytes:
 
 
 def decode_tsig(body: bytes) -> TsigObject:
-    """Decode a TSIG key that PowerDNS wrote. Raise BadBytes."""
+    """Decode a TSIG key that PowerDNS wrote. Raise BadBytes if the bytes are invalid."""
     reader = boost_archive.Reader(body, "TSIG object")
     reader.class_version((0,))
     reader.class_version((0,))

@@ -125,7 +125,7 @@ def _native_frame(schema: int) -> tuple[bytes, bytes, bytes]:
 
 
 def native_name(body: bytes, schema: int) -> str | None:
-    """Return the name in a body of the form that `encode_native` writes, or None. Fast. Raise BadName."""
+    """Return the name in a body of `encode_native`, or None for other bodies. Fast. Raise BadName if it is invalid."""
     before, between, behind = _native_frame(schema)
     start = len(before) + _U64.size
     if not body.startswith(before) or len(body) < start:
@@ -137,7 +137,7 @@ def native_name(body: bytes, schema: int) -> str | None:
 
 
 def decode_domain(body: bytes) -> ZoneObject:
-    """Decode a zone object of class version 0, 1 or 2. Raise BadBytes."""
+    """Decode a zone object of class version 0, 1 or 2. Raise BadBytes if the bytes are invalid."""
     reader = boost_archive.Reader(body, "zone object")
     version = reader.class_version((0, 1, 2))
     variants = version == 2 and _reads_zone_name(reader)
@@ -183,7 +183,7 @@ def encode_primary(primary: Primary) -> bytes:
 
 
 def decode_primary(body: bytes) -> Primary:
-    """Decode the socket address of a primary. This is the inverse of `encode_primary`. Raise BadBytes."""
+    """Decode a primary's socket address, the inverse of `encode_primary`. Raise BadBytes for invalid bytes."""
     if len(body) != PRIMARY_SIZE:
         raise BadBytes(what="primary", reason=f"it has {len(body)} bytes, not {PRIMARY_SIZE}")
     family = _PRIMARY_HEAD.unpack_from(body)[0]

@@ -32,7 +32,7 @@ def name_key(name: str) -> bytes:
 
 
 def name_from_key(key: bytes) -> str:
-    """Return the name that a name key encodes. Raise BadBytes."""
+    """Return the name that a name key encodes. Raise BadBytes if the key is invalid."""
     return names.from_labels(_labels_of(key))
 
 
@@ -48,7 +48,7 @@ def relative_key(name: str, zone: str) -> bytes:
 
 
 def name_from_relative_key(key: bytes, zone: str) -> str:
-    """Return the owner name that a relative key encodes. Raise BadBytes."""
+    """Return the owner name that a relative key encodes. Raise BadBytes if the key is invalid."""
     if key == APEX:
         return zone
     relative = names.from_labels(_labels_of(key))
@@ -81,7 +81,7 @@ def record_key(zone_id: int, relative_key: bytes, type: int) -> bytes:
 
 
 def decode_record_key(key: bytes) -> tuple[int, bytes, int]:
-    """Decode a record key into zone id, relative key and type. Raise BadBytes."""
+    """Decode a record key into zone id, relative key and type. Raise BadBytes if the key is invalid."""
     if len(key) < 8 or key[-3] != 0 or key[-4] != 0:
         raise BadBytes(what="record key", reason=f"{key.hex()} has no id, name, separator and type")
     return _ID.unpack_from(key)[0], key[4:-3], _TYPE.unpack_from(key, len(key) - 2)[0]
@@ -93,7 +93,7 @@ def encode_row_id(row_id: int, *, big_endian: bool) -> bytes:
 
 
 def decode_row_id(key: bytes, *, big_endian: bool) -> int:
-    """Decode a row id. This is the inverse of `encode_row_id`. Raise BadBytes."""
+    """Decode a row id. This is the inverse of `encode_row_id`. Raise BadBytes if the bytes are invalid."""
     if len(key) != 4:
         raise BadBytes(what="row id", reason=f"it has {len(key)} bytes, not 4")
     return int.from_bytes(key, "big" if big_endian else "little")
@@ -106,7 +106,7 @@ def encode_index_key(name: str, row_id: int) -> bytes:
 
 
 def decode_index_key(key: bytes) -> tuple[str, int]:
-    """Decode an index key. This is the inverse of `encode_index_key`. Raise BadBytes."""
+    """Decode an index key. This is the inverse of `encode_index_key`. Raise BadBytes if the key is invalid."""
     if len(key) < 7 or len(key) != 2 + _TYPE.unpack_from(key)[0] + 4:
         raise BadBytes(what="index key", reason=f"{key.hex()} has not the length it states")
     return name_from_key(key[2:-4]), _ID.unpack_from(key, len(key) - 4)[0]

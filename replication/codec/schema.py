@@ -116,7 +116,7 @@ class Schema:
         return keys.encode_row_id(row_id, big_endian=self.has_header)
 
     def row_id(self, key: bytes) -> int:
-        """Decode a row id. This is the inverse of `row_id_key`. Raise BadBytes."""
+        """Decode a row id. This is the inverse of `row_id_key`. Raise BadBytes if the key is invalid."""
         return keys.decode_row_id(key, big_endian=self.has_header)
 
     def index_row(self, name: str, row_id: int) -> tuple[bytes, bytes]:
@@ -173,7 +173,7 @@ _SCHEMAS = {number: Schema(number, _specs(number)) for number in (4, 5, 6)}
 
 
 def schema_for(number: int) -> Schema:
-    """Return the schema with this number. Raise UnknownSchema."""
+    """Return the schema with this number. Raise UnknownSchema if there is none."""
     try:
         return _SCHEMAS[number]
     except KeyError as exc:

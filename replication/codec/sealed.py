@@ -147,7 +147,7 @@ def _open(content: bytes, secret_of: SecretOf, zone: str, row_id: int) -> bytes:
 
 
 def _parse(content: bytes) -> tuple[int, str, bytes]:
-    """Parse sealed content into the id of the sealing key, fingerprint and ciphertext. Raise BadBytes."""
+    """Parse sealed content into sealing key id, fingerprint and ciphertext. Raise BadBytes if it is invalid."""
     found = _SEALED.fullmatch(content)
     if found is None or int(found[1]) > MAX_ID:
         raise BadBytes(what=_WHAT, reason="it is not of version 1, or damaged")

@@ -71,7 +71,7 @@ def _tail(ttl: int, auth: bool, ordername: bool) -> bytes:  # noqa: FBT001  # by
 
 
 def decode_records(body: bytes) -> tuple[StoredRecord, ...]:
-    """Decode the records of a row's body. Raise BadBytes."""
+    """Decode the records of a row's body. Raise BadBytes if the bytes are invalid."""
     found: list[StoredRecord] = []
     at = 0
     while at < len(body):

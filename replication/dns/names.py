@@ -215,7 +215,7 @@ def to_wire(name: str) -> bytes:
 
 
 def from_wire(wire: bytes) -> str:
-    """Parse an uncompressed name that fills all of `wire`. Raise BadName."""
+    """Parse an uncompressed name that fills all of `wire`. Raise BadName if the bytes are not such a name."""
     name, end = from_wire_at(wire, 0)
     if end != len(wire):
         raise BadName(text=wire.hex(), reason=gettext("bytes follow the end of the name"))
@@ -223,7 +223,7 @@ def from_wire(wire: bytes) -> str:
 
 
 def from_wire_at(wire: bytes, at: int) -> tuple[str, int]:
-    """Return the uncompressed name at an offset of `wire`, and the offset after it. Raise BadName."""
+    """Return the uncompressed name at an offset of `wire`, and the offset after it. Raise BadName if there is none."""
     # Lengths of labels are below 64, and no escape has a capital letter.
     return from_rdata_at(wire.translate(_LOWER), at)
 

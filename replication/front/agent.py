@@ -230,7 +230,7 @@ class FrontAgent:
         return front
 
     def _write(self) -> None:
-        """Write dnsdist's configuration once the panel has named nodes. Raise BadBytes."""
+        """Write dnsdist's configuration once the panel has named nodes. Raise BadBytes if dnsdist refuses it."""
         if self._config.backends:
             self._front.write()
 
@@ -335,7 +335,7 @@ class FrontAgent:
                 self._prove()
 
     def _counters(self) -> Counters:
-        """Return dnsdist's counters in the form of a node's counters. Raise NotServed."""
+        """Return dnsdist's counters in the form of a node's counters. Raise NotServed if dnsdist doesn't answer."""
         self._numbers = found = self._front.numbers()
         return Counters(
             at=time.time(),

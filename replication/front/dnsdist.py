@@ -106,16 +106,16 @@ class Dnsdist:
             raise NotServed(question="dnsdist's console", expected="that it is done", found=found)
 
     def shut_down(self, *, conf: Path) -> None:
-        """Stop the dnsdist that runs with this configuration. Raise NotServed."""
+        """Stop the dnsdist that runs with this configuration. Raise NotServed if that fails."""
         self.execute("local ends = true", conf=conf)
         self._run("-C", str(conf), "-e", "shutdown()")  # to which it gives no answer any more
 
     def read_configuration(self) -> Configured:
-        """Return the backends and the rules of the running dnsdist. Raise NotServed."""
+        """Return the backends and the rules of the running dnsdist. Raise NotServed without an answer."""
         return self._ask(_read_configured, "/api/v1/servers/localhost")
 
     def numbers(self) -> Numbers:
-        """Return the counters of the running dnsdist. Raise NotServed."""
+        """Return the counters of the running dnsdist. Raise NotServed if it doesn't answer."""
         return self._ask(_numbers, "/api/v1/servers/localhost", "/jsonstat?command=stats")
 
     def _ask(self, decode: Callable[..., T], *paths: str) -> T:

@@ -206,7 +206,7 @@ class Front:
         return Looked(verdicts, served, "")
 
     def verify_position(self) -> Position:
-        """Return the position that an ordinary client gets through the front. Raise NotServed."""
+        """Return the position that an ordinary client gets through the front. Raise NotServed without an answer."""
         endpoint = self._config.listen[0]
         address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(endpoint.address, endpoint.address)
         found = position_at(Endpoint(address, endpoint.port), ANSWER_SECONDS)
@@ -223,7 +223,7 @@ class Front:
         return positions
 
     def numbers(self) -> Numbers:
-        """Return dnsdist's counters. Raise NotServed."""
+        """Return dnsdist's counters. Raise NotServed if dnsdist doesn't answer."""
         return self._dnsdist.numbers()
 
     def _position_of(self, backend: Backend) -> Position | None:

@@ -42,7 +42,7 @@ class Release:
 
 
 def parse_release(text: str) -> Release:
-    """Parse the output of `dnsdist --version`. Raise BadBytes."""
+    """Parse the output of `dnsdist --version`. Raise BadBytes if it lacks the version or the features."""
     version, features = _VERSION.search(text), _FEATURES.search(text)
     if version is None or features is None:
         raise BadBytes(what="what dnsdist says of its version", reason=repr(text[:200]))

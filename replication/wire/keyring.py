@@ -52,7 +52,7 @@ def encode_keyring(keyring: Keyring, private_key: Ed25519PrivateKey) -> bytes:
 
 
 def decode_keyring(sealed: bytes, known: Iterable[bytes]) -> Keyring:
-    """Decode a list if one of the `known` keys signed it. Raise BadBytes or BadSignature."""
+    """Decode a list. Raise BadBytes if it is invalid, or BadSignature if none of the `known` keys signed it."""
     if len(sealed) < HEADER.size:
         raise BadBytes(what="list of keys", reason="it ends inside the header")
     magic, version, count, cluster, generation = HEADER.unpack_from(sealed)

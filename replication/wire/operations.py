@@ -153,7 +153,7 @@ class Body:
         return cls(io.BytesIO(packed), 0, len(packed))
 
     def marks(self, count: int, every: int = 1) -> Iterator[ZoneMark]:
-        """Yield each mark, or every `every`-th mark from the first one on. Raise BadSegment."""
+        """Yield each mark, or every `every`-th mark from the first one on. Raise BadSegment for invalid bytes."""
         for number in range(count):
             wire, zone_id, serial = self._mark()
             if number % every == 0:
@@ -163,13 +163,13 @@ class Body:
                     raise BadSegment(reason=str(exc)) from exc
 
     def serials(self, count: int) -> Iterator[tuple[int, int | None]]:
-        """Yield zone id and serial of each mark, without decoding the names. Raise BadSegment."""
+        """Yield zone id and serial of each mark, without decoding the names. Raise BadSegment for invalid bytes."""
         for _ in range(count):
             _, zone_id, serial = self._mark()
             yield zone_id, serial
 
     def skip_marks(self, count: int) -> None:
-        """Skip the marks without decoding their names. Raise BadSegment."""
+        """Skip the marks without decoding their names. Raise BadSegment if a mark is invalid."""
         for _ in range(count):
             self._mark()
 

@@ -179,7 +179,7 @@ class Segment:
         return self._body().serials(self.mark_count)
 
     def runs(self) -> Iterator[Op | Puts]:
-        """Yield every operation, in the order in which to apply it. Raise BadSegment."""
+        """Yield every operation, in the order in which to apply it. Raise BadSegment if the body is invalid."""
         body = self._body()
         body.skip_marks(self.mark_count)
         yield from body.runs(self.op_count)

@@ -39,7 +39,7 @@ class SyslogAddress:
 
 
 def parse_syslog_address(text: str) -> SyslogAddress:
-    """Parse a host and an optional port. The default is the port of syslog over TLS. Raise ValueError."""
+    """Parse a host and an optional port (default: syslog over TLS). Raise ValueError if the text is invalid."""
     text = text.strip()
     if "/" in text:
         raise ValueError(gettext("Give a host and a port, such as logs.example:6514, without a scheme or a path."))

@@ -84,7 +84,7 @@ def rows_of(found: Iterable[Destination]) -> list[DestinationRow]:
 
 
 def destination_row(pk: int) -> DestinationRow:
-    """Return the destination with this id. Raise DestinationUnknown."""
+    """Return the destination with this id. Raise DestinationUnknown if there is none."""
     found = Destination.objects.filter(pk=pk).first()
     if found is None:
         raise DestinationUnknown
@@ -155,7 +155,7 @@ def switch_destination(*, destination: Destination, active: bool, by: Author, no
 
 
 def delete_destination(*, destination: Destination, by: Author, now: datetime) -> None:
-    """Delete the destination. If it is already deleted, change nothing. Raise Forbidden, GrantRefused."""
+    """Delete the destination, if it still exists. Raise Forbidden or GrantRefused without an administrator's rights."""
     require_operator(by)
     with transaction.atomic(durable=True):
         if Destination.objects.filter(pk=destination.pk).delete()[0]:

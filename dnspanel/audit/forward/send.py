@@ -69,7 +69,7 @@ class Sent:
 
 
 def send(target: Target, acts: Sequence[Act], *, sender: Sender, now: datetime) -> Sent:
-    """Send as many of these acts as fit into MOST_BYTES and wait for the confirmation. Raise NotSent."""
+    """Send as many of these acts as fit into MOST_BYTES. Raise NotSent if no confirmation arrives."""
     try:
         context = client_context(ca=target.ca, chain=target.certificate, key=target.key)
     except (ssl.SSLError, ValueError) as exc:
@@ -110,7 +110,7 @@ def addresses_of(address: SyslogAddress) -> Sequence[str]:
 
 
 def _connect_tls(address: SyslogAddress, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """Connect over TLS to the first address of the host that accepts a connection. Raise NotSent."""
+    """Connect over TLS to the first address of the host that accepts a connection. Raise NotSent if none does."""
     failure: OSError | None = None
     for each in addresses_of(address)[:_MOST_ADDRESSES]:
         try:

@@ -44,7 +44,7 @@ def ensure_signing_key(*, now: datetime) -> SigningKey:
 
 
 def rotate(*, now: datetime, by: Author) -> SigningKey:
-    """Create the next signing key. It is not used for sealing before `begin_use`. Raise RotationUnderWay."""
+    """Create the next signing key. It seals nothing before `begin_use`. Raise RotationUnderWay if a new key exists."""
     ensure_signing_key(now=now)
     with transaction.atomic():
         lock_until_commit(Lock.SIGNING_KEY)

@@ -105,7 +105,7 @@ def restored_zone_operations(
 
 
 def compiled_rows(step: ZoneStep, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None) -> list[Row]:
-    """Return all rows of a zone, ordered by key. Raise ZoneNotEncoded."""
+    """Return all rows of a zone, ordered by key. Raise ZoneNotEncoded if it can't be compiled."""
     try:
         return compile_zone(step.name, rrsets, nsec3)
     except ReplicationError as exc:

@@ -179,7 +179,7 @@ def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | b
 
 
 def _run_as_user(joining: Joining, command: str) -> None:
-    """Run one of the agent's commands as the user who must own the files that it creates. Raise CannotJoin."""
+    """Run one of the agent's commands as the user who must own the created files. Raise CannotJoin if it fails."""
     account = pwd.getpwnam(joining.user)
     done = subprocess.run(
         [sys.executable, "-m", "replication.agent", command, "--config", str(joining.config)],

@@ -129,7 +129,7 @@ def difference(before: Counters | None, now: Counters) -> Sample:
 
 
 def read_counters(api: PdnsApi) -> Counters:
-    """Return PowerDNS's current counters. Raise NotServed or BadBytes."""
+    """Return PowerDNS's current counters. Raise NotServed without an answer, or BadBytes if it is invalid."""
     with api.request("GET", _PATH, question="statistics", seconds=_ANSWER_SECONDS) as connection:
         own = int(stats.OWN_QUESTIONS.value)
         response = connection.getresponse()

@@ -46,7 +46,7 @@ _TOKEN = re.compile(
 
 
 def statistic_items(file: BinaryIO) -> Iterator[tuple[str, str, int]]:
-    """Yield (ring, item, count) from PowerDNS's statistics as they arrive. Raise BadBytes."""
+    """Yield (ring, item, count) from PowerDNS's statistics as they arrive. Raise BadBytes for unexpected JSON."""
     rest, list_name = b"", ""
     while chunk := file.read(_CHUNK):
         rest += chunk
@@ -175,7 +175,7 @@ class TopLists:
 
     @contextmanager
     def _items(self) -> Iterator[Iterator[tuple[str, str, int]]]:
-        """Yield the items in PowerDNS's rings. Raise NotServed."""
+        """Yield the items in PowerDNS's rings. Raise NotServed if PowerDNS doesn't answer."""
         if not self._api.has_key:
             raise NotServed(question="top lists", expected="an api_key in agent.toml", found="none")
         with self._api.request("GET", _PATH, question="top lists", seconds=_ANSWER_SECONDS) as connection:
@@ -250,7 +250,7 @@ def _network(client: str) -> str:
 
 
 def _text(name: bytes) -> str:
-    """Parse a JSON string in which PowerDNS can put bytes that aren't UTF-8. Raise BadBytes."""
+    """Parse a JSON string in which PowerDNS can put bytes that aren't UTF-8. Raise BadBytes if it is invalid."""
     try:
         return str(json.loads(name.decode("utf-8", "replace"), strict=False))
     except ValueError as exc:

@@ -67,7 +67,7 @@ class ZoneCache:
         return self._reading.locked()
 
     def learn(self, zones: Collection[str]) -> None:
-        """Make these zones known to PowerDNS if they are in its files. Raise NotServed."""
+        """Make these zones known to PowerDNS if they are in its files. Raise NotServed if PowerDNS doesn't answer."""
         if not zones:
             return
         if len(zones) > MAX_SINGLE or not self.flush(zones):
@@ -81,7 +81,7 @@ class ZoneCache:
         return self._api.has_key and all(map(self._flush, names))
 
     def learn_all(self) -> None:
-        """Make PowerDNS add every zone in its files to its list. Raise NotServed."""
+        """Make PowerDNS add every zone in its files to its list. Raise NotServed if PowerDNS doesn't answer."""
         pause = min(self.seconds / _AWAITED_SHARE, _LONGEST_PAUSE)
         self._sleep(max(0.0, self._read_at + pause - self._clock()))
         self.read()
