@@ -52,9 +52,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class HookInputs:
-    """A publish hook that does not respond: the start of the outage, and whether the hook blocks its zones'
-    publications.
-    """
+    """A publish hook that does not respond: the start of the outage, and True if the hook blocks publications."""
 
     hook_id: int
     called: str

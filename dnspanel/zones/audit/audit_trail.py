@@ -175,8 +175,7 @@ def document_of(act: Act) -> dict[str, Any]:
 def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
     """Return the acts whose chain numbers follow `after`, in chain order. Rights are not checked.
 
-    An act that was deleted from the tables has the action GONE and the time `now`. The chain still has the act's number
-    and hash.
+    A deleted act has the action GONE and the time `now`. The chain still has the act's number and hash.
     """
     links = list(AuditLink.objects.filter(number__gt=after).order_by("number")[:limit])
     entries = AuditEntry.objects.select_related("user", "token")

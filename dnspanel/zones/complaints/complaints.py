@@ -37,8 +37,8 @@ class Piece:
 def against(pieces: Collection[Piece], now: datetime) -> dict[int, dict[tuple[Key, int], str]]:
     """Return the worst complaint for each RRset, by zone id, then by the RRset's key and another zone's id.
 
-    The other zone is the one that the complaint is about, or OWN. Each zone has one piece. The number of queries does
-    not depend on the number of zones.
+    The other zone is the one that the complaint is about, or OWN. Each zone has one piece. The number of queries is
+    fixed.
     """
     found: dict[int, dict[tuple[Key, int], str]] = {piece.zone.pk: {} for piece in pieces}
     edits = {piece.zone.pk: edits_adding(piece.rrsets) for piece in pieces}

@@ -31,8 +31,7 @@ class WarnedPage:
 def warned_rrset_page(
     *, zone: Zone, author: User, filters: RRsetFilter, now: datetime, after: str = "", limit: int = 100
 ) -> WarnedPage:
-    """Return rows that match the other search terms and have a warning or an error. For `-has:warning`, return those
-    without.
+    """Return rows that match the other search terms and have (`-has:warning`: do not have) a warning or an error.
 
     At most 25 queries. At most MOST_CHECKED RRsets are checked, and the page has the last name checked.
     """

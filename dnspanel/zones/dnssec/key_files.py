@@ -92,9 +92,7 @@ def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
 
 
 def told_apart(texts: Sequence[str]) -> tuple[str, str | None]:
-    """Return the private-key text and the public text (or None) from one or two texts. Raise BadKey without one private
-    key.
-    """
+    """Return the private-key text and the public text (or None) from one or two texts. Raise BadKey for other input."""
     private = [text for text in texts if PRIVATE_MARK.lower() in text.lower()]
     others = [text for text in texts if text not in private]
     if len(private) != 1 or len(others) > 1:

@@ -46,9 +46,7 @@ def refuse_to_sign(zone: Zone, wildcards: Mapping[int, str] | None = None) -> No
 
 
 def refuse_wildcard_cuts(wildcards: Iterable[str]) -> None:
-    """Raise RuleViolations if any wildcard is given, because zones that are signed from the start must not delegate
-    one.
-    """
+    """Raise RuleViolations if any wildcard is given: zones that are signed from the start must not delegate one."""
     violations = [violation_of(name) for name in wildcards]
     if violations:
         raise RuleViolations(violations)

@@ -159,8 +159,7 @@ def draft_changes(
 ) -> Draft:
     """Add changes to the author's draft.
 
-    Raise CannotUndo if the draft already changes one of the RRsets, and QuotaExceeded if the draft would become too
-    large.
+    Raise CannotUndo if the draft already changes one of the RRsets, and QuotaExceeded if the draft would be too large.
     """
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
@@ -236,8 +235,7 @@ def _write_rrsets(
 ) -> tuple[Draft, dict[KeyInZone, _New], dict[KeyInZone, int]]:
     """Write RRsets into the author's draft (None deletes an RRset) and remove operations without effect.
 
-    Return the draft, the new operations and the ids of the new operations. `base_revision` applies only if there is one
-    zone.
+    Return the draft, and the new operations with their ids. `base_revision` applies only if there is one zone.
     """
     owners = {zone.pk: (zone.name, {name for name, _ in of_zone}) for zone, of_zone in afters.items()}
     for zone_name, owner_names in owners.values():

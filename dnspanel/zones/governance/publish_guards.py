@@ -241,8 +241,7 @@ def _refusals_over(
 def _is_delegated(zone: Zone, above: Zone) -> bool:
     """Return True if the zone above delegates the zone to exactly the name servers in the zone's own NS records.
 
-    Such a delegation was published under the rules of the zone above. A delegation to other servers would be another
-    decision.
+    Such a delegation was published under the rules of the zone above. Delegating to other servers is another decision.
     """
     if zone.pk is None:
         return False

@@ -104,8 +104,7 @@ def add_approval_rule(
 def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author, now: datetime) -> Freeze:
     """Block publications of zones during the given times.
 
-    Raise RightMissing without the right to govern the zones, and RuleRefused for invalid times or more than MOST
-    freezes.
+    Raise RightMissing if the author must not govern the zones, RuleRefused for invalid times or more than MOST freezes.
     """
     _refuse_times(times, now)
     with transaction.atomic():

@@ -1,9 +1,8 @@
 """Pages of a zone's RRsets, sorted by name as people sort names.
 
 At each name, SOA and NS come first. A small zone is sorted in full. In a large zone, the names are read in the order of
-their stored places (`display_order`), and names that changed since the places were written are merged in. If a filter
-finds few RRsets, all of them are sorted. If a filter finds many, it is applied to a bounded number of names for each
-page.
+their stored places (`display_order`), and names that changed since the places were written are merged in. The few
+RRsets of a narrow filter are sorted. A wide filter is applied to a bounded number of names for each page.
 """
 
 from collections.abc import Iterable
@@ -76,9 +75,7 @@ def in_order(keys: Iterable[StoredKey], start: StoredKey | None, *, descending: 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The stored order of a large zone's names. `changed` are names that may have been added since the order was
-    written.
-    """
+    """The stored order of a large zone's names. `changed` are names that may have been added after it was stored."""
 
     zone: Zone
     changed: frozenset[bytes]
@@ -175,9 +172,7 @@ class _Names:
 def _rows_before_or_after(
     rows: "QuerySet[NamePlace]", at: tuple[bytes, bytes], *, before: bool, itself: bool
 ) -> "QuerySet[NamePlace]":
-    """Select the rows before or after the name `at`. Include `at` if `itself` is True. The first condition uses the
-    index.
-    """
+    """Select the rows before or after the name `at`, including it with `itself`. The first condition uses the index."""
     place, owner_key = at
     rows = rows.filter(**{f"place__{'lte' if before else 'gte'}": place})
     other_way = f"owner_key__{'gt' if before else 'lt'}{'' if itself else 'e'}"

@@ -129,14 +129,13 @@ def append_publication(
 ) -> Publication:
     """Append a publication to the log, create each zone's new revision, and wake the workers on commit.
 
-    All publications use this function. So this function enforces approval rules and freezes (with `passage`) and
-    publish hooks (with the answers in `publish_hooks`). A system right in `under` can exempt the act from these checks.
-    The author None is not exempt. Raise ApprovalNeeded, Frozen or HookRefused. Raise Locked if a lock forbids a new
-    zone.
+    All publications use this function. So it enforces approval rules and freezes (with `passage`) and publish hooks
+    (with the answers in `publish_hooks`). A system right in `under` can exempt the act from these checks. The author
+    None is not exempt. Raise ApprovalNeeded, Frozen or HookRefused. Raise Locked if a lock forbids a new zone.
 
     This call must be the last step of a transaction, since every other publisher waits until the commit. Raise
     IntegrityError if `form_id` was used by an earlier publication. Raise PublishingOnHold while publishing is on hold.
-    During a hold, the statement that allocates the sequence writes nothing.
+    During a hold, nothing is written.
     """
     author, now = acting.author, acting.now
     parameters = _parameters(revisions, acting)
@@ -221,11 +220,10 @@ def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | Non
 
 
 def join_parts(publications: Sequence[Publication]) -> None:
-    """Store that these publications, in this order, are parts of one write. Earlier parts of these publications are
-    included.
+    """Store that these publications, in this order, are parts of one write. Include their earlier parts.
 
-    Call this function in the transaction of the newest publication. If more publications will follow, also call it with
-    only the first one.
+    Call this function in the transaction of the newest publication. If more publications will follow, call it with the
+    first one too.
     """
     first = publications[0].part_of or publications[0].sequence
     joined = {publication.part_of for publication in publications} - {None, first}

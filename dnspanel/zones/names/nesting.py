@@ -286,8 +286,7 @@ def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, 
 
 
 def shadows_of(zone: Zone) -> tuple[dict[Key, str], bool]:
-    """Return the zone's RRsets that are never answered, as in `shadowed_rrsets`, and True if there may be more such
-    RRsets.
+    """Return the zone's RRsets that are never answered, as in `shadowed_rrsets`, and True if there may be more.
 
     Only some zones below the zone, and the first RRsets at and below each, are examined. Needs at most four queries.
     """
@@ -414,9 +413,7 @@ def _may_change(author: Author) -> tuple[str, dict[str, Any]]:
 
 
 def _reach(actor: Actor) -> Iterable[tuple[list[int], list[int], list[str]]]:
-    """Yield the zones, teams and tags with an unlimited grant, for each layer of rights and each right to change
-    records.
-    """
+    """Yield the zones, teams and tags with an unlimited grant, for each layer and each right to change records."""
     found = set()
     for layer in actor.layers:
         for right in RECORD_RIGHTS:

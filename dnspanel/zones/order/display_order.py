@@ -1,8 +1,7 @@
 """The natural order of names in large zones, stored shortly after publications. Verbs.
 
 A small zone is sorted when a person opens it. For a large zone, a worker stores the place of each name. So a page is
-read along an index, and publishing isn't slower. The reader (`by_name`) inserts names that changed since the places
-were stored.
+read along an index, and publishing isn't slower. The reader (`by_name`) inserts names that changed later.
 """
 
 from collections.abc import Collection, Iterable, Sequence

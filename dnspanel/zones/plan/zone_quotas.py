@@ -183,9 +183,7 @@ def operation_count(user_id: int, most: int) -> int:
 
 
 def refuse_named_draft(author: Author) -> None:
-    """Raise QuotaExceeded if one more named draft is too many for the author, or for a team with a quota on its
-    members.
-    """
+    """Raise QuotaExceeded if one more named draft is too many for the author, or for a team that limits the author."""
     refuse_beyond(holders_for(author), Kind.DRAFTS, added=1, count=named_draft_count, refusal=QuotaExceeded)
 
 

@@ -1,7 +1,6 @@
 """The start of a new log epoch, after nodes were found to have data that this database lacks. Verbs.
 
-A person decides about that data. One transaction begins the new epoch and carries out all decisions. If it fails, the
-hold stays.
+A person decides about that data. One transaction begins the new epoch with all decisions. If it fails, the hold stays.
 """
 
 import logging

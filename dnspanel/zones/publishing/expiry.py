@@ -117,8 +117,7 @@ def expiring(
 
 
 def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
-    """Remove RRsets whose removal time has come, if the person who set it still has the right. Return the number of
-    RRsets.
+    """Remove due RRsets, if the person who set the removal time still has the right. Return the number removed.
 
     Removals that one person set on the same day share a publication. If that is refused, each RRset is tried
     separately. The reason for a refusal is stored with the RRset, and the removal is retried after TRIED_AGAIN_AFTER.

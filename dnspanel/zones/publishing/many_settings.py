@@ -142,9 +142,7 @@ def change_marks(
 
 
 def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutcome:
-    """Return the zones that `delete_found` would delete now. Raise TooMany, or Forbidden if the author can't delete any
-    zone.
-    """
+    """Return the zones that `delete_found` would delete. Raise TooMany, or Forbidden without the right to delete."""
     _require_somewhere(author, Right.DELETE_ZONE)
     return deletable(selected_zones(selection, author, MOST_DELETED), author)
 

@@ -99,8 +99,7 @@ def create_ready_zones(  # zones, and what happens with them
     in_transaction: InCreation = nothing,
     signed: Collection[str] = (),
 ) -> Publication:
-    """Create zones at revision 1 in one publication, or none. `rows` makes the zones' RRsets in the format of
-    `copy_rows`.
+    """Create zones at revision 1 in one publication, or none. `rows` makes the RRsets in the format of `copy_rows`.
 
     `in_transaction` signs the zones whose names are in `signed`. A zone with a deleted predecessor begins above the
     predecessor's last serial; `in_transaction` gets the ids of such zones. Raise NamesTaken with all names that have a

@@ -189,9 +189,7 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
 
 
 def _locked_draft(author: Drafter) -> tuple[Draft | None, QuerySet[Operation]]:
-    """Lock and return the author's draft and its operations. Return no operations if the draft was saved and closed in
-    between.
-    """
+    """Lock and return the author's draft and its operations. Return no operations if the draft was closed since."""
     found = Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
     return found, Operation.objects.none() if found is None else Operation.objects.filter(draft=found)
 

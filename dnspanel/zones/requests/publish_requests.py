@@ -145,9 +145,9 @@ def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, t
 
 
 def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """End the request with a reason. Its draft becomes an ordinary draft again.
+    """End the request with a reason. Raise RequestRefused without a reason or without the right to decline.
 
-    Raise RequestRefused without a reason, or if the person isn't allowed to decline the request.
+    The request's draft becomes an ordinary draft again.
     """
     if not text.strip():
         raise RequestRefused(gettext("Say why you decline it."))

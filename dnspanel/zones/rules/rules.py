@@ -285,8 +285,7 @@ def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def unreadable_values(zone: str, rrset: RRset, unanswered: Mapping[int, str]) -> Iterator[Violation]:
-    """Yield an error for each value that some node cannot read, since such a value makes all types at its name answer
-    SERVFAIL.
+    """Yield an error for each value that some node cannot read, since it makes all types at its name SERVFAIL.
 
     `unanswered` has the reasons against the kinds that some node does not read (`computed_types.reasons_against`).
     """

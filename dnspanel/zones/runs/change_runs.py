@@ -152,8 +152,7 @@ def start_run(
 
 
 def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None = None) -> ChangeRun:
-    """Create a run that undoes the changes of this run. The new run waits for a worker, and keeps later changes by
-    other people.
+    """Create a run that undoes the changes of this run. The new run waits for a worker. Others' later changes stay.
 
     Raise RunRefused for a dry run, an unfinished run or an undo, and Forbidden.
     """

@@ -257,8 +257,8 @@ def closest_to(word: str, known: Collection[str]) -> str:
 
 
 def span_of(text: str, read: Callable[[str], int]) -> Span:
-    """Parse `300`, `<300`, `>=300` or `300..3600` as a span of numbers, each parsed by `read`. Raise ValueError for
-    other forms.
+    """Parse `300`, `<300`, `>=300` or `300..3600` as a span of numbers, each parsed by `read`. Raise ValueError if
+    invalid.
     """
     low, dots, high = text.partition("..")
     if dots:
@@ -308,7 +308,7 @@ def _remove_quotes(word: str) -> str:
 
 
 def _word_meaning(word: str) -> Meaning:
-    """Return the address or network that the word stands for, or otherwise the word's text.
+    """Return the address or network in the word, or otherwise the word's text.
 
     A word with quotes is always a text.
     """

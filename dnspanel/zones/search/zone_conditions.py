@@ -39,8 +39,7 @@ def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "Query
     """Select the zones that match every term.
 
     A word is searched in the zones' names. An address or network is also searched in the zones' records. RRset filters
-    find zones with one RRset that matches all of these filters. A filter with a hyphen finds zones without a matching
-    RRset.
+    find zones with one RRset that matches all of these filters. With a hyphen, a filter finds zones without a match.
     """
     if search.faults:
         return zones.none()

@@ -73,9 +73,7 @@ def require_signer_of_all(by: Author) -> None:
 def create_policy(
     *, name: str, terms: Terms, is_default: bool = False, attached: Attached = AS_IT_IS, by: Author, now: datetime
 ) -> DnssecPolicy:
-    """Create a policy. With `is_default` it replaces the former default. Raise Forbidden, or PolicyRefused for an
-    invalid policy.
-    """
+    """Create a policy. With `is_default` it replaces the old default. Raise Forbidden, or PolicyRefused if invalid."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     try:

@@ -33,9 +33,7 @@ _KEY_IDS = "SELECT nextval(pg_get_serial_sequence('zones_zonekey', 'id')) FROM g
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """The author, and a function that begins the rollovers of policies. Without the function (None), rollovers are only
-    reported.
-    """
+    """The author, and a function that begins the rollovers of policies (None: rollovers are only reported)."""
 
     acting: Acting
     begin_rollover: BeginRollover | None = None

@@ -1,7 +1,4 @@
-"""Lookups of zones by name, and locking of zones by id.
-
-Every change begins with such a query, so these are prepared statements.
-"""
+"""The lookup of zones by name and the row lock by id: prepared statements, since every change begins with them."""
 
 from collections.abc import Collection, Sequence
 from functools import cache

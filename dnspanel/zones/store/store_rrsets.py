@@ -210,8 +210,7 @@ def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[
 def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, int, RRset]]:
     """Return the RRsets of all live zones that point at one of these names, as (target, zone id, RRset).
 
-    For each target, return at most `limit` RRsets of types whose rdata is only a name, and at most `limit` of other
-    types. Needs one query.
+    For each target, return at most `limit` RRsets of types whose rdata is only a name, and as many others. One query.
     """
     with connection.cursor() as cursor:
         cursor.execute(_POINTING, [list(targets), limit])
@@ -248,8 +247,7 @@ def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
 def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
     """Write RRsets, given as (zone id, zone name, RRset). Replace existing ones with the same name and type.
 
-    The rows store the zone's next revision as their last change, since the revision is appended to the log after the
-    rows are written.
+    The rows store the zone's next revision as their last change, since the revision is appended to the log later.
     """
     of_zones: dict[int, list[str]] = {}
     for zone_id, zone_name, r in rrsets:
