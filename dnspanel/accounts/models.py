@@ -272,7 +272,7 @@ class TokenKind(models.TextChoices):
 
 
 class Token(models.Model):
-    """A program's credential. It allows a part of its owner's rights.
+    """A program's credential, which allows a part of its owner's rights.
 
     Revoked and expired tokens are not deleted, because history refers to them.
     """
@@ -439,7 +439,7 @@ class ScimGroup(models.Model):
 
 
 class SeenAssertion(models.Model):
-    """A SAML assertion that was accepted. It is stored so that it is not accepted again."""
+    """A SAML assertion that was accepted, stored so that it is not accepted again."""
 
     provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="+")
     digest = models.BinaryField(max_length=32)  # SHA-256 of its ID

@@ -36,7 +36,7 @@ class DemoFront:
         return self.directory / "identity"
 
     def configure(self) -> None:
-        """Write the front's own configuration. Its agent writes the configuration of dnsdist."""
+        """Write the front's own configuration. The front's agent writes the configuration of dnsdist."""
         state = self.directory / "state"
         for path in (self.directory.parent, self.directory, self.identity, state):
             unprivileged.make_directory(path)

@@ -176,7 +176,7 @@ def _load_now(number: int, frame: FrameType | None) -> None:
 
 
 def _fork_command_server(path: Path) -> None:
-    """Start the process that runs management commands and ends with supervisord. On return, it accepts connections."""
+    """Start the process that runs management commands and ends with supervisord. Return once it accepts connections."""
     listener = command_server.listen(path)
     if os.fork():
         listener.close()

@@ -1,4 +1,4 @@
-"""The user that a stack runs as. It is never root, because PostgreSQL refuses root and nothing here needs it.
+"""The user that a stack runs as, which is never root: PostgreSQL refuses to run as root, and nothing here needs root.
 
 If an ordinary user starts the stack, everything runs as that user. If root starts it, everything runs as the system
 user `dnspanel`, which is created if missing and owns only the stack's directories.

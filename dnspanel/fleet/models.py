@@ -207,7 +207,7 @@ class FrontBackend(models.Model):
 
 
 class UnprovenZone(models.Model):
-    """A zone with missing or wrong signatures in a node's answers that no publication caused.
+    """A zone whose signatures in a node's answers are missing or wrong although no publication is the cause.
 
     Pushes to the node continue without proof that it serves this zone correctly.
     """
@@ -251,7 +251,7 @@ class Ack(models.Model):
 
 
 class Bootstrap(models.Model):
-    """A running transfer of a snapshot to a node. `beat_at` is a lease: another worker can take over when it is old."""
+    """A running transfer of a snapshot to a node. `beat_at` is a lease: if it is old, another worker can take over."""
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="bootstrap")
     reason = MessageField()

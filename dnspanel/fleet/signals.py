@@ -1,4 +1,4 @@
-"""Signals that tell receivers about changed nodes, without content, and one that asks receivers about other servers."""
+"""Signals without content about changed nodes, and a signal that asks receivers about other servers."""
 
 from django.dispatch import Signal
 

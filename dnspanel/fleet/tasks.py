@@ -261,7 +261,7 @@ def maintain_hold() -> None:
 
 @shared_task(name="dnspanel.fleet.tasks.tend_log", ignore_result=True)
 def maintain_log() -> None:
-    """Maintain the log: make snapshots, merge segments, and delete those no longer needed. Queue *system*."""
+    """Maintain the log: make snapshots, merge segments, and delete unneeded snapshots and segments. Queue *system*."""
     with while_postgresql_answers():
         maintenance.maintain_log(now=timezone.now())
 

@@ -1,4 +1,4 @@
-"""The sender of waiting NOTIFY messages (RFC 1996). It tries again after growing pauses, as serial queries do."""
+"""The sender of waiting NOTIFY messages (RFC 1996), with growing pauses between attempts, as for serial queries."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The signal that messages to secondaries are waiting. It doesn't name the secondaries."""
+"""The signal that messages to some secondaries are waiting, without the names of the secondaries."""
 
 from django.dispatch import Signal
 

@@ -11,8 +11,8 @@ def fill_keys(people: Any) -> list[str]:
     """Store the canonical user name and mail address of each account that lacks them. Return the problems, in English.
 
     `people` is the manager of accounts in the current migration. If several accounts have the same spelling and only
-    one of them is open, that account gets it. If several are open, none does. Accounts without a canonical spelling are
-    found by their exact text only.
+    one of them is open, that account gets the spelling. If several are open, no account gets it. Accounts without a
+    canonical spelling are found by their exact text only.
     """
     return [
         *_fill(people, "username", "name_key", canonical_username),

@@ -1,4 +1,4 @@
-"""The panel's adapter for django-allauth's second factors. It encrypts their secrets."""
+"""The panel's adapter for django-allauth's second factors, which encrypts their secrets."""
 
 from urllib.parse import urlsplit
 

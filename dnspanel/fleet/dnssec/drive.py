@@ -203,7 +203,7 @@ def _fleet(zone_ids: Sequence[int]) -> _Fleet:
 
 
 def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
-    """Return by zone id the revision that every server must have: the step's, or that of a later restore."""
+    """Return by zone id the revision that every server must have, from the step or from a later restore."""
     by_zone = {row.zone_id: row for row in batch}
     steps = Q()
     for row in batch:

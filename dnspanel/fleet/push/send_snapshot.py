@@ -137,7 +137,7 @@ def _fault_of_snapshot(node: Node, ack: Ack, passed: Collection[str]) -> NotServ
 
 
 def _is_resolved(node: Node, bootstrap: Bootstrap, error: NotServed, now: datetime) -> bool:
-    """Return True if the error's cause was reverted, or if pushes now continue without proof of its zone."""
+    """Return True if the cause of the zone's error was reverted, or if pushes now continue without proof of it."""
     refusal = outcome_of(error, is_ring0=node.is_ring0)
     assert isinstance(refusal, Refusal)
     if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=now):

@@ -277,7 +277,7 @@ def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:
 def _with_answers(
     stage: Stage, stages: Sequence[Stage], epoch: UUID, resumed_at: datetime | None, now: datetime
 ) -> Stage:
-    """Return the stage with its counts of answers before and after its nodes got the data that the next stage lacks."""
+    """Return the stage with counts of its answers before and after it got the data that the next stage lacks."""
     followers = [s for s in stages[stages.index(stage) + 1 :] if s.members]
     if not stage.verify_seconds or not stage.members or not followers:
         return stage
