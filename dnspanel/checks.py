@@ -91,7 +91,7 @@ def check_suffixes(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
 
 @register(OWN)
 def check_alias_resolver(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the resolver for ALIAS records (E011). PowerDNS would not start with an invalid one."""
+    """Check the resolver for ALIAS records (E011). PowerDNS would not start with an invalid resolver."""
     if settings.ALIAS_RESOLVER and not is_resolver(settings.ALIAS_RESOLVER):
         hint = "Give one, with a port where it is not 53: 192.0.2.53, 192.0.2.53:5300, [2001:db8::53]:5300"
         return [Error("PANEL_ALIAS_RESOLVER is not an IP address.", hint=hint, id="dnspanel.E011")]
@@ -100,7 +100,7 @@ def check_alias_resolver(app_configs: Sequence[Any] | None, **kwargs: Any) -> li
 
 @register(OWN)
 def check_resolvers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the resolvers (E012). With an invalid one, parent zones could not be queried."""
+    """Check the resolvers (E012). With an invalid resolver, parent zones could not be queried."""
     if wrong := [text for text in settings.DNS_RESOLVERS if not is_resolver(text)]:
         hint = "Give some, with a port where it is not 53: 192.0.2.53,192.0.2.54:5300,[2001:db8::53]:5300; or none."
         message = f"PANEL_DNS_RESOLVERS: {wrong[0]} is not an IP address."
@@ -110,7 +110,7 @@ def check_resolvers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
 
 @register(OWN)
 def check_gateway_addresses(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the gateway's addresses (E014). With an invalid one, no secondary could be configured."""
+    """Check the gateway's addresses (E014). With an invalid address, no secondary could be configured."""
     for name, ports in (("GATEWAY_ADDRESSES", (53, 5340)), ("GATEWAY_TLS_ADDRESSES", (853, 8530))):
         if wrong := [text for text in getattr(settings, name) if not is_resolver(text)]:
             usual, other = ports
@@ -143,7 +143,7 @@ def check_gateway_tls(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
 
 @register(OWN)
 def check_trust_anchors(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the trust anchors (E013). With an invalid one, every signed zone would appear bogus."""
+    """Check the trust anchors (E013). With an invalid trust anchor, every signed zone would appear bogus."""
     wrong = [text for text in settings.TRUST_ANCHORS if not _is_trust_anchor(text)]
     if not wrong:
         return []

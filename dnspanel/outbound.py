@@ -68,7 +68,7 @@ class BadHost(OutboundError):
 
 
 class NotReachable(OutboundError):
-    """The host is not allowed or has no address. The message does not reveal which."""
+    """The host is not allowed or has no address. The message does not reveal the reason."""
 
 
 class NotAllowed(NotReachable):
@@ -140,7 +140,7 @@ def resolve_host(host: str, port: int) -> list[str]:
 
 
 def _refusal_of(host: str) -> str:
-    """Return the message for a host that is not allowed or has no address. It does not reveal which."""
+    """Return the message for a host that is not allowed or has no address. The message doesn't reveal the reason."""
     try:
         ip_address(host)
     except ValueError:

@@ -18,9 +18,9 @@ def poll(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> bool:
-    """Wait for a condition, at most this number of seconds. Return True if it became true.
+    """Wait for a condition, at most this number of seconds. Return True if the condition became true.
 
-    Stop early if `ask` returns None. Raise what `ask` raises. Do not call this function in a transaction, because it
+    Stop early if `ask` returns None. Errors of `ask` are raised. Do not call this function in a transaction, because it
     closes the connection in long pauses.
     """
     end, pause = clock() + seconds, _FIRST_PAUSE

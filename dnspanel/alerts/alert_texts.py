@@ -64,7 +64,7 @@ def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
 
 
 def _split(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-    """Return the current problems, the worst first, and the ended ones. A problem that has ended isn't current."""
+    """Return the current problems, the worst first, and the ended problems. No problem is in both lists."""
     ended = {message.alert_id for message in messages if message.is_over}
     told = [message for message in messages if message.alert is not None]
     wrong = [message for message in told if message.alert_id not in ended]

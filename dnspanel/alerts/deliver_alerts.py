@@ -59,7 +59,7 @@ def deliver_all(*, route_id: int, clock: Callable[[], datetime]) -> None:
 def deliver_next(*, route_id: int, clock: Callable[[], datetime], send: Post = post, mail: Mail = send_mail) -> bool:
     """Send the due messages of this route as one message, and record the outcome. Return False if nothing is due.
 
-    1. If a message is due, include those that are due soon or failed before, so that a hundred alerts are one mail.
+    1. If a message is due, include messages that are due soon or failed before, so that a hundred alerts are one mail.
     2. Send the message outside of any transaction.
     3. Record the outcome. After a crash before this step, the attempt is repeated.
     """

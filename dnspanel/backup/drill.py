@@ -103,7 +103,7 @@ def _digests(conn: backup_contents.Connection, now: datetime) -> Iterator[Findin
 def _scratch_database(panel: Target) -> Iterator[Target]:
     """Create a database beside the panel's, and drop it afterwards.
 
-    Raise ProgramFailed if the panel's database user has no right to create one.
+    Raise ProgramFailed if the panel's database user has no right to create databases.
     """
     scratch = panel.with_name(f"{panel.name[:40]}_drill_{secrets.token_hex(4)}")
     name = sql.Identifier(scratch.name)

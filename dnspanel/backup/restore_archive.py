@@ -149,7 +149,7 @@ def _refuse_database(target: Target, *, replace: bool) -> None:
 def _hold_sql(reason: str, now: datetime) -> str:
     """Return SQL that sets the hold.
 
-    It runs in the restore's transaction, so no process sees a database without the hold.
+    The SQL runs in the restore's transaction, so no process sees a database without the hold.
     """
     quoted = [psycopg.sql.Literal(value).as_string(None) for value in (format_text(reason), now.isoformat())]
     return f"UPDATE zones_loghead SET held_reason = {quoted[0]}, held_since = {quoted[1]};"

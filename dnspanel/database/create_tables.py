@@ -11,8 +11,9 @@ from django.db.migrations.state import ProjectState
 class CreateTables(Operation):
     """An operation that creates the tables of many models. SQL creates the tables of the models in `elsewhere`.
 
-    The state of 140 models is rendered once for all of them. Django renders it again after each `CreateModel`, together
-    with all models that refer to the new one. That took 38 of the 45 seconds for the tables of an empty database.
+    The state of 140 models is rendered once for all of them. After each `CreateModel`, Django would render the state
+    again, together with all models that refer to the new one. That took 38 of the 45 seconds for an empty database's
+    tables.
     """
 
     reversible = False

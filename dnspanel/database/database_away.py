@@ -81,7 +81,7 @@ def retry_after(exc: BaseException) -> int:
 
 
 def sentence(exc: BaseException) -> str:
-    """Return a sentence about the error for people and clients. It doesn't contain the server's own message."""
+    """Return a sentence about the error for people and clients, without the server's own message."""
     if is_in_doubt(exc):
         return gettext(
             "The connection to the database was lost while the change was being saved. It may have been saved: look "

@@ -54,7 +54,7 @@ def begin(kind: str) -> None:
 
 @contextmanager
 def searching() -> Iterator[None]:
-    """Allow statements in the block the time of a search. Raise SearchTooGeneral if one takes longer.
+    """Allow statements in the block the time of a search. Raise SearchTooGeneral if a statement takes longer.
 
     The block is a transaction and must not be inside another one, because the limit ends with the transaction.
     """
@@ -88,7 +88,7 @@ def was_ended(exc: BaseException) -> bool:
 class StatementTimeMiddleware:
     """Middleware that sets the time limit of writes for the statements of a writing request.
 
-    A connection keeps its limit until a request needs the other one, so repeated writes don't cost extra statements.
+    A connection keeps its limit until a request needs another limit, so repeated writes don't cost extra statements.
     """
 
     def __init__(self, get_response: Callable[[Any], Any]) -> None:

@@ -45,8 +45,8 @@ _waiting = threading.BoundedSemaphore(3)
 def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
     """Provide the transfer from this serial (None: from nothing) to the current state. Raise MessageRefused (SERVFAIL).
 
-    Ring 0 gets every publication first. This function waits a few seconds for it, because a refused client retries
-    late.
+    Ring 0 gets every publication first. Wait a few seconds until ring 0 has the current one, because a refused client
+    retries late.
     """
     server, records, soa = _beginning(zone)
     try:

@@ -218,7 +218,7 @@ class Signer:
 def sign_refusal(wire: bytes, refusal: TsigRefused, now: datetime) -> bytes:
     """Return the answer to a message with an invalid signature.
 
-    It is signed only to report the server's time to the holder of a known key.
+    The answer is signed only to report the server's time to the holder of a known key.
     """
     request = refusal.tsig
     owner = dns.name.from_text(refusal.owner)
@@ -265,7 +265,7 @@ def _token(name: str) -> Token | None:
 
 
 def _start_of_last_record(wire: bytes) -> int:
-    """Return the offset of the TSIG in a parsed message. It must be the last record."""
+    """Return the offset of a parsed message's TSIG, which must be the last record."""
     parser = dns.wire.Parser(wire)
     _, _, questions, *counts = parser.get_struct("!HHHHHH")
     for _ in range(questions):

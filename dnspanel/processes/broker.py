@@ -26,7 +26,7 @@ _Channel: Any = redis.Channel
 class QoS(_Noted):  # type: ignore[misc]
     """kombu's QoS, except that messages of WAKING_QUEUES are lost if their worker dies or rejects them.
 
-    They still count toward the number of messages that a worker can have at a time.
+    These messages still count toward the number of messages that a worker can have at a time.
     """
 
     def append(self, message: Any, delivery_tag: str) -> None:

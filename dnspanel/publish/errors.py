@@ -88,7 +88,7 @@ class StoreAhead(Permanent):
 
 
 class DamagedObject(BadSegment):
-    """An object in the storage of segments is missing, or its bytes are not those that were stored."""
+    """An object in the storage of segments is missing, or its bytes differ from the stored bytes."""
 
     def __init__(self, *, object_name: str, reason: str) -> None:
         super().__init__(reason=reason)

@@ -1,7 +1,7 @@
 """Early permanent deletion of zones from the trash. Verbs.
 
-This is not in `zones`, because a zone must not be deleted permanently before the nodes' log contains its deletion. The
-log is encoded from the zone's rows. If the rows are deleted first, the deletion does not reach any node.
+This module is not in `zones`, because a zone must not be deleted permanently before the nodes' log contains its
+deletion. The log is encoded from the zone's rows. If the rows are deleted first, the deletion does not reach any node.
 """
 
 from datetime import datetime

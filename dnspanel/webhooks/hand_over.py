@@ -103,7 +103,7 @@ def hand_over(  # noqa: PLR0913  # what is handed over, by kind
 
 
 def _give_hooks(person: User, to: User, ids: Collection[int]) -> list[int]:
-    """Give these hooks of the person to `to` and return their ids. Raise AccountRefused if `to` can't govern one."""
+    """Give these hooks of the person to `to` and return their ids. Raise AccountRefused if `to` can't govern all."""
     rows = PublishHook.objects.select_for_update(of=("self",)).select_related("zone", "team")
     found = list(rows.filter(placed_by=person, pk__in=ids).order_by("pk"))
     for hook in found:

@@ -100,7 +100,7 @@ def _connection(target: Target, address: str, tls: ssl.SSLContext) -> HTTPConnec
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Return a TLS context with the system's certificate authorities, or those in SSL_CERT_FILE."""
+    """Return a TLS context with the certificate authorities in SSL_CERT_FILE, or else the system's authorities."""
     return ssl.create_default_context()
 
 

@@ -38,7 +38,7 @@ def canonical_certificates(text: str) -> str:
 
 
 def canonical_key(text: str, chain: str) -> bytes:
-    """Return the private key in PEM. It must belong to the first certificate of `chain`.
+    """Return the private key in PEM. The key must belong to the first certificate of `chain`.
 
     Raise ValueError with a message for people.
     """

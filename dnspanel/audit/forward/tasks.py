@@ -30,7 +30,7 @@ def drive_evidence() -> None:
 
 @shared_task(ignore_result=True)
 def deliver_evidence(destination_id: int) -> None:
-    """Send one destination its missing acts, batch by batch. It is harmless to run this twice, late or never."""
+    """Send one destination its missing acts, batch by batch. Running this task twice, late or never does no harm."""
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again when there is a place
     try:

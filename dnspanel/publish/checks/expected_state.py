@@ -213,8 +213,8 @@ def _empty_names(apex: dns.name.Name, authority: dict[dns.name.Name, bool]) -> d
 def _key(zone_id: int, name: dns.name.Name, apex: dns.name.Name, type: int) -> bytes:
     """Return a record key.
 
-    It consists of zone id, labels below the apex in reverse order, each ended by a zero byte, another zero byte, and
-    type.
+    The key consists of zone id, labels below the apex in reverse order, each ended by a zero byte, another zero byte,
+    and type.
     """
     labels = name.relativize(apex).labels
     below = b"".join(label.lower() + b"\0" for label in reversed(labels)) or b"\0"
@@ -222,7 +222,7 @@ def _key(zone_id: int, name: dns.name.Name, apex: dns.name.Name, type: int) -> b
 
 
 def _body(wires: Iterable[bytes], ttl: int, *, has_authority: bool, has_hash: bool = False) -> bytes:
-    """Return a row's body. It has for each record: length, rdata, TTL, and the flags auth, disabled and ordername."""
+    """Return a row's body: for each record its length, rdata, TTL, and the flags auth, disabled and ordername."""
     return b"".join(
         struct.pack("<H", len(wire)) + wire + struct.pack("<I???", ttl, has_authority, 0, has_hash) for wire in wires
     )

@@ -26,8 +26,8 @@ def catch_up(store: Store, conn: Connection, head: Position, encoded: publicatio
     """Apply segments to the store up to the last one that has a row, and check the result.
 
     Raise SegmentsAhead, StoreAhead or WrongEpoch if log, segments and store do not belong together. Only a person can
-    then decide which of them is right. Raise BadSegment or Diverged if segments do not lead to the target. Then
-    `rebuild_files` helps.
+    then decide which of them is right. If segments do not lead to the target, raise BadSegment or Diverged. In that
+    case, call `rebuild_files`.
     """
     if encoded.sequence > head.sequence:
         raise SegmentsAhead(segments=encoded.sequence, head=head.sequence)

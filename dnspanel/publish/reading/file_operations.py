@@ -93,8 +93,8 @@ def restored_zone_operations(
 ) -> Iterator[Op]:
     """Yield the operations that replace the zone's rows, whatever they are, with the rows of `rrsets`.
 
-    This is for a zone that is deleted and restored within a range. Only the difference is written, so its names never
-    disappear in between.
+    Use this for a zone that is deleted and restored within a range. Only the difference is written, so the zone's names
+    never disappear in between.
     """
     old = dict(_rows_of(rows))
     for relative, type, body in compiled_rows(step, rrsets, nsec3):

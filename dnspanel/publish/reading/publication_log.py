@@ -227,8 +227,8 @@ def _publications(
 ) -> Iterator[tuple[int, datetime, Prepared | None, int, bool]]:
     """Yield sequence, time, prepared rows and size of each publication, and whether it changes how zones are signed.
 
-    They are read page by page, because most callers stop early. Publications with prepared rows are not checked for
-    changes of signing, because an import has thousands of zones and its own range anyway.
+    Publications are read page by page, because most callers stop early. Publications with prepared rows are not checked
+    for changes of signing, because an import has thousands of zones and its own range anyway.
     """
     while after < head:
         if head == after + 1:  # as after most edits

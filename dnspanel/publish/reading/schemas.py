@@ -1,4 +1,4 @@
-"""The PowerDNS schemas that the publisher writes: those of the settings, and those used by nodes. Verbs.
+"""The PowerDNS schemas that the publisher writes: the settings' schemas and the schemas that nodes use. Verbs.
 
 `publish` does not know about nodes, so the code that sets a node's schema calls this module.
 """

@@ -136,7 +136,7 @@ def remove_prepared_leftovers(*, now: datetime) -> int:
 
 
 def _old_snapshots(schema: int, head: LogHead) -> list[Snapshot]:
-    """Return the snapshots of other epochs, and those of the current epoch except the newest SNAPSHOTS_KEPT."""
+    """Return all snapshots of other epochs, and the current epoch's snapshots except the newest SNAPSHOTS_KEPT."""
     snapshots = Snapshot.objects.filter(schema=schema)
     return [
         *snapshots.exclude(epoch=head.epoch),

@@ -204,7 +204,7 @@ def computed_types_in(found: Configuration) -> ComputedTypes:
 
 
 def ask_resolver(resolver: str) -> str:
-    """Return why a resolver is unusable, or "" if it is usable. It must answer a query for the root's name servers."""
+    """Return why a resolver is unusable, or "" if it answers a query for the root's name servers."""
     host, port = split_resolver(resolver)
     query = dns.message.make_query(".", "NS")
     query.id = secrets.randbelow(1 << 16)

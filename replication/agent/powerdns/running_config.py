@@ -51,7 +51,7 @@ class RunningConfig:
             return self._found
 
     def has_caches(self) -> bool:
-        """Return True if answers can be older than the files. This is assumed if PowerDNS doesn't answer."""
+        """Return True if answers can be older than the files, or if PowerDNS doesn't answer."""
         found = self.read()
         return found is None or any(found.get(name) != "0" for name in CACHES)
 
