@@ -1,4 +1,4 @@
-"""The facts from which fleet conditions are computed. The number of queries doesn't depend on the number of nodes."""
+"""The facts behind the fleet conditions. The number of queries doesn't depend on the number of nodes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -76,7 +76,7 @@ class Prover:
         return position
 
     def _most_plain(self, touched: Touched) -> int:
-        """Return the most plain rows that a push can have if the names of all of them are to be queried.
+        """Return the most plain rows of a push for which all names are queried.
 
         If a push has more, a sample is queried. No node waits for the canary after a large push, so the canary queries
         everything that one person publishes. A change of many zones at once is an import, which has too many names.
