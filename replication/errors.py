@@ -41,7 +41,7 @@ from replication.message_texts import gettext, ngettext
 class _Position(Protocol):
     """The attributes of `position.Position` that errors need.
 
-    `Position` is defined in a module that imports this one.
+    The module of `Position` imports this module, so this module can't import `Position`.
     """
 
     @property
@@ -232,7 +232,7 @@ class BadSegment(Permanent):
 
 
 class BadSnapshot(Permanent):
-    """Not a snapshot, a damaged one, or one that this node must refuse."""
+    """Not a snapshot, a damaged snapshot, or a snapshot that this node must refuse."""
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(gettext("not a usable snapshot: {reason}").format(reason=reason))

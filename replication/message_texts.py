@@ -101,7 +101,7 @@ def ngettext(english: str, plural: str, number: int) -> str:
 
 
 def gettext_noop(english: str) -> str:
-    """Return the English text unchanged. This marks a text for extraction that is passed to `gettext` later."""
+    """Return the English text unchanged. The call marks the text for extraction. `gettext` translates it later."""
     return english
 
 

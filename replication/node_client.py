@@ -249,7 +249,7 @@ class NodeClient:
     def repair(self, sealed: bytes, *, unproven: Collection[str] = ()) -> "RepairAnswer":
         """Send a repair (`repair_zone.seal_repair`). Return once PowerDNS has been verified to answer accordingly.
 
-        `unproven` is as in `push`. Raise Gap if the node is at another position, and what `push` raises. The call can
+        `unproven` is as in `push`. Raise Gap if the node is at another position, and the errors of `push`. The call can
         be repeated safely.
         """
         seconds = self.seconds_for(len(sealed))
@@ -312,7 +312,7 @@ class NodeClient:
     def _request(
         self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str = ""
     ) -> Any:
-        """Send one request. If the agent had closed the persistent connection, send it again on a new one."""
+        """Send one request. If the agent had closed the persistent connection, connect again and repeat the request."""
         if self.connection is not None:
             try:
                 return self._attempt(method, target, body, size, seconds, headers)

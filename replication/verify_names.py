@@ -87,9 +87,9 @@ class ChangedNames:
     def selection(self, most_plain: int) -> Iterator[bytes]:
         """Yield the key of one row for each name that has to be proved.
 
-        These are all names where a row of a type other than PLAIN_TYPES changed. Names with only plain rows are added
-        if there are at most `most_plain` plain rows. Otherwise plain rows are left to the sample that `verify` compares
-        byte by byte.
+        These are all names where a row of a type other than PLAIN_TYPES changed. If there are at most `most_plain`
+        plain rows, names with only plain rows are added. Otherwise plain rows are left to the sample that `verify`
+        compares byte by byte.
         """
         is_too_much = self._plain.is_partial or len(self._plain.items) > most_plain
         plain = {} if is_too_much else {key[:-2]: key for key in self._plain.items}

@@ -105,7 +105,7 @@ def complaint_of(
 
 @dataclass(slots=True)
 class _Change:
-    """The RRsets to query in a changed zone: an existing one other than the SOA, and a deleted one."""
+    """The RRsets to query in a changed zone: an existing RRset other than the SOA, and a deleted RRset."""
 
     changed: tuple[str, int] | None = None
     deleted: tuple[str, int] | None = None

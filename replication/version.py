@@ -49,7 +49,7 @@ def running_version() -> str:
 
 
 def version_to_build(checkout: Path = CHECKOUT) -> str:
-    """Return the version of a build from this directory. It shows if files were changed or git's data is missing."""
+    """Return the version of a build from this directory. It includes a mark for changed files or missing git data."""
     commit = _commit_of(checkout)
     if not commit:
         return _format(0, _hash_of(checkout / "replication"))
@@ -123,7 +123,7 @@ def _ref(directory: Path, name: str) -> str:
 
 
 def _count_of(checkout: Path, commit: str) -> int:
-    """Count the commits up to this one. Return 0 if the clone is shallow or git is not installed.
+    """Return the number of commits up to and including this one, or 0 if the clone is shallow or git is missing.
 
     git is asked once for each commit, and the result is stored in a file. If the file cannot be written, git is asked
     again.

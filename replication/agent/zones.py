@@ -19,9 +19,10 @@ _ATTACHED_PATH = re.compile(re.escape(ZONES_PATH) + r"/(\d{1,10})/attached")
 def zones_answer(
     store: Store, path: str, query: Mapping[str, Sequence[str]], sealing_key: SealingKey | None
 ) -> Any | None:
-    """Return the answer to a GET request for zones or their contents, or None if the path is another one.
+    """Return the answer to a GET request for zones or their contents, or None for any other path.
 
-    Private keys are sealed with `sealing_key`. Raise TooMuch, ValueError, or UnknownSealingKey if there is no such key.
+    Private keys are sealed with `sealing_key`. Raise UnknownSealingKey if it is None and a zone has keys, TooMuch, or
+    ValueError for an invalid number.
     """
     if path == ZONES_PATH:
         return zones_after(store, int(query.get("after", ["0"])[0]))

@@ -281,7 +281,7 @@ class _Compiler:
     def _was_in_chain(self, rel: bytes) -> bool:
         """Return True if the name was in the NSEC3 chain.
 
-        This doesn't use helper rows, because names that look like hashes don't have them.
+        Helper rows don't show this, because names that look like hashes don't have them.
         """
         stored = self._read(rel)
         if rel == APEX:

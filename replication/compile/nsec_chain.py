@@ -33,7 +33,7 @@ class Link(NamedTuple):
 class ChainMaker:
     """A maker of the NSEC or NSEC3 chain of one zone, from the types of its served RRsets. `nsec3` is None for NSEC.
 
-    It uses one or two hundred bytes of memory for each name.
+    The maker uses one or two hundred bytes of memory for each name.
     """
 
     def __init__(self, zone: str, nsec3: Nsec3 | None) -> None:

@@ -19,10 +19,9 @@ _FLAGS_MASK, _FLAGS = 0xFE0F, 0x8400
 
 
 def is_plainly(packet: bytes, name: str, type: int, ttl: int, rdata: Collection[bytes]) -> bool:
-    """Return True only if the answer section is exactly this RRset.
+    """Return True only if the answer section is exactly this RRset, and the packet is valid up to the section's end.
 
-    Then the packet up to the end of that section is valid. `rdata` is in wire form, without compression and without
-    duplicates.
+    `rdata` is in wire form, without compression and without duplicates.
     """
     try:
         _, flags, questions, answers, _, _ = _HEADER.unpack_from(packet)

@@ -47,7 +47,7 @@ class Bypass:
         return len(self._entries)
 
     def zones(self, without: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the sorted held zones without those in `without`, or only EVERYTHING if all zones are held."""
+        """Return the sorted held zones except the zones in `without`. If all zones are held, return only EVERYTHING."""
         bypassed = self._entries.keys() - set(without)
         return (EVERYTHING,) if EVERYTHING in bypassed else tuple(sorted(bypassed))
 

@@ -339,7 +339,7 @@ class Front:
     def _refused_path(self) -> Path:
         """The file with the reason why dnsdist could not use AF_XDP at its last start.
 
-        It exists only after such a failure.
+        The file exists only after such a failure.
         """
         return self._config.state_dir / "no-af-xdp"
 

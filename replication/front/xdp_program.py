@@ -150,7 +150,7 @@ def _pass_unless(code: _Code, load: int, at: int, value: int) -> None:
 
 
 def _make_key(code: _Code, *, at: int, address: int, words: int, port: int) -> None:
-    """Emit code that puts the key for the packet's destination on the stack. Its padding is zero, as in the maps."""
+    """Emit code that puts the key for the packet's destination on the stack, padded with zeros as in the maps."""
     for word in range(0, 4 * words, 4):
         code.add(_LOAD32, 2, 7, address + word)
         code.add(_STORE32, 10, 2, at + word)

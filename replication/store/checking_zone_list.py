@@ -90,7 +90,7 @@ class ZoneListCheck:
             self._entry(main, zone_id, value, is_ours=is_ours)
 
     def _entry(self, main: Any, zone_id: int, value: bytes | None, *, is_ours: bool) -> None:
-        """Compare one zone's object and name with the expected ones."""
+        """Compare one zone's object and name with the expected object and name."""
         if zone_id in OWN_ZONES:
             return
         if value is None:

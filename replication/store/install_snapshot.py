@@ -234,8 +234,8 @@ def _has_zone(main: Database, schema: Schema, prefix: bytes) -> bool:
 def _differences(target: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[RowChange]:
     """Yield the changes that give `found` the rows of `target`, in key order.
 
-    If `found` has no rows in a window, the window's rows are offered to `put_all`. They are yielded only if `put_all`
-    declines. No transaction is open while a change is yielded.
+    If `found` has no rows in a window, the window's rows are offered to `put_all`, and yielded only if `put_all`
+    declines them. No transaction is open while a change is yielded.
     """
     behind: bytes | None = None
     while True:

@@ -1,7 +1,7 @@
 """Opening of sealed DNSSEC keys just before they are written to files that PowerDNS serves from.
 
-The panel's own store has no opener and keeps sealed keys. A node's store has an opener, and its files contain no sealed
-keys. So rows are opened before they are compared with stored rows, and digests only include a key's fingerprint.
+The panel's own store has no opener and keeps sealed keys. A node's store has an opener, so the node's files contain no
+sealed keys. Rows are opened before they are compared with stored rows, and digests only include a key's fingerprint.
 """
 
 from replication.codec import keys
@@ -38,7 +38,7 @@ class KeyOpener:
         return value[: len(value) - len(body)] + self.open_body(dbi, key, body)
 
     def is_wrongly_sealed(self, dbi: Dbi, body: bytes) -> bool:
-        """Return True if the row contains a sealed key in a store where PowerDNS needs a clear one."""
+        """Return True if the row contains a sealed key although PowerDNS needs clear keys in this store."""
         return dbi is Dbi.KEYDATA and self.is_active and is_sealed_body(body)
 
     def _row_id(self, key: bytes) -> int:

@@ -246,7 +246,7 @@ class RepairWriter:
     def _stored_rows(self, release_pages: Callable[[], None]) -> Iterator[tuple[bytes, bytes | None]]:
         """Yield keys and bodies of the zone's rows. The body is None if the value is unreadable.
 
-        This reads in many short transactions, so rows before a yielded row can be written in between.
+        Rows are read in many short transactions, so rows before a yielded row can be written in between.
         """
         start = self._prefix
         while True:
@@ -367,8 +367,8 @@ class RepairWriter:
     def _left_objects(self, txn: Any) -> dict[tuple[Dbi, str], set[int]]:
         """Return the ids of objects of the zone's names, including objects without an index row.
 
-        The search reads a whole table. So it is done only if a table can have objects without an index row, and while
-        no writer waits.
+        The search reads a whole table. So the search is done only if a table can have objects without an index row, and
+        while no writer waits.
         """
         names, tables = self._names(txn), self._main.tables
         found: dict[tuple[Dbi, str], set[int]] = {}

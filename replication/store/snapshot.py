@@ -198,9 +198,9 @@ def write_snapshot(
 ) -> Manifest:
     """Write a snapshot of the store, manifest and chunks, to `directory`, which must not exist and is created.
 
-    Publishing can continue at the same time, in this process or in another one. Until the end this needs as much disk
-    space as the two files, and the memory of one chunk. Raise Busy while no complete state can be copied. No directory
-    is left behind after an error.
+    Publishing can continue at the same time, in this process or in another one. Until the end, writing needs as much
+    disk space as the two files, and the memory of one chunk. Raise Busy while no complete state can be copied. No
+    directory is left behind after an error.
     """
     directory.mkdir(parents=True)
     try:

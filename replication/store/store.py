@@ -490,6 +490,6 @@ class Store:
 
 
 def _serial_in(soa: bytes) -> int | None:
-    """Return the serial in the body of an SOA row. It is 20 bytes before the end of the rdata."""
+    """Return the serial in the body of an SOA row. The serial is 20 bytes before the end of the rdata."""
     records = values.decode_records(soa)
     return int.from_bytes(records[0].content[-20:-16], "big") if records else None

@@ -359,8 +359,8 @@ class Sample(NamedTuple):
     """PowerDNS's counters over one interval of about a second, as differences, never totals.
 
     `seconds` is 0 for a gap: PowerDNS had just started, or had not answered before, so there is nothing to compare
-    with. A sample is a tuple, to save memory, because an hour of samples is kept. It is sent as a JSON array in this
-    order.
+    with. A sample is a tuple, to save memory, because an hour of samples is kept. The fields are sent as a JSON array
+    in this order.
     """
 
     at: int  # unix time
@@ -414,7 +414,7 @@ def decode_message(body: bytes) -> Any:
 
 
 def with_samples(status: bytes, samples: bytes) -> bytes:
-    """Add samples to a status. Both are already encoded."""
+    """Add encoded samples to an encoded status."""
     return b"".join((status[:-1], b',"samples":', samples, b"}"))
 
 

@@ -27,7 +27,7 @@ def catch_up(store: Store, conn: Connection, head: Position, encoded: publicatio
 
     Raise SegmentsAhead, StoreAhead or WrongEpoch if log, segments and store do not belong together. Only a person can
     then decide which of them is right. If segments do not lead to the target, raise BadSegment or Diverged. In that
-    case, call `rebuild_files`.
+    case, the files must be made again with `rebuild_files`.
     """
     if encoded.sequence > head.sequence:
         raise SegmentsAhead(segments=encoded.sequence, head=head.sequence)

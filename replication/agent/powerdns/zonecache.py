@@ -87,7 +87,7 @@ class ZoneCache:
         self.read()
 
     def read(self) -> None:
-        """Read the list like `learn_all`, but without a pause. This can run during another call. Raise NotServed."""
+        """Read the list like `learn_all`, but without a pause, even during another call. Raise NotServed."""
         with self._reading:
             began = self._clock()
             self._control.send("rediscover", seconds=REDISCOVER_SECONDS)

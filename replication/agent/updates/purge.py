@@ -147,7 +147,7 @@ class Receivers:
         self._question = encode_question(0, POSITION_ZONE, rdtypes.TXT)[2:]
 
     def wait(self, position: Position | None, *, seconds: float = DRAIN_SECONDS) -> None:
-        """Wait until every receiver has finished everything that it began before this call.
+        """Wait until every receiver has finished all work that it began before this call.
 
         Raise NotServed if a receiver does not answer in time, or answers another position than the given one.
         """

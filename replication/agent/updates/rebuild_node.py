@@ -125,9 +125,9 @@ class Rebuild:
             self._start_reading()
 
     def _start_reading(self) -> threading.Thread:
-        """Start a process that reads every row.
+        """Start a process that reads every row, and set `probed` when it ends.
 
-        If a row can't be read, quarantine the files. Then, or if all rows were read, set `probed`.
+        If a row can't be read, first quarantine the files.
         """
         path = os.path.realpath(self._config.lmdb_path)
         command = [sys.executable, "-m", "replication.agent.probe", path]

@@ -58,7 +58,7 @@ class ZoneChange:
     absent: set[bytes] = field(default_factory=set)  # of those keys, the ones that had no row before one of the changes
 
     def followed_by(self, later: "ZoneChange") -> "ZoneChange":
-        """Combine this change with a later one."""
+        """Combine this change with a later change of the same zone."""
         rows, absent = self.rows | later.rows, self.absent | later.absent
         return ZoneChange(self.zone_id, self.name, self.soa_before, rows, absent)
 

@@ -101,7 +101,7 @@ class Touched:
 
     @property
     def _is_beyond_names(self) -> bool:
-        """True if more zones were touched than are stored. Then everything is purged."""
+        """True if more zones were touched than are stored, so that everything has to be purged."""
         return self.everything or len(self.zones) > MAX_ZONES
 
     def stale(self, store: Store) -> tuple[set[str], set[str]]:
