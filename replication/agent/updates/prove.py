@@ -76,10 +76,10 @@ class Prover:
         return position
 
     def _most_plain(self, touched: Touched) -> int:
-        """Return the most plain rows of a push for which all names are queried.
+        """Return the most plain rows in a push whose names are all queried. If a push has more, a sample is queried.
 
-        If a push has more, a sample is queried. No node waits for the canary after a large push, so the canary queries
-        everything that one person publishes. A change of many zones at once is an import, which has too many names.
+        No node waits for the canary after a large push, so the canary queries everything that one person publishes. A
+        change of many zones at once is an import, which has too many names.
         """
         if self._purger.has_caches():
             return MOST_PLAIN_OF_NODES

@@ -222,7 +222,7 @@ class Snapshots:
         )
 
     def _refuse_unfit(self, manifest: Manifest) -> None:
-        """Raise an error unless this node can be installed from the snapshot."""
+        """Raise an error unless this snapshot can be installed on this node."""
         if manifest.cluster != self._store.cluster:
             raise WrongCluster(ours=self._store.cluster, theirs=manifest.cluster)
         self._rebuild.refuse_other_schema(manifest.schema)
