@@ -296,7 +296,7 @@ def _owner_name(host: str) -> str | None:
 def _intent(items: list[str]) -> Addresses | Prefix:
     """Return the change that these items request.
 
-    Addresses take precedence over a prefix. A router that sends both means the addresses for itself.
+    Addresses take precedence over a prefix: if a router sends both, the addresses are its own.
     """
     addresses = tuple(str(ip_address(item)) for item in items if "/" not in item)
     return Addresses(addresses) if addresses else Prefix(ip_network(items[0], strict=False))

@@ -1,4 +1,7 @@
-"""Transfers with TSIG keys of tokens, and with keys that zones name through API v1, limited to each key's rights."""
+"""Outgoing zone transfers authenticated by TSIG: with keys of tokens, and keys that a zone names through API v1.
+
+Each transfer contains only what its key is allowed to read.
+"""
 
 import logging
 from collections.abc import Iterator

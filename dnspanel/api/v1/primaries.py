@@ -108,9 +108,10 @@ def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
 
 
 def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] | None, actor: Actor) -> Terms:
-    """Return the zone's terms with these masters and the key of this name. None keeps the zone's current key.
+    """Return the zone's terms with these masters and the named TSIG key.
 
-    The TLS settings don't change. Raise Refusal (422) for an unknown key, or for more than one.
+    If `key_names` is None, the zone keeps its current key. The TLS settings don't change. Raise Refusal (422) for an
+    unknown key, or for more than one.
     """
     there = Terms(masters) if zone is None else set_up_primaries.moved_to(zone, masters)
     if key_names is None:

@@ -1,7 +1,8 @@
 """Reverts of publications that ring 0 can't serve, so that no other node gets them. Verbs.
 
-The panel reverts such a publication with another publication. From the failed one on, other nodes get no publication
-until it and its revert are merged into one segment, which doesn't contain the failed content.
+The panel reverts a failed publication with another publication. Other nodes get neither the failed publication nor any
+later one until the failed publication and its revert are merged into one segment. The merged segment doesn't contain
+the failed content.
 """
 
 import logging

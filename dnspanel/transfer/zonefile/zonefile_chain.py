@@ -184,7 +184,7 @@ def _lacks(zone: str, name: bytes, type: str) -> str:
 
 
 def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Sequence[bytes]) -> str:
-    """Return a hint if the difference is a known one between signers, or ""."""
+    """Return a hint if the NSEC3 records differ in a way that is known to vary between signers. Otherwise return ""."""
     if nsec3 is None or not nsec3.opt_out:
         return ""
     if set(odd) - {rrset.key for rrset in rrsets} - {APEX}:

@@ -92,7 +92,7 @@ class Drafted:
 
 
 def pairs_of(*rrsets: RRset | None) -> list[Pair]:
-    """Return the pairs of all served A and AAAA records in the RRsets. Skip wildcards: they do not name a host."""
+    """Return a (name, address) pair for each served A or AAAA record. Skip wildcards, which don't name a host."""
     return sorted(
         {
             Pair(rrset.name, address)

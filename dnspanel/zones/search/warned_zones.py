@@ -73,7 +73,7 @@ def zones_with(known: "QuerySet[Zone, Any]", rrsets: "QuerySet[Any] | None" = No
 
 
 def blocks_with(known: "QuerySet[Zone, Any]") -> Q:
-    """Return the condition for search texts of blocks whose names have complaints."""
+    """Return a condition that selects search-text blocks in which at least one name has a complaint."""
     said = _visible_complaints(Complaint.objects.all(), known).filter(
         **_equal("zone", "zone"), owner_key__gte=OuterRef("first_key")
     )
