@@ -157,7 +157,7 @@ def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Ale
 
 
 def _tell(alerts: Sequence[Alert], now: datetime) -> None:
-    """Queue a message for every route that wants these alerts. Queue existing messages again, even if they were sent."""
+    """Queue a message for every route that wants these alerts. Queue sent messages again, too."""
     told = {
         (message.route_id, message.alert_id): message
         for message in Message.objects.filter(alert__in=[alert.pk for alert in alerts], is_over=False)
