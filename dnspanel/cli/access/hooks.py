@@ -153,7 +153,7 @@ def try_hook(context: click.Context, session: Session, number: int) -> None:
 @shared_options
 @pass_session
 def lift(session: Session, number: int) -> None:
-    """Delete a publish hook. The hook no longer checks publications."""
+    """Delete a publish hook, so that it is no longer asked."""
     session.client.send("DELETE", f"/publish-hooks/{number}")
     session.say_done(f"Hook {number} deleted.", id=number, deleted=True)
 

@@ -49,7 +49,7 @@ def list_policies(session: Session) -> None:
 @shared_options
 @pass_session
 def show(session: Session, zone: str) -> None:
-    """Show the DNSSEC policy of a zone, and the zone's differences from the policy."""
+    """Show a zone's DNSSEC policy, and the differences."""
     found = session.client.get(zone_path(zone, "dnssec", "policy"))
     details = {
         "policy": found["policy"]["name"] if found["policy"] else None,

@@ -119,7 +119,7 @@ def delete(session: Session, name: str) -> None:
 @shared_options
 @pass_session
 def zone(session: Session, zone: str) -> None:
-    """Show the set that a zone follows, and the zone's differences from the set.
+    """Show the set that a zone follows, and the differences.
 
     `dnspanel templates apply` removes the differences. Exit code 1 means that the zone differs.
     """
