@@ -90,20 +90,27 @@ def is_exempt(node: ast.FunctionDef) -> bool:
 
 
 @cache
+def docstrings() -> list[tuple[str, ast.AST, str]]:
+    """Return file, node and text of every docstring."""
+    return [
+        (path, node, text)
+        for path in python_files()
+        for node in nodes_of(ROOT / path)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module)
+        and (text := ast.get_docstring(node))
+    ]
+
+
+@cache
 def found() -> dict[str, tuple[list[str], list[str]]]:
     """Return by package the places of docstrings with a marker, and of functions' without a verb."""
     places: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
-    for path in python_files():
-        for node in nodes_of(ROOT / path):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
-                continue
-            if not (text := ast.get_docstring(node)):
-                continue
-            place = f"{path}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
-            if MARKERS.search(text):
-                places[package_of(path)][0].append(place)
-            if isinstance(node, ast.FunctionDef) and not is_exempt(node) and NOT_A_VERB.match(text):
-                places[package_of(path)][1].append(place)
+    for path, node, text in docstrings():
+        place = f"{path}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
+        if MARKERS.search(text):
+            places[package_of(path)][0].append(place)
+        if isinstance(node, ast.FunctionDef) and not is_exempt(node) and NOT_A_VERB.match(text):
+            places[package_of(path)][1].append(place)
     return places
 
 
@@ -120,13 +127,8 @@ def test_docstrings_have_no_more_markers_than_before(package: str):
 
 
 def test_no_more_docstrings_have_a_clause_for_an_object_than_before():
-    places = []
-    for path in python_files():
-        for node in nodes_of(ROOT / path) if not path.startswith("tests/") else ():
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
-                first = (ast.get_docstring(node) or "").split("\n\n")[0]
-                if CLAUSE.search(first):
-                    places.append(f"{path}: {first}")
+    firsts = [(path, text.split("\n\n")[0]) for path, _, text in docstrings() if not path.startswith("tests/")]
+    places = [f"{path}: {first}" for path, first in firsts if CLAUSE.search(first)]
     assert len(places) <= MOST_CLAUSES, "\n".join(places)
 
 

@@ -10,6 +10,8 @@ from dnspanel.cli import output
 from dnspanel.cli.session import Session, options_as
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, Waiting, wait_for
 
+# Part of `writing_options`; alone for a command that publishes with a required reason.
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and write nothing.")
 _WAITING = (
     click.option("--wait", is_flag=True, help="Wait until every node answers with the change."),
     click.option(
@@ -21,7 +23,7 @@ _WAITING = (
     ),
 )
 _WRITING = (
-    click.option("--dry-run", is_flag=True, help="Show what would be done, and write nothing."),
+    dry_run_option,
     *_WAITING,
     click.option("--reason", default="", help="Reason for the history."),
 )

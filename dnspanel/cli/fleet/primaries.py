@@ -11,7 +11,7 @@ from dnspanel.cli.passphrase import FILE, only_line_of
 from dnspanel.cli.session import Session, options, pass_session, shared_options
 from dnspanel.cli.standard_input import read_text
 from dnspanel.cli.waiting import Waiting
-from dnspanel.cli.written import Writing, publish, show_written, waiting_options
+from dnspanel.cli.written import Writing, dry_run_option, publish, show_written, waiting_options
 from dnspanel.cli.zone_paths import zone_path
 
 _LISTED = (
@@ -156,7 +156,7 @@ def retrieve(session: Session, zone: str, *, wants_all: bool) -> None:
 @primaries.command("take-over")
 @click.argument("zone")
 @_saying
-@click.option("--dry-run", is_flag=True, help="Show what would be done, and write nothing.")
+@dry_run_option
 @waiting_options
 @shared_options
 @pass_session
