@@ -102,7 +102,7 @@ def send(
     there = {row.zone_id: row for row in rows if row.catalog_id == entered}
     known = {zone_id for zone_id, row in there.items() if row.way == LeaveStep.ARRIVED}
     going = [each for each in left if each.zone_id not in holding]
-    told = _ids_of_listed([each for each in going if each.catalog_id not in silent])
+    listed_ids = _ids_of_listed([each for each in going if each.catalog_id not in silent])
     past = {(each.zone_id, each.catalog_id) for each in going}
     over = [row for row in there.values() if row.way != LeaveStep.ARRIVED]
     over += [row for row in rows if (row.zone_id, row.catalog_id) in past]
@@ -117,7 +117,7 @@ def send(
         [
             Leaving(zone_id=each.zone_id, catalog_id=each.catalog_id, label=each.label, entered_id=entered)
             for each in going
-            if each.zone_id in told
+            if each.zone_id in listed_ids
         ]
     )
     labels = {each.zone_id: holding[each.zone_id].label if each.zone_id in holding else each.label for each in left}

@@ -321,10 +321,10 @@ def _within(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
 
 def _columns_for_audit(columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns for the audit log, without secrets."""
-    told = {name: value for name, value in columns.items() if name not in TERMS}
+    recorded = {name: value for name, value in columns.items() if name not in TERMS}
     if columns.get("addresses"):
-        told |= primaries.columns_for_audit({name: columns[name] for name in TERMS})
-    return {**told, "team": columns["team"].name if columns["team"] else ""}
+        recorded |= primaries.columns_for_audit({name: columns[name] for name in TERMS})
+    return {**recorded, "team": columns["team"].name if columns["team"] else ""}
 
 
 def _lock_catalog(catalog: Catalog) -> Catalog:

@@ -106,8 +106,8 @@ def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -
     try:
         with transaction.atomic(durable=True):
             made = Destination.objects.create(kind=kind, created_at=now, sent_to=start, **columns)
-            told = _columns_for_audit(columns)
-            audit.record(action="evidence.create", by=by, now=now, target=made.name, kind=kind, after=told, start=start)
+            new = _columns_for_audit(columns)
+            audit.record(action="evidence.create", by=by, now=now, target=made.name, kind=kind, after=new, start=start)
     except IntegrityError as exc:
         raise _name_taken() from exc
     return made

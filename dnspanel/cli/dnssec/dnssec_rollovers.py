@@ -117,8 +117,8 @@ def begin(
         for text in filter(None, breaks):
             output.tell(text)
         session.ask(f"Replace the key of {zone} at once?")
-    told = {"kind": kind, "algorithm": algorithm, "bits": bits, "emergency": emergency}
-    _send(session, zone_path(zone, "dnssec", "rollovers"), told, verb="Started the rollover of", writing=writing)
+    terms = {"kind": kind, "algorithm": algorithm, "bits": bits, "emergency": emergency}
+    _send(session, zone_path(zone, "dnssec", "rollovers"), terms, verb="Started the rollover of", writing=writing)
 
 
 @rollover.command()

@@ -211,9 +211,9 @@ def _sides(check: CutoverCheck, parent_port: int) -> _Sides:
     found = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name")
     nodes = [Server(node.name, node.dns_address, node.dns_port) for node in found]
     ours = {node.address for node in nodes}
-    told = allowed_servers.may_read_servers(job_rights.actor_of_job(check))
+    is_described = allowed_servers.may_read_servers(job_rights.actor_of_job(check))
     called = gettext("{host} port {port}").format(host=check.server, port=check.port)
-    old = Server(called, check.server, check.port, is_described=told)
+    old = Server(called, check.server, check.port, is_described=is_described)
     resolver = Resolver(
         check.resolver,
         check.resolver_port,

@@ -366,9 +366,9 @@ def _summary_json(row: queries.JobRow) -> dict[str, Any]:
 
 def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob:
     source = values["source"]
-    told = dict(values.get(sources.MEMBERS.get(source, ""), {}))
+    members = dict(values.get(sources.MEMBERS.get(source, ""), {}))
     common: dict[str, Any] = {
-        "title": values.get("title") or sources.title_of(source, told),
+        "title": values.get("title") or sources.title_of(source, members),
         "author": actor,
         "now": timezone.now(),
         "form_id": form_id_of(request),
@@ -376,9 +376,9 @@ def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob
     options = sources.options_of(values["options"], Options()) if "options" in values else None
     if source == SourceKind.PASTE:
         return import_jobs.create_paste(
-            text=told["text"].encode(), zone=told.get("zone", ""), options=options, **common
+            text=members["text"].encode(), zone=members.get("zone", ""), options=options, **common
         )
-    parameters, secret = sources.parameters_of(source, told)
+    parameters, secret = sources.parameters_of(source, members)
     if "keys_passphrase" in values:
         secret = {"keys_passphrase": values["keys_passphrase"]}
     try:

@@ -216,8 +216,8 @@ class NewKeySerializer(Shape):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         faults: dict[str, list[str]] = {}
         if "private_key" in attrs:
-            told = ErrorDetail("The private-key text says it.", NOT_TOGETHER)
-            faults.update((name, [told]) for name in ("algorithm", "bits") if name in attrs)
+            fault = ErrorDetail("The private-key text says it.", NOT_TOGETHER)
+            faults.update((name, [fault]) for name in ("algorithm", "bits") if name in attrs)
         elif "public_key" in attrs:
             faults["private_key"] = [ErrorDetail("It is needed beside the public part.", "required")]
         if "public_key" in attrs and "flags" in attrs:
