@@ -12,10 +12,10 @@ from dnspanel.zones.models import Zone
 
 
 def ask_parent(*, zone: Zone, now: datetime, by: Author) -> None:
-    """Request an immediate check of the DS records at the zone's parent. Raise RightMissing or NotSigned.
+    """Request an immediate check of the DS records at the zone's parent.
 
-    NotSigned means that the panel doesn't check this zone's parent. If the broker is down, the call takes some seconds
-    longer, and beat later finds the due check in PostgreSQL.
+    Raise RightMissing without the DNSSEC right, and NotSigned if the panel doesn't check this zone's parent. If the
+    broker is down, the call takes some seconds longer, and beat starts the check later.
     """
     with transaction.atomic(durable=True):
         parent_checks.ask_now(zone=zone, now=now, by=by)

@@ -83,7 +83,7 @@ class Poller:
     sightings: machines.Sightings = field(default_factory=machines.Sightings)
 
     def poll(self) -> None:
-        """Ask the agent for new samples and store them. Raise ReplicationError or RedisError if either fails."""
+        """Ask the agent for new samples and store them. Raise ReplicationError if the agent fails, or RedisError."""
         samples: list[Sample] | None = None
         if self.seen is None:
             status = self.client.status()
@@ -125,10 +125,10 @@ class Poller:
         self.diverged = status.diverged
 
     def _fetch_top(self, now: float) -> None:
-        """Fetch top lists and the log at intervals while someone watches the node's page.
+        """Fetch the node's top lists and log while someone watches the node's page.
 
-        Once a minute, also fetch the node's most queried zones and the lists of watched zones. Old agents don't offer
-        these lists.
+        Also fetch the busiest zones once a minute, and the lists of watched zones. An old agent may not offer these;
+        they are then skipped.
         """
         if now - self.top_looked < TOP_EVERY_SECONDS:
             return
@@ -152,7 +152,7 @@ class Poller:
                 zone_queries.keep_zone_top(node_id=self.node_id, zone=zone, top=top)
 
     def leave(self) -> None:
-        """Close the connection, or close it when the running poll ends."""
+        """Close the connection, but wait for the end of a running poll."""
         if self.running is None:
             self.client.close()
         else:
@@ -246,7 +246,7 @@ class Collector:
             beat(process=COLLECTOR, now=timezone.now())
 
     def _record_problems(self) -> None:
-        """Record why agents can't be reached, if the reason has changed."""
+        """Record in PostgreSQL why an agent can't be reached, each time the reason changes."""
         for poller in self._pollers.values():
             if poller.polled and (problem := poller.problem) != poller.problem_recorded:
                 acks.record_contact_problem(node_id=poller.node_id, problem=problem)
@@ -274,7 +274,7 @@ class Collector:
         self._learned = True
 
     def _say(self, about: str, trouble: str) -> None:
-        """Log a problem once, and log its end once. Successful polls of other nodes don't end it."""
+        """Log a problem once, and its end once. A problem of one node ends only with a successful poll of this node."""
         self._troubles.say(about, trouble, time.monotonic())
 
 

@@ -1,4 +1,4 @@
-"""The events on a node's page, each with a message. Old events are deleted. Verbs."""
+"""The events on a node's page: their messages, and the deletion of old events. Verbs."""
 
 from datetime import datetime, timedelta
 

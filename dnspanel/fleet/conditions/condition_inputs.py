@@ -1,4 +1,4 @@
-"""The facts behind the fleet conditions. The number of queries doesn't depend on the number of nodes."""
+"""The facts that fleet conditions are computed from, read with a constant number of queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -133,7 +133,7 @@ def read_fleet(now: datetime, reading: Reading) -> FleetInputs:
 
 
 def times_of_parents(now: datetime) -> dict[str, datetime]:
-    """Return the parameters of the query `ZONES`."""
+    """Return the parameters of the query `ZONES`: the times before which a problem at a parent must have begun."""
     return {"partial": now - PARTIAL_FOR, "unknown": now - UNKNOWN_FOR}
 
 
@@ -183,7 +183,7 @@ def _is_ahead(report: Mapping[str, Any], head: Position) -> bool:
 
 
 def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) -> float | None:
-    """Return how many seconds the node's clock is ahead of the panel's."""
+    """Return how many seconds the node's clock is ahead of the panel's, or None if it hasn't been reported."""
     clock = report.get("clock")
     if reported_at is None or not isinstance(clock, int | float) or not clock:
         return None
@@ -191,7 +191,7 @@ def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) ->
 
 
 def _growth(statuses: Sequence[NodeStatus], marks: DiskMarks, now: datetime) -> dict[int, float]:
-    """Return each node's loss of free disk space in bytes per day, since its oldest mark."""
+    """Return each node's loss of free disk space in bytes per day. Omit nodes measured only for a short time."""
     free = {s.node.pk: int(s.node.report.get("disk_free_bytes", 0)) for s in statuses if s.node.report}
     return {
         node_id: (then - free[node_id]) / ((now - at) / timedelta(days=1))
@@ -220,7 +220,7 @@ def _delivery() -> DeliveryInputs:
 
 
 def _certificate_ends(authority: Authority | None) -> datetime | None:
-    """Return the expiry time of the certificate that the panel presents to agents."""
+    """Return the expiry time of the certificate that the panel presents to agents, or None without an authority."""
     if authority is None:
         return None
     return x509.load_pem_x509_certificate(authority.client_pem.encode()).not_valid_after_utc

@@ -58,7 +58,7 @@ def _of_log_age(unencoded_since: datetime | None, now: datetime) -> Iterator[Con
 def _of_waiting(waiting: Waiting | None, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
     """Yield an alert if a publication has waited too long for some node to serve it.
 
-    If one late node is the cause, `late_once` keeps only one of the two alerts.
+    If the cause is one late node, which has its own alert, `late_once` removes one of the two.
     """
     late_by = waiting.late_by(now) if waiting is not None else timedelta(0)
     if waiting is None or late_by < (LATE_AGAIN if "panel.late" in is_open else LATE_AFTER):

@@ -8,7 +8,7 @@ from dnspanel.texts import gettext
 
 
 class Setup(NamedTuple):
-    """A node's setup: whether its agent is older than the panel, and differences from the panel's records."""
+    """The versions of a node's agent and the panel, and how the node's setup differs from the panel's records."""
 
     agent: str = ""
     panel: str = ""

@@ -27,7 +27,7 @@ class NotSigned(Exception):
 def validate(
     section: list[dns.rrset.RRset], rrset: dns.rrset.RRset, zone: str, keys: Sequence[DNSKEY], now: float
 ) -> int:
-    """Return when the last valid signature over the RRset expires. Only signatures by `keys` count.
+    """Return the expiry time of the RRset's longest valid signature, in Unix time. Only signatures by `keys` count.
 
     Raise NotSigned if no signature is valid at this moment.
     """

@@ -40,7 +40,7 @@ class Finding:
 
 
 def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) -> Finding:
-    """Compare the zone's keys with the DS records at each server of the parent. One wrong server is a fault."""
+    """Compare the zone's keys with the DS records at each server of the parent. One wrong server makes a fault."""
     faults = {server: fault for server, ds in sets.items() if ds and (fault := _fault(signed, ds))}
     if faults:
         message = joined(" ", (_at(parent, sets, list(faults)), next(iter(faults.values()))))
@@ -84,8 +84,8 @@ def _at(parent: str, sets: Mapping[str, Sequence[str]], servers: Sequence[str]) 
 def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
     """Return why resolvers can't validate the zone with these DS records, or an empty string if they can.
 
-    Every digest type that counts must match a key, because some resolvers use only the strongest type. Every algorithm
-    in the DS records must sign the zone (RFC 6840 section 5.11).
+    Every digest type must match a key, because some resolvers use only the strongest. SHA-1 counts only if it is alone.
+    Every algorithm in the DS records must sign the zone (RFC 6840 section 5.11).
     """
     if not signed.algorithms:
         return gettext("is there while the zone is not signed: resolvers that validate answer nothing of the zone.")

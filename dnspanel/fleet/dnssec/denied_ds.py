@@ -1,4 +1,4 @@
-"""Proof with NSEC and NSEC3 records of a signed zone that a name below the zone has no DS. Pure.
+"""Proof that a name below a signed zone has no DS, from the zone's NSEC and NSEC3 records. Pure.
 
 The caller must first validate the signatures of all records that it passes in.
 """
@@ -29,7 +29,7 @@ _OPT_OUT = 1
 
 
 class Denial(Enum):
-    """The results that a proof about a name without a DS can have."""
+    """The facts that can be proved about a name without a DS."""
 
     UNSIGNED = "a delegation, and not a signed one"
     OPT_OUT = "an unsigned delegation, or nothing"  # RFC 5155 section 6: the zone does not sign which of the two
@@ -38,7 +38,7 @@ class Denial(Enum):
 
 
 class Unproven(Exception):
-    """Raised if the records prove nothing. The text is the reason as a clause."""
+    """Raised if the records prove nothing. The message is a clause that explains why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,10 @@ class _Hashed:
 
 
 def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.rrset.RRset]) -> Denial:
-    """Return what these signed NSEC and NSEC3 RRsets prove about a name below the zone's apex. Raise Unproven.
+    """Return the fact that these signed NSEC and NSEC3 RRsets prove about a name below the apex.
 
-    Source: RFC 4035 sections 5.2 and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840 sections 4.1, 4.3 and 4.4. NSEC3
-    records with more iterations than RFC 9276 allows prove nothing. They don't make the answer bogus: names below them
-    are treated as unsigned.
+    Raise Unproven if they prove nothing. Source: RFC 4035 sections 5.2 and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840
+    sections 4.1, 4.3 and 4.4. If NSEC3 records have too many iterations (RFC 9276), the name is treated as unsigned.
     """
     if len(rrsets) > MOST_RECORDS:
         raise Unproven(
@@ -126,16 +125,16 @@ def _by_nsec3(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dn
 
 
 def _below(encloser: NSEC3, covering: Sequence[NSEC3]) -> Denial | None:
-    """Return the proof by the closest encloser's NSEC3 together with the NSEC3s that cover the next closer name."""
+    """Return the fact that the closest encloser's NSEC3 and those covering the next closer name prove, or None."""
     if not covering or _leads_away(encloser):
         return None
     return Denial.OPT_OUT if any(each.flags & _OPT_OUT for each in covering) else Denial.NO_DELEGATION
 
 
 def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
-    """Return the proof by the record at the name itself.
+    """Return the fact that the record at the name itself proves.
 
-    Raise Unproven if the record belongs to the child zone (RFC 6840 section 4.4).
+    Raise Unproven if it is the child zone's record (RFC 6840 section 4.4) or lists a DS or CNAME.
     """
     kind = dns.rdatatype.to_text(record.rdtype)
     if _has(record, rdtypes.SOA):

@@ -38,10 +38,10 @@ def exchange(  # noqa: PLR0913  # the parts of a question to a server
     is_recursive: bool = False,
     dnssec: bool = False,
 ) -> dns.message.Message:
-    """Return an address's answer to a question. `deadline` is a time of `time.monotonic`. Raise NoAnswer.
+    """Return the reply of the server at `address` to a question. Raise NoAnswer if none arrives by `deadline`.
 
-    The answer repeats the question and has at most TCP's 65,535 bytes. Packets that don't answer the question are
-    ignored, so that spoofed answers have no effect. `dnssec` requests signatures, and asks resolvers not to validate.
+    `deadline` is a time of `time.monotonic`. The reply repeats the question and has at most TCP's 65,535 bytes. Other
+    packets are ignored, so spoofed replies have no effect. `dnssec` asks for signatures, and resolvers not to validate.
     """
     query = dns.message.make_query(
         name_of(name), dns.rdatatype.RdataType.make(type), use_edns=0, payload=_PAYLOAD, want_dnssec=dnssec

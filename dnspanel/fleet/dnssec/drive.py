@@ -171,7 +171,7 @@ def _look_of(  # noqa: PLR0913  # what a look gathers, once
 
 
 def _with_signers(row: Rollover, look: Look, found: SignersLook | None) -> Look:
-    """Add the results of `ask_signers` to a look. None means that the name servers weren't asked this time."""
+    """Add the `ask_signers` result to the look. `found` is None if the name servers weren't asked this time."""
     if found is None:
         lack = row.signers_lack if row.signers_at else gettext("Their name servers were not asked yet.")
         goals = {**look.goals, **({Goal.SIGNERS: _since(row)} if Goal.SIGNERS in row.goals else {})}
@@ -203,7 +203,7 @@ def _fleet(zone_ids: Sequence[int]) -> _Fleet:
 
 
 def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
-    """Return by zone id the revision that every server must have, from the step or from a later restore."""
+    """Return the revision that every server must have, by zone id: the rollover step's or a later restore's."""
     by_zone = {row.zone_id: row for row in batch}
     steps = Q()
     for row in batch:
@@ -218,7 +218,7 @@ def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
 
 
 def _lacking(steps: Mapping[int, Revision]) -> dict[int, dict[str, str]]:
-    """Return by zone id the secondaries that don't serve the zone's revision. Clauses explain why."""
+    """Return the secondaries that don't serve their zone's revision yet, with a reason: zone id → name → clause."""
     found: dict[int, dict[str, str]] = {}
     for _, lacking in transfers_questioned.send(sender=None, steps=steps):
         for zone_id, by_name in lacking.items():  # type: ignore[union-attr]  # what a receiver of this signal returns

@@ -122,7 +122,7 @@ def _validate_soa(  # noqa: PLR0913  # the answers that validate each other
     signers: Collection[_Signer],
     now: float,
 ) -> int:
-    """Return when the signature over the SOA expires. Raise NotSigned if it isn't valid.
+    """Return the expiry time of the signature over the SOA. Raise NotSigned if no signature is valid.
 
     The SOA must be signed by a key of the DNSKEY RRset, and the DNSKEY RRset by a key in `signers`.
     """

@@ -139,7 +139,7 @@ def _look_at(zone_name: str, parent: str, servers: Sequence[Server], faults: lis
 
 
 def describe_faults(head: str, faults: Sequence[str]) -> str:
-    """Return a sentence that lists the servers with faults, or an empty string without faults."""
+    """Return a sentence with `head` and the servers that have faults, or an empty string if there are no faults."""
     if not faults:
         return ""
     named = list(faults[:_MOST_NAMED])
@@ -217,7 +217,7 @@ def ds_texts(rrset: dns.rrset.RRset) -> tuple[str, ...]:
 
 
 def _negative_ttl(answer: dns.message.Message, parent: str) -> int:
-    """Return how many seconds caches keep a negative answer (RFC 2308 section 5). Raise Unusable for other answers."""
+    """Return the seconds that caches keep a negative answer (RFC 2308 section 5). Raise Unusable if it isn't one."""
     soa = next((each for each in answer.authority if each.rdtype == rdtypes.SOA), None)
     if soa is None or answer.answer:
         raise Unusable(gettext("it answers neither with DS records nor that {parent} has none").format(parent=parent))

@@ -1,4 +1,4 @@
-"""The answers of parents about the DS of zones in a key rollover, from zones of this panel or over DNS."""
+"""The DS records at the parents of zones in a key rollover, read from this panel or over DNS."""
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,9 +36,9 @@ class ParentAnswer:
 def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: int = 53) -> dict[int, ParentAnswer]:
     """Return the parents' answers by rollover id, without rollovers whose parent was asked recently.
 
-    For a parent zone in this panel, the nodes' possible answers are known: all the zone's states since the sequence
-    `acked`, which every node has acknowledged. The answers aren't known if nodes diverge in the zone. The zone's name
-    servers that aren't nodes are asked over DNS, like all servers of parents elsewhere.
+    For a parent zone in this panel, a node can answer with any state of that zone since the sequence `acked`, which
+    every node has acknowledged. The answers aren't known if nodes diverge in the zone. Name servers of the parent zone
+    that aren't nodes are asked over DNS, like all servers of parents elsewhere.
     """
     found: dict[int, ParentAnswer] = {}
     here = {row.pk: parent_zone.answered_ds(row.zone.name, acked=acked, now=now) for row in rows}

@@ -158,7 +158,7 @@ class _Walk:
         return keys
 
     def ds(self, name: str, above: str, keys: Sequence[DNSKEY]) -> list[DS]:
-        """Return the validated DS records of a name, or none if the zone above proves that the name isn't delegated."""
+        """Return a name's validated DS records: none if the zone above proves that the name isn't delegated."""
         answer = self._ask(name, rdtypes.DS)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.DS)
         if rrset is None:

@@ -69,9 +69,9 @@ class _Above:
 
 
 def note_breaks(report: AheadReport, *, resolver: Resolver | None = None) -> None:
-    """Record in the report which zones would break, and why, for each possible decision. Use the network.
+    """Record in the report the zones that each possible decision would break, and why. Ask parents over DNS.
 
-    A zone that is equal on both sides is added to the report if different DS records would break it.
+    A zone that is the same on the nodes and in the panel is added to the report if different DS records would break it.
     """
     parent_looks = _Looks(resolver or resolver_of_settings())
     delegated = AheadRRset.objects.filter(zone__report=report, type=rdtypes.DS).values("name")
@@ -86,7 +86,7 @@ def note_breaks(report: AheadReport, *, resolver: Resolver | None = None) -> Non
 
 
 def _as_ahead(report: AheadReport, zone: Zone) -> AheadZone:
-    """Return a report row for a zone that is equal on both sides."""
+    """Return a report row for a zone that is the same in the panel and on the nodes."""
     return AheadZone(
         report=report,
         name=zone.name,
@@ -166,7 +166,7 @@ def _reason(zone_name: str, above: _Above, before: _Signed | None, after: _Signe
 
 
 def _is_served(zone: AheadZone, choice: Choice) -> bool:
-    """Return True if nodes serve the zone before and after the decision. Other zones can't get worse."""
+    """Return True if nodes serve the zone before and after the decision. Only such zones can break."""
     if zone.id_there is None:
         return False
     return zone.id_here is not None or (choice == Choice.TAKE_OVER and not zone.error)

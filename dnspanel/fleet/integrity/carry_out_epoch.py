@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def carry_out(*, report: AheadReport, now: datetime) -> Epoch:
-    """Begin the new epoch that this decision requires, and record the time in the report.
+    """Begin the new epoch that the report's decision requires, and record the time in the report.
 
     If `begin_epoch` raises an error, nothing is changed.
     """
@@ -59,9 +59,7 @@ def _batches(report: AheadReport) -> Iterator[list[Outcome]]:
 
 
 def _take_over_zone(zone: AheadZone) -> Outcome | None:
-    """Return the outcome that takes over the node's content. If its records are unreadable, the panel's content is
-    kept.
-    """
+    """Return the outcome that takes over the node's content. Keep the panel's content if the node's is unreadable."""
     if zone.error:
         return _keep_zone(zone)
     if zone.id_there is None:

@@ -87,7 +87,7 @@ def record_over(*, node_id: int, now: datetime) -> None:
 
 
 def record_compared(*, node_id: int, is_equal: bool, now: datetime) -> None:
-    """Record a comparison of the node's digest with the panel's at one position. Note a new result as an event."""
+    """Record a comparison of the node's digest with the panel's. Add an event if they start to differ."""
     differs = ~Q(digest_equal=is_equal) | Q(digest_equal=None)
     is_news = Node.objects.filter(differs, pk=node_id).update(digest_equal=is_equal, digest_compared_at=now)
     if not is_news:

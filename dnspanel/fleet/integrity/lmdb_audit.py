@@ -33,7 +33,7 @@ Read = Callable[[Collection[int] | None], "Copy"]
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The zones in one place, and its position and file digests if the position didn't change during the reading."""
+    """The zones in one copy of the data, with its position (if stable while reading) and file digests."""
 
     zones: Found
     position: Position | None = None
@@ -42,7 +42,7 @@ class Copy:
 
 @dataclass(slots=True)
 class Verdict:
-    """The result for one place, as lines of text."""
+    """The audit's result for one copy of the data (an LMDB of the panel, or a node), as lines of text."""
 
     place: str
     differences: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The size of the data in PostgreSQL, and the result for each compared place."""
+    """The size of the data in PostgreSQL, and the verdict on each copy that was compared."""
 
     sequence: int
     zones: int
@@ -64,7 +64,7 @@ class Audit:
 
 
 def audit(*, say: Callable[[str], None] = lambda message: None, pause: float = _PAUSE_SECONDS) -> Audit | None:
-    """Compare every place with PostgreSQL. Return None if nothing was ever published.
+    """Compare the panel's LMDBs and every node with PostgreSQL. Return None if nothing was ever published.
 
     `say` is called with messages about slow steps.
     """
@@ -89,9 +89,7 @@ def _expected_state(only: Iterable[int] | None) -> ExpectedState | None:
 
 
 def _compare(place: str, schema: int, read: Read, first: ExpectedState, pause: float) -> Verdict:
-    """Compare one place with PostgreSQL. Repeat, at most ROUNDS times, for zones that were edited during the
-    comparison.
-    """
+    """Compare one copy with PostgreSQL. Repeat this up to ROUNDS times for zones edited during the comparison."""
     verdict = Verdict(place)
     try:
         copy = read(None)
@@ -116,7 +114,7 @@ def _compare(place: str, schema: int, read: Read, first: ExpectedState, pause: f
 
 
 def differing(expected: Found, found: Found) -> dict[int, str]:
-    """Return the differences by zone id, with a clause for each."""
+    """Return a clause about each zone that differs, by zone id."""
     differences: dict[int, str] = {}
     for zone_id, (name, digest) in expected.items():
         if zone_id not in found:
@@ -185,7 +183,8 @@ def _node_copy(node: Node) -> Read:
 
 
 def _read_anew(client: NodeClient) -> Status:
-    """Ask the agent to compare all its rows with its digests. Return its status afterwards. Raise ReplicationError."""
+    """Make the agent compare all its rows with its digests. Return its new status. Raise ReplicationError if it fails.
+    """
     before = client.status()
     client.check()
     until = time.monotonic() + CHECK_SECONDS

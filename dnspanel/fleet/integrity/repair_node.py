@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 def mend(node_id: int, connection: AgentConnection) -> bool:
     """Find and repair the differences on a node. Return True if anything was sent or requested.
 
-    Late, missing or repeated runs do no harm. Raise NodeUnreachable or another Transient; beat then tries again.
+    Late, missing or repeated runs do no harm. Raise NodeUnreachable or another Transient if beat should try again.
     """
     if current_hold() or not connection.repairing.acquire(blocking=False):
         return False  # a person has to see first what only nodes know; or another worker is at it
@@ -116,7 +116,7 @@ def _status(node: Node, connection: AgentConnection) -> Status:
 
 
 def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str]) -> None:
-    """Send one zone. If the zone can't be repaired, record this so that other zones continue.
+    """Send one zone. If it can't be repaired, only record the error, so that other zones are repaired.
 
     Raise Transient if a later attempt can succeed.
     """
@@ -152,7 +152,7 @@ def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: dat
 
 
 def _check(node: Node, connection: AgentConnection, before: Status) -> bool:
-    """Ask the node to read every row. Return True when the node has finished or reported a zone."""
+    """Ask the node to read every row. Return True if it finishes or reports a zone before the time limit."""
     with connection.reserve(CONNECTION_SECONDS):
         _client(node, connection).check()
     until = time.monotonic() + CHECK_SECONDS
