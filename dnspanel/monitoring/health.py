@@ -1,6 +1,4 @@
-"""The health of this process and of the services that it needs. Each is checked on its own connection
-within a second.
-"""
+"""Health checks of the services that this process needs. Each takes at most a second and has its own connection."""
 
 import os
 import shutil
@@ -38,7 +36,7 @@ NOT_OF_THE_PANEL = frozenset({"nodes"})
 
 
 def ready() -> Found:
-    """Return the health of the part that serving needs: PostgreSQL, with all migrations of this code."""
+    """Return the states of PostgreSQL and of its migrations, which pages and APIs need."""
     return _postgresql.wait_for_answer()
 
 
@@ -82,7 +80,7 @@ def _ask_postgresql() -> Found:
 
 @cache
 def _migrations() -> frozenset[tuple[str, str]]:
-    """Return (app, name) of each migration in this code, from the file names, so that no migration is loaded."""
+    """Read the (app, name) of each migration in this code from the file names, without loading the migration."""
     found = set()
     for app in apps.get_app_configs():
         names = (path.name for path in (Path(app.path) / "migrations").glob("*.py"))
@@ -108,7 +106,7 @@ def _ask_disk() -> Found:
 
 
 def _ask_panel() -> Found:
-    """Ask PostgreSQL for the health of publisher, processes and nodes, and close this thread's connection."""
+    """Return the health of the publisher, the processes and the nodes, and close this thread's connections."""
     now = timezone.now()
     try:
         return {"publisher": _publisher(), "processes": _processes(now), "nodes": _nodes(now)}
@@ -127,7 +125,7 @@ def _publisher() -> Part:
 
 
 def _processes(now: datetime) -> Part:
-    """Return the processes that are not working, judged by the rules for alerts. Redis is a separate part."""
+    """Return the health of the panel's processes by the rules for alerts. Redis has its own check."""
     state = processes_now()
     found = process_conditions(state, now, redis_answers=True)
     faults_found = [str(each.message) for each in found if each.severity is Severity.CRITICAL]

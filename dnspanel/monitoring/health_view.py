@@ -1,8 +1,8 @@
 """`/livez`, `/readyz` and `/healthz`, for supervisors, load balancers and people with curl.
 
-All three answer within a second, even if other services hang. They are answered before every other middleware, without
-the Host header, sessions or Django's connections to PostgreSQL. Everyone can see the names of faulty parts, which the
-documentation lists. Only clients that are allowed to read the metrics can see reasons.
+All three answer within a second, even if other services hang. They run before every other middleware, and don't use the
+Host header, sessions or Django's connections to PostgreSQL. Everyone can see the names of faulty parts, which are
+documented. Only clients that are allowed to read the metrics can see reasons.
 """
 
 import time
@@ -34,7 +34,7 @@ _LEAST_SECONDS = 0.1
 
 @require_safe
 def livez(request: HttpRequest) -> HttpResponse:
-    """Answer 200, because this process accepts requests and answers. Nothing else is checked."""
+    """Answer 200 whenever this process can answer requests. Nothing else is checked."""
     return _no_store(JsonResponse({"ok": True, "faults": []}))
 
 
@@ -65,7 +65,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 class HealthDetails(APIView):
-    """The state of every part with the reason, for a token that can see nodes and for PANEL_METRICS_NETWORKS."""
+    """All parts' states and reasons, for tokens that can see nodes and for PANEL_METRICS_NETWORKS."""
 
     permission_classes = (MayScrape,)
 
@@ -116,5 +116,5 @@ def _no_store(response: HttpResponse) -> HttpResponse:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Create the threads at first use, since a process forked later does not have its parent's threads."""
+    """Return the thread pool. It is created at first use, because a forked process loses its parent's threads."""
     return ThreadPoolExecutor(_MOST_TOKEN_CHECKS, thread_name_prefix="health details")

@@ -58,7 +58,7 @@ def exposition(now: datetime) -> bytes:
 
 
 class _Fleet(Collector):
-    """The metrics of one reading of the fleet."""
+    """The collector of all metrics, from one reading of the database."""
 
     def __init__(self, reading: Reading, now: datetime) -> None:
         self._reading, self._now = reading, now
@@ -99,7 +99,7 @@ def _of_nodes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
 
 
 def _of_reports(nodes: Sequence[NodeInputs]) -> Iterator[Family]:
-    """Yield metrics from the agents' reports and from the panel's facts about the agents."""
+    """Yield metrics from the agents' reports, and the panel's own metrics of each agent."""
     for name, key, about in (
         ("map_used_ratio", "map_used", "How full the fuller of the LMDB maps is"),
         ("disk_free_bytes", "disk_free_bytes", "Free bytes on the disk with the LMDB files"),
@@ -242,7 +242,7 @@ def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
 
 
 def _of_processes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
-    """Yield metrics of each periodic task and of the panel's processes, which are added up by name."""
+    """Yield metrics of each periodic task, and of the panel's processes per process name."""
     state = fleet.processes
     assert state is not None
     newest = {name: fleet.heartbeats[name] for name in (COLLECTOR, WATCH) if name in fleet.heartbeats}
@@ -283,9 +283,9 @@ def _of_evidence(inputs: EvidenceInputs) -> Iterator[Family]:
 
 
 def _stages(epoch: UUID) -> Family:
-    """Return the sequence that each group of nodes is allowed to reach.
+    """Return the newest sequence that each group of nodes is allowed to apply.
 
-    `group` is empty for nodes without a group, which only wait for ring 0.
+    The label `group` is empty for nodes without a group, which only wait for ring 0.
     """
     family = _gauge("group_released", "Up to which sequence a group of nodes may go", "group")
     for name, sequence in Release.objects.filter(epoch=epoch).values_list("group__name", "sequence"):
@@ -294,7 +294,7 @@ def _stages(epoch: UUID) -> Family:
 
 
 def _queue_depths() -> Family:
-    """Count the tasks that wait for a worker, by queue. Omit all values while Redis is away."""
+    """Return the number of waiting tasks in each queue, without any values if Redis is unreachable."""
     family = _gauge("queue_depth", "Tasks that wait for a worker", "queue")
     pipe = telemetry.connection(settings.REDIS_URL).pipeline(transaction=False)
     for queue in QUEUES:
@@ -308,9 +308,9 @@ def _queue_depths() -> Family:
 
 
 def _push_latencies() -> Iterator[Family]:
-    """Yield quantiles of the time from publication to proof, over the newest PROOFS proofs.
+    """Yield quantiles of the time from a publication to its confirmation, over the newest PROOFS confirmations.
 
-    The window is a number of proofs because each edit has only one row.
+    The window is a count rather than a period, because each edit has only one row.
     """
     with connection.cursor() as cursor:
         cursor.execute(_LATENCIES, [list(QUANTILES), PROOFS])

@@ -12,16 +12,14 @@ NO_ANSWER = f"did not answer within {PATIENCE_SECONDS:g} s"
 
 
 class State(StrEnum):
-    """The state of a part. If a part cannot be checked because another part is away, it is unknown and not faulty."""
+    """The state of a part. A part that cannot be checked because another part is unreachable is UNKNOWN, not FAULT."""
 
     OK, FAULT, UNKNOWN = "ok", "fault", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The state of one part of the panel. The reason is for operators, since it can contain addresses and foreign
-    messages.
-    """
+    """The state of one part of the panel. Only operators see `reason`, which can contain addresses."""
 
     state: State
     reason: str = ""
@@ -34,8 +32,8 @@ Found = Mapping[str, Part]
 class Check:
     """A check of some parts. At most one thread of the process runs it at a time.
 
-    Callers during a run wait for its result. A result is reused for `fresh_seconds`. `silence` has the state of each
-    part if there is no answer in time.
+    Callers during a run wait for its result. A result is reused for `fresh_seconds`. `silence` has the states to return
+    if no result arrives in time.
     """
 
     def __init__(self, silence: Mapping[str, State], ask: Callable[[], Found], *, fresh_seconds: float = 0.0) -> None:

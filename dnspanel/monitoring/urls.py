@@ -1,4 +1,4 @@
-"""URLs of the health checks. The first middleware answers them."""
+"""URLs of the health checks, for `reverse`. `HealthMiddleware` answers them before URLs are resolved."""
 
 from django.urls import path
 

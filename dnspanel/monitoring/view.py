@@ -34,7 +34,7 @@ class MayScrape(BasePermission):
 
 
 class PlainText(BaseRenderer):
-    """A renderer of refusals as plain text. The metrics themselves are not rendered."""
+    """A renderer that writes error messages as plain text. The metrics themselves are not rendered."""
 
     media_type = "text/plain"
     format = "txt"

@@ -1,10 +1,10 @@
 """The check of servers that people's imports and comparisons connect to.
 
-People choose these servers, but the panel's network can have servers that they must not reach. So people's jobs only
-connect to public addresses and the networks of PANEL_SOURCE_NETWORKS, on the ports that such servers use. The verbs
-that create jobs check the server, so that the error appears at the server's field. Each connection checks the server
-again and uses the address that was checked. Jobs that the operator creates at the command line in the panel's own name
-can reach any server: a person with a shell can do that anyway.
+People choose these servers, but the panel's network can have servers that people must not reach. So people's jobs only
+connect to public addresses and the networks of PANEL_SOURCE_NETWORKS, on usual ports. The verbs that create jobs check
+the server, so that a form can show the error at its server field. Each connection checks the server again and uses the
+address that was checked. Jobs that the operator creates at the command line in the panel's own name can reach any
+server: a person with a shell can do that anyway.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +54,7 @@ def refuse_servers(author: Author) -> None:
 
 
 def refuse_source(author: Author, source: str, parameters: Mapping[str, Any]) -> None:
-    """Raise Forbidden or ServerRefused if this author's import must not connect to the server in the parameters.
+    """Raise Forbidden if the author must not choose servers, or ServerRefused for a server that is not allowed.
 
     The panel's own imports and sources without a server always pass.
     """

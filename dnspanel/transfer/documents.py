@@ -121,7 +121,7 @@ class BroughtSignatures:
     def with_chains(self, elsewhere: Sequence[Nsec3]) -> "BroughtSignatures":
         """Return these signatures with NSEC3 parameters that the source keeps outside the records.
 
-        The served chain is first.
+        The first of `elsewhere` is the served chain.
         """
         if not self.nsec3_elsewhere:
             return self
@@ -159,17 +159,17 @@ SERVER_SET = "server_set"
 class Options:
     """The options of an import: how it reads and applies zones. A person can choose `new` and `existing` for each zone.
 
-    `new` is `create` or `skip`. `existing` is `union` (the values of both), `rrsets` (RRsets of the source replace the
-    zone's, and the others stay), `replace` (the zone becomes what the source has) or `skip`.
+    `new` is `create` or `skip`. `existing` is `union` (add the source's values to the zone), `rrsets` (replace only the
+    RRsets that the source has), `replace` (replace the whole zone) or `skip`.
 
     `ttl` replaces every TTL. Without it, `ttl_least` and `ttl_most` bound the TTLs.
 
-    `nameservers` and `soa` are `keep`, `ours` or `missing`. `ours` means the set of name servers for new zones of the
-    team, or else the settings' defaults; with `soa="ours"` the serial is kept. `missing` uses ours only where the
-    source has none, as in most CSV files.
+    `nameservers` and `soa` are `keep`, `ours` or `missing`. `ours` means the team's set of name servers for new zones,
+    or else the defaults in the settings. `soa="ours"` keeps the serial. `missing` means `ours`, but only for zones that
+    lack these records, as in most CSV files.
 
-    `signatures` is `drop` (records of DNSSEC's own types are left out, with a warning) or `keep`: a signed zone is
-    imported unchanged, and none of the options above changes its records.
+    `signatures` is `drop` (leave out DNSSEC's own record types, with a warning) or `keep`. With `keep`, a signed zone
+    is imported unchanged, and none of the options above changes its records.
     """
 
     new: str = "create"
@@ -217,7 +217,7 @@ class ServerSource(Source, Protocol):
     """A source that reads from another operator's server."""
 
     def cut(self) -> None:
-        """Make every read from the server fail. Called from another thread."""
+        """Make every read from the server fail, so that a thread that waits for the server ends."""
 
 
 Item = Document | SourceFault | Kept

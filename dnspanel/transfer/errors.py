@@ -37,7 +37,7 @@ class SourceRefused(TransferError):
 class ServerRefused(SourceRefused):
     """The panel must not connect to a server.
 
-    `field` is the form field with the server, or "" if the job found it.
+    `field` is the form field that names the server, or "" if the address was checked while the job ran.
     """
 
     def __init__(self, field: str, reason: str) -> None:

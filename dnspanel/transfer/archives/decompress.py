@@ -72,7 +72,7 @@ class Meter:
 
 
 class _Decompressor(Protocol):
-    """The interface that decompressors of `bz2` and `lzma` share."""
+    """The interface shared by the decompressors of `bz2` and `lzma`."""
 
     @property
     def eof(self) -> bool: ...
@@ -84,7 +84,7 @@ class _Decompressor(Protocol):
 
 
 def compression_of(first: bytes) -> str:
-    """Return the compression that a file's first bytes show: `gzip`, `bzip2`, `xz` or ""."""
+    """Detect a file's compression from its first bytes. Return `gzip`, `bzip2`, `xz` or ""."""
     if first.startswith(b"\x1f\x8b"):
         return "gzip"
     if first[:3] == b"BZh" and first[4:10] in (b"1AY&SY", b"\x17rE8P\x90"):
@@ -93,7 +93,7 @@ def compression_of(first: bytes) -> str:
 
 
 def unpacked_chunks(file: BinaryIO, compression: str, meter: Meter) -> Iterator[bytes]:
-    """Yield the unpacked content of the file. Raise Damaged, or UploadRefused for an archive bomb."""
+    """Yield the unpacked content of the file. Raise Damaged if it is invalid, or UploadRefused for an archive bomb."""
     if compression == "gzip":
         return _decompress_gzip(file, meter)
     if compression == "bzip2":
@@ -158,7 +158,7 @@ def _streams(file: BinaryIO, meter: Meter, new: Callable[[], _Decompressor], kin
 
 
 def _behind(file: BinaryIO, unused: bytes, meter: Meter) -> bytes:
-    """Return the data after a finished stream, without padding."""
+    """Return the data after a finished stream and its padding, or b"" at the end of the file."""
     while True:
         if rest := unused.lstrip(b"\0"):
             return rest

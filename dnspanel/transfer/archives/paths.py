@@ -76,9 +76,9 @@ class PathIndex:
     def find_paths(self, requested: str, *in_folders: str) -> list[str]:
         """Return the paths that `requested` can mean: none, one, or several that match equally well.
 
-        Each of the folders is searched first. If none has the file, the result is the path that shares the longest end
-        with `requested`: `/etc/bind/zones/a.db` on the server can be `zones/a.db` or `a.db` here. Files outside the
-        upload never match.
+        If several files have this name, `in_folders` are searched first. If none of them has the file, the path with
+        the longest common suffix wins: `/etc/bind/zones/a.db` on the server can be `zones/a.db` or `a.db` here. Files
+        outside the upload never match.
 
         Paths from Windows can have a drive, backslashes (often doubled in BIND's configurations), and names in any mix
         of uppercase and lowercase.
@@ -107,7 +107,7 @@ class PathIndex:
         return found
 
     def fitting(self, pattern: str) -> list[str]:
-        """Return the paths that match a pattern with `*` in its last name, sorted."""
+        """Return the sorted paths whose file name matches the last part of the pattern, which can contain `*`."""
         name = _with_slashes(pattern).rpartition("/")[2]
         names = fnmatch.filter(self._by_name, name)
         return sorted(path for name in names for path in self._by_name[name])

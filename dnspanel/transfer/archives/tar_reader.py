@@ -87,7 +87,7 @@ class _TarReader:
                 yield entry
 
     def _plain(self, header: bytes) -> Entry:
-        """Return a member without extra attributes, as nearly all members are."""
+        """Return the entry of a file without extra attributes. Nearly all members are read here."""
         path = self._path = _path_of(header)
         size = self._octal(header)
         at = self._at
@@ -100,7 +100,7 @@ class _TarReader:
         return self._file(path, size)
 
     def _special(self, header: bytes) -> Entry | None:
-        """Return a member of any type, or None if it only has attributes for later members."""
+        """Return the entry of a member of any type, or None for a member that only has attributes for later members."""
         kind = header[156:157]
         size = self._size(header)
         if kind in b"xgXLK":
@@ -138,7 +138,7 @@ class _TarReader:
             self._next.update(self._pax(content))
 
     def _pax(self, content: bytes) -> dict[bytes, bytes]:
-        r"""Return the attributes in records `LENGTH KEY=VALUE\n`, where LENGTH counts the full record."""
+        r"""Parse the attributes from records `LENGTH KEY=VALUE\n`. LENGTH counts the full record."""
         found = {}
         at = 0
         while at < len(content) and content[at]:
@@ -184,9 +184,9 @@ class _TarReader:
         self._at = end + (-size % BLOCK)
 
     def _pass_over_sparse_headers(self, header: bytes) -> None:
-        """Skip the other blocks of an old GNU sparse file's map.
+        """Skip the blocks after the header that continue an old GNU sparse file's map.
 
-        Byte 482 (later 504) shows whether another block follows.
+        Byte 482 of the header, and byte 504 of each later block, show whether another block follows.
         """
         more = header[482]
         while more:

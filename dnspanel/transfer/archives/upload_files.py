@@ -72,7 +72,7 @@ class Contents:
                 yield entry
 
     def chunks(self, meter: Meter) -> Iterator[bytes]:
-        """Yield the raw content of all files with archive headers, for a search that ignores file boundaries.
+        """Yield the raw content of all files, including archive headers, for a search that ignores file boundaries.
 
         Skip the rest of a damaged archive. Raise UploadRefused for an archive bomb.
         """
@@ -238,7 +238,7 @@ def _chunks_of(path: Path, meter: Meter) -> Iterator[bytes]:
 
 
 def _files_below(root: Path) -> Iterator[Path]:
-    """Yield everything in a folder except subfolders, in a fixed order. Links to folders are not followed."""
+    """Yield all files in a folder and its subfolders, in a fixed order. Links to folders are yielded, not followed."""
     for folder, folders, files in os.walk(root):
         folders.sort()
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]

@@ -250,7 +250,7 @@ def _decompress_bzip2(packed: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -> tuple[int, int, int]:
-    """Return the sizes and the offset, and take numbers that are too large from the zip64 extra field."""
+    """Return (unpacked, packed, offset). Take the numbers that need more than 32 bits from the zip64 extra field."""
     at = 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<HH", extra, at)

@@ -1,7 +1,7 @@
-"""The comparison of an old server's answers with our nodes' answers before a zone's delegation moves. No models here.
+"""The comparison of an old server's answers with our nodes' answers, for use before a zone's delegation moves.
 
-Both sides are asked for every name and type that the zone has here. A few more questions at the apex and at a made-up
-name reveal a signed zone or a wildcard that is missing here.
+Both sides are asked for every name and type that the zone has in the panel. A few more questions, at the apex and at a
+made-up name, find out whether the old zone is signed or has a wildcard that is missing here. Uses no database models.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

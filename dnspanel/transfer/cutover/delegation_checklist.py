@@ -1,7 +1,7 @@
 """The checklist of steps before and after a zone's delegation moves to our nodes.
 
-The checklist is made from the zone, the old server, and the parent's own servers, which a resolver finds. A point that
-could not be checked is marked as not asked.
+The facts come from the zone, the old server, and the parent's own servers, which a resolver finds. A point that could
+not be checked has the verdict "not asked".
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -51,7 +51,7 @@ class Server:
     is_described: bool = True
 
     def silence(self, reason: str) -> "Answer":
-        """Return the answer that represents silence from this server, with the reason only if `is_described`."""
+        """Return the Answer to record if this server did not reply, with the reason only if `is_described`."""
         return Answer(None, failure=reason if self.is_described else gettext(_SILENCE))
 
 
@@ -67,7 +67,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A server's answer to one question. Without an answer, `rcode` is None and `failure` has the reason."""
+    """The result of asking a server one question. If no answer came, `rcode` is None and `failure` has the reason."""
 
     rcode: int | None
     is_authoritative: bool = False
@@ -185,9 +185,9 @@ def _exchange(lines: Sequence[_Line], most: int, try_seconds: float) -> None:
 
 
 def _answers(lines: Sequence[_Line], questions: Sequence[Question]) -> list[list[Answer]]:
-    """Parse the packets into answers.
+    """Parse the packets into answers, and fetch truncated answers over TCP.
 
-    Servers of one kind often send the same bytes, which are parsed only once.
+    Identical packets from several servers, which are common, are parsed only once.
     """
     found: list[list[Answer]] = [[] for _ in lines]
     cut_short: list[tuple[int, int]] = []

@@ -88,7 +88,7 @@ class Resolver:
         return None
 
     def _zone_at_or_above(self, name: str) -> tuple[str, list[str]] | None:
-        """Return the closest zone at or above a name, and the addresses of its servers."""
+        """Return the closest zone at or above a name and its servers' addresses, or None if unknown."""
         with self._lock:
             if name in self._parents:
                 return self._parents[name]

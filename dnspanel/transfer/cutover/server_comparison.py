@@ -140,9 +140,9 @@ def check_for(person: access.Person, pk: int) -> CutoverCheck:
 
 
 def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> None:
-    """Cancel a comparison. Its results so far remain.
+    """Cancel a comparison. The results so far remain.
 
-    Raise Unknown for a person who is not allowed to see the comparison, and WrongState if it has ended.
+    Raise Unknown for a person who is not allowed to see the comparison, and WrongState if the comparison has ended.
     """
     check_for(by, check.pk)
     if not _unfinished_check(check.pk).update(state=RunState.CANCELLED, ended_at=now):
@@ -203,7 +203,7 @@ def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
 def _sides(check: CutoverCheck, parent_port: int) -> _Sides:
     """Return the servers of a comparison, after checking their addresses again.
 
-    Raise ServerRefused if an address is not allowed, or Forbidden as `actor_of_job` does.
+    Raise ServerRefused if an address is not allowed, or Forbidden if the author's account or token is no longer valid.
     """
     allowed_servers.refuse_dns_server("", check.server, check.port, port_field="")
     if check.resolver:

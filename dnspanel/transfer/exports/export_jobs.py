@@ -1,7 +1,7 @@
 """Exports, which people create, workers write, and the panel deletes after a day. Verbs.
 
-The job has the request and its progress. The file gets its final name when it is complete. If a worker dies, the next
-one writes the file from the beginning.
+The job's row stores the request and the progress. The file gets its final name when it is complete. If a worker dies,
+the next one writes the file from the beginning.
 """
 
 import logging
@@ -185,7 +185,7 @@ def _unfinished_job(job_id: int) -> "QuerySet[ExportJob]":
 
 
 def _is_mine(conn: "psycopg.Connection[Any]", job_id: int) -> bool:
-    """Lock the export for this worker. Return False if another worker writes it.
+    """Lock the export for this worker. Return False if another worker is already writing it.
 
     The lock is held until the connection's transaction or the process ends.
     """
@@ -209,7 +209,7 @@ def _refuse_keys(zone_name: str | None) -> None:
 def _sealer_of(conn: "psycopg.Connection[Any]", job: ExportJob, zones: "QuerySet[Zone]") -> Sealer | None:
     """Return the sealer for the export's private keys, or None for an export without keys.
 
-    Raise RightMissing if, in the exported snapshot, the author must not export the keys of a zone.
+    Raise RightMissing if the snapshot has a zone whose keys the author must not export.
     """
     if job.secret is None:
         return None

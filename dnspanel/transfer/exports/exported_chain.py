@@ -17,7 +17,7 @@ from replication.dns import names, rdata, rdtypes
 class Chain:
     """The NSEC or NSEC3 chain of a presigned zone, and the zone's other chains.
 
-    Each name needs several hundred bytes.
+    It uses several hundred bytes of memory per name.
     """
 
     def __init__(self, zone: str, state: SigningState) -> None:

@@ -1,7 +1,7 @@
 """The reader of zones for an export: one query for any number of zones, through a server-side cursor of PostgreSQL.
 
-Zones are ordered by name, and their RRsets are in canonical order with the SOA first. One zone can have millions of
-RRsets, so nothing is collected here.
+Zones are ordered by name, and their RRsets are in canonical order with the SOA first. RRsets are streamed, because one
+zone can have millions.
 """
 
 import json

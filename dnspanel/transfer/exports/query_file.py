@@ -27,9 +27,9 @@ _MADE_UP = "x-{:08x}"
 class QueryOptions:
     """The options of a query file.
 
-    `sample` is the number of names and types to draw from the zones (0: all, in order). `each_zone_alike` gives every
-    zone the same chance of being sampled, instead of every name and type. `random_percent` is the percentage of lines
-    with made-up names below the same zones, which do not exist.
+    `sample` is the number of names and types to draw from the zones, or 0 for all of them in order. `each_zone_alike`
+    gives every zone the same chance of being sampled, instead of every name and type. `random_percent` is the
+    percentage of lines that ask for made-up names in the same zones.
     """
 
     sample: int = 0

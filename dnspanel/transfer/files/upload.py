@@ -72,8 +72,8 @@ def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, siz
     """Append a chunk to the file, durably, and return the file's new size.
 
     The chunk is the next `size` bytes of the stream, or all of it. An interrupted chunk leaves the file unchanged.
-    Raise WrongState, WrongOffset, ChunkUnderWay, QuotaExceeded or UploadRefused (limits `path`, `entries`, `upload`; or
-    no disk space).
+    Raise WrongState if the import no longer takes files, WrongOffset, ChunkUnderWay, QuotaExceeded, or UploadRefused
+    for a limit (`path`, `entries`, `upload`), a full disk or a stream that ends early.
     """
     _check_open(job)
     name = clean_path(name)
