@@ -63,13 +63,16 @@ def refusal(address: str | None) -> str:
 
 
 def _other_scheme(scheme: str) -> str:
-    """Return the error text for an unsupported Authorization scheme. Leave out the credentials, which can be secret."""
+    """Return the error text for an unsupported Authorization scheme. It doesn't repeat the credentials."""
     displayed = f"`{scheme} …`" if scheme.isascii() and scheme.isalnum() and len(scheme) < 20 else "that"
     return f"Send the token as `Authorization: Bearer dnsp_…` or `X-API-Key: dnsp_…`, not as {displayed}."
 
 
 def password_in(request: Request | HttpRequest) -> tuple[str, str] | None:
-    """Return the user name and password from HTTP Basic authentication, which dyndns2 clients send."""
+    """Return the user name and password from HTTP Basic authentication, which dyndns2 clients send.
+
+    Return None if the request has no valid Basic credentials.
+    """
     scheme, _, value = get_authorization_header(request).decode("latin-1").partition(" ")
     if scheme.lower() != "basic":
         return None

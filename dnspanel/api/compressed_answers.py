@@ -5,9 +5,8 @@ and a response that contains the attacker's text. The APIs read no cookies and t
 browser adds automatically. So an attacker can't make another person's browser send such a request. Pages read cookies:
 `web.frame.compressed_pages` protects them.
 
-The entity tag doesn't change. It identifies the state of a resource, not the bytes of a response. There are no ranges,
-and clients send the tag back in If-Match. A proxy that compresses makes the tag weak. `etag` treats the weak tag as
-equal.
+The entity tag stays the same, because it identifies the state of a resource, not the bytes of a response. Clients send
+it back in If-Match. A proxy that compresses makes the tag weak, which `etag` ignores.
 
 Streamed responses are not compressed: exports are compressed files, or are sent while they are read.
 """

@@ -10,8 +10,8 @@ LONGEST = 6 * names.MAX_WIRE
 class NameInPathConverter:
     """The converter `<name:zone_id>`, which matches one or more path parts and passes them to the view unchanged.
 
-    `%2F` is decoded before the URL is resolved, so it is equal to a slash. Therefore a URL pattern that ends in a name
-    must come after the patterns that continue after the name.
+    `%2F` is decoded before the URL is resolved, so a view can't distinguish it from a slash. Therefore a URL pattern
+    that ends in a name must come after the patterns that continue after the name.
     """
 
     regex = rf"[\s\S]{{1,{LONGEST}}}"  # a line end too: whatever is no name is refused by the API, in its own form

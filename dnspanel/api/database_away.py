@@ -1,4 +1,4 @@
-"""Error responses of each API for an unreachable PostgreSQL, for exceptions that no view handled."""
+"""The error responses of each API if PostgreSQL is unreachable and no view handled the exception."""
 
 from django.http import HttpRequest, HttpResponse
 

@@ -2,7 +2,7 @@
 
     GET /nic/update?hostname=home.example.test&myip=192.0.2.7,2001:db8::7
 
-The password is a token. The user name is ignored, except that it is the host name if `hostname` is missing. The
+The password is a token. The user name is used as the host name if `hostname` is missing, and is ignored otherwise. The
 response has one line per host, with the codes of the protocol: `good` and `nochg` with the addresses, `nohost`,
 `notfqdn`, `numhost`, `dnserr`, `badauth`, `abuse`, `911`.
 
@@ -69,12 +69,12 @@ class NotAnAddress(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """A family's new addresses, which replace all current addresses. If empty, the RRset is deleted."""
+    """The new addresses of one address family. They replace all current ones; none means to delete the RRset."""
 
     texts: tuple[str, ...]
 
     def rrset_after(self, host: str, type_: int, current: RRset | None) -> RRset | None:
-        """Return the RRset with the new addresses. TTL and comment don't change."""
+        """Return the RRset with the new addresses, or None if there are none. TTL and comment don't change."""
         if current is not None and set(current.served) == set(self.texts):
             return current
         return _rrset(host, type_, current, self.texts)
@@ -82,7 +82,7 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A network that the addresses of a family move to. Addresses keep their host bits."""
+    """The new network of all addresses in one address family. The addresses keep their host bits."""
 
     network: IPv4Network | IPv6Network
 
@@ -145,14 +145,14 @@ def _all_of(request: HttpRequest, parameter: str) -> list[str]:
 
 
 def _items(texts: Iterable[str]) -> list[str]:
-    """Return the comma-separated items of all these values, including repeated items."""
+    """Split the values at commas. Return all non-empty items, including duplicates."""
     return [item.strip() for text in texts for item in text.split(",") if item.strip()]
 
 
 def intents_in(parameters: Mapping[str, Sequence[str]], caller: str) -> Intents:
     """Return the requested change for each family. Raise NotAnAddress if no host can have any of the addresses.
 
-    If at least one address is usable, ignore the others, because routers without a global address send fe80::1.
+    If at least one address is usable, unusable ones are ignored, because routers without a global address send fe80::1.
     """
     if "yes" in (text.lower() for text in parameters.get("offline", ())):
         return {rdtypes.A: Addresses(()), rdtypes.AAAA: Addresses(())}
@@ -202,7 +202,7 @@ def _read_families(parameters: Mapping[str, Sequence[str]]) -> _Families:
 def lines_for(actor: Actor, hosts: Iterable[str], intents: Intents, now: datetime) -> list[str]:
     """Update the hosts in one publication and return one response line per host, in the given order.
 
-    Hosts that can't be updated don't prevent the update of the others.
+    A host that can't be updated doesn't prevent the updates of other hosts.
     """
     order = [(host, _owner_name(host)) for host in hosts]
     found = _publish(actor, {name for _, name in order if name is not None}, intents, now)
@@ -210,7 +210,10 @@ def lines_for(actor: Actor, hosts: Iterable[str], intents: Intents, now: datetim
 
 
 def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) -> dict[str, str]:
-    """Publish the changes and return the response line of each owner name. Skip names that are refused."""
+    """Publish the changes and return the response line of each owner name.
+
+    If some names are refused, publish the changes of the remaining names.
+    """
     zones = _zones_of(actor, owners)
     lines = dict.fromkeys(owners - zones.keys(), "nohost")
     while zones:
@@ -261,7 +264,9 @@ def _line(name: str, outcome: Outcome, intents: Intents) -> str:
 
 
 def _explain_refusal(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
-    """Return the owner names that the error concerns and their response line. An error without names concerns all."""
+    """Return the owner names that the error concerns and their response line. If it has no names, return all owner
+    names.
+    """
     about: set[str] = set()
     line = "dnserr"
     if isinstance(exc, PublishingOnHold):
@@ -276,7 +281,10 @@ def _explain_refusal(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str
 
 
 def _zones_of(actor: Actor, owners: set[str]) -> dict[str, Zone]:
-    """Return each owner name's zone. Among the zones that the actor can see, the longest matching name wins."""
+    """Return the zone of each owner name, which is the longest matching name among the zones that the actor can see.
+
+    Names without such a zone are left out.
+    """
     around = {name: [name, *ancestors_within(name, names.ROOT)] for name in owners}
     candidates = {candidate for above in around.values() for candidate in above}
     found = access.zones_visible_to(actor).filter(name__in=candidates).order_by(Length("name").desc())

@@ -24,7 +24,8 @@ class RememberedAnswer(models.Model):
 
 
 class PowerdnsZone(models.Model):
-    """Zone attributes without effect here that a client of API v1 set, stored so that the client can read them.
+    """Zone attributes that a client of API v1 set and that have no effect here. They are stored for clients to read
+    back.
 
     There is a row only for zones with such attributes.
     """

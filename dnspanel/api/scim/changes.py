@@ -58,8 +58,8 @@ class Operation:
 def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
     """Return the person that a POST or PUT describes. Raise ScimFault if the body is invalid.
 
-    For a PUT, `before` has the current terms. If the body doesn't have `active`, the current state is kept. If a user
-    name is a mail address and the body has no other, it also becomes the person's mail address.
+    For a PUT, `before` has the person's current attributes. If the body doesn't have `active`, the current state is
+    kept. If the user name is a mail address and the body has no other, it also becomes the person's mail address.
     """
     terms = PersonTerms("", "", active=before.active if before else True)
     for path, value in _attributes(body):
@@ -113,7 +113,7 @@ def patched_group(terms: GroupTerms, operations: Sequence[Operation]) -> GroupTe
 
 
 def operations_in(body: Any) -> list[Operation]:
-    """Return the operations of a PATCH. Raise ScimFault if the body isn't valid."""
+    """Return the operations of a PATCH. Raise ScimFault if the body isn't a valid PATCH."""
     fields = {name.lower(): value for name, value in _object(body).items()}
     if fields.get("schemas") != [PATCH]:
         raise ScimFault(400, f"schemas has to be [{PATCH}].", "invalidSyntax")
@@ -150,7 +150,7 @@ def _steps(operations: Sequence[Operation]) -> Iterator[tuple[Path, Any, str, bo
 
 
 def _attributes(value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield the attributes of an object. Skip names that no schema can have, because such attributes aren't stored."""
+    """Yield the attributes of an object. Skip names that aren't valid SCIM names, because no schema has them."""
     for name, member in _object(value).items():
         try:
             path = parse_path(name)

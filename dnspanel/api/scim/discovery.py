@@ -68,7 +68,7 @@ class Schemas(ScimView):
 
 
 class OneSchema(ScimView):
-    """One schema."""
+    """The schema with one URN."""
 
     def get(self, request: Request, urn: str) -> HttpResponse:
         """Return one schema."""

@@ -1,7 +1,7 @@
 """Parser of SCIM filters and paths (RFC 7644, sections 3.4.2.2 and 3.5.2), for the supported subset. Pure.
 
-Filters support only `eq` and `and`, which directories use to look up people by id or name. The parser reads a text of
-bounded length once from left to right.
+Filters support only `eq` and `and`, which directories use to look up people by id or name. The parser reads the text
+once, from left to right, and limits the text's length.
 """
 
 import json
@@ -21,7 +21,7 @@ Value = str | bool | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A condition that an attribute (lowercase, without its schema) has this value."""
+    """A condition: an attribute has this value. The attribute's name is lowercase and doesn't include its schema."""
 
     attribute: str
     value: Value
@@ -37,7 +37,7 @@ class Path:
 
 
 def plain_name(name: str) -> str:
-    """Return an attribute's name in lowercase, without the URN of the schema of users or groups."""
+    """Return an attribute's name in lowercase, without the URN of the user or group schema."""
     name = name.lower()
     return next((name.removeprefix(urn) for urn in _URNS if name.startswith(urn)), name)
 

@@ -51,7 +51,7 @@ class Groups(ScimView):
 
 
 class GroupsSearch(ScimView):
-    """The search for groups with the query in the body, which keeps the query out of logs of URLs."""
+    """The search for groups by a query in the request body. So the query doesn't appear in URLs or their logs."""
 
     def post(self, request: Request) -> HttpResponse:
         """List the directory's groups that match the query in the body."""

@@ -70,7 +70,7 @@ def parts_in(request: Request) -> Parts:
 
 
 def query_in(request: Request) -> Query:
-    """Return the query of a GET, or of a POST to `.search` from its body. Raise ScimFault if it is invalid."""
+    """Parse the query from a GET's URL or from the body of a POST to `.search`. Raise ScimFault if it is invalid."""
     fields = request.query_params if request.method in ("GET", "HEAD") else request.data
     if not isinstance(fields, Mapping):
         raise ScimFault(400, "An object with a query is needed.", "invalidSyntax")
@@ -92,11 +92,10 @@ def list_answer(
     represent: Callable[[Sequence[Any]], list[Resource]],
     most: int = MOST_PER_PAGE,
 ) -> Mapping[str, Any]:
-    """Return a page of the rows that match the filter, in the order of their ids.
+    """Return a page of the rows that match the filter, sorted by id.
 
-    `startIndex` counts rows, and a directory has only a few thousand (`MOST_PEOPLE`, `MOST_GROUPS`). Therefore all ids
-    are read first, which also gives the total, and then the page's rows by id. So all pages cost the same, and only
-    rows of the page are read.
+    A directory has at most a few thousand rows (`MOST_PEOPLE`, `MOST_GROUPS`). Therefore all matching ids are read
+    first, which also gives the total, and then only the rows of the page. So all pages cost the same.
     """
     rows = rows.filter(*(_condition(term, condition) for term in query.terms))
     ids = list(rows.order_by("pk").values_list("pk", flat=True))

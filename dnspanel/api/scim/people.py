@@ -55,7 +55,7 @@ class People(ScimView):
 
 
 class PeopleSearch(ScimView):
-    """The search for people with the query in the body, which keeps the query out of logs of URLs."""
+    """The search for people by a query in the request body. So the query doesn't appear in URLs or their logs."""
 
     def post(self, request: Request) -> HttpResponse:
         """List the people that match the query in the body."""
@@ -121,7 +121,7 @@ def terms_of(user: User) -> PersonTerms:
 
 
 def users_json(users: Sequence[User]) -> list[Resource]:
-    """Return people as SCIM resources. Two queries read the data of all people."""
+    """Return people as SCIM resources. Their groups and SCIM data are read with two queries."""
     kept = {person.user_id: person for person in ScimPerson.objects.filter(user__in=users)}
     groups: dict[int, list[ScimGroup]] = defaultdict(list)
     through = ScimGroup.people.through.objects.filter(scimperson__in=kept.values()).select_related("scimgroup")

@@ -41,7 +41,7 @@ class ScimAuthentication(TokenAuthentication):
 
 
 class ScimParser(BaseParser):
-    """A JSON parser that accepts at most MOST_BYTES. Raises ScimFault or RequestDataTooBig."""
+    """A parser of JSON bodies. Raises ScimFault for invalid JSON, and RequestDataTooBig above MOST_BYTES."""
 
     media_type = MEDIA_TYPE
 
@@ -92,13 +92,13 @@ def directory_in(request: Request) -> ScimDirectory:
 
 
 def answer(value: Any, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """Return a JSON response."""
+    """Return the value as a JSON response in SCIM's media type."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return HttpResponse(text.encode(errors="backslashreplace"), status=status, content_type=MEDIA_TYPE, headers=headers)
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """Return the response to an exception of a view. Log an unexpected exception and report a server error."""
+    """Return the response to an exception that a view raised. Log an unexpected exception and report a server error."""
     fault, headers = _fault_of(exc), {}
     if fault is None:
         problem = problem_of(exc)
@@ -122,7 +122,7 @@ def answer_fault(fault: ScimFault, headers: Mapping[str, str]) -> HttpResponse:
 
 
 def _note_refusal(request: Request, fault: ScimFault) -> None:
-    """Count and record a refused request: status 401, 403 and 429, and for writes also invalid data."""
+    """Count and record a refused request: status 401, 403 or 429, and for a write also 400, 409, 413 or 415."""
     is_write = request.method not in ("GET", "HEAD") and not request.path.rstrip("/").endswith("/.search")
     if fault.status in _REFUSED or (is_write and fault.status in _REFUSED_WRITES):
         actor, now = request.auth if isinstance(request.auth, Actor) else None, timezone.now()

@@ -1,6 +1,7 @@
 """The effects of zone metadata on outgoing transfers and on transfers from the zone's primaries. Verbs.
 
-PowerDNS acts on these kinds wherever they are set. Values that would have no effect here are refused, not stored.
+These kinds of metadata have the same effect as in PowerDNS. Values that would have no effect here are refused, not
+stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence

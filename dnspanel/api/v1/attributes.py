@@ -1,6 +1,6 @@
 """Zone attributes other than records that clients of API v1 set and read back. Verbs.
 
-Most attributes have no effect here. The exceptions are those that control how the serial changes.
+Only the catalog, the TSIG keys for transfers, and the settings of the serial have an effect here.
 
 An RRset here has one text as its comment. PowerDNS has a list of comments, each with an account and a time. The list is
 stored next to the text and is valid while the text is unchanged.
@@ -89,13 +89,16 @@ def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]
 
 
 def comment_text(comments: Sequence[Comment]) -> str:
-    """Join several comments into the one text of an RRset. Each comment becomes one line, without duplicates."""
+    """Join several comments into the one text of an RRset, separated by semicolons. Leave out duplicates."""
     flat = (" ".join(comment["content"].split()) for comment in comments)
     return "; ".join(dict.fromkeys(text for text in flat if text))
 
 
 def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, modified_at: int) -> list[Comment]:
-    """Return the client's comment list if it still matches the RRset's text. Else return the text as one comment."""
+    """Return the client's comment list if it still matches the RRset's text. Else return the text as one comment.
+
+    An empty text has no comments.
+    """
     if not text:
         return []
     kept: list[Comment] = attributes.comments.get(_stored_key(name, type), []) if attributes.comments else []
@@ -105,7 +108,7 @@ def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, 
 
 
 def _lock_row(zone: Zone) -> PowerdnsZone:
-    """Lock the zone and return its row of attributes, or an unsaved one."""
+    """Lock the zone and return its PowerdnsZone row, or a new unsaved row if none is stored."""
     locked = Zone.objects.select_for_update(no_key=True).get(pk=zone.pk)
     return PowerdnsZone.objects.filter(pk=locked.pk).first() or PowerdnsZone(zone=locked)
 

@@ -9,7 +9,7 @@ from dnspanel.api.v1.view import PowerdnsView, answer, canonical
 class CacheFlush(PowerdnsView):
     """The flush request. It always returns a count of 0, because nodes never serve stale answers.
 
-    A node drops cached answers that a publication changes before it acknowledges the publication
+    Before a node acknowledges a publication, it drops the cached answers that the publication changes
     (`replication/agent/updates/purge.py`). So clients never need to flush.
     """
 

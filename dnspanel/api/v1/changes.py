@@ -31,7 +31,7 @@ DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`
 
 @dataclass(frozen=True, slots=True)
 class PatchAndComments:
-    """A patch, in which an RRset has one comment text, and the full comment lists to store with it."""
+    """A patch and the full comment lists of its RRsets. The patch has only one comment text per RRset."""
 
     patch: Patch
     comments: Mapping[CommentKey, Sequence[Comment]]
@@ -105,7 +105,10 @@ def _unless_lost(step: Step) -> Step:
 
 
 def _replacement(given: RRsetInput) -> Step:
-    """Return the step of REPLACE, which sets records, comments or both. An empty list of records deletes the RRset."""
+    """Return the step for REPLACE, which sets records, comments or both. An empty list of records deletes the RRset.
+
+    Raise Refusal (422) if neither is given.
+    """
     if given.records is None and given.comments is None:
         raise Refusal(422, f"No change for {given.title}")
     text = None if given.comments is None else comment_text(given.comments)
@@ -122,16 +125,19 @@ def _replacement(given: RRsetInput) -> Step:
 
 
 def with_its_comment(made: RRset, current: RRset) -> RRset:
-    """Return the new records with the RRset's current comment, so that clients that don't send comments keep it."""
+    """Return the new records with the RRset's current comment, tags and value comments.
+
+    Used for clients that don't send comments, so that the RRset keeps them.
+    """
     commented = made if made.comment == current.comment else replace(made, comment=current.comment)
     return with_its_notes(commented, current)
 
 
 def with_its_notes(made: RRset, current: RRset) -> RRset:
-    """Return the new records with the RRset's tags and the comments of unchanged values. PowerDNS has neither.
+    """Return the new records with the RRset's tags and the comments of unchanged values, which PowerDNS doesn't have.
 
-    If the client sends a value in its displayed form instead of the stored spelling, the displayed form becomes the
-    stored spelling. Otherwise the publication would keep the old spelling, as for clients that don't know spellings.
+    If the client sends a value in its displayed form, this form replaces the stored spelling. Without this, the
+    publication would keep the old spelling, as it does for clients that don't know spellings.
     """
     if not current.notes:
         return made
@@ -149,13 +155,13 @@ def _set_comment(given: RRsetInput, current: RRset | None, text: str) -> RRset |
 
 
 def _extension(given: RRsetInput) -> Step:
-    """Return the step of EXTEND, which adds one record and keeps the TTL of the others."""
+    """Return the step for EXTEND, which adds one record. An existing RRset keeps its TTL."""
     made = _one_record(given).rrset(DEFAULT_TTL if given.ttl is None else given.ttl, comment_text(given.comments or ()))
     return add_records(made)
 
 
 def _pruning(given: RRsetInput) -> Step:
-    """Return the step of PRUNE, which removes one record."""
+    """Return the step for PRUNE, which removes one record."""
     return without(tuple(_one_record(given).records or ()))
 
 

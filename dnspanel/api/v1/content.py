@@ -60,7 +60,7 @@ def content_for_client(type: int, text: str) -> str:
 
 
 def read_content(name: str, type: int, content: str) -> str:
-    """Parse a client's record content into canonical rdata. Raise Refusal (422), which names the RRset."""
+    """Parse a client's record content into canonical rdata. Raise Refusal (422) if it is invalid."""
     if has_zone_file_syntax(content):
         raise refusal_of_record(name, type, content, f"Not in expected format ({REFUSAL})")
     try:
@@ -80,15 +80,12 @@ def read_content(name: str, type: int, content: str) -> str:
 
 
 def refusal_of_record(name: str, type: int, content: str, reason: str) -> Refusal:
-    """Return a Refusal of one record, with its text in PowerDNS's form."""
+    """Return a Refusal (422) for one record. The error names the record as PowerDNS does."""
     return Refusal(422, f"Record {name}/{rdata.type_to_text(type)} '{shorten_text(content)}': {reason}")
 
 
 def _rest_unchanged(fields: int) -> Callable[[str], str]:
-    """Return a writer that joins the Base64 pieces at the end of a record, after the first `fields` words.
-
-    dnspython prints Base64 in pieces.
-    """
+    """Return a writer that joins the Base64 pieces after the first `fields` words, because dnspython splits Base64."""
 
     def write(text: str) -> str:
         parts = text.split(" ")
@@ -107,9 +104,9 @@ def _svcb(text: str) -> str:
 
 
 def _loc(text: str) -> str:
-    """Return LOC with all sizes.
+    """Return LOC content with the sizes that dnspython omits because they have default values.
 
-    dnspython omits default sizes. They follow the altitude, which is the first word in meters.
+    The sizes come after the altitude, which is the first word that ends in `m`.
     """
     fields = text.split(" ")
     altitude = next(place for place, word in enumerate(fields) if word.endswith("m"))
@@ -118,7 +115,7 @@ def _loc(text: str) -> str:
 
 
 def _ipseckey(text: str) -> str:
-    """Return IPSECKEY without the dot that means no gateway, and with the key in one piece."""
+    """Return IPSECKEY content with the key in one piece, and without the dot for a missing gateway."""
     precedence, kind, algorithm, gateway, *key = text.split(" ")
     gateway_field = [] if kind == "0" else [gateway]
     return " ".join([precedence, kind, algorithm, *gateway_field, *(["".join(key)] if key else [])])

@@ -38,7 +38,7 @@ _MOST_SERIAL = 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class NewZone:
-    """A zone to create. If `nameservers` is empty, the name servers of the settings are used."""
+    """A zone to create. If `nameservers` is empty, the panel's default name servers are used."""
 
     name: str
     rrsets: Sequence[RRset]
@@ -166,9 +166,9 @@ def _own_soa(name: str, servers: Sequence[str], body: Mapping[str, Any], comment
 
 
 def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
-    """Return a zone file's RRsets without generated NS records, and True if the SOA was generated.
+    """Parse zone text into RRsets. Return them, and True if the text has no SOA and one was generated.
 
-    Raise Refusal (422) with the first error. Records outside the zone are an error.
+    Generated NS records are left out. Raise Refusal (422) with the first error. Records outside the zone are an error.
     """
     # PowerDNS has a TTL for text without one; its line is not counted.
     lines = range(text.count("\n") + 2)

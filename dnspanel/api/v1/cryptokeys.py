@@ -139,7 +139,7 @@ class NewKey:
 def read_key(body: Mapping[str, Any]) -> NewKey:
     """Parse the body of a POST into a new key.
 
-    Raise Refusal (422) for a key that PowerDNS would not create.
+    Raise Refusal (422) if a member is invalid or PowerDNS would not create such a key.
     """
     if (key_type := text_in(body, "keytype")) not in _FLAGS:
         raise Refusal(422, f"Invalid keytype {shorten_text(key_type)}")
@@ -188,7 +188,7 @@ def _algorithm(value: Any, key_type: str) -> int:
 
 
 def _refuse_size(algorithm: int, bits: int | None) -> None:
-    """Raise Refusal (422), in PowerDNS's words, for an unknown algorithm or a key size that the algorithm lacks."""
+    """Raise Refusal (422) for an unknown algorithm, or for a key size that the algorithm doesn't allow."""
     name = key_material.ALGORITHMS.get(algorithm, "Unallocated/Reserved")
     if (algorithm in _SIZED or algorithm < 0) and not bits:
         raise Refusal(422, f"Creating an algorithm {algorithm} ({name}) key requires the size (in bits) to be passed.")
@@ -203,7 +203,7 @@ def _acting(request: Request) -> Acting:
 
 
 def _key_with_id(zone: Zone, id: str) -> KeyState:
-    """Return the key with this id from a URL. Raise KeyUnknown."""
+    """Return the key with this id from a URL. Raise KeyUnknown if the zone has no such key."""
     number = int(id) if id.isascii() and id.isdecimal() and len(id) < 12 else -1
     key = queries.signing_of(zone).key(number)
     if key is None:
@@ -224,7 +224,7 @@ def _with_private(request: Request, zone: Zone, key_id: int) -> dict[str, Any]:
 
 
 def _object(key: KeyView, state: SigningState) -> dict[str, Any]:
-    """Return a key in the form of PowerDNS's list."""
+    """Return a key as it appears in PowerDNS's list of keys."""
     found: dict[str, Any] = {
         "active": key.active,
         "algorithm": key.mnemonic,

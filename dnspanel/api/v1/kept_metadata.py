@@ -2,11 +2,11 @@
 
 The kinds in `acting_metadata.ACTS` take effect when they are written. PowerDNS would act on some other kinds too. The
 kinds in NO_EFFECT have no effect here: they are stored for programs that set them, and the response to a write contains
-a warning. A program's own kinds under `X-` are stored without a warning. A kind that would only seem to restrict access
-is refused (REFUSED).
+a warning. Kinds with the prefix `X-`, which programs define, are stored without a warning. A kind that would only seem
+to restrict access is refused (REFUSED).
 
 While a zone has keys, PUBLISH-CDS and PUBLISH-CDNSKEY show how the zone is signed. Without keys, their values are
-stored, and take effect when API v1 gives the zone keys.
+stored, and take effect when the zone gets keys through API v1.
 """
 
 import re
@@ -117,16 +117,14 @@ def metadata_of(zone: Zone) -> dict[str, list[str]]:
 def add_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> list[str]:
     """Add values of a kind to the zone, without duplicates. Return all values of the kind.
 
-    Raise TooMuchMetadata, NotObeyed, DnssecRefused, or BadName if a value can't be the name of a TSIG key.
+    Raise NotObeyed if a value would have no effect here, TooMuchMetadata above MOST_BYTES, DnssecRefused for invalid
+    CDS settings, and BadName if a value can't be the name of a TSIG key.
     """
     return _write(zone, kind, values, by, now, keep=True)
 
 
 def replace_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """Replace the zone's values of a kind. Without values, remove the kind.
-
-    Raise the errors of `add_metadata`.
-    """
+    """Replace the zone's values of a kind. Without values, remove the kind. Raise the same errors as `add_metadata`."""
     _write(zone, kind, values, by, now, keep=False)
 
 
@@ -151,7 +149,10 @@ def _write(zone: Zone, kind: str, values: Sequence[str], by: Author, now: dateti
 
 
 def act_on_kept(*, zone: Zone, before: SigningState, acting: Acting) -> list[Publication]:
-    """Apply stored CDS and CDNSKEY settings to a zone that had no keys before and has keys now."""
+    """Apply stored CDS and CDNSKEY settings to a zone that got its first keys. Return the publications.
+
+    Do nothing if the zone had keys before or still has none.
+    """
     kept = _row(zone).metadata
     if before.keys or OF_KEYS.isdisjoint(kept) or not signing_of(zone).keys:
         return []
@@ -161,9 +162,9 @@ def act_on_kept(*, zone: Zone, before: SigningState, acting: Acting) -> list[Pub
 
 
 def _publishing(kind: str, values: Sequence[str]) -> tuple[str | None, bool | None]:
-    """Return the CDS and CDNSKEY settings for the values of PUBLISH-CDS or PUBLISH-CDNSKEY.
+    """Return the CDS and CDNSKEY settings for the values of one kind. The setting of the other kind is None.
 
-    Only the first value counts, as in PowerDNS.
+    Only the first value counts, as in PowerDNS. Raise DnssecRefused if it is invalid.
     """
     first = values[0] if values else ""
     if kind == PUBLISH_CDS:
@@ -198,7 +199,9 @@ def _keep(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetim
 
 
 def _of_signing(row: PowerdnsZone, state: SigningState) -> dict[str, list[str]]:
-    """Return the metadata that describes the signing. Prefer the client's own values if they mean the same."""
+    """Return the metadata that describes the signing. Keep the client's own spelling of values that have the same
+    meaning.
+    """
     found = {kind: [value] for kind, value in state.metadata.items()}
     for kind in OF_KEYS if state.keys else ():
         kept = row.metadata.get(kind, [])
@@ -208,7 +211,7 @@ def _of_signing(row: PowerdnsZone, state: SigningState) -> dict[str, list[str]]:
 
 
 def _put_keyless(found: dict[str, list[str]], current: keyless.Keyless) -> None:
-    """Add the networks allowed to transfer and the addresses that get NOTIFY. Keep v1's spelling if unchanged.
+    """Set ALLOW-AXFR-FROM and ALSO-NOTIFY to the current values. If these are unchanged, keep the client's spelling.
 
     Pages and API v2 can change these networks and addresses too.
     """
@@ -228,7 +231,7 @@ def _row(zone: Zone) -> PowerdnsZone:
 
 
 def _by_kind(row: PowerdnsZone, zone: Zone, state: SigningState) -> dict[str, list[str]]:
-    """Return the stored metadata by kind. Include the zone's fields and signing that PowerDNS has as metadata."""
+    """Return the metadata by kind: the stored values, and zone settings that are metadata in PowerDNS."""
     hidden = OF_KEYS if state.keys else frozenset()
     kept = {kind: values for kind, values in row.metadata.items() if kind not in hidden}
     found: dict[str, list[str]] = {**kept, **_of_signing(row, state)}

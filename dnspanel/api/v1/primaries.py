@@ -1,4 +1,4 @@
-"""Zones of kind Slave and Consumer, which are transferred from other primaries, for API v1. Verbs."""
+"""API v1's zones of kind Slave and Consumer, which are transferred from other primaries. Verbs."""
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,10 +33,10 @@ PRIMARY_KEYS = "slave_tsig_key_ids"
 
 
 def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> Publication:
-    """Create a zone that is transferred from its masters with a TSIG key. Follow a zone of kind Consumer as a catalog.
+    """Create a zone that is transferred from its masters. If its kind is Consumer, follow it as a catalog.
 
-    The zone waits for its first transfer. Raise Refusal (422) and the errors of `create_transferred_zone`. Unlike in
-    PowerDNS, a zone without primaries is refused, because it would never be transferred.
+    The zone waits for its first transfer. Raise Refusal (422) for a CatalogError or PrimaryError. Unlike in PowerDNS, a
+    zone without masters is refused, because it would never be transferred.
     """
     terms = _terms(None, attributes.get("masters", []), attributes.get(PRIMARY_KEYS), actor)
     with named_refusals():
@@ -99,7 +99,7 @@ def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
 
 
 def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
-    """Request a full transfer and return PowerDNS's text. Raise Refusal (422) for a zone without other primaries."""
+    """Request a full transfer and return PowerDNS's text. Raise Refusal (422) if this panel is the zone's primary."""
     try:
         row = set_up_primaries.ask_now(zone=zone, author=actor, now=now, wants_all=True)
     except NotTransferred as exc:
@@ -108,10 +108,10 @@ def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
 
 
 def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] | None, actor: Actor) -> Terms:
-    """Return the zone's terms with these masters and the named TSIG key.
+    """Return the settings for transfers from these masters with the named TSIG key.
 
-    If `key_names` is None, the zone keeps its current key. The TLS settings don't change. Raise Refusal (422) for an
-    unknown key, or for more than one.
+    If `key_names` is None, keep the zone's current key; if it is empty, use no key. The TLS settings don't change.
+    Raise Refusal (422) for an unknown key, or for more than one.
     """
     there = Terms(masters) if zone is None else set_up_primaries.moved_to(zone, masters)
     if key_names is None:
@@ -130,9 +130,9 @@ def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] |
 
 
 def _own_key(actor: Actor, name: str) -> Token | None:
-    """Return the actor's own key of this name, or None.
+    """Return the actor's own key with this name, or None.
 
-    With another person's key the actor would get zones without having the right to them.
+    With another person's key, the actor could transfer zones that only that person is allowed to transfer.
     """
     try:
         key = tsig_keys.tsig_key_for(actor, name)
@@ -143,7 +143,7 @@ def _own_key(actor: Actor, name: str) -> Token | None:
 
 @contextmanager
 def named_refusals() -> Iterator[None]:
-    """Turn errors of primaries and catalogs into a Refusal (422)."""
+    """Turn a CatalogError or PrimaryError into a Refusal (422)."""
     try:
         yield
     except (CatalogError, PrimaryError) as exc:

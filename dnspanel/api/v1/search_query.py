@@ -1,13 +1,13 @@
 """The search of `/search-data`: zones by name, records by owner name or content, comments by text.
 
-A pattern must match a whole text. `*` matches any characters and `?` one, without regard to case. A pattern without
+A pattern must match the whole text. `*` matches any characters and `?` one, without regard to case. A pattern without
 wildcards is looked up in indexes, which is fast in a panel of any size.
 
 A pattern with wildcards is compared with RRsets. If at most `MOST_COMPARED` RRsets are visible, it is compared with all
 of them. Otherwise only the zones above and below the name at the end of the pattern are searched (for
-`www*.example.org`: `example.org` and its subzones). If these have too many RRsets too, `MOST_COMPARED` of them are
-compared, zone by zone in the order of names, until the limit of matches is reached. The result then indicates that it
-can be incomplete. Comments don't have an index, so they are always compared.
+`www*.example.org`: `example.org` and its subzones). If these zones also have more RRsets, only `MOST_COMPARED` RRsets
+are compared, in the order of zone names, until the limit of matches is reached. The result then indicates that it can
+be incomplete. Comments don't have an index, so they are always compared.
 
 Zone names have a trigram index and a sorted index. For a pattern without three letters or digits in a row and without a
 fixed beginning, PostgreSQL would read the whole trigram index, which takes 10 s for 1,000,000 names. Such a pattern is
@@ -68,7 +68,7 @@ class TooGeneral(ApiError):
 
 
 class _Like(PostgresOperatorLookup):
-    """The lookup `LIKE` with a pattern that this module builds."""
+    """A Django lookup for PostgreSQL's LIKE. It uses the pattern unchanged."""
 
     lookup_name = "like"
     postgres_operator = "LIKE"
@@ -215,7 +215,7 @@ def find_comments(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundCo
 
 
 def _compare(zones: QuerySet[Zone], matching: Callable[[QuerySet[RRset]], Iterator[M]], limit: int) -> Matches[M]:
-    """Return the first matches among MOST_COMPARED RRsets of these zones. Compare portions in the zones' order."""
+    """Return the first matches among at most MOST_COMPARED RRsets of these zones, in the order of zone names."""
     found: list[M] = []
     left = MOST_COMPARED
     for ids, count in _portions(zones):
@@ -256,7 +256,7 @@ def _portions(zones: QuerySet[Zone]) -> Iterator[tuple[list[int], int]]:
 
 
 def _records(rows: Iterator[tuple[str, str, int, Any]]) -> Iterator[FoundRecord]:
-    """Yield all records of an RRset whose name matches. Otherwise yield only the records whose content matches."""
+    """Yield the matching records. If the owner name of an RRset matches, all its records match."""
     for zone_name, name, type_, (ttl, texts, disabled, notes, named, matching) in rows:
         spellings = dict(parse_notes(notes).spellings)
         for text in texts if named else matching:
@@ -276,7 +276,7 @@ def _visible_rows(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Itera
 
 
 def _zones_to_compare(actor: Actor, pattern: Pattern) -> QuerySet[Zone]:
-    """Return all visible zones to compare. If all have too many RRsets, return only zones near the pattern's end."""
+    """Return all visible zones. If these have too many RRsets, return only those above and below the pattern's end."""
     zones = zones_visible_to(actor)
     if _rrset_count(zones) > MOST_COMPARED:
         below = _zone_name_like(f"%{Pattern(pattern.end).like}")
@@ -315,5 +315,5 @@ def _names_above(end: str) -> list[str]:
 
 
 def _spellings(text: str) -> list[str]:
-    """Return the forms in which a content can be stored: unchanged, lowercase, or as a name with its trailing dot."""
+    """Return the stored forms that match a content: unchanged, lowercase, and as a name with its trailing dot."""
     return sorted({text, text.lower(), f"{text}.", f"{text.lower()}."})

@@ -39,7 +39,7 @@ def not_secured(zone_name: str) -> Refusal:
 
 
 def _nsec3(text: str, zone_name: str, *, narrow: bool) -> Nsec3:
-    """Parse NSEC3 parameters in the form of NSEC3PARAM: hash, flags, iterations, salt."""
+    """Parse NSEC3 parameters (hash, flags, iterations, salt). Raise Refusal (422) if they are invalid."""
     found = _NSEC3PARAM.fullmatch(" ".join(text[:1000].split()))
     if found is None:
         raise _invalid(zone_name, f"'{shorten_text(text)}' is not like '1 0 0 -'.")

@@ -1,7 +1,7 @@
 """Shared parts of API v1: request parsing, and responses and errors in the form of PowerDNS's API.
 
 Framework errors (400, 401, 404 …) are JSON only for clients that accept JSON, else a line of text. Status 422 is always
-JSON. PowerDNS does the same, and clients use this to distinguish them.
+JSON. PowerDNS does the same, and clients use this to recognize errors in their data.
 """
 
 import json
@@ -173,7 +173,7 @@ def accepts_json(request: HttpRequest | Request) -> bool:
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """Return the response to an exception of a view. Log an unexpected exception and report a server error."""
+    """Return the response to an exception that a view raised. Log an unexpected exception and report a server error."""
     request: Request = context["request"]
     refusal = _refusal_of(exc)
     if refusal is None and database_away.is_away(exc):
@@ -236,7 +236,9 @@ def _error(request: Request, refusal: Refusal) -> HttpResponse:
 
 
 def json_body(request: Request) -> Any:
-    """Parse the request body as JSON, whatever its Content-Type. Raise Refusal (400, 413)."""
+    """Parse the request body as JSON, whatever its Content-Type. Raise Refusal: 413 if it is too large, 400 if it is
+    invalid.
+    """
     try:
         return parse_json(request._request.body.decode())
     except RequestDataTooBig as exc:
@@ -246,7 +248,7 @@ def json_body(request: Request) -> Any:
 
 
 def json_object(request: Request) -> dict[str, Any]:
-    """Return the body as a JSON object without null members, or {} if it isn't an object (like PowerDNS)."""
+    """Return the body as a JSON object without null members. Return {} if it isn't an object, as PowerDNS does."""
     value = json_body(request)
     if not isinstance(value, dict):
         return {}

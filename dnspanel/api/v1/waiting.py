@@ -74,8 +74,8 @@ def _describe(
 ) -> str:
     """Return the error text that lists the servers without the saved change.
 
-    `seconds` is None if too many requests were waiting already. Nodes and secondaries are named only to actors that are
-    allowed to see the fleet.
+    `seconds` is None if the request didn't wait because too many others did. Nodes and secondaries are named only to
+    actors that are allowed to see the fleet.
     """
     named = ""
     if can(actor_in(request), Permission.FLEET):

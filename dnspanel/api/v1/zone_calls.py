@@ -24,7 +24,7 @@ class Notify(PowerdnsView):
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Queue a NOTIFY. Return 200 even without a receiver, because clients send this request after each change.
 
-        Nodes don't need NOTIFY. The workers that push to the nodes are woken again in case the last signal was lost.
+        Nodes don't need NOTIFY. But in case a signal was lost, this wakes the workers that push to the nodes.
         """
         zone = _changeable(request, zone_id)
         published.send_robust(sender=Publication, sequence=zone.sequence)
@@ -34,7 +34,7 @@ class Notify(PowerdnsView):
 
 
 class Rectify(PowerdnsView):
-    """A request to rectify the zone, which brings its order and empty non-terminals into the form that DNSSEC needs."""
+    """A request to rectify the zone, which updates the ordering and the empty non-terminals for DNSSEC."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Do nothing and return 200, because the zones that nodes get are always rectified.
