@@ -69,7 +69,7 @@ def prepare(config: AgentConfig) -> None:
 
 
 def run(config: AgentConfig) -> None:
-    """Serve until SIGTERM or SIGINT. Starting or stopping the agent doesn't affect PowerDNS.
+    """Run the agent until SIGTERM or SIGINT. Starting or stopping the agent doesn't affect PowerDNS.
 
     If the LMDB files have been replaced (`rebuild`), restart in the same process with the new files.
     """

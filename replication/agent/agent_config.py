@@ -181,7 +181,7 @@ def read_config(path: Path) -> AgentConfig:
 
 
 def _faults_in(values: Mapping[str, Any]) -> list[str]:
-    """Return every error that can be found in the values without reading other files."""
+    """Return every error in the settings that can be found without reading other files."""
     faults = [f"{name} is missing" for name in _REQUIRED if name not in values]
     known = _REQUIRED | {name: type(default) for name, default in _DEFAULTS.items()}
     for name, value in values.items():

@@ -1,9 +1,9 @@
-"""The identity of this agent: its key and certificate, and the accepted signing keys. All of them can change.
+"""The identity of this agent: its key, its certificate and the accepted signing keys. Each can change while it runs.
 
     node.key node.pem      for TLS
     ca.pem                 the panel's CA; it never changes as long as this is the same node
     identity.json          name, cluster, schema, and the keys that sign segments
-    next.key               a new key with a requested certificate
+    next.key               a new key whose certificate has been requested
     next.pem               the new certificate with its key in one file; it commits the rotation
 
 Renaming next.pem into place commits a rotation. A process that finds next.pem at its start finishes the rotation. So
@@ -58,7 +58,7 @@ class SigningKeys(Sequence[bytes]):
 
 
 class Enrolled(Protocol):
-    """The interface of a node's or a front's configuration, which has the paths of its identity."""
+    """The interface that the configurations of nodes and fronts share: the identity, and the paths of its files."""
 
     @property
     def identity(self) -> Identity: ...
@@ -112,7 +112,7 @@ class IdentityKeeper:
         logger.info("certificate replaced; it expires %s", certificate.not_valid_after_utc.date())
 
     def take_keys(self, sealed: bytes) -> None:
-        """Accept only segments that these keys signed from now on. A list older than the current one changes nothing.
+        """From now on, accept only segments signed with these keys. A list older than the current one changes nothing.
 
         Raise BadBytes if the list is invalid, BadSignature if no known key signed it, or WrongCluster if another panel
         made it.
@@ -127,7 +127,7 @@ class IdentityKeeper:
         logger.info("signing keys: %s", " ".join(key.hex()[:16] for key in keyring.keys))
 
     def change_schema(self, schema: int) -> None:
-        """Store a different PowerDNS schema for the node's files."""
+        """Store a new PowerDNS schema number in the node's identity."""
         with self._lock:
             self._write(replace(self.identity, schema=schema))
 
@@ -170,10 +170,10 @@ _NO_CHECK_TIME = 0x200000
 
 
 def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
-    """Return a TLS 1.3 context with our certificate that only accepts clients with a certificate of our CA.
+    """Return a TLS 1.3 context that uses our certificate and accepts only clients with a certificate from our CA.
 
-    The context doesn't check validity times. The caller checks the client's certificate with `is_valid_at`. If the
-    panel's certificate is not valid by this server's clock, the caller can then report exactly that.
+    The context doesn't check validity times. The caller checks the client's certificate with `is_valid_at`, so that it
+    can report a wrong clock as the reason.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3

@@ -1,4 +1,4 @@
-"""The node's side of `protocol`, over the panel's channel (`channel`)."""
+"""The HTTP server that answers the panel's requests to a node (`protocol`), over the panel's `channel`."""
 
 import re
 import urllib.parse
@@ -74,7 +74,7 @@ class AgentServer(PanelServer):
 
 
 class _Handler(PanelHandler):
-    """One connection of the panel to a node."""
+    """The handler of one connection from the panel to a node."""
 
     server: AgentServer
 
@@ -115,7 +115,7 @@ class _Handler(PanelHandler):
         return {}
 
     def _take_snapshot(self, size: int) -> bool:
-        """Answer a request about a snapshot. Return False if the request isn't about a snapshot."""
+        """Receive a snapshot's manifest or a chunk, and answer. Return False if the request is for something else."""
         if found := _SNAPSHOT_CHUNK.fullmatch(self.path):
             name, number, limit = found[1], int(found[2]), MAX_STORED_CHUNK
         elif found := _SNAPSHOT.fullmatch(self.path):

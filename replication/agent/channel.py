@@ -125,7 +125,7 @@ class PanelServer(ThreadingHTTPServer):
         return ClockHandler
 
     def _is_panel(self, request: ssl.SSLSocket, address: str) -> bool:
-        """Do the TLS handshake. Return True if the client has the panel's certificate. Raise OSError on failure."""
+        """Do the TLS handshake. Return True if the client is the panel. Raise OSError if the handshake fails."""
         name = None
         try:
             request.do_handshake()
@@ -138,7 +138,7 @@ class PanelServer(ThreadingHTTPServer):
 
     @contextmanager
     def _place(self) -> Iterator[bool]:
-        """Occupy one of the limited connections for the panel. Yield False if all of them are in use."""
+        """Occupy one of the panel's connection slots. Yield False if all slots are in use."""
         is_free = self._free.acquire(blocking=False)
         try:
             yield is_free
@@ -156,7 +156,7 @@ def _common_name(certificate: Mapping[str, Any] | None) -> str | None:
 
 
 class ClockHandler(BaseHTTPRequestHandler):
-    """A handler that answers every request only with the time of this server's clock."""
+    """A handler that answers every request with this server's clock time, and nothing else."""
 
     protocol_version = "HTTP/1.1"
     timeout = HANDSHAKE_SECONDS
@@ -177,7 +177,7 @@ class ClockHandler(BaseHTTPRequestHandler):
 
 
 class PanelHandler(BaseHTTPRequestHandler):
-    """One connection of the panel, used for many requests."""
+    """The handler of one connection from the panel, which can send many requests over it."""
 
     protocol_version = "HTTP/1.1"
     timeout = IDLE_SECONDS
@@ -208,7 +208,7 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._answer(200, with_samples(status, samples) if samples else status)
 
     def _get(self, target: urllib.parse.SplitResult) -> None:
-        """Answer GET requests that only this kind of agent supports."""
+        """Answer a GET request that only this kind of agent supports. The default answer is 404."""
         self._answer(404, bad_request("no such path"))
 
     def do_POST(self) -> None:
@@ -218,11 +218,11 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._post()
 
     def _post(self) -> None:
-        """Handle POST requests that only this kind of agent supports."""
+        """Answer a POST request that only this kind of agent supports. The default answer is 404."""
         self._refuse_unread(404, "no such path")
 
     def _take_small(self, takes: Mapping[str, Callable[[Any, bytes], None]]) -> bool:
-        """Handle a request with a small body, chosen by its path. Return False if the path isn't in `takes`."""
+        """Pass a small body to the function of the path in `takes`. Return False without one, or for a large body."""
         size = self.headers.get("Content-Length", "")
         if self.path not in takes or not size.isdecimal() or int(size) > MAX_SMALL_BODY:
             return False
@@ -231,7 +231,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         return True
 
     def _push(self, size: int, take: Callable[[bytes | BinaryIO], Mapping[str, Any]]) -> None:
-        """Read a body of any size into memory or onto disk, and handle it."""
+        """Read a body of any size into memory or onto disk, and answer with the result of `take`."""
         try:
             body = self._receive(size)
             try:

@@ -1,12 +1,12 @@
 """The agent's check of every row that PowerDNS serves: regularly, and at once if there is a reason.
 
 A check (`store.checking`) runs in slices of a few milliseconds with pauses between them. The first check after a start
-takes about a twentieth of one core. So even a large database, whose state is unknown then, is checked within minutes.
-Later checks, with the pauses between them, take 1/1,200 of one core on average. A small database is read every minute
-or two, one of millions of rows in a few hours. A check is faster, up to about half a core, in three cases: when another
-process has committed to a file (each slice looks for that), when the panel requests the check, and while a zone with
-many rows is read in one transaction. A check waits during a push. Unless it is urgent, it also waits for the next push,
-so that an import gets the processor. Pages that the check touched are released.
+takes about a twentieth of one core, so that even a large database is checked within minutes. Later checks, with the
+pauses between them, take 1/1,200 of one core on average. A small database is checked every minute or two, and one with
+millions of rows every few hours. A check is faster, up to about half a core, in three cases: when another process has
+committed to a file (each slice checks this), when the panel requests the check, and while a zone with many rows is read
+in one transaction. A check waits during a push. Unless it is urgent, it also waits for the next push, so that an import
+gets the processor. Pages that the check touched are released.
 
 If a segment finds rows that the agent did not write, the segment is refused. The zones in the segment are checked
 first, so that the panel learns within a second which zones to repair.

@@ -4,9 +4,9 @@ An identity is a few files, and files get copied: with a disk image, a container
 id is a hash over three values that are rarely all copied together:
 
     /etc/machine-id     of the operating system; new on every installation, often copied with an image
-    product_uuid        of the (virtual) hardware; most hypervisors give a clone another one; readable by root only
-    state_dir/machine   a random id, and the inode of the file that contains it: the agent notices a copy of the file by
-                        its other inode, and then writes a new random id
+    product_uuid        of the (virtual) hardware; most hypervisors give a clone a new one; only root can read it
+    state_dir/machine   a random id, and the inode of the file that contains it: in a copy of the file, the inode
+                        differs, and the agent writes a new random id
 
 A block-level clone has all three values if its hypervisor keeps product_uuid. The panel then uses the start times. If
 the machine with the earlier start answers after the machine with the later start has answered, there are two machines.

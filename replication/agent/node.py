@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 
 class AgentNode:
-    """One running agent. Entering the context takes the node's lock and opens the port; leaving it releases both."""
+    """One running agent, as a context manager that has the node's lock and open port until it exits."""
 
     def __init__(self, config: AgentConfig) -> None:
         self._config = config
@@ -172,7 +172,7 @@ class AgentNode:
             stop.wait(INTERVAL_SECONDS)
 
     def _read_list(self, stop: threading.Event) -> None:
-        """Make PowerDNS read its list of zones when there are new zones."""
+        """Make PowerDNS reload its list of zones whenever zones are new, until the agent stops."""
         while not stop.is_set() and not self.starts_anew:
             self.applier.wait_for_new_zones(INTERVAL_SECONDS)
             self.applier.read_list()
@@ -183,7 +183,7 @@ class AgentNode:
         self.scanner.run()
 
     def step(self) -> None:
-        """Do the work of each second except the checks: take a sample and clean up."""
+        """Take a sample, and clean up the store and the snapshots. Called every second."""
         if self._config.api_key:
             self.observer.step()
         self.snapshots.resume()
@@ -327,7 +327,7 @@ class AgentNode:
 
 
 def _take_locks(config: AgentConfig) -> tuple[int, int]:
-    """Take the locks that exclude a second agent with the same directory or LMDB files. Raise Busy if there is one."""
+    """Take the locks that exclude a second agent with the same directory or LMDB files. Raise Busy if one runs."""
     config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     ours = take_lock(config.state_dir / LOCK_FILE, f"{config.state_dir} (an agent)")
     lmdb_lock = Path(f"{os.path.realpath(config.lmdb_path)}{LMDB_LOCK_SUFFIX}")

@@ -5,11 +5,11 @@ agent was killed, the agent first lets this process read everything.
 
 The panel reads uploaded LMDB files with its own page reader instead (`dnspanel.transfer.sources.lmdb_pages`). The two
 cases need different readers. A hostile upload must not reach the LMDB library at all, not even in a separate process. A
-node's files are written while they are read, and LMDB only protects readers that it knows from page reuse. For a node
+node's files are written while they are read, and LMDB reuses pages unless it knows that a reader needs them. For a node
 it matters whether LMDB, and so PowerDNS, can read the files. A stricter reader would quarantine files that are served
 without trouble. And the page reader takes four times as long (250,000 rows: 1.9 s instead of 0.4 s).
 
-    python -m replication.agent.probe LMDB_PATH      status 0: all of it could be read
+    python -m replication.agent.probe LMDB_PATH      exits with status 0 if every row could be read
 """
 
 import sys

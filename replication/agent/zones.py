@@ -1,4 +1,4 @@
-"""The contents of the node's files, zone by zone, for a panel that compares them."""
+"""The contents of the node's files, zone by zone, which the panel compares with its own data."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ def zones_answer(
 ) -> Any | None:
     """Return the answer to a GET request for zones or their contents, or None for any other path.
 
-    Private keys are sealed with `sealing_key`. Raise UnknownSealingKey if it is None and a zone has keys, TooMuch, or
-    ValueError for an invalid number.
+    Private keys are sealed with `sealing_key`. Raise UnknownSealingKey if it is None and a zone has keys, TooMuch for a
+    large zone without `after`, or ValueError for an invalid number.
     """
     if path == ZONES_PATH:
         return zones_after(store, int(query.get("after", ["0"])[0]))
@@ -36,7 +36,7 @@ def zones_answer(
 
 
 def zones_after(store: Store, after: int) -> list[ServedZone]:
-    """Return the next zones by id, at most ZONES_PAGE."""
+    """Return the zones with ids above `after`, in the order of their ids, at most ZONES_PAGE."""
     return [
         ServedZone(zone.zone_id, zone.name, zone.serial, zone.digest.hex())
         for zone in store.zones_from(after + 1, limit=ZONES_PAGE)

@@ -155,7 +155,7 @@ def zone_of(body: bytes) -> str:
 def split_key(body: bytes) -> tuple[str, bytes, bytes, bytes]:
     """Split a key body into zone, bytes before the content, the content, and bytes after it.
 
-    Raise BadBytes or BadName.
+    Raise BadBytes or BadName if the bytes are invalid.
     """
     reader = boost_archive.Reader(body, "key object")
     reader.class_version((0, 1))

@@ -1,1 +1,1 @@
-"""Turning a server into a node or a front."""
+"""The steps that turn a server into a node or a front."""

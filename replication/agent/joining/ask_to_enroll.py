@@ -1,8 +1,8 @@
 """Enrollment of a server with a one-time code. The server's key never leaves the server.
 
-The code is `<secret>.<first 32 hex digits of the SHA-256 of the panel's CA certificate>`, and a certificate of that CA
-signs the whole answer. The signature proves that the answer is for this request, and from the panel that made the code,
-even if the connection itself proves nothing.
+The code is `<secret>.<first 32 hex digits of the SHA-256 of the panel's CA certificate>`. The whole answer is signed
+with a certificate from that CA. The signature proves that the answer is for this request, and from the panel that made
+the code, even if the connection itself proves nothing.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ class PanelUnreachable(Transient):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The panel's answer until a person approves. The person compares `fingerprint` with the one on the panel's page.
+    """The panel's answer until a person approves, who compares `fingerprint` with the one on the panel's page.
 
     Nothing proves yet that `settings` come from the panel. They are used only to refuse contradictions early.
     """
@@ -81,12 +81,12 @@ def enroll(
     """Make this server a node: write its key, certificate and identity to `directory`.
 
     1. Make a key and a signing request, unless an earlier attempt left them. The request identifies this server.
-    2. Send the request, and repeat it while a person has to approve.
+    2. Send the request, and repeat it until a person has approved.
     3. Check the CA against the code, the answer's signature against the CA, and the certificate against the key.
     4. Write the files, the identity last, because the agent treats the directory as complete once the identity exists.
 
-    `check` gets the panel's settings for this server before a person approves, and can raise. Raise NotEnrolled. After
-    an interruption at any point, the call can be repeated with the same code.
+    Before the approval, `check` gets the panel's settings and can cancel with an exception. Raise NotEnrolled if the
+    panel refuses or its answer isn't authentic. After an interruption, the call can be repeated with the same code.
     """
     _, _, expected_ca = code.partition(".")
     if len(expected_ca) != FINGERPRINT_DIGITS:
@@ -130,10 +130,10 @@ def enroll(
 def ensure_enrolled(
     panel: str, code: str, directory: Path, *, say: Callable[[str], None], check: Callable[[JoinSettings], None]
 ) -> None:
-    """Enroll with this code, unless the identity in `directory` was made with the same code. Raise NotEnrolled.
+    """Enroll with this code, unless the identity in `directory` was made with it. Raise NotEnrolled as `enroll` does.
 
-    If the server already has an identity, the new identity is made beside it and replaces it when complete. Until a
-    person has approved, the running agent keeps using the old key.
+    An existing identity stays in use until a person has approved. The new identity is made in a directory next to it,
+    which then replaces the old directory.
     """
     beside, used = directory.with_name(f"{directory.name}.new"), directory / CODE_FILE
     if (beside / IDENTITY_FILE).exists():  # an earlier run ended before this step
@@ -165,7 +165,7 @@ def _replace_directory(directory: Path, by: Path) -> None:
 
 
 def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
-    """Send the enrollment request once. Raise NotEnrolled if the panel refuses, or PanelUnreachable."""
+    """Send the enrollment request once. Raise NotEnrolled after a refusal, PanelUnreachable without an answer."""
     url = urllib.parse.urljoin(panel if panel.endswith("/") else panel + "/", "enroll/")
     body = json.dumps({"code": code, "csr": csr_pem}).encode("ascii")
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")

@@ -27,7 +27,7 @@ class CannotJoin(Permanent):
 
 
 def add_options(parser: argparse.ArgumentParser, fields: "Mapping[str, Field[Any]]", texts: Mapping[str, str]) -> None:
-    """Add an option for each field in `texts`. The panel supplies numbers that don't have a default."""
+    """Add an option for each field in `texts`. The help says that the panel supplies numbers whose default is 0."""
     for field, text in texts.items():
         default = fields[field].default
         displayed = default or ("as the panel has it" if isinstance(default, int) else "none")
@@ -91,7 +91,7 @@ def make_directories(directory: Path, names: Iterable[str], *, config: Path, use
 
 
 def write_for(user: str, path: Path, text: str) -> None:
-    """Write a file that contains a secret, in one rename, readable only by the user."""
+    """Write a secret to a file that only the user can read. A rename puts the complete file in place."""
     partial = path.with_name(path.name + ".part")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
@@ -120,7 +120,7 @@ def write_unit_files(package: str, files: Mapping[Path, str], values: Mapping[st
 
 
 def start(units: tuple[str, ...], say: Say, *, running: str, otherwise: str, waits: bool = True) -> None:
-    """Start the units now and after each boot. Without systemd, print the commands to start instead. Raise CannotJoin.
+    """Start the units now and after each boot. Without systemd, print `otherwise`. Raise CannotJoin if systemctl fails.
 
     If `waits` is False, units that can't start yet aren't an error, because systemd retries them.
     """

@@ -6,9 +6,9 @@
     /var/lib/dnspanel-agent/lmdb/        PowerDNS's files, written by the agent
     /var/lib/dnspanel-agent/pdns/        pdns.conf, written by the agent
 
-/etc/powerdns and the files of a PowerDNS that ran here before are not changed. After an interruption the command
-continues with the next step. On a server that is a node already it renews pdns.conf and the units; with a new code it
-also enrolls the server again.
+The command doesn't change /etc/powerdns or the files of an existing PowerDNS. After an interruption it continues with
+the next step. On a server that is already a node it renews pdns.conf and the units. With a new code it also enrolls the
+server again.
 """
 
 import os
@@ -84,7 +84,7 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
     4. Write the LMDB files and pdns.conf, as the user that PowerDNS runs as.
     5. Write the units.
 
-    Raise CannotJoin, NotEnrolled, BadConfig or OSError.
+    Raise CannotJoin or NotEnrolled if a step is refused, BadConfig for a bad agent.toml, OSError if writing fails.
     """
     refuse_unfit(user=joining.user, program=joining.pdns_server, packages="pdns-server pdns-backend-lmdb")
     directories = ("identity", "state", "lmdb", "pdns")
@@ -107,7 +107,7 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
 
 
 def write_units(joining: Joining) -> None:
-    """Write this release's unit of the agent, and the drop-in that makes pdns.service use the agent's pdns.conf."""
+    """Write the agent's systemd unit, and the drop-in that makes pdns.service use the agent's pdns.conf."""
     values = {
         "python": sys.executable,
         "config": str(joining.config),
@@ -120,7 +120,7 @@ def write_units(joining: Joining) -> None:
 
 
 def start_units(say: Say) -> None:
-    """Start PowerDNS and the agent, now and after each boot. Without systemd, print what to start. Raise CannotJoin."""
+    """Start PowerDNS and the agent, now and after each boot (see `start`). Raise CannotJoin if systemctl fails."""
     start(
         ("pdns.service", AGENT_UNIT),
         say,
@@ -146,7 +146,7 @@ def _written_settings(config: AgentConfig, settings: JoinSettings) -> dict[str, 
 
 
 def _settings(joining: Joining) -> JoinSettings:
-    """Return the panel's settings for this server, or the typed settings if the panel is too old. Raise CannotJoin."""
+    """Return the panel's settings, or the typed settings if an old panel sent none. Raise CannotJoin without both."""
     faults: list[str] = []
     identity = read_identity(joining.identity, faults)
     if identity is not None and identity.settings is not None:

@@ -129,7 +129,7 @@ def difference(before: Counters | None, now: Counters) -> Sample:
 
 
 def read_counters(api: PdnsApi) -> Counters:
-    """Return PowerDNS's current counters. Raise NotServed without an answer, or BadBytes if it is invalid."""
+    """Return PowerDNS's current counters. Raise NotServed without an answer, or BadBytes if the answer is invalid."""
     with api.request("GET", _PATH, question="statistics", seconds=_ANSWER_SECONDS) as connection:
         own = int(stats.OWN_QUESTIONS.value)
         response = connection.getresponse()
@@ -139,7 +139,7 @@ def read_counters(api: PdnsApi) -> Counters:
 
 
 class Observer:
-    """An observer that takes a sample each second and keeps an hour of them, each as the JSON to send."""
+    """An observer that takes a sample each second. It keeps the samples of the last hour as JSON."""
 
     def __init__(self, read: Callable[[], Counters]) -> None:
         self._read = read

@@ -77,7 +77,7 @@ def transfers_of(config: AgentConfig) -> tuple[str, ...]:
 
 
 def render(settings: PdnsSettings) -> str:
-    """Render the text of `pdns.conf`. Raise UnknownSchema for a schema that we don't write."""
+    """Render the text of `pdns.conf`. Raise UnknownSchema if the schema isn't supported."""
     schema_for(settings.schema)
     blocks = (_data(settings), _caches(settings), _network(settings), _api(settings), _process(settings))
     text = ["# Written by dnspanel's agent; changes made here are overwritten.\n"]

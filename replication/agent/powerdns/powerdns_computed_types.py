@@ -1,10 +1,10 @@
-"""The types that PowerDNS computes, ALIAS and LUA: configured as the panel chose, and checked for good answers.
+"""The check and configuration of ALIAS and LUA, the types that PowerDNS computes. The panel chooses them.
 
     <state_dir>/computed-types.json     the panel's last choice (`ComputedTypes`); pdns.conf is written from it
     <state_dir>/unanswered.json         the records that lack a good answer: [[hex of the row's key, *Unanswered]]
 
-To change the configuration, PowerDNS is stopped and started again with another pdns.conf. Afterwards only the
-configuration that the running PowerDNS reports counts, not the file.
+To change the configuration, the agent restarts PowerDNS with another pdns.conf. Afterwards only the configuration that
+the running PowerDNS reports counts, not the file.
 """
 
 import json
@@ -58,9 +58,9 @@ def pdns_conf_of(config: AgentConfig, *, schema: int) -> str:
 
 
 class ComputedTypesKeeper:
-    """A keeper that configures ALIAS and LUA, and checks their answers.
+    """The configuration of ALIAS and LUA in PowerDNS, and a check of the answers.
 
-    `running` is None while PowerDNS doesn't answer.
+    `running` has the types that PowerDNS is configured for, or None while PowerDNS doesn't answer.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ComputedTypesKeeper:
 
     @property
     def may_choose(self) -> bool:
-        """True if the agent writes pdns.conf."""
+        """True if the agent can change the computed types, because agent.toml names the pdns.conf to write."""
         return self._config.pdns_conf is not None
 
     @property
@@ -96,14 +96,14 @@ class ComputedTypesKeeper:
             return tuple(self._unanswered.values())
 
     def choose(self, message: object) -> None:
-        """Make the running PowerDNS answer the types that the panel chose. A second call does no harm.
+        """Make the running PowerDNS answer the types that the panel chose. The call can be repeated safely.
 
         1. Store the choice, then write pdns.conf from it.
         2. If the running PowerDNS differs, stop it. Its supervisor starts it again.
         3. Wait until the new PowerDNS reports the choice.
 
-        Raise BadBytes if the choice is invalid or the agent doesn't write pdns.conf, and NotServed if PowerDNS doesn't
-        come back. If PowerDNS isn't running, it gets the choice when it starts.
+        If PowerDNS isn't running, it gets the choice when it starts. Raise BadBytes if the choice is invalid or the
+        agent doesn't write pdns.conf, and NotServed if PowerDNS doesn't start again.
         """
         chosen = ComputedTypes.from_json(message if isinstance(message, dict) else {})
         path = self._config.pdns_conf
@@ -135,7 +135,7 @@ class ComputedTypesKeeper:
             time.sleep(_RESTART_PAUSE_SECONDS)
 
     def check(self) -> None:
-        """Check each second: PowerDNS's settings, its resolver's answers, and records that lacked an answer."""
+        """Check PowerDNS's settings, its resolver, and the records that lacked an answer. Called every second."""
         self._learn()
         now = self._clock()
         if now - self._checked_at < CHECK_EVERY_SECONDS:
@@ -171,7 +171,7 @@ class ComputedTypesKeeper:
         return self.unanswered
 
     def _learn(self) -> None:
-        """Store the configuration that PowerDNS reports, if PowerDNS runs in another process than before."""
+        """Store the configuration that PowerDNS reports, if PowerDNS has restarted or stopped since the last call."""
         found = self._powerdns.read()
         if found is self._known:
             return
@@ -204,7 +204,7 @@ def computed_types_in(found: Configuration) -> ComputedTypes:
 
 
 def ask_resolver(resolver: str) -> str:
-    """Return why a resolver is unusable, or "" if it answers a query for the root's name servers."""
+    """Return the reason that a resolver is unusable, or "" if it answers a query for the root's name servers."""
     host, port = split_resolver(resolver)
     query = dns.message.make_query(".", "NS")
     query.id = secrets.randbelow(1 << 16)

@@ -1,7 +1,7 @@
 """PowerDNS's most frequent questions, counted on request from its ring buffers.
 
-A ring holds the last 10,000 questions of one kind. PowerDNS sends all of them at once, up to megabytes of JSON. They
-are counted as they arrive, so that memory only holds a few short lists. An answer is reused for some seconds,
+A ring contains the last 10,000 questions of one kind. PowerDNS sends all of them at once, up to megabytes of JSON. They
+are counted as they arrive, so that only a few short lists are in memory. An answer is reused for some seconds,
 regardless of the number of requests.
 """
 
@@ -95,7 +95,7 @@ def count_top(
 def count_zones(
     items: Iterable[tuple[str, str, int]], zones: Collection[str], *, at: float, zone_of: Callable[[str], str]
 ) -> dict[str, Top]:
-    """Return the top lists of each of these zones. Their `questions` counts the questions for all zones."""
+    """Return the top lists of each of these zones. In each result, `questions` counts the questions for all zones."""
     found = {zone: _Lists() for zone in zones}
     questions = 0
     for list_name, what, count in items:
@@ -156,7 +156,7 @@ class TopLists:
         self._last: Top | None = None
 
     def read(self) -> Top:
-        """Return the top lists, at most a few seconds old. Raise NotServed or BadBytes."""
+        """Return the top lists, at most some seconds old. Raise NotServed without an answer, BadBytes for a bad one."""
         with self._lock:
             now = self._clock()
             if self._last is None or not 0 <= now - self._last.at < GOOD_FOR_SECONDS:
@@ -164,7 +164,7 @@ class TopLists:
             return self._last
 
     def of_zones(self, zones: Collection[str]) -> dict[str, Top]:
-        """Return the current top lists of each of these zones (canonical names). Raise NotServed or BadBytes."""
+        """Return the current top lists of each of these zones (canonical names). Errors are the same as for `read`."""
         with self._lock, self._items() as items:
             return count_zones(items, zones, at=self._clock(), zone_of=zone_finder(self._has_zone))
 
@@ -185,7 +185,7 @@ class TopLists:
 
 
 class _Lists:
-    """The top lists of the items that were added."""
+    """Top lists, to which questions are added one by one."""
 
     def __init__(self) -> None:
         self.questions = 0

@@ -55,9 +55,9 @@ class ZoneCache:
 
     @property
     def due(self) -> float:
-        """The earliest clock time to read the list again, unless a request is waiting for the list.
+        """The earliest time to read the list again if no request waits for it.
 
-        Reading takes at most the share _SHARE of the time.
+        This limits reading to the share _SHARE of the time.
         """
         return self._read_at + self.seconds / _SHARE
 
@@ -76,7 +76,7 @@ class ZoneCache:
     def flush(self, names: Iterable[str]) -> bool:
         """Make PowerDNS add the names that are zones to its list, and purge all answers at and below all the names.
 
-        Return False if that isn't possible for one of the names. Raise NotServed.
+        Return False if a name can't be sent in this request. Raise NotServed if PowerDNS doesn't answer.
         """
         return self._api.has_key and all(map(self._flush, names))
 
@@ -87,7 +87,7 @@ class ZoneCache:
         self.read()
 
     def read(self) -> None:
-        """Read the list like `learn_all`, but without a pause, even during another call. Raise NotServed."""
+        """Read the list like `learn_all`, but without a pause. Raise NotServed if PowerDNS doesn't answer."""
         with self._reading:
             began = self._clock()
             self._control.send("rediscover", seconds=REDISCOVER_SECONDS)
@@ -97,7 +97,7 @@ class ZoneCache:
     def _flush(self, zone: str) -> bool:
         """Add one zone to the list. Return False if PowerDNS doesn't accept the zone's name in this request.
 
-        Raise NotServed.
+        Raise NotServed if PowerDNS doesn't answer.
         """
         path = f"/cache/flush?domain={urllib.parse.quote(zone)}"
         with self._api.request("PUT", path, question=f"cache/flush of {zone}", seconds=_ANSWER_SECONDS) as connection:

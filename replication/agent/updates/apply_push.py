@@ -4,12 +4,12 @@ Pushes are applied one at a time. Committed data stays committed whatever happen
 delayed, but the data isn't. The panel repeats pushes that weren't acknowledged. A repeated push is verified again,
 never acknowledged from memory.
 
-PowerDNS knows many new zones only after it reads the list of all zones again (`zonecache`), at 2.5 µs for each zone.
-During an import every push would do that, in time quadratic in the zones, and edits in between would wait for it.
-Therefore a panel that requests it (`may_defer`) gets its ack in two parts: the position of the files at once, and the
-position that PowerDNS answers with later. `read_list` reads the list next to the pushes, in a twentieth of the time or
-when pushes pause, and then proves the new zones. Everything else in those pushes, such as edits of zones that PowerDNS
-knows, is purged and verified as usual before the push is answered.
+PowerDNS finds many new zones only when it reads the list of all zones again (`zonecache`), at 2.5 µs for each zone. If
+every push of an import did that, the time would grow with the square of the zones, and edits would wait. Therefore a
+panel can request (`may_defer`) an ack in two parts: the position of the files at once, and later the position that
+PowerDNS answers with. `read_list` reads the list while pushes continue, in a twentieth of the time or when pushes
+pause, and then proves the new zones. Everything else in those pushes, such as edits of zones that PowerDNS knows, is
+purged and verified as usual before the push is answered.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """PowerDNS's last refusal and its last wrong answer, as messages. A message is empty once its problem is over."""
+    """The last refused push and PowerDNS's last wrong answer, as messages. "" means that a problem is over."""
 
     refusal: str = ""
     refused_at: float = 0.0
@@ -115,9 +115,9 @@ class Applier:
         2. Purge and verify everything touched, even if a later segment was refused.
         3. Acknowledge the store's position.
 
-        If many zones are new and the panel requests it, the ack has an earlier position, and `applied` has the store's
-        position. `ack` returns a newer position later. No signatures are verified for the zones in `unproven`. Raise
-        the errors of `open_segments` and `Store.apply`, NotServed, or Busy if another push takes too long.
+        If many zones are new and the panel requests it, the ack has an earlier position, and `applied` has the store's.
+        `ack` returns a newer position later. No signatures are verified for zones in `unproven`. Raise NotServed for a
+        wrong answer, Busy if another push takes too long, and the errors of `open_segments` and `Store.apply`.
         """
         with self._alone():
             before = self._store.position()
@@ -173,9 +173,9 @@ class Applier:
     def install(self, write: Callable[[Callable[[], None]], Applied | None], *, unproven: Collection[str] = ()) -> Ack:
         """Write a snapshot, and prove by DNS that PowerDNS answers from it and signs a sample of its zones correctly.
 
-        `write` gets a function, and must call it before it deletes records of zones that can still be in PowerDNS's
-        list. No signatures are verified for the zones in `unproven`. Raise the errors of `write`, NotServed, or Busy if
-        a push takes too long.
+        `write` gets a function that makes PowerDNS find new zones, and must call it before it deletes records. No
+        signatures are verified for the zones in `unproven`. Raise NotServed if PowerDNS answers wrongly, Busy if a push
+        takes too long, and the errors of `write`.
         """
         with self._alone():
             self._prover.unproven = unproven
@@ -258,7 +258,7 @@ class Applier:
         self._has_unlisted.set()
 
     def _is_time_to_read(self) -> bool:
-        """Return True if PowerDNS doesn't know some new zones yet, and reading its list fits the share of time."""
+        """Return True if PowerDNS doesn't know some new zones yet, and it is time to read its list again."""
         if not self._unlisted.prefixes:
             return False
         now = time.monotonic()
@@ -303,7 +303,7 @@ class Applier:
         return bool(self._unlisted.prefixes or self._listing.prefixes)
 
     def _purge_everything(self) -> None:
-        """Purge everything, except during a push, because the push's own proof covers more. Raise NotServed."""
+        """Purge everything, unless a push runs and proves more itself. Raise NotServed if PowerDNS doesn't answer."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -361,15 +361,15 @@ class Applier:
         return replace(ack, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms)
 
     def _leaves_unproven(self, end: Ack) -> bool:
-        """Return True if an earlier, unproven push brought the files beyond the end of this push.
+        """Return True if the files are beyond `end` because of an earlier push that isn't proved.
 
-        In that case this push is unproven too.
+        In that case this push, which ends at `end`, is unproven too.
         """
         position = self._store.position()
         return end.position != position and (self._acked is None or self._acked.position != position)
 
     def _may_defer(self) -> bool:
-        """Return True if PowerDNS has a list of zones to read, and an earlier ack exists to return until then."""
+        """Return True if an ack can wait for PowerDNS's list of zones, and an earlier ack exists to return for now."""
         waiting = len(self._unlisted.prefixes) + len(self._listing.prefixes)
         return self._acked is not None and waiting < MAX_UNLISTED and self._purger.has_caches()
 
@@ -383,7 +383,7 @@ class Applier:
     def _prove_known(self, touched: Touched) -> Ack:
         """Prove as `_prove` does, except for zones that PowerDNS doesn't know yet. Such zones make the ack older.
 
-        Raise NotServed.
+        Raise NotServed if PowerDNS answers wrongly.
         """
         if not self._waits_for_list:
             return self._prove(touched)
@@ -401,7 +401,7 @@ class Applier:
         """Purge and verify these changes, and the changes that wait for PowerDNS's list.
 
         Return the ack of the store's position. If `end` is given, the changes only reach up to `end`, and `end` is
-        acknowledged instead. Raise NotServed.
+        acknowledged instead. Raise NotServed if PowerDNS answers wrongly.
         """
         for waiting in (self._unlisted, self._listing):
             if waiting.prefixes:
@@ -478,5 +478,5 @@ class Applier:
 
 
 def _zones_of(segment: Segment) -> list[str]:
-    """Return the zones of a segment. Stop at the number of zones above which everything is purged."""
+    """Return the segment's zones, at most MAX_ZONES + 1. With more than MAX_ZONES, everything is purged."""
     return [mark.name for mark in islice(segment.marks(), MAX_ZONES + 1)]

@@ -34,10 +34,10 @@ class Prover:
         self.unproven: Collection[str] = ()
 
     def prove(self, touched: Touched, *, without: Callable[[bytes], bool] = no_zone, learn: bool = True) -> Position:
-        """Purge until PowerDNS answers the store's data. Return the position that it answered. Raise NotServed.
+        """Purge until PowerDNS answers the store's data. Return the position that it answered.
 
         Zones that `without` matches (by the prefix of their keys) are not queried. With `learn` false, PowerDNS already
-        knows all new zones.
+        knows all new zones. Raise NotServed if the answers are still wrong after the last attempt.
         """
         position = self._store.position()
         assert position is not None  # something was applied just now, or earlier
@@ -76,9 +76,9 @@ class Prover:
         return position
 
     def _most_plain(self, touched: Touched) -> int:
-        """Return the most plain rows in a push whose names are all queried. If a push has more, a sample is queried.
+        """Return the number of plain rows up to which every changed name is queried. Above it, a sample is queried.
 
-        No node waits for the canary after a large push, so the canary queries everything that one person publishes. A
+        After a large push no node waits for the canary, so the canary queries everything that one person publishes. A
         change of many zones at once is an import, which has too many names.
         """
         if self._purger.has_caches():

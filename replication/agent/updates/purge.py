@@ -149,7 +149,7 @@ class Receivers:
     def wait(self, position: Position | None, *, seconds: float = DRAIN_SECONDS) -> None:
         """Wait until every receiver has finished all work that it began before this call.
 
-        Raise NotServed if a receiver does not answer in time, or answers another position than the given one.
+        Raise NotServed if a receiver doesn't answer in time, or answers with a position other than `position`.
         """
         self._open()
         id_ = (next(self._ids) & 0xFFFF).to_bytes(2, "big")
@@ -202,7 +202,7 @@ class Receivers:
 
 
 class Purger:
-    """A purger of one PowerDNS's caches after each commit. The module's docstring shows why the steps are enough."""
+    """A purger of one PowerDNS's caches after each commit. The module's docstring explains why the steps are enough."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class Purger:
 
     @property
     def list_due(self) -> float:
-        """The earliest monotonic time to read PowerDNS's list of zones again, within the share of time for reading."""
+        """The earliest monotonic time to read PowerDNS's list of zones again. This limits the time spent on reading."""
         return self._zone_cache.due
 
     @property
@@ -268,7 +268,7 @@ class Purger:
         return self._zone_cache.seconds
 
     def read_list(self) -> None:
-        """Make PowerDNS add every zone in its files to its list. Old answers are not purged. Raise NotServed."""
+        """Make PowerDNS add every zone to its list, without a purge. Raise NotServed if it doesn't answer."""
         self._zone_cache.read()
 
     def _purge_and_wait(self, old: Targets, position: Position | None) -> None:

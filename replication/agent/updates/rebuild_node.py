@@ -1,8 +1,8 @@
 """Replacement of the LMDB files that PowerDNS serves from, for a node that can't be repaired in place.
 
-It is needed in two cases: unreadable files, and a PowerDNS with another schema. PowerDNS keeps answering as long as it
-can in both. Until the replacement the agent accepts no segments, reports why, and waits for a snapshot. When the
-snapshot is received and verified, its two files are the files that PowerDNS needs, byte for byte:
+The files are replaced if they are unreadable, or if PowerDNS needs another schema. In both cases PowerDNS keeps
+answering as long as it can. Until then the agent accepts no segments, reports the reason, and waits for a snapshot.
+When the snapshot is received and verified, its two files are the files that PowerDNS needs, byte for byte:
 
 1. Link (or copy) them next to the old files as `<lmdb_path>.next`, open and check them, and unseal their DNSSEC keys.
 2. Write `swap.json` in the agent's directory. It commits the swap.
@@ -103,7 +103,7 @@ class Rebuild:
         (self._config.state_dir / RUNNING_FILE).unlink(missing_ok=True)
 
     def _probe(self) -> str:
-        """Return why the files are unusable, if the last agent crashed and the probe finds damage quickly.
+        """Return the damage that makes the files unusable, or "". They are read only if the last agent crashed.
 
         If the probe finds damage later, this agent restarts. Until then it reads as little of the files as possible.
         """
@@ -168,7 +168,7 @@ class Rebuild:
         """Replace the node's files with the files at `path`, and stop PowerDNS so that it starts with the new files.
 
         The DNSSEC keys in the new files are unsealed first. Raise BadSnapshot if these files are at another position,
-        UnknownSealingKey, or DiskFull. After an error the node's files are unchanged.
+        UnknownSealingKey if a key can't be unsealed, or DiskFull. After an error the node's files are unchanged.
         """
         beside = _beside(self._config.lmdb_path)
         try:
@@ -189,7 +189,7 @@ class Rebuild:
         self._finish_swap()
 
     def _finish_swap(self) -> None:
-        """Do the missing steps among steps 3 to 6. Do nothing if no swap was committed."""
+        """Do steps 3 to 6 (see the module), as far as they are left. Do nothing if no swap was committed."""
         swap = self._config.state_dir / SWAP_FILE
         if not swap.exists():
             return
@@ -241,7 +241,7 @@ def _beside(path: Path) -> str:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Link the file under another name, or copy it to another file system. The result is synced."""
+    """Link the file under another name, or copy it if the target is on another file system. Sync the result."""
     try:
         os.link(source, target)
     except OSError:

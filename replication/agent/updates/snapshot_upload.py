@@ -5,8 +5,8 @@
         lmdb, lmdb-0             the main file and the records file, filled chunk by chunk
         chunks                   a byte for each chunk: 1 once it is verified and synced
 
-After a rebuild, PowerDNS's files are these files (`rebuild` links them), until the snapshot is acknowledged. Nothing is
-used before the manifest's signature and the hashes of all chunks are verified.
+After a rebuild, PowerDNS serves from hard links to these files (`rebuild_node`) until the snapshot is acknowledged. No
+file is used before the manifest's signature and the hashes of all chunks are verified.
 """
 
 import logging
@@ -54,7 +54,7 @@ class _Reception:
 
     @property
     def is_placed(self) -> bool:
-        """True if PowerDNS's files are the files of this snapshot."""
+        """True if PowerDNS's files are hard links to the files of this snapshot."""
         try:
             return self.path.samefile(self.lmdb_path)
         except OSError:
@@ -130,7 +130,7 @@ class Snapshots:
     def offer(self, name: str, sealed: bytes) -> list[int]:
         """Begin or continue to receive a snapshot. Return the numbers of the missing chunks.
 
-        Raise BadSignature, BadSnapshot, WrongCluster, UnknownSchema, MapFull, DiskFull, or Busy.
+        Raise Busy during another request, DiskFull without room, and the errors of `_refuse_unfit` and `open_manifest`.
         """
         with self._alone(), self._noting(), _disk_errors(self._directory):
             manifest = open_manifest(sealed, self._signing_keys)
@@ -152,7 +152,7 @@ class Snapshots:
             return self._reception.missing()
 
     def take_chunk(self, name: str, number: int, stored: bytes) -> None:
-        """Verify and store one chunk. Raise BadSnapshot if the chunk doesn't match the manifest, or DiskFull."""
+        """Verify and store a chunk. Raise BadSnapshot if it doesn't match the manifest, or DiskFull without room."""
         with self._alone(), self._noting(), _disk_errors(self._directory):
             reception = self._reception_of(name)
             if not 0 <= number < len(reception.manifest.chunks):
@@ -162,9 +162,9 @@ class Snapshots:
     def install(self, name: str, *, unproven: Collection[str] = ()) -> Ack:
         """Install the snapshot, and return once PowerDNS answers from it. `unproven` is as in `Applier.apply`.
 
-        Raise BadSnapshot while chunks are missing, the errors of `Store.install`, and NotServed. If whole new files
-        have to be put in place (`rebuild`), raise Busy when they are in place. This agent then restarts, and the panel
-        must ask again.
+        Raise BadSnapshot while chunks are missing, NotServed if PowerDNS answers wrongly, and the errors of
+        `Store.install`. If the files must be replaced (`rebuild_node`), replace them and raise Busy. This agent then
+        restarts, and the panel must ask again.
         """
         with self._alone():
             reception = self._reception_of(name)
@@ -222,7 +222,7 @@ class Snapshots:
         )
 
     def _refuse_unfit(self, manifest: Manifest) -> None:
-        """Raise an error unless this snapshot can be installed on this node."""
+        """Raise WrongCluster, BadSnapshot or MapFull unless this snapshot can be installed on this node."""
         if manifest.cluster != self._store.cluster:
             raise WrongCluster(ours=self._store.cluster, theirs=manifest.cluster)
         self._rebuild.refuse_other_schema(manifest.schema)
@@ -234,7 +234,7 @@ class Snapshots:
                 raise MapFull(path=f"the {file.name.lower()} file", map_size=map_size)
 
     def _refuse_without_room(self, manifest: Manifest) -> None:
-        """Raise DiskFull unless there is room for the chunks and for the growth of the files in place."""
+        """Raise DiskFull unless there is room for the chunks and for the growth of PowerDNS's files."""
         growth = max(0, manifest.raw_size - sum(use.used_bytes for use in self._store.use()))
         disk = disk_of(self._directory.parent)
         free = disk.free_bytes
@@ -282,7 +282,7 @@ class Snapshots:
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
-        """Store errors that need a person in the status."""
+        """Show errors that need a person in the status, and raise all errors again."""
         try:
             yield
         except ReplicationError as exc:

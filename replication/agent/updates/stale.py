@@ -138,7 +138,7 @@ def _without_serial(soa: values.StoredRecord) -> tuple[bytes, bytes, int]:
 
 
 def _with_those_above(rel: bytes) -> Iterator[bytes]:
-    """Yield the name and each name between it and the apex. The names above may exist only because of this name."""
+    """Yield the name and its ancestors below the apex. An ancestor can exist only because of this name."""
     while rel != keys.APEX:
         yield rel
         rel = keys.parent_key(rel)
