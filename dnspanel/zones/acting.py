@@ -9,7 +9,7 @@ from dnspanel.accounts.actors.actors import Author
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """The circumstances of an act. `form_id` detects a form that is submitted twice."""
+    """The author, channel, time and reason of an act. `form_id` detects a form that is submitted twice."""
 
     author: Author
     channel: str

@@ -1,4 +1,4 @@
-"""Alert conditions for publications, requests, hooks and zones, from what the panel's database contains."""
+"""Alert conditions for publications, requests, hooks and zones, computed from the panel's database."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class HookInputs:
-    """A publish hook that does not respond: the start of the outage, and True if the hook blocks publications."""
+    """A publish hook that does not respond since `since`. `refuses` is True if the hook blocks publications."""
 
     hook_id: int
     called: str

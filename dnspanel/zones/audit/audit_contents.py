@@ -1,8 +1,8 @@
 """The current content of acts, for the chain: audit entries, and publications with the changes of each zone.
 
-The digests of a publication's revisions are in `parts` as {zone id: digest}, and under `created` as the number of
-created zones. When a zone is deleted permanently, its revisions are deleted too, and the earlier digest takes their
-place.
+A publication's `parts` map each zone id to the digest of its revision, and `created` to the number of created zones.
+When a zone is deleted permanently, its revisions are deleted too. The chain then uses the digest that was stored
+earlier.
 """
 
 from collections.abc import Collection, Mapping
@@ -50,7 +50,7 @@ def entry_contents(ids: Collection[int]) -> dict[int, ActContent]:
 def publication_contents(sequences: Collection[int], noted: Mapping[int, Parts] | None = None) -> dict[int, ActContent]:
     """Return the contents of these publications. Skip deleted publications.
 
-    `noted` has earlier parts by sequence, for zones that have been deleted permanently since.
+    `noted` maps sequences to earlier parts, which replace the parts of permanently deleted zones.
     """
     parts = _parts_of(sequences)
     if noted:

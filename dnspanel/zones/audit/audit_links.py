@@ -1,4 +1,5 @@
-"""The links of the audit log's chain. A worker links acts after their commit, so that no act waits for it. Verbs.
+"""The links of the audit log's chain. A worker links acts after their commit, so that acts don't wait for the chain.
+Verbs.
 
 Transactions do not commit in the order of their entry ids, and an act must not wait for the end of the chain. So one
 worker at a time extends the chain afterwards. The worker gives the next numbers to the committed acts. Publications are

@@ -306,7 +306,7 @@ def _changed_zones(word: str) -> Q:
 
 
 def _common_filter(actor: Actor, filters: Filters, by: str) -> Q:
-    """Return the filter for both tables. Without the permission, people and tokens see only their own acts."""
+    """Return the filter for audit entries and publications. Actors without the permission see only their own acts."""
     shared = Q()
     if Permission.AUDIT not in actor.permissions:
         shared &= Q(**{by: actor.user}) if actor.token is None else Q(token=actor.token)
@@ -369,7 +369,9 @@ class _Counts(NamedTuple):
 
 
 def _counts(page: Sequence[Publication]) -> dict[int, _Counts]:
-    """Count the zones that each publication changed, and name the first zones. Needs at most two queries."""
+    """Count the zones that each publication changed. Add the names if there are at most _MOST_NAMED. At most two
+    queries.
+    """
     revisions = Revision.objects.filter(publication__in=[row.pk for row in page])
     counted = dict(revisions.values_list("publication").annotate(Count("pk")) if page else ())
     named: dict[int, list[str]] = {}

@@ -17,7 +17,7 @@ MOST_FAULTS = 20
 
 
 class Anchor(NamedTuple):
-    """The number of an act with its hash, stored outside the panel."""
+    """The number and the hash of an act, stored outside the panel."""
 
     number: int
     hash: bytes
@@ -92,7 +92,7 @@ def _faults_of(link: AuditLink, number: int, chain: bytes, found: ActContent | N
 
 
 def _left_out() -> Iterator[str]:
-    """Yield a fault for each act that was inserted behind the end of the chain, so that it lacks a link."""
+    """Yield a fault for each act that was inserted later. It has no link although the chain has passed its id."""
     chain = AuditChain.objects.filter(pk=1).first()
     if chain is None:
         return

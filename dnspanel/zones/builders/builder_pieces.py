@@ -102,7 +102,7 @@ def txt(text: str) -> str:
 
 
 def texts_that(current: RRset | None, begins: Callable[[str], bool]) -> list[str]:
-    """Return the joined texts of the served TXT records that pass the test `begins`."""
+    """Return the text of each served TXT record that passes the test `begins`, with the record's strings joined."""
     texts = [mail_rules.text_of(current.type, record) for record in current.served] if current else []
     return [text for text in texts if begins(text)]
 
@@ -114,7 +114,7 @@ def begins_with(prefix: str) -> Callable[[str], bool]:
 
 
 def of_records(begins: Callable[[str], bool]) -> Callable[[str], bool]:
-    """Turn a test of texts into a test of TXT rdata."""
+    """Convert a test for texts to a test for TXT rdata."""
     return lambda record: begins(mail_rules.text_of(rdtypes.TXT, record))
 
 

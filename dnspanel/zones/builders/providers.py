@@ -97,7 +97,7 @@ class NoMail:
         return [(owner, rdtypes.MX), (owner, rdtypes.TXT), *((below(name, owner), rdtypes.TXT) for name in _NO_MAIL)]
 
     def read(self, owner: str, present: Present) -> dict[str, str]:
-        """Return an empty dict: the records don't contain choices."""
+        """Return an empty dict: the form doesn't read existing records."""
         return {}
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:

@@ -1,7 +1,7 @@
-"""Checks of published RRsets, for the panel's internal use and many zones at once.
+"""Checks of published RRsets in many zones at once, for internal use.
 
-Each RRset is checked as if it were just added to the RRsets around it. A complaint about a name in another zone carries
-that zone, so that only people who are allowed to see that zone see the complaint.
+Each RRset is checked as if it were just added to its zone. If a complaint is about a name in another zone, the result
+includes that zone's id, so that only people who are allowed to see that zone see the complaint.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -35,10 +35,10 @@ class Piece:
 
 
 def against(pieces: Collection[Piece], now: datetime) -> dict[int, dict[tuple[Key, int], str]]:
-    """Return the worst complaint for each RRset, by zone id, then by the RRset's key and another zone's id.
+    """Return the worst complaints about RRsets as {zone id: {(RRset's key, other zone's id): message}}.
 
-    The other zone is the one that the complaint is about, or OWN. Each zone has one piece. The number of queries is
-    fixed.
+    The other zone contains the name that the complaint is about. The id is OWN if no other zone is involved. `pieces`
+    has one piece per zone. The number of queries is fixed.
     """
     found: dict[int, dict[tuple[Key, int], str]] = {piece.zone.pk: {} for piece in pieces}
     edits = {piece.zone.pk: edits_adding(piece.rrsets) for piece in pieces}
@@ -69,7 +69,7 @@ def messages_of(
     now: datetime,
     author: Author,
 ) -> dict[int, dict[Key, str]]:
-    """Return the worst complaint about each added RRset by zone id, then by RRset. Ignore notes.
+    """Return the worst complaint about each added RRset, as {zone id: {RRset's key: message}}. Ignore notes.
 
     Names not in `around` count as empty. Signatures imported with a zone don't cause complaints.
     """

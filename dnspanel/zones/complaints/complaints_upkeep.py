@@ -60,10 +60,11 @@ logger = logging.getLogger(__name__)
 
 
 def catch_up(*, now: datetime) -> int:
-    """Check some RRsets of new publications and of the daily walk. Return the number of RRsets checked.
+    """Check RRsets of new publications, then of the first walk. Return the number of RRsets checked.
 
-    If at least RRSETS_OF_A_TURN RRsets wait, check at least this number. Only one worker checks at a time, and none
-    during very large publications. An interrupted turn is repeated.
+    A turn ends after RRSETS_OF_A_TURN RRsets or a few more. If nothing is left to check, take a step of the daily walk
+    and return 0. Only one worker checks at a time, and no worker checks during very large publications. An interrupted
+    turn is repeated.
     """
     looked_at = 0
     with hold_lock(Lock.COMPLAINTS) as is_mine:
@@ -256,7 +257,7 @@ def _look_at_large(zone: Zone, now: datetime) -> int:
 def _full_names(zone_id: int, owner_key: bytes, most: int) -> tuple[list[tuple[int, bytes, RRset]], bool]:
     """Return about `most` RRsets after a name, with zone ids and owner keys, and True if these are the last RRsets.
 
-    If others follow, the last name can be incomplete and is left out.
+    If more RRsets follow, omit the last name, which can be incomplete.
     """
     rows = store_rrsets.rrsets_behind(zone_id, owner_key, most)
     if len(rows) < most:

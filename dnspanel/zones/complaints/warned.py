@@ -31,7 +31,7 @@ class WarnedPage:
 def warned_rrset_page(
     *, zone: Zone, author: User, filters: RRsetFilter, now: datetime, after: str = "", limit: int = 100
 ) -> WarnedPage:
-    """Return rows that match the other search terms and have (`-has:warning`: do not have) a warning or an error.
+    """Return rows that match all search terms, including `has:warning` or `-has:warning`.
 
     At most 25 queries. At most MOST_CHECKED RRsets are checked, and the page has the last name checked.
     """
@@ -49,7 +49,9 @@ def warned_rrset_page(
 
 
 def complaints(*, zone: Zone, rrsets: Sequence[RRset], author: User, now: datetime) -> dict[Key, str]:
-    """Return the worst complaint about each of these RRsets, given the author's draft and visibility."""
+    """Return the worst complaint about each of these RRsets. Consider the author's draft and the zones the author can
+    see.
+    """
     if not rrsets:
         return {}
     edits = edits_adding(rrsets)

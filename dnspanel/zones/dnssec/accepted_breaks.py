@@ -8,7 +8,7 @@ from dnspanel.zones.models import AcceptedBreak, Publication
 
 
 def accept_break(*, publication: Publication, by: Author, reason: str, now: datetime) -> None:
-    """Let the publisher pass a publication although it breaks validation.
+    """Allow the publisher to process a publication although it breaks validation.
 
     Runs in the caller's transaction. Idempotent.
     """

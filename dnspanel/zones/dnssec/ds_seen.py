@@ -10,10 +10,10 @@ from dnspanel.zones.models import Zone, ZoneKey
 
 
 def note_ds(*, found: Mapping[int, Collection[Collection[str]]], now: datetime) -> int:
-    """Store for each key whether all servers of the parent have its DS, or none has it any longer.
+    """Store the time when a key's DS appears on all servers of the parent, and when it disappears from all.
 
-    Return the number of changed keys. `found` has, by zone id, the DS RRset of each server that answered. Two queries
-    if nothing changes. A DS on only some servers changes nothing, because the servers are not in sync yet.
+    Return the number of changed keys. `found` maps a zone id to the DS RRsets of all servers that answered. A DS on
+    only some servers changes nothing, because the servers are not in sync yet. Two queries if nothing changes.
     """
     looks = {zone_id: sets for zone_id, sets in found.items() if sets}
     names = dict(Zone.objects.filter(pk__in=list(looks)).values_list("pk", "name"))

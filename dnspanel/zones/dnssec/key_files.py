@@ -92,7 +92,10 @@ def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
 
 
 def told_apart(texts: Sequence[str]) -> tuple[str, str | None]:
-    """Return the private-key text and the public text (or None) from one or two texts. Raise BadKey for other input."""
+    """Return the private-key text and the public text (or None) from one or two texts in any order.
+
+    Raise BadKey unless there are one private text and at most one public text.
+    """
     private = [text for text in texts if PRIVATE_MARK.lower() in text.lower()]
     others = [text for text in texts if text not in private]
     if len(private) != 1 or len(others) > 1:

@@ -20,7 +20,7 @@ MOST_CHANGES = 500
 
 
 class Event(StrEnum):
-    """The possible events of a key, in the order of its life."""
+    """The possible events of a key, in chronological order."""
 
     MADE = "made"
     PUBLISHED = "published"  # in the DNSKEY RRset
@@ -71,7 +71,7 @@ class KeyHistory:
 
 
 def histories_of(zone: Zone, state: SigningState, rolled: Rollover | None) -> list[KeyHistory]:
-    """Return the histories of the zone's keys and of its newest former keys, oldest first. Four queries.
+    """Return the histories of the zone's current keys and its newest former keys, oldest first. Four queries.
 
     `rolled` is the zone's newest rollover. While it is in progress, the histories include expected events.
     """
@@ -87,7 +87,7 @@ def histories_of(zone: Zone, state: SigningState, rolled: Rollover | None) -> li
 
 
 def expected_of(rolled: Rollover) -> dict[int, tuple[Expected, ...]]:
-    """Return the expected events of keys in a rollover, by key id: DS changes, and the changes of the next step."""
+    """Return the expected events of the keys in a rollover, by key id: DS changes, and what the next step changes."""
     kind, step = Kind(rolled.kind), Step(rolled.step)
     paths = (EMERGENCY.get(kind, ()),) if rolled.is_emergency else (STAGES[kind], BACK[kind])
     path, at = next(((path, n) for path in paths for n, each in enumerate(path) if each.step is step), ((), 0))

@@ -70,7 +70,7 @@ _RSA_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A key: its algorithm, its size in bits, the public key as in the DNSKEY record, and the private-key text."""
+    """A key pair: algorithm, size in bits, the public key as in the DNSKEY record, and the private-key text."""
 
     algorithm: int
     bits: int

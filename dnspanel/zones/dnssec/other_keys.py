@@ -1,8 +1,8 @@
 """Keys of a zone's other signers (RFC 8901 section 2.1.2, model 2). Pure.
 
-The zone contains DNSKEY records of these keys. Nodes answer with them and with DNSKEY records of the panel's own keys,
-which PowerDNS generates (`direct-dnskey`). The zone also has CDS and CDNSKEY records of the keys that the parent's DS
-may name: parents that follow CDS must find the same records at every name server (RFC 7344 section 5).
+The zone contains DNSKEY records of these keys. Nodes serve these records together with DNSKEY records of the panel's
+own keys, which PowerDNS generates (`direct-dnskey`). The zone also has CDS and CDNSKEY records of other signers' keys
+with the SEP flag: parents that follow CDS must find the same records at every name server (RFC 7344 section 5).
 """
 
 import base64
@@ -112,7 +112,7 @@ def in_one_piece(text: str) -> str:
 
 
 def keys_in(dnskey: RRset | None) -> list[OtherKey]:
-    """Return the keys of a DNSKEY RRset that nodes answer with. Keys with the SEP flag come first."""
+    """Return the keys in a DNSKEY RRset, without disabled records. Keys with the SEP flag come first."""
     found = [read_dnskey(text) for text in dnskey.served] if dnskey else []
     return sorted(found, key=lambda key: (not key.is_sep, key.tag, key.public))
 
@@ -122,7 +122,7 @@ def changes_in_step(
 ) -> list[Change]:
     """Return the changes at the apex that set other signers' DNSKEY RRset, with matching CDS and CDNSKEY records.
 
-    The CDS records have the digest types of the state, as for the panel's own keys. A zone that asks for its DS to be
+    CDS records use the digest types in `state`, like those of the panel's own keys. A zone that asks for its DS to be
     deleted has no CDS of other signers (RFC 8078 section 4). CDS and CDNSKEY records of unknown keys stay.
     """
     keys = [key for key in keys_in(dnskey) if key.is_sep]

@@ -16,7 +16,7 @@ from replication.codec.dnssec import Nsec3
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a policy. `bits` applies to new RSA keys. A lifetime of None has no end.
+    """The terms of a policy. `bits` applies to new RSA keys. A lifetime of None is unlimited.
 
     `ksk_days` is the lifetime of a key that the parent's DS names, either a KSK or a CSK.
     """
@@ -71,7 +71,7 @@ PRESIGNED = gettext_noop("It is served with the signatures that it came with.")
 
 
 class Act(StrEnum):
-    """A kind of change that a policy requires in a zone, or the reason why it changes nothing."""
+    """A kind of change that a policy requires in a zone, or REFUSED if the policy must not change the zone."""
 
     SIGN = "sign"
     DENIAL = "denial"
@@ -94,7 +94,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Keys of one kind beyond their lifetime, the time when it ended, and the kind of rollover they need."""
+    """Keys of one role that have exceeded their lifetime. `kind` is the rollover they need, `since` when the lifetime
+    ended.
+    """
 
     kind: Kind
     key_ids: tuple[int, ...]
@@ -137,9 +139,9 @@ def differences(
 ) -> list[Difference]:
     """Return the differences between a zone and its policy.
 
-    If a difference has the act REFUSED, the zone does not change, and the message has the reason. `is_rolling`: a
-    rollover of the zone's keys is in progress, and the policy waits for it. `awaits_ds`: the policy will set the first
-    DS automatically but has not begun.
+    If a difference has the act REFUSED, the policy doesn't change the zone, and the message has the reason. Set
+    `is_rolling` while a rollover replaces the zone's keys: the policy waits for its end. Set `awaits_ds` if the policy
+    will set the first DS automatically but has not begun.
     """
     if is_rolling:
         return [Difference(Act.REFUSED, gettext(ROLLING))]

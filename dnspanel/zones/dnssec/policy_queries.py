@@ -192,7 +192,7 @@ def _not_tagged(tags: Iterable[str]) -> Q:
 
 
 def _attachments_of(zones: Sequence[Zone]) -> list[Attachment]:
-    """Return the attachments to these zones, to their tags and to their teams."""
+    """Return the policy attachments of these zones, of their tags and of their teams."""
     tags = {tag for zone in zones for tag in zone.tags}
     teams = {zone.team_id for zone in zones if zone.team_id is not None}
     about = Q(zone__in=[zone.pk for zone in zones]) | Q(tag__in=tags) | Q(team__in=teams)

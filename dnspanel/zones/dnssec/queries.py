@@ -18,12 +18,12 @@ from replication.dns import rdtypes
 
 
 def signing_of(zone: Zone) -> SigningState:
-    """Return the zone's current signing."""
+    """Return the zone's current signing state."""
     return signing_of_zones([zone.pk]).get(zone.pk, SigningState())
 
 
 def loaded_signing_of(zone: Zone) -> SigningState:
-    """Return the zone's signing as of the zone's load. Needs no query if the signing was loaded with the zone."""
+    """Return the zone's signing state from the loaded row. Needs no query if it was loaded together with the zone."""
     try:
         return SigningState.from_json(zone.signing.state)
     except Signing.DoesNotExist:
@@ -31,7 +31,7 @@ def loaded_signing_of(zone: Zone) -> SigningState:
 
 
 def signing_of_zones(zone_ids: Collection[int]) -> dict[int, SigningState]:
-    """Return the signing of many zones, in one query. Zones that were never signed are left out."""
+    """Return the signing states of many zones by zone id, in one query. Omit zones that were never signed."""
     rows = Signing.objects.filter(pk__in=zone_ids).values_list("zone_id", "state")
     return {zone_id: SigningState.from_json(state) for zone_id, state in rows}
 
@@ -53,7 +53,7 @@ def keys_of(zone: Zone, state: SigningState | None = None) -> list[KeyView]:
 
 
 def other_keys_of(zone: Zone) -> list[OtherKey]:
-    """Return the keys of other signers that nodes answer with. Keys with the SEP flag come first."""
+    """Return the keys of other signers whose DNSKEY records nodes serve. Keys with the SEP flag come first."""
     return other_keys_of_zones([zone]).get(zone.pk, [])
 
 
@@ -89,8 +89,9 @@ def last_change_of(zone: Zone) -> Revision | None:
 
 
 def private_text(*, zone: Zone, key_id: int, person: Person) -> str:
-    """Return the private-key text of a key of the zone. Raise RightMissing, or KeyUnknown if there is no such key.
+    """Return the private-key text of one of the zone's keys.
 
+    Raise RightMissing without the right EXPORT_KEYS, and KeyUnknown if the key doesn't exist or has no private part.
     The caller must record the export in the audit log, as `sign.export_key` does.
     """
     access.require_right(person, zone, Right.EXPORT_KEYS)

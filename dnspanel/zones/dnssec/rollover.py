@@ -3,11 +3,11 @@
 A rollover goes through the stages of its kind (RFC 7583, RFC 6781 section 4.1). A stage defines how the old and the new
 keys are used. It ends when all of these conditions are met:
 
-1. Every node, and every secondary that transfers the zone from here, answers with the publication that began the
-   stage. They have done so for as long as caches keep older answers. An emergency waits for no secondary.
-2. Every server of the parent has the required DS records, and has had them for as long as caches keep others.
+1. Every node, and every secondary that transfers the zone from here, serves the publication that began the stage, and
+   older answers have expired from caches. An emergency does not wait for secondaries.
+2. Every server of the parent has the required DS records, and other DS records have expired from caches.
 3. Before old keys become unused in a zone with other signers, every name server of the zone has the new keys in its
-   DNSKEY RRset, and has had them for as long as caches keep others (RFC 8901 section 6.1).
+   DNSKEY RRset, and other DNSKEY RRsets have expired from caches (RFC 8901 section 6.1).
 
 All times here come from the rollover's own clock (`steady`), which moves only a little if the system clock jumps
 forward.
@@ -286,7 +286,7 @@ def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: 
 def goals_since(
     before: Mapping[Goal, datetime], met: Collection[Goal], now: datetime, last: datetime | None
 ) -> dict[Goal, datetime]:
-    """Return the time since when each met goal has been met, after a check at `now`. The previous check was at `last`.
+    """Return the start time of each goal that the check at `now` found met. The previous check was at `last`.
 
     A goal keeps its earlier time unless the checks were more than LONGEST_GAP apart.
     """
@@ -295,7 +295,7 @@ def goals_since(
 
 
 def steady(clock: datetime, looked: datetime, now: datetime, most: timedelta = MOST_CREDIT) -> datetime:
-    """Return the new time of the rollover's own clock, which was at `clock` at the last check.
+    """Return the new time of the rollover's own clock. At the last check, it showed `clock` and the system `looked`.
 
     The clock never moves back, and moves by at most `most`.
     """
@@ -343,9 +343,9 @@ def _with_uses(state: SigningState, old: Sequence[int], new: Sequence[int], stag
 
 
 def _servers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
-    """Return a wait while a node or secondary lacks the step, or caches may hold older answers.
+    """Return a wait until every node and secondary serves this step and older answers have expired from caches.
 
-    Otherwise return None.
+    Return None if both are the case.
     """
     seconds = {
         Caches.NOTHING: 0,
@@ -466,8 +466,8 @@ def _names_any(found: Collection[str], marks: Collection[tuple[str, str]], *, by
 def _leads(found: Collection[str], ds: Sequence[str]) -> bool:
     """Return True if any resolver can validate a key of `ds` through the DS records `found`.
 
-    Resolvers may ignore some digest types: the key needs a DS with each digest type in `found`. An empty `found` makes
-    the zone insecure, which also counts.
+    Resolvers may ignore some digest types, so the key needs a DS with each digest type in `found`. Return True also if
+    `found` is empty, because the zone is then insecure, not bogus.
     """
     if not found:
         return True

@@ -11,7 +11,7 @@ from dnspanel.zones.rights import access
 
 
 def newest(zone: Zone) -> Rollover | None:
-    """Return the zone's current rollover, or else the last one. Return None if there was never one."""
+    """Return the zone's current rollover, or else the last one. Return None if the zone never had a rollover."""
     return Rollover.objects.filter(zone=zone).select_related("started_by", "zone").order_by("-pk").first()
 
 

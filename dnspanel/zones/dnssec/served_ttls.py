@@ -77,9 +77,10 @@ def _current(zone_id: int, revision: int) -> ServedTtls:
 
 
 def _of_changes(revisions: Mapping[int, int], *, since: datetime) -> dict[int, tuple[ServedTtls, bool]]:
-    """Return the largest TTLs before and after newer revisions of these zones, by zone id.
+    """Return the largest TTLs in newer changes to these zones, before and after each change, by zone id.
 
-    The second value is True if one of these revisions isn't a plain change, such as a restored zone.
+    `revisions` maps a zone id to the last known revision. The second value of the result is True if a newer revision
+    isn't a plain change, for example a restored zone.
     """
     ids = list(revisions)
     with connection.cursor() as cursor:

@@ -1,7 +1,7 @@
-"""A zone's signing at one moment: keys, denial of existence, and other PowerDNS settings. Pure.
+"""A zone's signing state: keys, denial of existence, and other PowerDNS settings. Pure.
 
-States are stored as JSON. Each change of a state is in the log, like a change of an RRset, so that the served state of
-any sequence can be computed. Private keys are stored elsewhere. A state names keys by their ids, which are also their
+States are stored as JSON. Each change of a state is in the log, like a change of an RRset, so that the state at any
+sequence can be computed. Private keys are stored elsewhere. A state refers to keys by their ids, which are also their
 row ids in PowerDNS's files.
 """
 
@@ -54,12 +54,12 @@ class KeyState:
 
 @dataclass(frozen=True, slots=True)
 class SigningState:
-    """The signing of a zone. Without keys the zone is unsigned, unless it is `presigned`.
+    """The signing state of a zone. Without keys the zone is unsigned, unless it is `presigned`.
 
     A `presigned` zone is served with its original signatures, and has no keys here. `nsec3` is None for NSEC. A
     `paused` state gives no proof of non-existence (`paused_denial`). A change from one NSEC3 chain to another goes
-    through NSEC. Until it ends, `due_nsec3` is the new chain (`due_denial`). The signer of a presigned zone may have
-    made several chains: PowerDNS serves the one in `nsec3`; `other_nsec3` are only in transfers of the whole zone.
+    through NSEC. Until the change ends, `due_nsec3` is the new chain (`due_denial`). A presigned zone can have several
+    chains: PowerDNS serves the chain in `nsec3`, and `other_nsec3` are only in transfers of the whole zone.
 
     `cds` lists the digest types of the CDS records, and is empty without CDS records. DELETE means CDS and CDNSKEY
     records that ask the parent to delete its DS (RFC 8078).

@@ -1,4 +1,4 @@
-"""The check that a parent's DS records lead to the keys of zones in this panel, as in validating resolvers."""
+"""The check that zones in this panel validate with the parent's DS records, as a resolver would validate them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -54,9 +54,10 @@ def ds_into(zones: Iterable[Zone]) -> dict[int, tuple[str, ...]]:
 def reason_against(
     zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes], others: Iterable[OtherKey]
 ) -> str:
-    """Return half a sentence: why a zone with this signing does not validate with the DS records, or "" if it does.
+    """Return the reason why a zone with this signing does not validate with the DS records, or "" if it validates.
 
-    `public` has the public parts of the zone's keys by id. `others` are keys of other signers, or of a presigned zone.
+    The reason is a relative clause ("which is …"). `public` maps ids of the zone's keys to their public parts. `others`
+    are keys of other signers, or of a presigned zone.
     """
     if not ds:
         return ""

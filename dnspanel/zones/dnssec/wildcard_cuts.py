@@ -1,7 +1,8 @@
 """Delegations at a wildcard. A zone that the panel signs must not contain any.
 
-PowerDNS answers queries for every name below with the NS records, without a proof that the delegation is unsigned.
-Validating resolvers treat such answers as forged. RFC 4592 section 4.2 leaves the meaning of such records undefined.
+PowerDNS answers queries for every name that matches the wildcard with its NS records, without a proof that the
+delegation is unsigned. Validating resolvers treat such answers as forged. RFC 4592 section 4.2 leaves the meaning of
+wildcard delegations undefined.
 """
 
 from collections.abc import Collection, Iterable, Mapping
