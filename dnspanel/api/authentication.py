@@ -69,10 +69,7 @@ def _other_scheme(scheme: str) -> str:
 
 
 def password_in(request: Request | HttpRequest) -> tuple[str, str] | None:
-    """Return the user name and password from HTTP Basic authentication, which dyndns2 clients send.
-
-    Return None if the request has no valid Basic credentials.
-    """
+    """Return user name and password from HTTP Basic authentication, which dyndns2 clients send, or None if missing."""
     scheme, _, value = get_authorization_header(request).decode("latin-1").partition(" ")
     if scheme.lower() != "basic":
         return None

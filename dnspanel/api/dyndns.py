@@ -210,10 +210,7 @@ def lines_for(actor: Actor, hosts: Iterable[str], intents: Intents, now: datetim
 
 
 def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) -> dict[str, str]:
-    """Publish the changes and return the response line of each owner name.
-
-    If some names are refused, publish the changes of the remaining names.
-    """
+    """Publish the changes, except those of refused names, and return the response line of each owner name."""
     zones = _zones_of(actor, owners)
     lines = dict.fromkeys(owners - zones.keys(), "nohost")
     while zones:
@@ -264,9 +261,7 @@ def _line(name: str, outcome: Outcome, intents: Intents) -> str:
 
 
 def _explain_refusal(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
-    """Return the owner names that the error concerns and their response line. If it has no names, return all owner
-    names.
-    """
+    """Return the owner names that the error concerns (all if it names none) and their response line."""
     about: set[str] = set()
     line = "dnserr"
     if isinstance(exc, PublishingOnHold):
@@ -281,10 +276,7 @@ def _explain_refusal(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str
 
 
 def _zones_of(actor: Actor, owners: set[str]) -> dict[str, Zone]:
-    """Return the zone of each owner name, which is the longest matching name among the zones that the actor can see.
-
-    Names without such a zone are left out.
-    """
+    """Map each owner name to the closest enclosing zone that the actor can see. Leave out names without one."""
     around = {name: [name, *ancestors_within(name, names.ROOT)] for name in owners}
     candidates = {candidate for above in around.values() for candidate in above}
     found = access.zones_visible_to(actor).filter(name__in=candidates).order_by(Length("name").desc())

@@ -24,8 +24,7 @@ class RememberedAnswer(models.Model):
 
 
 class PowerdnsZone(models.Model):
-    """Zone attributes that a client of API v1 set and that have no effect here. They are stored for clients to read
-    back.
+    """Zone attributes that clients of API v1 set, stored so that they can read them back.
 
     There is a row only for zones with such attributes.
     """

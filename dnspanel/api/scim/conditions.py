@@ -10,9 +10,7 @@ from dnspanel.api.v2.http.etag import condition_in
 
 
 def refuse_moved(request: Request, resource: Resource) -> None:
-    """Raise ScimFault (412) if the resource changed, and so doesn't match If-Match. Raise Problem if the header is
-    invalid.
-    """
+    """Raise ScimFault (412) if the request's condition fails for the resource. Raise Problem if a header is invalid."""
     if not condition_in(request).holds(resource["meta"]["version"]):
         raise ScimFault(412, "It has changed since you read it.")
 

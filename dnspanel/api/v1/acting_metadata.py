@@ -1,7 +1,6 @@
 """The effects of zone metadata on outgoing transfers and on transfers from the zone's primaries. Verbs.
 
-These kinds of metadata have the same effect as in PowerDNS. Values that would have no effect here are refused, not
-stored.
+These kinds have the same effect as in PowerDNS. Values that would have no effect here are refused, not stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence

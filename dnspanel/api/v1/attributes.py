@@ -95,10 +95,7 @@ def comment_text(comments: Sequence[Comment]) -> str:
 
 
 def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, modified_at: int) -> list[Comment]:
-    """Return the client's comment list if it still matches the RRset's text. Else return the text as one comment.
-
-    An empty text has no comments.
-    """
+    """Return the client's comments if they match the RRset's text, else the text as one comment, or [] if it is ""."""
     if not text:
         return []
     kept: list[Comment] = attributes.comments.get(_stored_key(name, type), []) if attributes.comments else []

@@ -105,10 +105,7 @@ def _unless_lost(step: Step) -> Step:
 
 
 def _replacement(given: RRsetInput) -> Step:
-    """Return the step for REPLACE, which sets records, comments or both. An empty list of records deletes the RRset.
-
-    Raise Refusal (422) if neither is given.
-    """
+    """Return the step for REPLACE. An empty list of records deletes the RRset. Raise Refusal (422) without a change."""
     if given.records is None and given.comments is None:
         raise Refusal(422, f"No change for {given.title}")
     text = None if given.comments is None else comment_text(given.comments)
@@ -125,10 +122,7 @@ def _replacement(given: RRsetInput) -> Step:
 
 
 def with_its_comment(made: RRset, current: RRset) -> RRset:
-    """Return the new records with the RRset's current comment, tags and value comments.
-
-    Used for clients that don't send comments, so that the RRset keeps them.
-    """
+    """Return the new records with the RRset's current comment, tags and value comments, which the client left out."""
     commented = made if made.comment == current.comment else replace(made, comment=current.comment)
     return with_its_notes(commented, current)
 

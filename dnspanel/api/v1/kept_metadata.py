@@ -149,10 +149,7 @@ def _write(zone: Zone, kind: str, values: Sequence[str], by: Author, now: dateti
 
 
 def act_on_kept(*, zone: Zone, before: SigningState, acting: Acting) -> list[Publication]:
-    """Apply stored CDS and CDNSKEY settings to a zone that got its first keys. Return the publications.
-
-    Do nothing if the zone had keys before or still has none.
-    """
+    """Apply stored CDS and CDNSKEY settings if the zone got its first keys since `before`. Return the publications."""
     kept = _row(zone).metadata
     if before.keys or OF_KEYS.isdisjoint(kept) or not signing_of(zone).keys:
         return []
@@ -199,9 +196,7 @@ def _keep(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetim
 
 
 def _of_signing(row: PowerdnsZone, state: SigningState) -> dict[str, list[str]]:
-    """Return the metadata that describes the signing. Keep the client's own spelling of values that have the same
-    meaning.
-    """
+    """Return the metadata that describes the signing. Keep the client's spelling of equivalent values."""
     found = {kind: [value] for kind, value in state.metadata.items()}
     for kind in OF_KEYS if state.keys else ():
         kept = row.metadata.get(kind, [])

@@ -78,9 +78,7 @@ def _object(kind: str, values: Sequence[str]) -> dict[str, Any]:
 
 
 def _require_right(request: Request, zone: Zone, kind: Any) -> None:
-    """Raise RightMissing if the actor lacks the right `dnssec` (kinds that describe the signing) or `settings` (other
-    kinds).
-    """
+    """Raise RightMissing if the actor lacks `dnssec` (kinds that describe the signing) or `settings` (other kinds)."""
     is_of_keys = isinstance(kind, str) and kind in kept_metadata.OF_KEYS
     access.require_right(actor_in(request), zone, Right.DNSSEC if is_of_keys else Right.SETTINGS)
 

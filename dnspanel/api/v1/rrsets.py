@@ -121,10 +121,7 @@ def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
 
 
 def _records(value: Mapping[str, Any], name: str, type_: int, spellings: dict[str, str]) -> dict[str, bool]:
-    """Return a flag for each canonical record of an RRset, which is True if the record is disabled.
-
-    Add the client's spelling of a record to `spellings` if PowerDNS would show the record in another form.
-    """
+    """Map each canonical record to its disabled flag. Add the client's own spelling of records to `spellings`."""
     records: dict[str, bool] = {}
     listed = list_in(value, "records")
     if len(listed) > MOST_RECORDS:

@@ -137,9 +137,7 @@ def _refuse_bad_secret(text: str, message: str) -> None:
 
 @contextmanager
 def _refusals(request: Request, name: str) -> Iterator[None]:
-    """Turn errors about the TSIG key with this name into a Refusal: 404 unknown, 409 name taken, 403 not allowed, 422
-    invalid.
-    """
+    """Turn errors about a TSIG key into a Refusal: 404 unknown, 409 name taken, 403 not allowed, 422 invalid."""
     try:
         yield
     except TokenUnknown as exc:

@@ -236,9 +236,7 @@ def _error(request: Request, refusal: Refusal) -> HttpResponse:
 
 
 def json_body(request: Request) -> Any:
-    """Parse the request body as JSON, whatever its Content-Type. Raise Refusal: 413 if it is too large, 400 if it is
-    invalid.
-    """
+    """Parse the request body as JSON, whatever its type. Raise Refusal: 413 if too large, 400 if invalid."""
     try:
         return parse_json(request._request.body.decode())
     except RequestDataTooBig as exc:
