@@ -1,4 +1,4 @@
-"""Alert conditions for publications, requests, hooks and zones, computed from the panel's database."""
+"""The alert conditions for publications, requests, hooks and zones, computed from the panel's database."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class HookInputs:
-    """A publish hook that does not respond since `since`. `refuses` is True if the hook blocks publications."""
+    """A publish hook that has not responded since `since`. `refuses` is True if it blocks publications."""
 
     hook_id: int
     called: str
@@ -63,7 +63,7 @@ class HookInputs:
 
 @dataclass(frozen=True, slots=True)
 class LogInputs:
-    """The state of the log, requests and hooks, and the zones that need attention."""
+    """The data that `log_conditions` needs: the state of the log, requests and hooks, and zones with problems."""
 
     head: LogHead | None = None
     hold_reason: str = ""

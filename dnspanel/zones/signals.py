@@ -1,4 +1,4 @@
-"""The signals of zones: notices of log entries (without content), and questions for apps that know the nodes."""
+"""The signals of zones: notices of new log entries (without content), and questions to apps that know the nodes."""
 
 from django.dispatch import Signal
 

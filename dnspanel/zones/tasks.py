@@ -32,7 +32,7 @@ def empty_trash() -> str:
 
 @shared_task(ignore_result=True)
 def link_acts() -> None:
-    """Link new acts to the audit log's chain, and wake the check if a person requested one. Runs every few seconds."""
+    """Link new acts to the audit log's chain, and start a check of the chain if requested. Runs every few seconds."""
     audit_links.link_new_acts()
     if audit_links.is_check_requested():
         wake(check_audit_chain, lifetime=_LONGEST_WAIT)
@@ -49,7 +49,7 @@ def check_audit_chain() -> None:
 
 @shared_task(name="dnspanel.zones.tasks.tend_search")
 def maintain_search_index() -> str:
-    """Sort new entries into the search indexes, so that searches don't read all new entries. Runs regularly."""
+    """Merge pending entries into the search indexes, so that searches don't scan these entries. Runs regularly."""
     return f"tended search pages={waiting_entries.sort_in(waiting_entries.RDATA + waiting_entries.NAMES_AND_TEXTS)}"
 
 
@@ -96,7 +96,7 @@ def remove_expired() -> None:
 
 @shared_task(ignore_result=True)
 def run_policies(run_id: int) -> None:
-    """Process a turn of a DNSSEC policy run."""
+    """Process the next batch of a DNSSEC policy run, and wake a worker for the batch after it."""
     with while_postgresql_answers():
         if policy_runs.work_on_run(run_id, begin_rollover=automatic.begin_rollover):
             wake(run_policies, run_id)
@@ -104,7 +104,7 @@ def run_policies(run_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def run_changes(run_id: int) -> None:
-    """Process a turn of a run that changes many zones."""
+    """Process the next batch of a run that changes many zones, and wake a worker for the batch after it."""
     with while_postgresql_answers():
         if change_runs.work_on_run(run_id):
             wake(run_changes, run_id)

@@ -82,7 +82,7 @@ class ZoneAbove:
 
 @dataclass(frozen=True, slots=True)
 class Shadowed:
-    """An RRset of a zone that is never answered, because the zone `by` answers for its name."""
+    """An RRset that name servers never return, because the zone below (`by`) answers for its name."""
 
     zone: Zone
     name: str
@@ -101,8 +101,8 @@ def refuse_names(
 
     Call this function in the transaction that makes the zones live, after they are written to their table and before
     the log. Authors who need rights over other zones then take turns until they commit. If two authors create a zone
-    and a zone below it at the same time, the second sees the first. An author with rights over all records of all zones
-    never waits, since the order makes no difference for such an act.
+    and a zone below it at the same time, the second author's check finds the first zone. An author with rights over all
+    records of all zones never waits, since the order makes no difference for such an act.
 
     NamesRefused has the reason for each name: PublicSuffix, ReverseName, NameOfOthers, SignedAtParent or BreaksBelow.
     """
@@ -143,14 +143,14 @@ def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
 
 
 def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Author) -> None:
-    """Like `refuse_names`, for names that are live already. Raise NamesRefused with NameOfOthers only."""
+    """Raise NamesRefused (NameOfOthers) if the author lacks rights over other zones. The names are live already."""
     take_turns(author)
     if refused := refusals_by_others(zone_names=zone_names, own=own, author=author):
         raise NamesRefused(refused)
 
 
 def take_turns(author: Author) -> None:
-    """Lock until the transaction ends, so that authors who need rights over other zones for new names take turns.
+    """Wait for other authors who need rights over other zones for new names. Then lock until the transaction ends.
 
     Does nothing if the author has rights over all records of all zones.
     """
@@ -159,7 +159,7 @@ def take_turns(author: Author) -> None:
 
 
 def lock_names() -> None:
-    """Lock the names against other authors who need rights over other zones to make names live, until the commit."""
+    """Take the lock on new names that `take_turns` uses, until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute(_IN_ORDER)
 
@@ -171,7 +171,7 @@ def is_unbounded(author: Author) -> bool:
 
 
 def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
-    """Return, by name, why no author is allowed to create a zone with that name. Allowed names are left out."""
+    """Return the names that no author is allowed to use for a zone, with the reasons."""
     suffixes = read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
     refused: dict[str, NameRefused] = {}
     for name in zone_names:
@@ -186,7 +186,7 @@ def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
 def refusals_by_others(
     *, zone_names: Sequence[str], author: Author, own: Collection[int] = ()
 ) -> dict[str, NameOfOthers]:
-    """Return, by name, the other people's zone that conflicts with the name. Needs two queries for any number of names.
+    """Return the conflicts of the names with other people's zones, by name. Needs two queries for any number of names.
 
     The closest zone above and every zone below conflict, unless the author is allowed to change all records of that
     zone. The message only names the zone to people who are allowed to see it.
@@ -223,7 +223,7 @@ class DsAbove:
 
 
 def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
-    """Return the DS records that the closest zone above serves, for the names that have some.
+    """Return the DS records that the closest zone above serves, by name. Omit names without DS records.
 
     Only zones of this panel are examined. Validating resolvers accept only signed answers below a DS (RFC 4035 5.2).
     Needs two queries.
@@ -237,7 +237,7 @@ def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
 
 
 def rrsets_above(zone_names: Iterable[str]) -> dict[str, tuple[ZoneAbove, Mapping[Key, RRset]]]:
-    """Return the closest zone above each name in this panel, and that zone's RRsets at the names. Needs two queries."""
+    """Return, for each name, the closest zone above it, and that zone's RRsets at the name. Needs two queries."""
     above = zones_above(zone_names)
     below: dict[int, tuple[str, set[str]]] = {}
     for name, parent in above.items():
@@ -247,7 +247,7 @@ def rrsets_above(zone_names: Iterable[str]) -> dict[str, tuple[ZoneAbove, Mappin
 
 
 def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:
-    """Return the owner names that a zone below answers for, as {zone: {name: answering zone}}.
+    """Return each zone's owner names that a zone below it answers for, as {zone: {name: answering zone}}.
 
     `owners` is {zone: names}. Needs one query for any number of zones and names, or two if a zone has many names.
     """
@@ -261,7 +261,7 @@ def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str
 
 
 def shadowed_rrsets(zone: Zone, rrsets: Iterable[RRset]) -> dict[Key, str]:
-    """Return the RRsets of a zone that are never answered, with the zone below that answers instead.
+    """Return a zone's RRsets that name servers never return, each with the zone below that answers for its name.
 
     Needs one query, or two if there are such RRsets.
     """
@@ -286,7 +286,7 @@ def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, 
 
 
 def shadows_of(zone: Zone) -> tuple[dict[Key, str], bool]:
-    """Return the zone's RRsets that are never answered, as in `shadowed_rrsets`, and True if there may be more.
+    """Return the zone's shadowed RRsets as `shadowed_rrsets` does, and True if there may be more.
 
     Only some zones below the zone, and the first RRsets at and below each, are examined. Needs at most four queries.
     """
@@ -297,7 +297,7 @@ def shadows_of(zone: Zone) -> tuple[dict[Key, str], bool]:
 
 
 def shadowed_by_publication(revisions: Iterable[Revision]) -> list[Shadowed]:
-    """Return the RRsets in these revisions that are never answered now, grouped by zone.
+    """Return RRsets in these revisions that are shadowed now: name servers never return them.
 
     Only the first changes and some created or restored zones are examined. The revisions' zones must be loaded.
     """
@@ -352,7 +352,7 @@ def _inside(name: str, zone: str) -> Iterable[str]:
 
 
 def _closest(chains: Mapping[str, Iterable[str]], live: Collection[str]) -> dict[str, str]:
-    """Return the first live name of each chain, if one is live."""
+    """Return the first live name of each chain, by key. Omit chains without a live name."""
     closest = {name: next((at for at in chain if at in live), None) for name, chain in chains.items()}
     return {name: at for name, at in closest.items() if at is not None}
 
@@ -397,7 +397,7 @@ def _backwards(name: str) -> tuple[str, str]:
 
 
 def _may_change(author: Author) -> tuple[str, dict[str, Any]]:
-    """Return an SQL condition, and its parameters, that the author is allowed to change all records of zone `z`."""
+    """Return an SQL condition that is true if the author can change all records of zone `z`, and its parameters."""
     actor = actor_of(author) if author is not None else None
     if actor is None:
         return "false", {}

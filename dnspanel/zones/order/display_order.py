@@ -28,13 +28,13 @@ _COPY = "COPY zones_nameplace (zone_id, place, owner_key) FROM STDIN"
 
 
 def place_names(zone_ids: Collection[int]) -> None:
-    """Store the places of all names in those of the zones that are large. Delete the places of the other zones."""
+    """Store the sort places of all names in the large zones. For the small zones, only delete stored places."""
     NamePlace.objects.filter(zone__in=zone_ids).delete()
     _place_large(zone_ids)
 
 
 def place_changed(zone_id: int, keys: Sequence[bytes]) -> None:
-    """Store the places of those names that have RRsets. Delete the places of the other names."""
+    """Update the sort places of changed names: delete the places of names without RRsets, and store the rest."""
     if not NamePlace.objects.filter(zone=zone_id).exists():
         _place_large([zone_id])
         return

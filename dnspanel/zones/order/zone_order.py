@@ -3,12 +3,11 @@
 By name, zones are in natural order. By another column, zones with the same value are in alphabetical order, because the
 natural sort key is the last column in a zone's row, and reading it takes half as long again.
 
-Only the name has an index. No index covers values that a publication writes into a zone's row, so that PostgreSQL
-writes the new row next to the old one and updates no index. So the first zones by another column are selected from all
-zones that a person sees. This takes 65 ms for 263,238 zones, and half of the time is comparing. For people who see all
-zones, a 1% sample gives a bound at its tenth zone. Only zones up to this bound are compared, in 41 ms. If they don't
-fill a page, all zones are compared. When sorting by author or team, zones without an author or team are read by name if
-the sample has ten of them.
+Only the name has an index. The other columns have none, so that a publication, which writes them, updates no index (a
+HOT update). So the first zones by another column are selected from all zones that the person can see. This takes 65 ms
+for 263,238 zones, half of it for comparisons. For people who can see all zones, a 1% sample gives a bound at its tenth
+zone. Only zones up to this bound are compared, in 41 ms. If they don't fill a page, all zones are compared. When
+sorting by author or team, zones without an author or team are read by name if the sample has ten of them.
 """
 
 from bisect import bisect_left
@@ -90,7 +89,7 @@ _Row = tuple[int, str, Any]  # id, name, and what it is sorted by
 
 
 def _by_dnssec(zones: "QuerySet[Zone]", order: ZoneOrder, start: tuple[Any, str] | None, limit: int) -> list[_Row]:
-    """Return the zones of one signing state by name, then the others, both along the index of names."""
+    """Return unsigned zones, then signed zones (or the reverse), each group by name. Uses the index of names."""
     found: list[_Row] = []
     signed = Q(signing__is_signed=True)
     unsigned = Q(signing__is_signed=None) | Q(signing__is_signed=False)
@@ -133,7 +132,7 @@ def _first(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
 
 
 def _first_by_sample(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
-    """Return the first zones, up to a bound from a sample. Without a suitable bound, return fewer than `limit`."""
+    """Return the first zones by reading only up to a bound from a sample. Return too few if the bound is unsuitable."""
     if order.column not in _NAMED:
         way = "DESC" if order.descending else "ASC"
         sampled = _tenth_of_sample(_KEYS[order.column][0], f"ORDER BY 1 {way}")

@@ -31,7 +31,7 @@ _MOST_RRSETS = 1_000  # of a zone that is to go
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The changes of a zone, the zone's RRsets before the changes (at least at the changed names), and `answered_by`.
+    """The changes to a zone, and the zone's RRsets before the changes, at least those at the changed names.
 
     `answered_by` has, for owner names and targets of the changes, the child zone that answers for the name.
     """
@@ -52,7 +52,7 @@ class Pointer:
 
 
 def faults(moves: Sequence[Move], person: Person | None) -> dict[int, list[Violation]]:
-    """Return warnings by zone id: pointers to missing names of other zones, and removed names that others point at.
+    """Return warnings, by zone id, about records that point at missing names, or at names that the moves remove.
 
     The warnings describe the state after all moves.
     """
@@ -163,7 +163,7 @@ def _leading_out(
 
 
 def _names_hidden_from(closest: Mapping[str, Zone], person: Person) -> set[str]:
-    """Return the names whose zones the person's token can see, but whose records it cannot.
+    """Return the names whose records the person is not allowed to see, although the zone is visible.
 
     `closest` is {name: zone}.
     """
@@ -197,7 +197,7 @@ def _wildcard_below(name: str) -> str:
 
 
 def _overlaid(rrsets: Mapping[Key, RRset], after: Mapping[Key, RRset | None]) -> dict[Key, RRset]:
-    """Return the served RRsets after the changes."""
+    """Apply the changes `after` to the RRsets. Return the RRsets that are served then."""
     return {key: rrset for key, rrset in {**rrsets, **after}.items() if rrset is not None and rrset.served}
 
 
@@ -206,7 +206,7 @@ def _left_behind(
 ) -> Iterator[tuple[int, Violation]]:
     """Yield warnings about removed names that other records still point at.
 
-    These are records of other zones, and records of the same zone that `rules` does not check.
+    The other records are in other zones, or are records of the same zone that `rules` does not check.
     """
     going = {(move.zone.pk, name): move.zone for move in moves for name in _going(move)}
     if not going:

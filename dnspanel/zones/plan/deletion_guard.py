@@ -54,16 +54,16 @@ def refuse_mass_deletion(
 
 
 def is_unguarded(author: Author) -> bool:
-    """Return True if the guard does not apply: to the panel itself, or to a token that can delete many zones.
+    """Return True if the guard does not apply: the author is the panel or a token that can delete many zones.
 
-    Such deletions are allowed by the token (`deletes_many`) or by the setting TOKENS_DELETE_MANY.
+    A token can delete many zones if its `deletes_many` or the setting TOKENS_DELETE_MANY is True.
     """
     token = token_of(author)
     return author is None or (token is not None and (token.deletes_many or settings.TOKENS_DELETE_MANY))
 
 
 def _deleted_lately(author: Author, now: datetime, besides: Collection[str]) -> int:
-    """Count the zones that this person deleted within MASS_WINDOW. Each token counts separately."""
+    """Count the names of zones that this author deleted within MASS_WINDOW, except `besides` and names in use again."""
     by_them = Publication.objects.filter(sequence=OuterRef("sequence"), author=user_of(author), token=token_of(author))
     is_back = Exists(Zone.objects.filter(name=OuterRef("name"), deleted_at=None))
     gone = Zone.objects.filter(~is_back, Exists(by_them), deleted_at__gt=now - MASS_WINDOW).exclude(name__in=besides)

@@ -110,7 +110,7 @@ def add_values(texts: Sequence[str]) -> Act:
 def remove_values(texts: Sequence[str]) -> Act:
     """Return an act that removes values. An RRset without any value left is deleted, except a SOA.
 
-    A text that isn't a value of the type matches nothing. Raise ValueError as `set_values` does.
+    A text that isn't valid for the RRset's type matches nothing. Raise ValueError as `set_values` does.
     """
     values = _check_texts(texts)
 
@@ -183,7 +183,7 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
 
 
 def _replace_in_any_case(text: str, find: str, replacement: str) -> str:
-    """Replace `find` in the text without regard to case. Both must be ASCII, as rdata are."""
+    """Replace `find` in the text without regard to case. Both texts must be ASCII, as all rdata is."""
     compared, wanted, pieces, at = text.lower(), find.lower(), [], 0
     while (found := compared.find(wanted, at)) >= 0:
         pieces += [text[at:found], replacement]

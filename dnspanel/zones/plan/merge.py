@@ -12,7 +12,7 @@ Changes = Mapping[Key, RRset | None]  # what RRsets become; None: deleted
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change that an author requests, from the RRset's value when the edit began. Drafted edits have an operation."""
+    """A requested change to an RRset. `change.before` is the value when the edit began. Draft edits have operations."""
 
     change: Change
     operation_id: int | None = None
@@ -20,7 +20,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An RRset that a draft changes, and that others changed from `change.before` to `theirs` in between."""
+    """An RRset that a draft changes, and that another author has changed to `theirs` since the edit began."""
 
     zone_name: str
     change: Change

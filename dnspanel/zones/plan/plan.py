@@ -1,4 +1,4 @@
-"""The plan of a publication: its changes, the rules that it breaks, and whether the guard holds it.
+"""The plan of a publication: its changes, its violations, and the guard's decision.
 
 A review shows the plan. Publishing carries out the same plan under a lock.
 """
@@ -83,7 +83,7 @@ class ZonePlan:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The RRsets of a locked zone that were read already: every RRset at `names` (None: of the whole zone)."""
+    """The loaded RRsets of a locked zone: all RRsets at `names`, or of the whole zone if `names` is None."""
 
     names: Collection[str] | None
     rrsets: Mapping[Key, RRset]
@@ -100,9 +100,9 @@ def plan_zones(
 ) -> tuple[ZonePlan, ...]:
     """Plan the changes of each zone, in the given order. Read RRsets that are not in `seen`. Write nothing.
 
-    `edits` is {zone id: (zone, edits)}. With `with_rules` False, a plan has no violations and no guard. This is for
-    pieces of a change that was checked as a whole. Zones (by id) in `dropping` lose their original signatures and can
-    change. Messages mention other zones only if the author can see them.
+    `edits` is {zone id: (zone, edits)}. With `with_rules` False, plans have no violations and no guard: use it for
+    pieces of a change that was checked as a whole. A presigned zone can change only if its id is in `dropping`, which
+    removes its original signatures. Messages mention other zones only if the author can see them.
     """
     known = seen or {}
     unseen = {}
@@ -158,7 +158,7 @@ def names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
 
 
 def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dict[str, dict[str, str]]:
-    """Return, by zone name, those names and targets of the edits that other zones answer for, with the other zone.
+    """Return the names and targets of the edits that another zone answers for, as {zone: {name: answering zone}}.
 
     One query.
     """
@@ -278,7 +278,7 @@ def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[s
 
 
 def _breaking_ds(merged: Merged) -> list[Violation]:
-    """Return a warning for each DS RRset that makes a zone of this panel bogus. Consent must name its code."""
+    """Return a warning for each DS RRset that makes a zone of this panel bogus. Authors must accept it by its code."""
     served = {c.name: c for c in merged.apply if c.type == rdtypes.DS and c.after is not None and c.after.served}
     if not served:
         return []
@@ -344,7 +344,7 @@ def _names_at_risk(zone: Zone, merged: Merged) -> set[str]:
 
 
 def _aliases_of_owners(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, list[RRset]]:
-    """Return the aliases that clients need in order to find the RRsets behind them.
+    """Return the aliases of RRsets that clients can only reach through an alias (`needs_alias`), by zone id.
 
     Few publications have such RRsets. They need a query for each step of the chain.
     """

@@ -25,7 +25,7 @@ def refuse_unreadable(content: Iterable[tuple[str, Iterable[RRset]]]) -> None:
 
 
 def refusals_of_stored(zones: Iterable[Zone]) -> dict[int, RuleViolations]:
-    """Return, by zone id, the reasons why zones cannot be served with their stored values."""
+    """Return the violations of zones with stored values that some node cannot read, by zone id."""
     names = {zone.pk: zone.name for zone in zones}
     rows = StoredRRset.objects.filter(zone__in=list(names), type__in=unreadable.TYPES).order_by("zone", "owner_key")
     found: dict[int, list[Violation]] = {}
@@ -35,7 +35,7 @@ def refusals_of_stored(zones: Iterable[Zone]) -> dict[int, RuleViolations]:
 
 
 def unreadable_in(rrsets: Iterable[tuple[int, str, RRset]]) -> list[tuple[int, Violation]]:
-    """Return a violation for each value that some node cannot read. `rrsets` and the result have the zone id first."""
+    """Return a violation for each value that some node cannot read. Items begin with the zone id."""
     concerned = [each for each in rrsets if each[2].type in unreadable.TYPES]
     unanswered = reasons_against({rrset.type for _, _, rrset in concerned})
     return [(id, found) for id, zone, rrset in concerned for found in unreadable_values(zone, rrset, unanswered)]

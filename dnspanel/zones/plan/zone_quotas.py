@@ -47,7 +47,7 @@ def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -
 
 
 def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
-    """Return, by zone id, why the author cannot restore zones from the trash: too many zones, or a too large zone.
+    """Return the reasons against restoring zones from the trash, by zone id: too many zones, or a too large zone.
 
     Each zone counts toward the quotas of its creator and its team, in the given order. Until the transaction ends,
     others cannot add zones for the same people and teams. Creators and teams must be loaded with the zones.
@@ -75,7 +75,7 @@ def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
 
 
 def zones_left(team: Team) -> int | None:
-    """Return how many more zones the team can have now, or None without a limit."""
+    """Return the number of zones that the team can still add, or None without a limit."""
     holder = holder_of(team)
     limit = holder.limits[Kind.ZONES]
     return None if limit is None else limit - zone_count(holder, limit)
@@ -121,12 +121,12 @@ def refuse_larger(author: Author, growth: Iterable[tuple[Zone, int]]) -> None:
 
 
 def growing_too_large(author: Author, growth: Iterable[tuple[Zone, int]]) -> dict[int, str]:
-    """Return, by zone id, why a zone cannot grow by its number of RRsets in `growth`."""
+    """Return the reasons why zones cannot grow, by zone id. `growth` has each zone and its number of new RRsets."""
     return _too_large(author, ((zone, zone.rrset_count, added) for zone, added in growth))
 
 
 def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[int, str]:
-    """Return, by zone id, why a zone would be too large. `sizes` has (zone, current RRsets, new RRsets).
+    """Return the reasons why zones would be too large, by zone id. `sizes` has (zone, current RRsets, new RRsets).
 
     A query is needed only for teams that the author is not in and that were not loaded with their zones.
     """
@@ -143,7 +143,7 @@ def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[i
 
 
 def rrset_limit(author: Author, team: Team | None) -> int | None:
-    """Return how many RRsets a zone of this team can have if this author adds some, or None without a limit."""
+    """Return the maximum number of RRsets in a zone of this team that this author changes, or None without a limit."""
     if author is None:
         return None
     holders = _limits(author, None if team is None else holder_of(team))
@@ -165,7 +165,7 @@ def refuse_operations(author: Author, *, used: int, added: int) -> None:
 
 
 def operations_to_count(author: Author) -> int:
-    """Return the number up to which a draft's operations must be counted to check the quota; 0 without a quota."""
+    """Return the number of operations after which a count for the quota check can stop, or 0 without a quota."""
     limits = [holder.limits[Kind.OPERATIONS] for holder in holders_for(author)]
     return max((limit + 1 for limit in limits if limit is not None), default=0)
 
@@ -211,7 +211,7 @@ def _teams_of(author: Author, zones: Iterable[Zone]) -> Mapping[int, Holder]:
 
 
 def _size_refusal(holders: Iterable[Holder], name: str, used: int, added: int) -> str:
-    """Return a message with the exceeded quota if a zone with `used` RRsets gets `added` more, or ""."""
+    """Return a message if `added` more RRsets would exceed a quota in a zone with `used` RRsets, else ""."""
     for holder in holders:
         limit = holder.limits[Kind.RRSETS]
         if limit is not None and used + added > limit:

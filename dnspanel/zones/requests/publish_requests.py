@@ -126,7 +126,7 @@ def ask(
 
 
 def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, text: str = "") -> RequestNote:
-    """Approve exactly the content with the digest `seen`.
+    """Approve the request if its content still has the digest `seen`.
 
     Raise RequestRefused if the person isn't allowed to approve, or if the content has another digest now. The refusal
     is recorded in the audit log.
@@ -145,7 +145,7 @@ def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, t
 
 
 def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """End the request with a reason. Raise RequestRefused without a reason or without the right to decline.
+    """End the request. Raise RequestRefused if `text` (the reason) is empty or `by` isn't allowed to decline.
 
     The request's draft becomes an ordinary draft again.
     """
@@ -163,7 +163,7 @@ def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 
 
 def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """Add a comment for all readers of the request. Raise RequestRefused for an empty text or an ended request."""
+    """Add a comment for all readers of the request. Raise RequestRefused if the text is empty or the request over."""
     if not text.strip():
         raise RequestRefused(gettext("Write something."))
     with transaction.atomic():
@@ -183,7 +183,7 @@ def withdraw(*, request: PublishRequest, by: Drafter, now: datetime) -> None:
 
 
 def publish_at_time(*, request: PublishRequest, by: Drafter, publish_at: datetime | None, now: datetime) -> None:
-    """Set the time of automatic publication, or None for no automatic publication. Raise RequestRefused."""
+    """Set the time of automatic publication (None: never). Raise RequestRefused if the time or `by` isn't allowed."""
     _refuse_time(publish_at, now)
     with transaction.atomic():
         found = _lock_request(request)
@@ -198,8 +198,8 @@ def publish_request(
     """Publish the request in its author's name and with the author's current rights.
 
     `by` is the author, an approver, or None at the scheduled time. With a reason in `past_rules`, a person with the
-    right to govern the zones bypasses the remaining rules and is the publication's author. Raise RequestRefused and the
-    errors of `revision.publish`.
+    right to govern the zones bypasses the remaining rules and is the publication's author. Raise RequestRefused if the
+    request has ended or `by` isn't allowed to publish it. Raise the errors of `revision.publish`.
     """
     draft = request.draft
     if draft is None or not request.is_open:
@@ -255,7 +255,7 @@ def _refuse_draft_in_use(draft: Draft) -> None:
 
 
 def _passage_by_approvals(request: PublishRequest, draft: Draft, plans: Sequence[ZonePlan]) -> Passage:
-    """Return the passage that the approvals give. Raise RequestRefused if the plans don't cover the whole draft."""
+    """Return a Passage with the approvers who count. Raise RequestRefused if the plans don't cover the whole draft."""
     if Operation.objects.filter(draft=draft).count() != sum(change_count(plan) for plan in plans):
         raise RequestRefused(gettext("Its author does not see all of its zones any more, or some are gone."))
     approvals = approvals_of(request, digests_of(plans))
@@ -381,7 +381,7 @@ def _at(publish_at: datetime | None) -> dict[str, str]:
 
 @contextmanager
 def _refusal_told(act: str, request: PublishRequest, by: Drafter, now: datetime) -> Iterator[None]:
-    """Record a RequestRefused from the block in the audit log, after the block's transaction is rolled back."""
+    """If the block raises RequestRefused, record the refusal in the audit log after the block's rollback."""
     try:
         yield
     except RequestRefused as refusal:

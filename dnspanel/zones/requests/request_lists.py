@@ -40,7 +40,7 @@ FREEZES_SOON = timedelta(days=3)
 
 @dataclass(frozen=True, slots=True)
 class ZoneCalendar:
-    """A zone's scheduled requests, the freezes in force with their ends, and later freezes with their beginnings."""
+    """A zone's scheduled requests, current freezes with their end times, and future freezes with their start times."""
 
     planned: tuple[PublishRequest, ...] = ()
     frozen: tuple[tuple[Freeze, datetime], ...] = ()
@@ -62,7 +62,7 @@ class Attention:
 def request_for(reader: Drafter, key: UUID) -> PublishRequest:
     """Return the request with this key. Raise RequestUnknown unless the reader made it or sees one of its zones.
 
-    A token other than the author's must see all of the request's zones completely, since acts on a request affect all.
+    A token other than the author's must see all of the request's zones completely, since an act affects all of them.
     """
     related = PublishRequest.objects.select_related("draft__owner", "author", "token__owner", "ended_by", "publication")
     found = related.filter(key=key).first()
@@ -94,7 +94,7 @@ def requests_of(reader: Drafter, *, before: int | None = None, limit: int = 50) 
 
 
 def waiting_for(reader: Drafter) -> list[PublishRequest]:
-    """Return open requests that wait for the reader's approval, oldest first, among the first MOST_LOOKED_AT.
+    """Return requests that wait for the reader's approval, oldest first. Examine at most MOST_LOOKED_AT requests.
 
     Requests that the reader approved after the last edit of the draft are omitted. Needs at most nine queries.
     """
@@ -174,7 +174,8 @@ def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
 def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCalendar:
     """Return a zone's scheduled requests and freezes. Needs one query if there are none, as for nearly every zone.
 
-    `known` is the result of `rules_for` with this zone as `displayed`. No query is needed if it has neither.
+    `known` is the result of `rules_for` with this zone as `displayed`. If it shows neither requests nor freezes, no
+    query is needed.
     """
     if known is not None and not known.freezes and not known.is_planned:
         return ZoneCalendar()

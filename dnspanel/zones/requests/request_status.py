@@ -32,7 +32,7 @@ Seen = Mapping[str, str]  # "zone id, name, type" of each RRset that changes →
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """An approval. `moved` has the RRsets that changed since, as texts with zone id, name and type."""
+    """An approval of a request. `moved` has texts with zone id, name and type for the RRsets that changed after it."""
 
     note: RequestNote
     moved: frozenset[str]
@@ -136,7 +136,7 @@ def moved_only(plans: Sequence[ZonePlan], moved: Collection[str]) -> tuple[ZoneP
 def rules_for(plans: Sequence[ZonePlan], author: Drafter, *, displayed: Zone | None = None) -> Rules:
     """Return the rules that require approval of the author's publication, and the freezes of the plans' zones.
 
-    `Rules.is_planned` says if the zone `displayed` has scheduled requests. Needs one query if there are no rules.
+    `Rules.is_planned` is True if the zone `displayed` has scheduled requests. Needs one query if there are no rules.
     """
     rules = publish_guards.rules_about(
         [plan.zone for plan in plans], planned=planned_for(displayed) if displayed else None
@@ -195,7 +195,7 @@ def approvals_of(request: PublishRequest, seen: Seen) -> tuple[Approval, ...]:
 
 
 def approvers_of(approvals: Sequence[Approval], involved: Collection[int]) -> set[int]:
-    """Return the accounts whose approvals count."""
+    """Return the accounts whose approvals count: not stale, and not by people in `involved`."""
     people = (each.note.by for each in approvals if not each.is_stale)
     return {person.pk for person in people if person is not None and person.human_id not in involved}
 

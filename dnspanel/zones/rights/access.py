@@ -96,9 +96,9 @@ def zone_for_reading(person: Person, name: str) -> Zone:
 
 
 def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zone:
-    """Return the zone with this canonical name quickly, without the related rows that pages need. Raise Unknown.
+    """Return the zone with this canonical name, without the related rows that pages need.
 
-    For `relations` see `find_zones.living_zone`.
+    Raise Unknown if it isn't visible. For `relations` see `find_zones.living_zone`.
     """
     zone = living_zone(name, relations)
     if zone is None or not has_right(person, zone, Right.READ):
@@ -141,7 +141,7 @@ def refuse_transferred(zone: Zone) -> None:
 
 
 def zone_for(person: Person, name: str, right: Right) -> Zone:
-    """Return the zone with this name. Raise Unknown if it isn't visible, RightMissing without the right."""
+    """Return the zone with this name. Raise Unknown if it isn't visible, or RightMissing without the right."""
     zone = zone_for_reading(person, name)
     require_right(person, zone, right)
     return zone
@@ -156,7 +156,7 @@ def trashed_zone_for_reading(person: Person, zone_id: int) -> Zone:
 
 
 def trashed_zone_for_restoring(person: Person, zone_id: int) -> Zone:
-    """Return the deleted zone with this id, for restoring or deleting it permanently. Raise Unknown or RightMissing."""
+    """Return the deleted zone with this id, to restore or delete it. Raise Unknown if it's hidden, or RightMissing."""
     zone = trashed_zone_for_reading(person, zone_id)
     require_right(person, zone, Right.DELETE_ZONE)
     return zone
@@ -194,7 +194,8 @@ def may_edit_zone(person: Person, zone: Zone) -> bool:
 def may_edit_here(person: Person, zone: Zone) -> bool:
     """Return True if the person can change some records of this zone, and the zone is edited in this panel.
 
-    Pages use this function to decide which buttons to show. A change itself raises Transferred for a primary elsewhere.
+    Pages use this function to decide which buttons to show. Changing a zone with its primary elsewhere raises
+    Transferred.
     """
     return zone.is_edited_here and may_edit_zone(person, zone)
 
@@ -230,8 +231,7 @@ def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team
 def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under: SystemRight | None = None) -> None:
     """Raise RightMissing for the first change that the author isn't allowed to publish, and Locked for a locked RRset.
 
-    Raise Transferred for a zone with its primary elsewhere, for any author. A serial that changes automatically is not
-    checked.
+    Raise Transferred for any author if the zone's primary is elsewhere. A new serial alone in the SOA is not checked.
     """
     refuse_transferred(zone)
     if zone.has_locks and not passes_rules(under):

@@ -26,14 +26,14 @@ def lock_in(zone: Zone, lock_id: int) -> Lock:
 
 
 def locks_against(author: Author, zone: Zone) -> Sequence[Lock]:
-    """Return the zone's locks that block this author. The panel itself (None) doesn't manage any lock."""
+    """Return the zone's locks that block this author. The panel itself (None) is blocked by every lock."""
     return tuple(lock for lock in locks_of(zone) if not is_managed_by(lock, author))
 
 
 def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) -> None:
-    """Raise Locked for the first blocked change, or without `changes` for any lock that blocks the author.
+    """Raise Locked for the first change that a lock blocks. If `changes` is None, any lock against the author blocks.
 
-    A serial that changes automatically is not checked.
+    A new serial alone in the SOA is not checked.
     """
     if not (locks := locks_against(author, zone)):
         return
@@ -49,8 +49,8 @@ def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) 
 def lock_against_taking(author: Author, zone: Zone, name: str) -> Lock | None:
     """Return the lock in `zone` that forbids the author to create a zone with this name below it, or None.
 
-    `zone` is the closest zone above. The new zone would answer for all names at and below its apex. So this is
-    forbidden by locks of the whole zone, of names at or below the new apex, and of all types at a name above it.
+    `zone` is the closest zone above. The new zone would answer for all names at and below its apex. So the author is
+    blocked by locks of the whole zone, of names at or below the new apex, and of all types at a name above it.
     """
     return next(
         (
@@ -71,12 +71,12 @@ def kept_from(author: Author, zone: Zone, keys: Iterable[Key]) -> set[Key]:
 
 
 def lock_of(locks: Iterable[Lock], name: str, type: int) -> Lock | None:
-    """Return the first of these locks that covers this RRset."""
+    """Return the first of these locks that covers this RRset, or None."""
     return next((lock for lock in locks if lock.name in ("", name) and lock.type in (None, type)), None)
 
 
 def is_managed_by(lock: Lock, author: Author) -> bool:
-    """Return True if this author manages the lock: the token itself, or the person without a token."""
+    """Return True if this author manages the lock. A person's lock is not managed by the person's tokens."""
     token, user = token_of(author), user_of(author)
     if token is not None:
         return lock.token_id == token.pk

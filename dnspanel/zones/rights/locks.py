@@ -1,7 +1,8 @@
-"""Locks: content that only the lock's manager can change, such as Terraform's records, with a reason. Verbs.
+"""Locks on content that only the lock's manager can change, for example on Terraform's records. Verbs.
 
-A lock covers a whole zone, a name, or an RRset. People who are allowed to change the zone's settings add and remove
-locks. So a lock never blocks permanently. It protects against mistakes, and its removal is in the audit log.
+A lock covers a whole zone, a name, or an RRset, and has a reason. People who are allowed to change the zone's settings
+add and remove locks. So a lock never blocks permanently. It protects against mistakes, and its removal is in the audit
+log.
 """
 
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ def add_lock(  # noqa: PLR0913  # the fields of a lock
     """Lock the zone (no name), the name (no type) or the RRset, also for other people's existing drafts.
 
     Raise RightMissing if the author isn't allowed to change the zone's settings, and Unknown for a deleted zone. Raise
-    LockRefused for an existing lock, a name outside the zone, a type without a name, no reason, and beyond MOST.
+    LockRefused for an existing lock, a name outside the zone, a type without a name, a bad reason, or too many locks.
     """
     reason = " ".join(reason.split())
     if not reason or len(reason) > LONGEST_REASON:
@@ -92,7 +93,7 @@ def add_lock(  # noqa: PLR0913  # the fields of a lock
 
 
 def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> None:
-    """Remove the lock. Raise LockUnknown, Unknown, and RightMissing as `add_lock` does."""
+    """Remove the lock. Raise LockUnknown if it doesn't exist, and Unknown or RightMissing as `add_lock` does."""
     with transaction.atomic():
         found = _lock_zone(zone, author)
         lock = lock_in(found, lock_id)
@@ -103,7 +104,7 @@ def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> Non
 
 
 def _lock_zone(zone: Zone, author: Author) -> Zone:
-    """Lock the zone's row as publications do. A running publication ends first, and the next one sees the new lock."""
+    """Lock the zone's row, as publications do: a running one finishes first, and later ones obey the new lock."""
     found = next(iter(lock_zones([zone.pk])), None)
     if found is None:
         raise Unknown(zone.name)

@@ -23,7 +23,7 @@ from dnspanel.zones.rights.tsig_permissions import rights_by_key
 
 @dataclass(frozen=True, slots=True)
 class RightsHere:
-    """The rights in the zone from one source, within the limits of its grant."""
+    """The rights over the zone from one source (`reason`). The limits of the source's grant apply."""
 
     rights: frozenset[Right]
     reason: Reason

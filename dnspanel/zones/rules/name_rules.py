@@ -22,7 +22,7 @@ MAILBOXES = frozenset((rdtypes.RP, rdtypes.MINFO, rdtypes.MB, rdtypes.MG, rdtype
 
 
 def check_at_signs(rrset: RRset, zone: str) -> Iterator[Finding]:
-    """Warn about an @ inside the names of an RRset. The zone itself is meant only if the @ is the whole name."""
+    """Yield warnings about an @ inside the names of an RRset. Only a name that is just @ means the zone itself."""
     if "\\@" not in "".join((rrset.name, *rrset.rdata)):  # as nearly always
         return
     if "\\@" in rrset.name and has_at_sign(rrset.name, zone):
@@ -87,7 +87,7 @@ def _are_plain(primary: str, mailbox: str) -> bool:
 
 
 def check_soa(rrset: RRset, zone: str, exists: Callable[[str], bool]) -> Iterator[Finding]:
-    """Warn about a SOA primary that cannot be a host, or a name that cannot be a mailbox (RFC 1035 3.3.13).
+    """Yield warnings if a SOA's primary cannot be a host, or its mailbox cannot be one (RFC 1035 3.3.13).
 
     `exists` returns True for a name below the zone if any zone answers for that name.
     """

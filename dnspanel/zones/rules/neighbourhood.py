@@ -48,7 +48,7 @@ class Neighbourhood:
         return found
 
     def names_leading_to(self, name: str) -> Iterator[str]:
-        """Yield the names that the zone's CNAME and DNAME aliases lead from to `name`, nearest first."""
+        """Yield the names from which CNAMEs and DNAMEs in the zone lead to `name`, nearest first."""
         dnames = [(owner, targets_of(rrset)) for (owner, type_), rrset in self.rrsets.items() if type_ == rdtypes.DNAME]
         known, here = {name}, [name]
         for _ in range(MAX_CHAIN):
@@ -89,7 +89,7 @@ class Neighbourhood:
         return cuts[-1] if cuts else None
 
     def answers_at(self, name: str) -> dict[int, RRset] | None:
-        """Return the RRsets that this zone answers with at a name, from the name or a wildcard.
+        """Return the RRsets that this zone returns for a name, from the name itself or a wildcard.
 
         Return None if the name is delegated, redirected or in another zone.
         """
@@ -164,7 +164,7 @@ def targets_of(rrset: RRset) -> set[str]:
 
 
 def is_shadowed(rrset: RRset, answering: str, delegation: RRset | None) -> bool:
-    """Return True if an RRset is never answered because the zone `answering` answers for its name.
+    """Return True if name servers never return an RRset, because the zone `answering` answers for its name.
 
     The parent zone still answers the NS and DS at the cut and the glue, i.e. addresses of the name servers in the NS.
     See RFC 1034 4.2.1 and RFC 4035 3.1.4.1. `delegation` is the parent's NS RRset.

@@ -1,7 +1,7 @@
 """The rules for a zone: checks of the RRsets near a change. Pure.
 
-`check_zone` sees a neighborhood, not the whole zone: the RRsets at `names_to_know` and those that point at a changed
-name. It reports nothing about other RRsets.
+`check_zone` examines a neighborhood, not the whole zone: the RRsets at `names_to_know` and the RRsets that point at a
+changed name. It reports nothing about other RRsets.
 """
 
 import binascii
@@ -285,7 +285,7 @@ def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def unreadable_values(zone: str, rrset: RRset, unanswered: Mapping[int, str]) -> Iterator[Violation]:
-    """Yield an error for each value that some node cannot read, since it makes all types at its name SERVFAIL.
+    """Yield an error for each value that some node cannot read, since all queries for its name would get SERVFAIL.
 
     `unanswered` has the reasons against the kinds that some node does not read (`computed_types.reasons_against`).
     """

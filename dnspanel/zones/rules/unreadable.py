@@ -1,6 +1,6 @@
 """Values that a PowerDNS release cannot read back from its own rows. Pure.
 
-Such a row makes every type at its name SERVFAIL, and all transfers of the zone fail. The kinds were found by
+With such a row, all queries for its name get SERVFAIL, and all transfers of the zone fail. The kinds were found by
 `tests/oracle/test_boundary_values.py`, which writes boundary values of every type as rows and reads them with each
 release. docs/develop/boundary-values.md has the results, and explains how to add a release.
 """
@@ -16,7 +16,7 @@ _MOST_QUOTED = 60
 
 
 class Kind(IntEnum):
-    """A kind of unreadable values. Its number is above all types, so that one mapping can have both as keys."""
+    """A kind of unreadable values. The numbers are greater than all type numbers, so a mapping can use both as keys."""
 
     EMPTY_CAA = _ABOVE_TYPES
     APL_FAMILY = _ABOVE_TYPES + 1
@@ -60,7 +60,7 @@ def depending_kinds(types: Iterable[int]) -> frozenset[int]:
 
 
 def reason_against(type: int, text: str, unanswered: Mapping[int, str]) -> str:
-    """Return why a canonical text is refused, or an empty string if all nodes can read it.
+    """Return the reason to refuse a canonical text, or an empty string if all nodes can read it.
 
     `unanswered` has the reasons against the kinds that some node does not read (`computed_types.reasons_against`).
     """

@@ -1,6 +1,6 @@
 """Checks of single RRsets for values that clients ignore: invalid hosts, misplaced services, CAA, and look-alikes.
 
-Pure, and without knowledge of other RRsets. `rules` has the checks that need other RRsets, and `mail_rules` has the
+The functions are pure and need no other RRsets. `rules` has the checks that need other RRsets, and `mail_rules` has the
 checks of mail records.
 """
 

@@ -1,4 +1,4 @@
-"""Violations: which rule an RRset breaks, and how severe that is. Pure."""
+"""Violations of rules by RRsets, and their severity. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
