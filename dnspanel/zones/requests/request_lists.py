@@ -174,8 +174,7 @@ def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
 def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCalendar:
     """Return a zone's scheduled requests and freezes. Needs one query if there are none, as for nearly every zone.
 
-    `known` is the result of `rules_for` with this zone as `displayed`. If it shows neither requests nor freezes, no
-    query is needed.
+    `known` is the result of `rules_for` with this zone as `displayed`. If it shows neither, no query is needed.
     """
     if known is not None and not known.freezes and not known.is_planned:
         return ZoneCalendar()

@@ -1,8 +1,7 @@
 """Locks on content that only the lock's manager can change, for example on Terraform's records. Verbs.
 
-A lock covers a whole zone, a name, or an RRset, and has a reason. People who are allowed to change the zone's settings
-add and remove locks. So a lock never blocks permanently. It protects against mistakes, and its removal is in the audit
-log.
+A lock covers a whole zone, a name, or an RRset, and has a reason. People who can change the zone's settings add and
+remove locks. So a lock never blocks permanently. It protects against mistakes, and its removal is in the audit log.
 """
 
 from dataclasses import dataclass

@@ -48,7 +48,7 @@ class Neighbourhood:
         return found
 
     def names_leading_to(self, name: str) -> Iterator[str]:
-        """Yield the names from which CNAMEs and DNAMEs in the zone lead to `name`, nearest first."""
+        """Yield the names that lead to `name` through CNAMEs and DNAMEs in the zone, nearest first."""
         dnames = [(owner, targets_of(rrset)) for (owner, type_), rrset in self.rrsets.items() if type_ == rdtypes.DNAME]
         known, here = {name}, [name]
         for _ in range(MAX_CHAIN):
