@@ -57,8 +57,8 @@ class ImportRights:
     def refused_names(self, new_names: Sequence[str]) -> dict[str, SourceFault]:
         """Return {name: fault} for new zones that other people's zones or rules forbid.
 
-        Such zones are below or above other people's zones, or below a zone with rules. This takes several queries in
-        total.
+        Such zones are below or above other people's zones, or below a zone with rules. The number of queries does not
+        depend on the number of zones.
         """
         refused = nesting.refusals_by_others(zone_names=new_names, author=self.actor)
         kept = reasons_over([Zone(name=name) for name in new_names], author=self.author, reason="", now=timezone.now())
@@ -67,7 +67,7 @@ class ImportRights:
     def refusal(
         self, zone: Zone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
     ) -> SourceFault | None:
-        """Return a fault if the author is not allowed to make these changes to a zone in reach. Otherwise None."""
+        """Return a fault if the author is not allowed to make these changes to a zone in reach, else None."""
         made = [Change(*key, current.get(key), new) for key, new in changes.items()]
         try:
             access.refuse_transferred(zone)
@@ -100,7 +100,7 @@ def actor_of_job(job: ImportJob | ExportJob | CutoverCheck) -> Author:
 
 
 def rights_of(job: ImportJob) -> ImportRights:
-    """Return the current rights of this import. Raise Forbidden as `actor_of_job` does."""
+    """Return the import's current rights. Raise Forbidden if the author's account or token is no longer valid."""
     author = actor_of_job(job)
     if author is None or not isinstance(author, Actor) or all(map(author.may_everywhere, _ALL_RIGHTS)):
         return ImportRights(author, None, may_create=True, team=None, rules=every_rule())
@@ -113,7 +113,7 @@ def rights_of(job: ImportJob) -> ImportRights:
 def may_sign(job: ImportJob) -> bool:
     """Return True if zones that this import creates are allowed to keep their DNSSEC keys.
 
-    Raise Forbidden as `actor_of_job` does.
+    Raise Forbidden if the author's account or token is no longer valid.
     """
     author = actor_of_job(job)
     actor = None if author is None else actor_of(author)
@@ -124,7 +124,7 @@ def may_sign(job: ImportJob) -> bool:
 
 
 def team_of_new_zones(author: Author) -> Team | None:
-    """Return the team that will own zones that this author's imports create.
+    """Return the team that will own zones that this author's imports create, or None for zones without a team.
 
     Raise RightMissing if the author is not allowed to create zones.
     """
@@ -132,7 +132,7 @@ def team_of_new_zones(author: Author) -> Team | None:
 
 
 def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
-    """Return all imports for a person who is allowed to edit every zone. Otherwise return the person's own.
+    """Return all imports for a person who is allowed to edit every zone, else the person's own imports.
 
     A limited token sees only the imports that it created.
     """
@@ -146,11 +146,11 @@ def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
 
 
 def checks_visible_to(person: access.Person) -> QuerySet[CutoverCheck]:
-    """Return the person's own comparisons, and ended ones of other people if the person sees all their zones.
+    """Return the comparisons that the person sees.
 
-    A person who is allowed to read every zone sees all comparisons. A limited token's own comparisons are those that
-    the token created. Comparisons show zone data, and an unfinished comparison can still add any zone. So other people
-    do not see an unfinished comparison.
+    These are the person's own, and other people's ended ones if the person sees all compared zones. An unfinished one
+    can still add zones that the person must not see. A person who is allowed to read every zone sees all comparisons. A
+    limited token's own comparisons are those that the token created.
     """
     actor = actor_of(person)
     checks = CutoverCheck.objects.select_related("author", "token", "job")

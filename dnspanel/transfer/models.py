@@ -162,7 +162,7 @@ CHANGING_ACTIONS = (Action.UNION, Action.RRSETS, Action.REPLACE)
 
 
 class ImportZone(models.Model):
-    """One zone of an import. Its content is in its piece's stage file at these offsets."""
+    """One zone of an import, with the offsets of its content in its piece's stage file."""
 
     # Without a constraint, which would cost a query for each of an estate's zones; the indexes below serve the key.
     job = models.ForeignKey(

@@ -1,7 +1,7 @@
 """The fair distribution of workers to people, rather than to jobs.
 
-Nothing is stored. The advisory locks show which jobs have workers. A lock ends with its worker. Beat retries a job that
-had to wait. Two jobs that ask for a worker at the same moment can both start, for one turn.
+Nothing is stored: advisory locks show which jobs have workers, and a lock ends with its worker. Celery beat retries a
+job that had to wait. Two jobs that ask for a worker at the same moment can both start, for one turn.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ def may_read(person: Person) -> bool:
 
 
 def may_compute(person: Person) -> bool:
-    """Return True if another worker can work for this person.
+    """Return True if another worker can process this person's imports.
 
     While several people wait, each person gets an equal share of the workers.
     """
@@ -46,7 +46,7 @@ def may_compute(person: Person) -> bool:
 
 
 def is_fair(taken: int, *, people: int, places: int) -> bool:
-    """Return True if a person with `taken` places is allowed another one, when this many people share the places."""
+    """Return True if a person who has `taken` of the `places` can get another while `people` share them."""
     return taken < max(1, ceil(places / people))
 
 

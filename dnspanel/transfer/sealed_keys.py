@@ -48,7 +48,7 @@ _MOST_TEXT = 32 << 10
 
 
 class KeyLock(StrEnum):
-    """The reason why a private key cannot be used. The value of the reason is part of the name of the stored key."""
+    """The reason why a private key cannot be used. Names of stored keys contain the enum's value."""
 
     ABSENT = "absent"
     SEALED = "sealed"
@@ -59,7 +59,7 @@ class KeyLock(StrEnum):
 
     @property
     def message(self) -> str:
-        """The reason as the end of a sentence about a zone's keys."""
+        """The reason, worded to complete a sentence about a zone's keys."""
         return gettext(_MESSAGES[self]).format(most=MOST_SALTS)
 
 
@@ -84,7 +84,7 @@ def refuse_passphrase(passphrase: str) -> None:
 
 
 class Sealer:
-    """A sealer that seals all keys of one file with a passphrase and one salt."""
+    """The encryption of all private keys in one file, with one passphrase and one salt."""
 
     def __init__(self, passphrase: str, *, chance: Callable[[int], bytes] = os.urandom) -> None:
         refuse_passphrase(passphrase)
@@ -103,7 +103,7 @@ class Sealer:
 
 
 class Opener:
-    """An opener for keys that a passphrase sealed, from at most MOST_SALTS exports."""
+    """The decryption of sealed keys from at most MOST_SALTS exports with the same passphrase."""
 
     def __init__(self, passphrase: str) -> None:
         self._passphrase = passphrase

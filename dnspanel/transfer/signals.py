@@ -1,6 +1,6 @@
-"""The signals that wake workers: the job or template run with this id has work.
+"""The signals that wake workers. Each has the id of the import or template run that has work.
 
-A lost signal only costs seconds, because beat finds the work.
+A lost signal only costs seconds, because Celery beat finds the work.
 """
 
 from django.dispatch import Signal

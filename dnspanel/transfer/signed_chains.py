@@ -24,9 +24,9 @@ class ChainRecord(NamedTuple):
 
 
 class SignedChains:
-    """A collector of a zone's owners and types, which makes the records of these chains.
+    """A builder of NSEC3 chains, which collects a zone's owners and types and then makes the chains' records.
 
-    It needs several hundred bytes per name, but none without chains.
+    It uses several hundred bytes per name, or none if `chains` is empty.
     """
 
     def __init__(self, zone: str, chains: Sequence[Nsec3]) -> None:
@@ -36,7 +36,7 @@ class SignedChains:
         self._ttl_of_parameters = 0
 
     def add(self, owner: bytes, type: int) -> None:
-        """Add an RRset by its owner's relative key. RRsets of a chain must not be added."""
+        """Add an RRset by its owner's relative key. RRsets that belong to a chain itself must not be added."""
         if self._chains:
             self._types.setdefault(owner, set()).add(type)
 

@@ -50,7 +50,7 @@ def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
 
 
 def finish_apply(*, job: ImportJob, seconds: float, now: datetime) -> None:
-    """Mark the job as done. By now every piece is applied, and only waiting zones are left."""
+    """Mark the job as done, after every piece was applied. Zones that are marked as waiting stay so."""
     ImportJob.objects.filter(pk=job.pk, state=State.APPLYING).update(
         state=State.DONE, apply_seconds=seconds, failure="", ended_at=now, last_sequence=last_sequence(job.pk)
     )
@@ -224,10 +224,10 @@ def _pause(
     chains: Mapping[int, Nsec3 | None],
     now: datetime,
 ) -> list[int]:
-    """Pause denial for the zones whose NSEC or NSEC3 chain changes, in a revision that belongs to the import.
+    """Pause the zones' denial of existence before their NSEC or NSEC3 chain changes, and return the zones' ids.
 
-    If the piece is started again, it finds these zones paused and continues. `chains` has zone ids as keys. Return the
-    ids of the paused zones.
+    The pause is a revision that belongs to the import. If the piece is started again, its zones are already paused.
+    `chains` maps zone ids to the new chains.
     """
     states = signing_of_zones(list(chains))
     pausing = {

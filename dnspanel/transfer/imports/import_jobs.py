@@ -183,7 +183,7 @@ def create_of_documents(  # noqa: PLR0913  # the fields of an import
 def _create(
     source: str, title: str, author: Author, now: datetime, options: Options, form_id: UUID | None, **fields: Any
 ) -> ImportJob:
-    """Create a job that waits for its files. `fields` are other columns of its row."""
+    """Create a job that waits for its files. `fields` are the row's other columns."""
     return ImportJob.objects.create(
         title=title,
         author=user_of(author),
@@ -215,7 +215,7 @@ def _team_of(author: Author) -> Team | None:
 
 
 def start_scan(*, job: ImportJob, now: datetime) -> None:
-    """Start reading the source. All files of the upload have arrived."""
+    """Start to read the source, after all files of the upload have arrived."""
     _move(job, (State.UPLOADING,), State.SCANNING, now)
 
 
@@ -246,7 +246,7 @@ def choose(  # noqa: PLR0913  # one choice, and the filters of a page
     faulty: bool = False,
     existing: bool | None = None,
 ) -> int:
-    """Set people's choice for these zones, or for all matching zones, and return the number of zones.
+    """Set an action for the zones in `ids`, or else for all matching zones. Return the number of changed zones.
 
     The choice "" means that the job's options apply.
     """
@@ -272,8 +272,7 @@ def matching(
 ) -> "QuerySet[ImportZone]":
     """Return the zones whose name or file contains the text.
 
-    `faulty` selects zones with errors or warnings. `existing` selects only zones that exist here, or only those that
-    don't.
+    `faulty` selects zones with errors or warnings. `existing` selects zones that exist here (True) or don't (False).
     """
     if faulty:
         zones = zones.filter(Q(errors__gt=0) | Q(warnings__gt=0))
@@ -320,9 +319,9 @@ def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
 
 
 def replan_waiting(*, job: ImportJob, now: datetime) -> None:
-    """Start another dry run for the zones that changed since the first one.
+    """Start another dry run for the waiting zones, which changed after the previous dry run.
 
-    Raise WrongState if the import is not done or no zone waits. Raise QuotaExceeded if the author has too many
+    Raise WrongState if the import is not done or has no waiting zones. Raise QuotaExceeded if the author has too many
     unfinished imports.
     """
     with transaction.atomic(durable=True):

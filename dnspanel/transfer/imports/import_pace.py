@@ -1,8 +1,8 @@
 """The pace of imports and large changes, which wait so that edits reach the nodes quickly.
 
-The log has one order, so an edit waits for everything that was published before it. That wait is short if few
-publications are on their way. A node that makes no progress does not count, nor does a PowerDNS with new zones in its
-files that are not yet in its list.
+Publications have one order, so an edit waits for everything that was published before it. That wait is short if few
+publications are on their way. Nodes that make no progress are ignored, and so are new zones that a node has applied but
+that its PowerDNS has not loaded yet.
 """
 
 import time
@@ -57,15 +57,15 @@ def wait_for_room(goes_on: Callable[[], bool]) -> bool:
 
 
 def give_way(**_: object) -> bool:
-    """Wait until a piece of a large change from the APIs can be published, as an import does.
+    """Wait, as imports do, until the next piece of a large API change can be published.
 
-    Return False if too many publications were still on their way at the end.
+    Return False if too many publications are still on their way after MOST_SECONDS.
     """
     return rehearsal.under_way() is not None or wait_for_room(lambda: True)
 
 
 def publications_under_way() -> int:
-    """Return how many publications the publisher or the slowest node is behind the newest one.
+    """Return the number of publications that the publisher or the slowest node lacks.
 
     Nodes without progress do not count.
     """

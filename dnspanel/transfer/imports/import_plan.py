@@ -116,10 +116,10 @@ def _refuse_too_large(job: ImportJob) -> set[int]:
 
 
 def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
-    """Set the action of every zone in the piece. Return False if another process was faster.
+    """Set the action of every zone in the piece. Return False if the piece was not planned.
 
-    The scan does not stage a zone that exists. If the zone was deleted since, the piece is scanned again so that the
-    zone can be created. The result is then also False.
+    Either another process was faster, or the piece must be scanned again: the scan prepares only new zones, and a zone
+    that existed was deleted afterwards.
     """
     options = Options.from_json(job.options)
     undecided = list(ImportZone.objects.filter(job=job, piece=piece.number, action="").order_by("id"))
@@ -217,7 +217,7 @@ def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> Source
 
 
 def _fault_of_broken_ds(zone_name: str, effect: Effect) -> SourceFault | None:
-    """Return a fault if the zone's new DS records would break the chain of trust to a zone here."""
+    """Return a fault if the zone's new DS records break the chain of trust to a child zone here, else None."""
     after = {key: rrset for key, rrset in effect.changes.items() if key[1] == rdtypes.DS and rrset is not None}
     if not after:
         return None

@@ -1,8 +1,8 @@
 """DNSSEC keys from a source, which keep new zones signed with the same keys. Verbs.
 
-The DS at the zones' parents then stay valid. Some keys cannot be used: keys with unknown algorithms, keys of presigned
-zones (unless the import keeps signatures), and sealed private keys. Zones that are imported with their signatures need
-no keys.
+The DS records in the parent zones then stay valid. Some keys cannot be used: keys with unknown algorithms, keys of
+presigned zones (unless the import keeps signatures), and sealed private keys. Zones that are imported with their
+signatures need no keys.
 """
 
 import json
@@ -159,9 +159,9 @@ def _brought_key(name: str, value: bytes) -> BroughtKey:
 
 
 def _nsec3(metadata: dict[str, str]) -> Nsec3 | None:
-    """Return the NSEC3 parameters in PowerDNS's `NSEC3PARAM` and `NSEC3NARROW`.
+    """Return the NSEC3 parameters in PowerDNS's metadata, or None if it has no `NSEC3PARAM`.
 
-    Raise ValueError or DnssecRefused if they are invalid.
+    Raise ValueError or DnssecRefused if the parameters are invalid.
     """
     if NSEC3PARAM not in metadata:
         return None

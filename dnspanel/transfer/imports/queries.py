@@ -233,7 +233,7 @@ def kept_counts(job: ImportJob) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """The changes that publishing would make, as numbers of zones by action and of RRsets."""
+    """The effects of publishing: the numbers of zones by action, and the numbers of changed RRsets."""
 
     creates: int
     unions: int
@@ -268,7 +268,7 @@ MOST_REMOVED = 100
 def guarded_zones(job: ImportJob) -> "QuerySet[ImportZone]":
     """Return the zones that would lose too many values without a person's confirmation.
 
-    `before` is the zone's current number of RRsets.
+    Each has the attribute `before`, its current number of RRsets.
     """
     losing = ImportZone.objects.filter(job=job, action__in=CHANGING_ACTIONS, values_removed__gt=0)
     many = Q(values_removed__gt=MOST_REMOVED)

@@ -128,11 +128,10 @@ class _Watch:
 
 
 def read_source(*, job: ImportJob, source: Source, goes_on: Callable[[], bool]) -> bool:
-    """Spool all items of the source. Return True at the end of the source.
+    """Spool all items of the source. Return True at its end, or False if `goes_on` returned False after a piece.
 
-    `goes_on` is called after each piece, and its result False stops the reading. Raise TransferError if the source
-    cannot be read, or QuotaExceeded if the author has no room for more files. Finished pieces stay, and reading can
-    continue later. A server that sends nothing for too long is cut off.
+    Raise TransferError if the source cannot be read, or QuotaExceeded if the author has no room for more files.
+    Finished pieces stay, and reading can continue later. A server that sends nothing for too long is cut off.
     """
     last = ImportPiece.objects.filter(job=job).order_by("-number").first()
     number, items = (last.number, last.items) if last else (0, 0)

@@ -109,8 +109,8 @@ class _Scanned:
 def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
     """Scan the piece. Return False if another process was faster.
 
-    The piece's stage file then has the zones that do not exist here yet. All other results are rows of ImportZone and
-    ImportFault.
+    Zones that do not exist here yet are written to the piece's stage file. All other results become rows of ImportZone
+    and ImportFault.
     """
     writer = stage.StageWriter(stage.stage_path(job.pk, piece.number))
     signatures: dict[str, BroughtSignatures | None] = {}
@@ -143,7 +143,7 @@ def forget_scan(*, piece: ImportPiece) -> None:
 
 
 def finish_scan(*, job: ImportJob, seconds: float) -> None:
-    """Mark zones that occur twice, and let people choose what to do with each zone. Every piece is scanned by now."""
+    """Mark duplicate zones after every piece was scanned, and let people choose an action for each zone."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute(_MARK_DUPLICATES, {"job": job.pk, "twice": _TWICE})
@@ -347,7 +347,7 @@ def _report_signed(
 def _report_wildcard_cuts(
     job: ImportJob, zones: Sequence[tuple[str, ParsedZone]], existing_by_name: Mapping[str, ExistingZone]
 ) -> None:
-    """Report zones that delegate a wildcard and are signed here, or will be with the source's keys."""
+    """Report zones that delegate a wildcard and are signed here, or become signed with the source's keys."""
     found = {}
     ns = rdtypes.NS  # asked first, because an import has millions of other RRsets
     for path, zone in zones:
@@ -381,9 +381,9 @@ def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
 
 
 def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """Report how long the zones' own signatures are valid.
+    """Report the expiration of the zones' own signatures.
 
-    Report an error if they are invalid or must not be kept.
+    Report an error if the signatures are invalid, must not be kept, or do not match the DS records in a parent here.
     """
     now = timezone.now()
     may_sign = not zones or job_rights.may_sign(job)

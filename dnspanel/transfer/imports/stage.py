@@ -1,9 +1,8 @@
-"""The stage files, which hold the rows of new zones for PostgreSQL and the LMDB files until a person confirms the
-import.
+"""The stage files, which hold prepared rows of new zones until a person confirms the import.
 
-For each zone of a piece that does not exist here yet, a stage file has its rows for `COPY zones_rrset` and its
-operations for a segment. Both use the id that the zone will have. Applying the import then only copies bytes. The
-zone's row of `ImportZone` has the offsets; the piece has the size and CRC-32 of the file.
+For each new zone of a piece, the stage file has the rows for `COPY zones_rrset` and the operations for a segment. Both
+use the id that the zone will have. Applying the import then only copies bytes. The zone's row of `ImportZone` has the
+offsets. The piece has the size and CRC-32 of the file.
 """
 
 import os
@@ -90,10 +89,10 @@ def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
 
 
 def served_wires(rrsets: Sequence[ReadyRRset]) -> Iterator[tuple[bytes, int, int, Sequence[bytes]]]:
-    """Yield the records of each RRset that nodes serve, without disabled ones.
+    """Yield (key, type, TTL, wires) of each RRset as nodes serve it, without disabled records.
 
-    Most zones have no records to leave out or to lowercase. An import has millions of RRsets, so such zones take a fast
-    path.
+    Names in some types are lowercased. Most zones have neither such types nor disabled records, and take a fast path,
+    because an import has millions of RRsets.
     """
     lowered = rdata.SIGNED_IN_LOWER_CASE
     if lowered.isdisjoint(map(_TYPE, rrsets)) and not any(map(_DISABLED, rrsets)):

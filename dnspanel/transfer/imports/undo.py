@@ -38,7 +38,7 @@ def undo_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> None:
 
 
 def finish_undo(*, job: ImportJob, now: datetime) -> None:
-    """Mark the import as undone. Every piece is reverted by now."""
+    """Mark the import as undone, after every piece was reverted."""
     ImportJob.objects.filter(pk=job.pk, state=State.UNDOING).update(
         state=State.UNDONE, failure="", ended_at=now, last_sequence=last_sequence(job.pk)
     )
@@ -75,7 +75,7 @@ def _restore_changed(job: ImportJob, piece: ImportPiece, now: datetime) -> set[s
 def _mark(
     job: ImportJob, piece: ImportPiece, actions: Collection[str], *, undone_in: int | None, clashes: Collection[str]
 ) -> None:
-    """Record for each published zone whether it was fully reverted."""
+    """Mark each published zone of the piece as undone, or as kept if it was not fully reverted."""
     zones = ImportZone.objects.filter(job=job, piece=piece.number, action__in=actions)
     zones.update(undone=KEPT)
     if undone_in is not None:

@@ -52,7 +52,7 @@ class Turn:
 def read_import(job_id: int) -> str:
     """Read the import's source to its end, and return a summary for the log.
 
-    Do nothing if another worker reads it, publishing is held, or too many other sources of its author are being read.
+    Do nothing if another worker is reading it, publishing is held, or too many of the author's sources are being read.
     """
     job = _unread().select_related("author", "token").filter(pk=job_id).first()
     if job is None or current_hold():
@@ -264,7 +264,7 @@ def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | 
 
 @contextmanager
 def _worker_place(job_id: int) -> Iterator[bool]:
-    """Take one of the job's worker places. Yield False if all are taken."""
+    """Take one of the job's slots for workers until the block ends. Yield False if all are taken."""
     for place in range(settings.TRANSFER_PROCESSES):
         with hold_lock(Lock.WORKER, job_id * places.WORKERS_OF_IMPORT + place) as mine:
             if mine:

@@ -20,7 +20,7 @@ VERSION = '"2"'
 
 
 class BadCatalog(Exception):
-    """The zone is not a usable catalog by RFC 9432. The text is a message for people."""
+    """The zone is not a usable catalog (RFC 9432). The text is a message for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Record:
 
 
 def members(catalog: str, records: Iterable[Record]) -> list[Member]:
-    """Return the members, sorted by name. Raise BadCatalog, for example if RFC 9432 calls the catalog broken."""
+    """Return the members, sorted by name. Raise BadCatalog if the catalog is broken or not version 2 (RFC 9432)."""
     found: dict[tuple[str, int], list[str]] = defaultdict(list)
     for record in records:
         found[record.name, record.type].append(record.rdata)

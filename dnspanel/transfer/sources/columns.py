@@ -1,4 +1,4 @@
-"""The guess of what a table's columns mean, from the headers of common exports or else from the content."""
+"""The detection of a table's columns, from the headers of common exports or else from the content."""
 
 import csv
 import re

@@ -94,7 +94,7 @@ class RowReader:
     def noted_line(self, row: list[str]) -> str:
         """Return the comment line with the row's tags and value comment, or "" if the row has neither.
 
-        The row must be a record. Raise ValueError, BadName or BadRdata, with the reason.
+        The row must be a record. Raise ValueError, BadName or BadRdata if the tags or the comment are invalid.
         """
         own, tags = (plain_comment(_cell(row, at)) for at in (self._mapping.value_comment, self._mapping.tags))
         if not (own or tags):

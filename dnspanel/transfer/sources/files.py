@@ -1,11 +1,10 @@
 """The reader of uploaded zone files: single files, folders or archives, with or without a server's configuration.
 
-An upload is read more than once. Before the first document, the panel must know which file is a zone and which is a
-part of another file. A fast look at the bytes shows whether there can be a configuration or `$INCLUDE` lines at all. If
-there can be some, a survey finds them, by content and not by name. The last walk yields the documents. Paths in an
-archive are never used to write to disk.
+An upload is read more than once. Before the first document, the panel must know which files are zones and which are
+parts of other files. A fast search of the bytes shows whether the upload can have a configuration or `$INCLUDE` lines.
+If so, a survey finds them by content, not by name. The last walk yields the documents. Paths in an archive are never
+used to write to disk. These files become documents:
 
-These files become documents:
 - with a configuration: the files of the primary zones that it lists;
 - without: every text with an SOA record, and every other text with records or zone-file directives, because a zone can
   get its SOA from `$INCLUDE` or the import's options. An included file is only a part of the including file.

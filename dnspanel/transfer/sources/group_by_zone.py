@@ -1,7 +1,7 @@
-"""The grouping of records by zone, for records in any order. They are stored on disk, because there can be millions.
+"""The grouping of records by zone, for records in any order.
 
-One row has the lines of one zone in an unbroken run of the file. Most files are ordered by zone, so most zones are one
-row.
+There can be millions of records, so they are stored in SQLite. A row in SQLite has consecutive lines of one zone. Most
+files are ordered by zone, so most zones are one row.
 """
 
 import re
@@ -64,9 +64,9 @@ def record_line(  # noqa: PLR0913  # the fields of a record
 
 
 class ZoneCollector:
-    """A collector that takes zone-file lines in any order.
+    """A collector of zone-file lines in any order, which yields a document for each zone.
 
-    It yields them by zone, in the order of the zones' first lines.
+    The documents are in the order of the zones' first lines.
     """
 
     def __init__(self, folder: Path) -> None:
