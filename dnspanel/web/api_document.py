@@ -1,6 +1,6 @@
-"""The operations of the OpenAPI document by task, each with its parameters, body and examples. Pure.
+"""The operations of the OpenAPI document, grouped by task, with their parameters, bodies and examples. Pure.
 
-Tests check the same document against real answers. The document's examples are recorded from those answers.
+Tests check the document against real answers, and its examples are recorded from real answers.
 """
 
 import json
@@ -138,7 +138,7 @@ def _example_answer(answers: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _example(holder: Mapping[str, Any]) -> str:
-    """Return the example JSON of a body or an answer, or an empty string."""
+    """Return the example JSON of a request body or a response, or an empty string."""
     media = holder.get("content", {}).get("application/json", {})
     return json.dumps(media["example"], ensure_ascii=False, indent=2) if "example" in media else ""
 

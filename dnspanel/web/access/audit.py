@@ -64,7 +64,7 @@ CHIPS = (
 
 @dataclass(frozen=True, slots=True)
 class DisplayAct:
-    """An act, with its details as (name, text) pairs for the page."""
+    """An act in the audit log, with its details as (name, text) pairs for display."""
 
     act: Act
     details: tuple[tuple[str, str], ...]
@@ -220,7 +220,7 @@ _WRITERS: Mapping[str, tuple[Callable[[TextIOWrapper, Iterable[Act]], None], str
 
 @dataclass(frozen=True, slots=True)
 class DisplayRRset:
-    """An RRset that a publication changed, as text before and after the change. An empty text means no RRset."""
+    """An RRset that a publication changed: its records as text before and after. Empty means that it didn't exist."""
 
     name: str
     type: int

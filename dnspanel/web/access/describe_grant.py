@@ -29,7 +29,7 @@ RIGHT_DESCRIPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class GrantDescription:
-    """The description of a grant, as shown on a page."""
+    """A grant as text for a page: its rights (`what`), its zones (`where`) and its limits."""
 
     what: str
     where: str
@@ -38,7 +38,7 @@ class GrantDescription:
 
 @dataclass(frozen=True, slots=True)
 class GrantDescriber:
-    """A describer of grants, with the names of the grants' zones and teams. Create one describer for a whole list."""
+    """A converter of grants to text, with the names of their zones and teams. Create one for a whole list of grants."""
 
     zone_names: Mapping[int, str]
     team_names: Mapping[int, str]
@@ -47,7 +47,7 @@ class GrantDescriber:
         return GrantDescription(what_of(grant.rights), self._where(grant), limits_of(grant))
 
     def of_all(self, stored: Iterable[Any]) -> tuple[GrantDescription, ...]:
-        """Return a description of each stored grant."""
+        """Return the descriptions of grants stored as JSON."""
         return tuple(self.of(Grant.from_json(each)) for each in stored)
 
     def _where(self, grant: Grant) -> str:
@@ -68,7 +68,7 @@ class GrantDescriber:
 
 
 def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescriber:
-    """Return a describer for these grants, in two queries. Zone names that the person can't see are left out."""
+    """Return a describer for these grants, in two queries. It leaves out names of zones that the person can't see."""
     listed = list(grants)
     zone_ids = {pk for grant in listed for pk in grant.zones}
     team_ids = {pk for grant in listed for pk in grant.teams}

@@ -28,7 +28,7 @@ from dnspanel.zones.rights import access
 
 
 class DirectoryForm(PanelForm):
-    """The form of a directory: the rights that its groups give, and the people that the directory can manage."""
+    """The form for a directory: the rights that its groups give, and the people that the directory can manage."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -81,7 +81,7 @@ class DirectoryForm(PanelForm):
             del self.fields["teams"]
 
     def terms(self) -> verbs.DirectoryTerms:
-        """Return the directory's terms from the form."""
+        """Return the form's values as `DirectoryTerms`."""
         return verbs.DirectoryTerms(**self.cleaned_data | {"teams": tuple(self.cleaned_data.get("teams", ()))})
 
 
@@ -94,7 +94,7 @@ def directory_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def directory_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new directory. A POST asks for the password, adds the directory and shows its secret once."""
+    """Show the form for a new directory. A POST asks for the password, then adds the directory and shows its secret."""
     access.require(request.user, Permission.PEOPLE)
     form = DirectoryForm(request.POST or None)
     if form.is_valid():

@@ -1,4 +1,4 @@
-"""The form of a grant for tokens, people and teams: rights over zones, limited to names and types."""
+"""The form for grants to tokens, people and teams: rights over zones, limited to names and types."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ MONO_LINES = {**_PLAIN, "class": "textarea input-mono", "rows": 2}
 
 
 class GrantForm(PanelForm):
-    """The form of a grant: rights, zones, names and types. `person` can enter only zones that they can see."""
+    """The form for a grant: rights, zones, names and types. `person` can enter only zones that they can see."""
 
     rights = forms.MultipleChoiceField(
         label=gettext_lazy("May"),
@@ -131,7 +131,7 @@ class GrantForm(PanelForm):
 
 
 def teams_known_to(person: access.Person) -> list[Team]:
-    """Return the teams that this person can choose: all teams if they manage people, else their own teams."""
+    """Return the teams that this person can choose: all teams with the permission `people`, else their own teams."""
     teams = Team.objects.order_by("name")
     if can(person, Permission.PEOPLE):
         return list(teams)

@@ -22,7 +22,7 @@ MOST_RECEIVERS = 1000
 
 
 class ServiceAccountForm(PanelForm):
-    """The form of a service account: its name, and its role in addition to teams and grants."""
+    """The form for a service account: its name and its role. Teams and grants can be added later."""
 
     username = forms.CharField(
         label=gettext_lazy("Name"),
@@ -90,7 +90,7 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
 
 
 def receivers_for(person: User) -> list[User]:
-    """Return active accounts that can take over a person's tokens, drafts and webhooks, service accounts first."""
+    """Return at most MOST_RECEIVERS active accounts that can take over what a person owns, service accounts first."""
     others = User.objects.filter(is_active=True).exclude(pk=person.pk)
     return list(others.order_by("-is_service", "username")[:MOST_RECEIVERS])
 

@@ -1,4 +1,4 @@
-"""The form of an LDAP server for sign-in, and the form that looks up a name on the server."""
+"""The forms for an LDAP sign-in server, and for a name to look up on the server."""
 
 from datetime import datetime
 from typing import Any
@@ -34,7 +34,7 @@ def _filter(label: str, name: str, help_text: str) -> forms.CharField:
 
 
 class LdapForm(CommonForm):
-    """The form of an LDAP or Active Directory server."""
+    """The form for an LDAP or Active Directory server."""
 
     template = "access/_ldap_fields.html"
 
@@ -148,7 +148,7 @@ class LdapForm(CommonForm):
         return {**super().values(provider), **columns, **tree.DEFAULTS, **provider.attributes}
 
     def terms(self) -> ldap.LdapTerms:
-        """Return the server's terms from the form, without the secret."""
+        """Return the form's values as `LdapTerms`, without the secret."""
         given = {name: self.cleaned_data[name] for name in ldap.COLUMNS}
         attributes = {name: self.cleaned_data[name] for name in tree.DEFAULTS}
         return ldap.LdapTerms(**self.common(), **given, attributes=attributes)

@@ -45,7 +45,7 @@ def people_list(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def invite(request: PanelRequest) -> HttpResponse:
-    """Create an invitation and show its link once. An invitation for an administrator asks for the password."""
+    """Create an invitation and show its link once. Inviting an administrator requires the inviter's own password."""
     access.require(request.user, Permission.PEOPLE)
     form = InviteForm(request.POST)
     if not form.is_valid():
@@ -256,7 +256,7 @@ def _about_role(person: User, role: Role, own: OwnRole | None) -> Question:
 
 
 def _powers(person: User) -> list[str]:
-    """Describe what the role allows: permissions first, then for a custom role the rights over every zone."""
+    """Return texts about the person's role: its permissions, then, for a custom role, its rights over all zones."""
     permissions, rights = permissions_by_role(person), rights_by_role(person)
     listed = [gettext(each.value) for each in Permission if each in permissions]
     if person.own_role is not None:  # the permissions of the built-in roles say what they may in zones

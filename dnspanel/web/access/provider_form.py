@@ -1,4 +1,4 @@
-"""The form fields shared by all kinds of sign-in providers, such as the name, mail domains and group rules."""
+"""The form fields that all kinds of sign-in providers share: for example name, mail domains and group rules."""
 
 from datetime import datetime
 from typing import Any
@@ -29,7 +29,7 @@ def attribute_field(
 
 
 class CommonForm(PanelForm):
-    """The base of the forms of sign-in providers, with the fields that every kind of provider has."""
+    """The base class of the forms for sign-in providers, with the fields that every kind of provider has."""
 
     name = forms.CharField(label=gettext_lazy("Name on the button"), max_length=40)
     slug = forms.CharField(
@@ -96,7 +96,7 @@ class CommonForm(PanelForm):
         raise NotImplementedError
 
     def common(self) -> dict[str, Any]:
-        """Return the terms that all kinds of providers share."""
+        """Return the form's values for the fields of `CommonTerms`."""
         return {name: self.cleaned_data[name] for name in rows.CommonTerms.__dataclass_fields__}
 
     def clean_mail_domains(self) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ LINKS_PER_PAGE = 50
 
 
 class ProviderForm(CommonForm):
-    """The form of an OpenID Connect provider."""
+    """The form for an OpenID Connect provider."""
 
     template = "access/_provider_fields.html"
 
@@ -71,7 +71,7 @@ class ProviderForm(CommonForm):
             self.fields["secret"].help_text = gettext("Empty: the one that is there stays. It is never shown.")
 
     def terms(self) -> verbs.ProviderTerms:
-        """Return the provider's terms from the form, without the secret."""
+        """Return the form's values as `ProviderTerms`, without the secret."""
         given = {name: self.cleaned_data[name] for name in ("issuer", "client_id", "scopes")}
         return verbs.ProviderTerms(**self.common(), **given)
 
@@ -84,7 +84,7 @@ class ProviderForm(CommonForm):
 
 
 class SamlForm(CommonForm):
-    """The form of a SAML provider."""
+    """The form for a SAML provider."""
 
     template = "access/_saml_fields.html"
 
@@ -148,7 +148,7 @@ class SamlForm(CommonForm):
         return {**super().values(provider), **saml.ATTRIBUTES, **provider.attributes, "metadata": ""}
 
     def terms(self) -> saml.SamlTerms:
-        """Return the provider's terms from the form, without the metadata."""
+        """Return the form's values as `SamlTerms`, without the metadata."""
         given = {name: self.cleaned_data[name] for name in ("metadata_url", "client_id")}
         attributes = {name: self.cleaned_data[name] for name in saml.ATTRIBUTES}
         return saml.SamlTerms(**self.common(), **given, attributes=attributes)
@@ -177,7 +177,7 @@ def provider_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def provider_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new provider. A POST asks for the password and adds the provider."""
+    """Show the form for a new provider. A POST asks for the password and adds the provider."""
     access.require(request.user, Permission.PEOPLE)
     kind = request.GET.get("kind", "")
     kind = kind if kind in _FORMS else ProviderKind.OIDC

@@ -47,7 +47,7 @@ class QuotasForm(PanelForm):
 
     @property
     def quotas(self) -> dict[Kind, int | None]:
-        """The quotas from a valid form, by kind."""
+        """The quotas in the valid form, by kind. A kind without a quota uses the limit from the settings."""
         return {Kind(kind): amount for kind, amount in self.cleaned_data.items()}
 
     def clean(self) -> dict[str, int | None]:

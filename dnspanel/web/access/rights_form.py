@@ -1,4 +1,4 @@
-"""Forms that check whether a person or a token has each right over an RRset, and explain why."""
+"""Forms that show which rights a person or a token has over an RRset, and the reasons."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _RIGHTS = tuple(right for right in Right if right != Right.CREATE_ZONE)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One right: its description, whether the person has it, and the reasons."""
+    """A right over an RRset: its description, whether the person or token has the right, and the reasons."""
 
     description: str
     may: bool
@@ -44,7 +44,7 @@ class Verdict:
 
 
 class AboutRRsetForm(PanelForm):
-    """A form for a name and a type. A subclass chooses the zone. The name and the RRset don't have to exist."""
+    """The base class of forms that check rights over a name and type, existing or not. A subclass chooses the zone."""
 
     without_type: int | None = rdtypes.A  # what a field left empty means
     name = forms.CharField(
@@ -84,15 +84,12 @@ class AboutRRsetForm(PanelForm):
             raise forms.ValidationError(exc.reason) from exc
 
     def subject(self, zone: Zone) -> Subject:
-        """Return the subject of the rights check. The form must be valid.
-
-        Without a name, the subject is any name that a grant allows.
-        """
+        """Return the subject of the check: an RRset, or the zone if the name is empty. The form must be valid."""
         return subject_of(zone, self.cleaned_data["name"], self.cleaned_data["type"])
 
 
 class ExplainRightsForm(AboutRRsetForm):
-    """The form that explains a person's rights over a zone, name and type."""
+    """The form for a zone, a name and a type, to show a person's rights over them and the reasons."""
 
     zone = forms.CharField(label=gettext_lazy("Zone"), max_length=1100, widget=forms.TextInput(attrs=MONO))
     field_order = ("zone", "name", "type")
@@ -111,7 +108,7 @@ class ExplainRightsForm(AboutRRsetForm):
         return self.cleaned_data.get("zone")
 
     def verdicts(self, person: User) -> tuple[Verdict, ...]:
-        """Return a verdict for every right over this zone or RRset. The form must be valid."""
+        """Return a verdict for every right over the zone or RRset in the form. The form must be valid."""
         return verdicts_of_person(reasons_of(person), self.subject(self.cleaned_data["zone"]))
 
 
@@ -160,7 +157,7 @@ class WhoMayForm(AboutRRsetForm):
         return rights_since(reader=self.reader, person=who, zone=self.zone, at=at)
 
     def verdicts(self, now: datetime) -> tuple[Verdict, ...]:
-        """Return a verdict for every right over the zone or RRset. The form must be valid."""
+        """Return a verdict for every right of the person or token in the form. The form must be valid."""
         who, subject = self.cleaned_data["who"], self.subject(self.zone)
         if isinstance(who, User):
             return verdicts_of_person(reasons_of(who), subject)
@@ -183,7 +180,7 @@ def person_or_token(text: str, reader: Actor) -> User | Token:
 
 
 def verdicts_of_person(reasons: Collection[Reason], subject: Subject) -> tuple[Verdict, ...]:
-    """Return a verdict for every right, from all reasons that give this person rights."""
+    """Return a verdict for every right over the subject. `reasons` are all reasons why the person has rights."""
     found = ((right, reasons_for(reasons, right, subject)) for right in _RIGHTS)
     return tuple(
         Verdict(RIGHT_DESCRIPTIONS[right], bool(given_by), tuple(each.description for each in given_by))

@@ -29,7 +29,7 @@ _OFFERED = [each for each in Permission if each in verbs.GIVEABLE - _BY_RIGHTS]
 
 
 class OwnRoleForm(PanelForm):
-    """The form of a custom role: its name, rights and permissions."""
+    """The form for a custom role: its name, rights and permissions."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -52,7 +52,7 @@ class OwnRoleForm(PanelForm):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A role in the matrix. A built-in role doesn't have an `id`."""
+    """A column of the matrix, which shows one role. A built-in role has no `id`."""
 
     name: str
     rights: frozenset[str]
@@ -108,7 +108,7 @@ def role_change(request: PanelRequest, role_id: int) -> HttpResponse:
 
 @require_POST
 def role_delete(request: PanelRequest, role_id: int) -> HttpResponse:
-    """Delete an unused role, after a confirmation."""
+    """Delete a custom role, after a confirmation. A role that someone still has is not deleted."""
     access.require(request.user, Permission.PEOPLE)
     role = verbs.role_by_id(role_id)
     question = Question(

@@ -156,7 +156,7 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
 
 
 def _about_member(request: PanelRequest, team: Team, person: User, role: str) -> HttpResponse | None:
-    """Return the page that confirms a member's new role or removal. Return None for a new member or once confirmed."""
+    """Return a page that asks to confirm a member's new role or removal. Return None if confirmed or not a member."""
     if role not in {"", *_IN_TEAM} or not Membership.objects.filter(team=team, user=person).exists():
         return None
     zones = Zone.objects.filter(team=team, deleted_at=None).count()
@@ -179,7 +179,7 @@ _IN_TEAM = frozenset(("editor", "reader"))
 
 
 def _effect(role: str, zones: int) -> str:
-    """Return a text about a member's rights with this role, with placeholders for the username and number of zones."""
+    """Return a description of a member's rights in this role, with placeholders for username and number of zones."""
     if role == "editor":
         return ngettext(
             "{username} then may change the team’s {zones:,} zone.",

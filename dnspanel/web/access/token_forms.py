@@ -37,7 +37,7 @@ _IN_MORE = frozenset(
 
 
 class TokenForm(PanelForm):
-    """The base of the forms for new tokens. `terms` returns the terms for `tokens.create_token`."""
+    """The base class of the forms for new tokens."""
 
     preset: ClassVar[Preset]
     own: ClassVar[tuple[str, ...]] = ()  # more fields that this kind of token has
@@ -141,7 +141,7 @@ class TokenForm(PanelForm):
         return tuple(dict.fromkeys(split_list(self.cleaned_data["networks"])))
 
     def terms(self, now: datetime) -> TokenTerms:
-        """Return the preset's terms with the values from the form. The form must be valid."""
+        """Return the new token's terms: the preset's terms with the form's values. The form must be valid."""
         cleaned = self.cleaned_data
         begun = self._initial_terms(now)
         days = cleaned["expires"]
@@ -165,7 +165,7 @@ class TokenForm(PanelForm):
 
 
 class _HostForm(TokenForm):
-    """The form of a token that is limited to one owner name, in the closest zone that contains the name."""
+    """The form for a token that is limited to one owner name, in the closest zone that contains the name."""
 
     own = ("name",)
 
@@ -329,7 +329,7 @@ OFFERS = (
 
 
 def closest_zone(person: access.Person, name: str) -> Zone | None:
-    """Return the most specific zone that contains this name and is visible to the person, or None without one."""
+    """Return the most specific zone that contains this name and that the person can see, or None without one."""
     above: list[str] = []
     parent: str | None = name.removeprefix("*.")
     while parent is not None:

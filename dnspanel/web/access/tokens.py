@@ -100,7 +100,7 @@ def token_list(request: PanelRequest) -> HttpResponse:
 @sensitive_post_parameters("key_secret", "password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def token_new(request: PanelRequest, preset: str) -> HttpResponse:
-    """Show the form of a preset. A POST creates the token and shows its secret once."""
+    """Show the form for a token of this preset. A POST creates the token and shows its secret once."""
     offer = next((each for each in OFFERS if each.preset.value == preset), None)
     if offer is None:
         raise Http404
@@ -165,7 +165,7 @@ def _page_with_secret(
 
 
 def _password_for(request: PanelRequest, terms: token_terms.TokenTerms, *, is_key: bool) -> HttpResponse | None:
-    """Return the page that asks for the password, or None if it isn't needed. Powerful tokens and TSIG keys need it."""
+    """Return a page that asks for the password before a powerful token or TSIG key. Return None if it isn't needed."""
     powers = [gettext(power.value) for power in (Permission.PEOPLE, Permission.NODES) if power in terms.permissions]
     if any(grant.everywhere and not grant.is_limited and grant.rights >= EVERY_RIGHT for grant in terms.scope):
         powers.insert(0, gettext("do everything with every zone"))
@@ -256,7 +256,7 @@ def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
 
 
 def _terms_of(token: Token) -> token_terms.TokenTerms:
-    """Return the purpose, scope and permissions of a token as terms."""
+    """Return the token's purpose, scope and permissions as `TokenTerms`."""
     scope = tuple(map(Grant.from_json, token.scope))
     return token_terms.TokenTerms(token.purpose, scope, frozenset(map(Permission, token.permissions)))
 

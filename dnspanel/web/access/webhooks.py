@@ -39,7 +39,7 @@ _NAMES = {"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}
 
 
 class WebhookForm(PublishingForm):
-    """The form of a webhook: its receiver, its events, and the times when the events are sent.
+    """The form for a webhook: its receiver, its events, and the times when the events are sent.
 
     The form offers only events that the person is allowed to see.
     """
@@ -178,7 +178,7 @@ def webhook_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new webhook. A POST creates the webhook and shows its signing secret once."""
+    """Show the form for a new webhook. A POST creates the webhook and shows its signing secret once."""
     require_webhooks(request.user)
     given: dict[str, object] = {name: request.GET[name] for name in ("format", "zones") if name in request.GET}
     if "zones" in given:
@@ -318,7 +318,7 @@ def webhook_replay(request: PanelRequest, delivery_id: int) -> HttpResponse:
 
 
 def _cursor(request: PanelRequest) -> int | None:
-    """Return the cursor from the request: list only rows with a lower id. None means the first page."""
+    """Return the cursor from the request, or None for the first page. The page lists only rows with a lower id."""
     return id_in(request.GET.get("before", ""))
 
 

@@ -28,7 +28,7 @@ from dnspanel.web.frame.people_forms import WelcomeForm
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def welcome(request: HttpRequest, secret: str) -> HttpResponse:
-    """Show the form of an invitation. A POST creates the account, once, and signs the person in."""
+    """Show the form for an invitation. A POST creates the account, once, and signs the person in."""
     now = timezone.now()
     form = WelcomeForm(request.POST or None)
     try:
@@ -58,7 +58,7 @@ def who_is_here(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_out(request: HttpRequest) -> HttpResponse:
-    """Sign out after a confirmation. A person from a provider gets a link to sign out there too."""
+    """Sign out after a confirmation. A person who signed in through a provider also gets a link to sign out there."""
     came_by = request.session.get(CAME_BY, {})
     response: HttpResponse = logout_view(request)
     url = sign_out_url(came_by, settings.PANEL_URL + reverse("account_login"))
@@ -71,7 +71,7 @@ class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is u
     success_url = reverse_lazy("zone-list")
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Redirect people who have no password to change, because they sign in only by a provider."""
+        """Redirect people who have no password, because they sign in only through a provider."""
         if isinstance(request.user, User) and not request.user.has_usable_password():
             messages.info(request, gettext("You have no password here: you sign in by a provider."))
             return redirect("account-providers")

@@ -1,5 +1,4 @@
-"""Views of sign-in by a provider: the page that leads to the provider, the OpenID Connect callback, and linked
-accounts.
+"""Views of sign-in through a provider: the page that leads there, the OpenID Connect callback, and linked accounts.
 
 The SAML callback is in `web.account.saml`.
 """
@@ -42,7 +41,7 @@ from dnspanel.web.frame.people_forms import LdapPasswordForm
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Show a page that leads to the provider.
 
-    A redirect would fail, because browsers apply the CSP directive `form-action` to a redirect after a form.
+    A redirect would fail, because browsers apply the CSP directive `form-action` to redirects of submitted forms.
     """
     return _lead_on(request, provider_id, AuthProcess.LOGIN, get_next_redirect_url(request))
 
@@ -96,7 +95,7 @@ def own_providers(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def link(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Ask for the password, then lead to the provider to link the person's provider account to this account."""
+    """Ask for the password, then lead to the provider, where the person signs in to link that account to this one."""
     provider = providers.provider_by_id(provider_id)
     if not provider.active:
         raise ProviderUnknown

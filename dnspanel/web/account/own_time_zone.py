@@ -28,7 +28,7 @@ class TimeZoneForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_time_zone(request: PanelRequest) -> HttpResponse:
-    """Show the form. A POST saves the time zone for the person, for all their sessions."""
+    """Show the time zone form. A POST saves the time zone for all sessions of the person."""
     form = TimeZoneForm(request.POST or None, initial={"time_zone": request.user.time_zone})
     if form.is_valid():
         set_time_zone(person=request.user, name=form.cleaned_data["time_zone"])

@@ -42,7 +42,7 @@ class CredentialForm(PanelForm):
 
 
 class NewPasskeyForm(CredentialForm):
-    """The form of a new passkey: the name, and whether the passkey can sign in without the password."""
+    """The form for a new passkey: the name, and whether the passkey can sign in without the password."""
 
     name = forms.CharField(
         label=gettext_lazy("What to call it"),
@@ -59,7 +59,7 @@ class NewPasskeyForm(CredentialForm):
 
 
 def options_json(options: dict[str, Any]) -> str:
-    """Return the WebAuthn options as JSON, for an attribute of a form that a script reads."""
+    """Return the WebAuthn options as JSON, for a form attribute that a script reads."""
     return json.dumps(options, cls=DjangoJSONEncoder)
 
 
@@ -101,7 +101,7 @@ def remove_passkey(request: PanelRequest, passkey_id: int) -> HttpResponse:
 def sign_in(request: HttpRequest) -> HttpResponse:
     """Return the WebAuthn options as JSON. A POST with the browser's response signs in the passkey's owner.
 
-    The dialog on top of a page gets JSON, with the username in `login`.
+    The sign-in dialog on an open page gets JSON, with the username in `login`.
     """
     if not are_possible():
         raise Http404
@@ -132,7 +132,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def lead_on(request: HttpRequest, path: str, **more: object) -> HttpResponse:
-    """Return a redirect to the next page of a sign-in, or its path as JSON for the dialog on top of a page."""
+    """Return a redirect to the next page of a sign-in, or its path as JSON for the sign-in dialog on an open page."""
     if get_adapter().is_ajax(request):
         return JsonResponse({"location": path, **more}, encoder=DjangoJSONEncoder)
     return redirect(path)

@@ -34,7 +34,7 @@ class ForgottenForm(PanelForm):
 
 
 class NewPasswordForm(PanelForm):
-    """The form of a new password, typed only once. The person can view the password, or request another link."""
+    """The form for a new password, typed only once. The person can view the password, or request another link."""
 
     password = forms.CharField(
         label=gettext_lazy("New password"),
@@ -66,7 +66,7 @@ def forgotten(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def by_link(request: HttpRequest, link: str) -> HttpResponse:
-    """Show the form of a password link. A POST sets the password, once, and redirects to the sign-in page."""
+    """Show the form for a password link. A POST sets the password, once, and redirects to the sign-in page."""
     form = NewPasswordForm(request.POST or None)
     try:
         person = person_of_link(link)

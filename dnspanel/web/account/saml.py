@@ -1,4 +1,4 @@
-"""Views of sign-in by SAML: the provider's response, the sign-in that follows, and the panel's own metadata."""
+"""Views of SAML sign-in: the provider's response, the sign-in that follows, and the panel's own metadata."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect

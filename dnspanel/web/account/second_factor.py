@@ -56,10 +56,9 @@ class CodeForm(PanelForm):
 @sensitive_post_parameters("code")
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """Ask a person whose password was right for the second factor, and sign them in.
+    """Ask for the second factor after a correct password, and sign the person in. `leave` cancels the sign-in.
 
-    `leave` cancels the sign-in. The dialog on top of a page gets JSON like allauth's, with the next location or the
-    form's errors.
+    The sign-in dialog on an open page gets JSON like allauth's, with the next location or the form's errors.
     """
     stage = stage_of(request)
     has = SecondFactors() if stage is None else second_factors_of(stage.user)
@@ -89,7 +88,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def _is_right(request: HttpRequest, user: User, form: PanelForm) -> bool:
-    """Use the passkey or code up and return True if it is valid. Else add an error to the form and return False."""
+    """Return True if the passkey or code is valid, and use it up. Else add an error to the form and return False."""
     now, field = timezone.now(), next(iter(form.fields))
     sent = form.cleaned_data[field]
     try:
@@ -143,7 +142,7 @@ def end_sessions(request: PanelRequest) -> HttpResponse:
 @sensitive_post_parameters("code", "password", "second_factor")
 @require_http_methods(["GET", "HEAD", "POST"])
 def set_up_app(request: PanelRequest) -> HttpResponse:
-    """Ask for the password and show a new secret. A POST with an app's code activates it and shows recovery codes."""
+    """Ask for the password and show a new secret. A POST with a code activates the app and shows recovery codes."""
     if second_factors_of(request.user).app:
         return redirect("account-signing-in")
     if (question := ask(request, _BEFORE_APP)) is not None:

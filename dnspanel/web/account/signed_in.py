@@ -212,7 +212,7 @@ def _is_of_an_api(request: HttpRequest) -> bool:
 
 
 def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | None:
-    """Note in the session whether the person must set up a second factor now. Return the due date, or None."""
+    """Note in the session whether the person must set up a second factor now. Return the time when it is due."""
     due = second_factor_due(user)
     request.session[_RULES_LOOKED_AT] = int(now)
     if due is not None and due.timestamp() <= now:
@@ -255,7 +255,7 @@ def _is_by_the_person(request: HttpRequest) -> bool:
 def _refusal_response(
     request: HttpRequest, status: int, template: str, message: str, **context: object
 ) -> HttpResponse:
-    """Return the message as an error page, or as plain text for htmx. The form on the page keeps its input."""
+    """Return the message as an error page, or for htmx as plain text, so that the form on the page keeps its input."""
     if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
         return HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
     return render(request, template, {"message": message, **context}, status=status)

@@ -50,5 +50,5 @@ def alert_pill(request: PanelRequest) -> HttpResponse:
 
 
 def _cursor(request: PanelRequest) -> int | None:
-    """Return the cursor from the request: list only alerts with a lower id. None means the first page."""
+    """Return the cursor from the request, or None for the first page. The page lists only alerts with a lower id."""
     return id_in(request.GET.get("before", ""))

@@ -1,4 +1,4 @@
-"""The form of an alert route. The form checks only the format of its fields; `alerts.routes` checks the rest."""
+"""The form for an alert route. The form checks only the format of its fields; `alerts.routes` checks the rest."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _TIME = {"type": "time", "class": "input"}
 
 
 class RouteForm(PanelForm):
-    """The form of an alert route: its address, its lowest severity, and its quiet hours."""
+    """The form for an alert route: its address, its lowest severity, and its quiet hours."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -64,6 +64,6 @@ class RouteForm(PanelForm):
                 self.fields["address"].help_text = ""
 
     def terms(self, *, kind: str = "") -> RouteTerms:
-        """Return the terms of the route from the form. For an existing route, pass its `kind`."""
+        """Return the form's values as `RouteTerms`. For an existing route, pass its `kind`."""
         filled = self.cleaned_data
         return RouteTerms(**{**filled, "kind": kind or filled["kind"]})

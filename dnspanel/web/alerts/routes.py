@@ -34,7 +34,7 @@ def route_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def route_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new route. A POST creates the route, and shows a webhook's signing secret once."""
+    """Show the form for a new route. A POST creates the route, and shows a webhook's signing secret once."""
     access.require(request.user, Permission.NODES)
     form = RouteForm(request.POST or None)
     if form.is_valid():
