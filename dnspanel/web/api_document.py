@@ -156,7 +156,7 @@ def _body(document: Document, found: Mapping[str, Any]) -> tuple[Mapping[str, An
 
 
 def _fields(document: Document, schema: Mapping[str, Any] | None) -> Iterator[Parameter]:
-    """Yield the fields of a body as parameters."""
+    """Yield the fields of a request body as parameters."""
     for name, each in (schema or {}).get("properties", {}).items():
         found = _resolve_reference(each, document)
         text = each.get("description") or found.get("description", "")

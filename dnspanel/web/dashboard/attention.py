@@ -155,7 +155,7 @@ def _of_draft(person: User, counts: Sequence[DraftCounts], now: datetime) -> Ite
 
 
 def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
-    """Yield lines about visible tokens that expire soon without a successor: the person's own, or everyone's."""
+    """Yield lines about visible tokens that expire soon and have no successor."""
     actor = actor_of(person)
     if actor is None:
         return
@@ -179,7 +179,7 @@ def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
 
 
 def _of_requests(person: User, now: datetime) -> Iterator[Line]:
-    """Yield lines about freezes of all zones, requests waiting for the person, and the person's overdue requests."""
+    """Yield lines about panel-wide freezes, requests waiting for the person, and the person's overdue requests."""
     if not can(person, Permission.READ):
         return
     told = attention_of(person, now)

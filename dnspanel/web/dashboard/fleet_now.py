@@ -15,7 +15,7 @@ MOST_NODES = 24
 
 @dataclass(frozen=True, slots=True)
 class FleetNow:
-    """The contents of the fleet card. `tile` has the graphs of all nodes together."""
+    """The contents of the fleet card. `tile` has the graphs for the sum of all nodes."""
 
     nodes: tuple[Tile, ...]
     more: int
@@ -52,7 +52,7 @@ def fleet_now(statuses: Sequence[NodeStatus], head: Position) -> FleetNow:
 
 
 def _sum_by_second(lines: Sequence[Sequence[float | None]]) -> tuple[float | None, ...]:
-    """Return the sum of series, second by second. All series end at the same second. The sum is None without data."""
+    """Return the sum of the series for each second, or None where none has data. All series end at the same second."""
     longest = max(map(len, lines), default=0)
     aligned = [[*repeat(None, longest - len(line)), *line] for line in lines]
     columns = [[point for point in column if point is not None] for column in zip(*aligned, strict=True)]

@@ -58,7 +58,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A record to copy: its label and its text, and the separate fields of a DS or DNSKEY."""
+    """A DS or DNSKEY record to copy, with its label."""
 
     id: str
     label: str
@@ -143,7 +143,7 @@ class DisplayOtherKey:
 
 @dataclass(frozen=True, slots=True)
 class DisplayParent:
-    """The state of the DS at the parent. `name` is empty if the reader isn't allowed to know the parent zone."""
+    """The state of the DS at the parent. `name` is empty if the reader isn't allowed to see the parent zone here."""
 
     word: str  # "unknown", "missing", "other" (it names none of the keys that sign) or "ok"
     name: str
@@ -179,7 +179,7 @@ class DisplayCheck:
 def display_check(
     check: ParentCheck | None, here: ParentHere | None, parent: DisplayParent, now: datetime
 ) -> DisplayCheck:
-    """Return the latest check for display. The text names the parent zone only if `parent.name` is set."""
+    """Return the latest check of the parent, for display. Its text names the parent only if `parent.name` is set."""
     return DisplayCheck(parent_view(check, here, knows_here=bool(parent.name), now=now))
 
 
@@ -204,7 +204,7 @@ class DisplaySigning:
 
     @property
     def polling(self) -> str:
-        """Text about the actions of a parent that polls for CDS and CDNSKEY."""
+        """The effect of the zone's CDS and CDNSKEY records on a parent that checks them, as a sentence or two."""
         return describe_polling(self.state)
 
     @property
@@ -255,7 +255,7 @@ class SigningSync:
 
 
 def signing_sync(publication: Publication, number: int, statuses: Sequence[NodeStatus]) -> SigningSync:
-    """Return the nodes' progress with the zone's latest signing change. `number` is the revision of this change."""
+    """Return each node's state for the zone's latest signing change. `number` is the change's revision number."""
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     nodes = [_node(status, publication.sequence) for status in active]
     return SigningSync(publication.sequence, number, sync_of(publication.sequence, statuses), nodes)

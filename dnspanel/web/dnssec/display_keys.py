@@ -43,7 +43,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Past events of a key at the same time."""
+    """The past events of a key that happened at the same time."""
 
     at: datetime
     label: str

@@ -27,7 +27,7 @@ class ZonePolicy:
 
     @property
     def can_follow(self) -> bool:
-        """True if one click can bring at least one difference in line with the policy."""
+        """True if one click can remove at least one of the differences."""
         acts = {each.act for each in self.differences}
         return Act.REFUSED not in acts and bool(acts & {Act.SIGN, Act.DENIAL, Act.CDS})
 

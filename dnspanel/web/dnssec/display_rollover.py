@@ -63,7 +63,7 @@ class DisplayRollover:
 
     @property
     def steps(self) -> list[DisplayStep]:
-        """The steps of the rollover's path: forward, or back if it was canceled."""
+        """The steps of the rollover: forward to the new keys, or back to the old keys after a cancellation."""
         return [DisplayStep(_step_label(self.row, step), word) for step, word in rollover_queries.steps_of(self.row)]
 
     @property

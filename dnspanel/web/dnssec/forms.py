@@ -34,7 +34,7 @@ _SIZES = [(size, format_lazy(gettext_lazy("{size} bits"), size=size)) for size i
 
 
 class SigningForm(PublishingForm):
-    """Base of the forms on a zone's DNSSEC page. Field ids start with the form's name."""
+    """The base class of the forms on a zone's DNSSEC page. Field ids start with the form's name."""
 
     name = ""
 
@@ -180,7 +180,7 @@ class CdsForm(SigningForm):
 
 
 class SignallingForm(SigningForm):
-    """The form that switches signaling names, for zones whose name servers are in this zone (RFC 9615)."""
+    """The form that switches signaling names (RFC 9615) on or off, for zones whose name servers are in this zone."""
 
     name = "signalling"
     signals = forms.BooleanField(

@@ -221,7 +221,7 @@ def answer(request: PanelRequest, zone: Zone, form: SigningForm, act: Callable[[
 
 @require_POST
 def dnssec_sign(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Sign the zone with a new key."""
+    """Sign the zone with new keys."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = SignForm(request.POST)
 

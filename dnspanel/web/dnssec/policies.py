@@ -53,7 +53,7 @@ def policy_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def policy_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new policy. A POST creates the policy."""
+    """Show the form for a new policy. A POST creates the policy."""
     verbs.require_signer_of_all(request.user)
     form = PolicyForm(request.POST or None)
     if form.is_valid():
@@ -228,7 +228,7 @@ def zone_policy(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_follow(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Bring the zone in line with its policy, except for changes that need other keys."""
+    """Bring the zone in line with its policy, except for changes that would replace keys."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = OwnPolicyForm(request.POST, person=request.user)
     applied = policy_queries.applied_to_zones([zone])

@@ -1,4 +1,4 @@
-"""Forms of DNSSEC policies and their runs. The forms check only the format of fields; `zones` checks the rest."""
+"""Forms for DNSSEC policies and their runs. The forms check only the format of fields; `zones` checks the rest."""
 
 from typing import Any
 
@@ -173,7 +173,7 @@ class OwnPolicyForm(SigningForm):
 
 
 class RunForm(PublishingForm):
-    """The form for the zones of a run: all zones, or the zones of one policy, optionally filtered by a search."""
+    """The form that chooses a policy run's zones: all zones or those of one policy, optionally filtered by a search."""
 
     policy = forms.ModelChoiceField(
         DnssecPolicy.objects.all(),

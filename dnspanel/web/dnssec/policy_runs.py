@@ -49,7 +49,7 @@ _LABELS: Labels = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayPolicyRun(DisplayRun[PolicyRun]):
-    """A policy run, as shown in a list or on its page. A zone can count more than once."""
+    """A policy run, as shown in a list or on its page. It counts findings, and a zone can have more than one."""
 
     page = "zone-policy-run"
     changing = (Act.SIGN, Act.DENIAL, Act.CDS)
@@ -67,7 +67,7 @@ class DisplayPolicyRun(DisplayRun[PolicyRun]):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_list(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new run and the recent runs. A POST starts a dry run."""
+    """Show the form for a new run and the recent runs. A POST starts a dry run."""
     verbs.require_signer(request.user)
     initial = {"policy": request.GET.get("policy"), "q": request.GET.get("q", "")}
     form = RunForm(request.POST or None, person=request.user, initial=initial)

@@ -98,7 +98,7 @@ def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpRespon
 @no_store
 @require_POST
 def key_export(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
-    """Show the private-key text once."""
+    """Ask for the password, then show the private-key text once."""
     zone = access.zone_for(request.user, zone_name, Right.EXPORT_KEYS)
     key = _key(zone, key_id)
     if key is None:

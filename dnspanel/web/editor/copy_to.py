@@ -33,7 +33,7 @@ from replication.errors import BadName
 
 
 class CopyForm(PanelForm):
-    """The form for the target zone of copied records, and for the treatment of records that already exist there."""
+    """The form for copying records: the target zone, and what to do with RRsets that already exist there."""
 
     target = forms.CharField(
         label=gettext_lazy("To the zone"),

@@ -1,4 +1,4 @@
-"""Views that change RRsets of many zones at once: all results of a search, or the selected ones."""
+"""Views that change RRsets of many zones at once: all RRsets that match a search, or the selected RRsets."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ from replication.dns import names, rdata
 
 
 class ManyZonesForm(ManyForm):
-    """The form of a bulk change to RRsets: all results of a search, or the selected RRsets."""
+    """The form for a bulk change to all RRsets that match a search, or to the selected RRsets."""
 
     q = forms.CharField(max_length=LONGEST_SEARCH, required=False)
     seen = forms.CharField(max_length=64, required=False)
@@ -39,7 +39,7 @@ class ManyZonesForm(ManyForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def changes_many(request: PanelRequest) -> HttpResponse:
-    """Show the form that changes all records of a search. A POST previews the changes, then adds them to the draft."""
+    """Show the form that changes all records that match a search. A POST previews the changes, then drafts them."""
     access.require(request.user, Permission.EDIT)
     if request.method != "POST":
         return _show(request, ManyZonesForm(initial={"q": request.GET.get("q", "")[:LONGEST_SEARCH]}), None)
@@ -88,7 +88,7 @@ def _outcome(request: PanelRequest, form: ManyZonesForm, selection: WideSelectio
 
 
 def fingerprint(outcome: WideOutcome) -> str:
-    """Return a digest of all changes."""
+    """Return a digest of all changes, which shows whether the changes still match the preview."""
     content = [
         [zone.pk, change.name, change.type, change.after.to_json() if change.after else None]
         for zone, changes in outcome.changes.items()
@@ -113,7 +113,7 @@ def _key(line: str) -> KeyByName | None:
 
 
 def back_to(request: PanelRequest) -> str:
-    """Return the URL of the search."""
+    """Return the URL of the search page for the request's search."""
     query = urlencode({"q": request.POST["q"]}) if request.POST.get("q") else ""
     return f"{reverse('search')}{'?' if query else ''}{query}"
 

@@ -117,7 +117,7 @@ def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _read(text: str, zone: Zone, means: str, mapping: CsvMapping | None) -> list[PastedLine]:
-    """Parse a table or lines of a zone file. Raise TooManyLines first if there are too many."""
+    """Parse a table, or lines in zone file syntax. Raise TooManyLines before parsing if there are too many lines."""
     if mapping:
         return read_table(text, zone.name, mapping)
     return read_lines(text, zone.name, means=Reading(means) if means in set(Reading) else None)

@@ -1,4 +1,4 @@
-"""PTR records for A and AAAA records: a checkbox in forms, an offer after a change, and a page that compares the two.
+"""PTR records for A and AAAA records: a checkbox in forms, an offer after a change, and a page that compares them.
 
 A PTR changes only if a person leaves a visible checkbox set or clicks a button.
 """

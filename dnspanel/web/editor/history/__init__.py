@@ -1,1 +1,1 @@
-"""Pages of revisions and publications, and ways to revert them."""
+"""Pages that show and revert revisions and publications."""

@@ -194,7 +194,7 @@ def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def differences(zone: Zone, older: int, newer: int) -> Iterator[RRsetDiff]:
-    """Yield the RRsets that differ between two revisions, in canonical order. Reads both revisions side by side."""
+    """Yield the RRsets that differ between two revisions, in canonical order. Both revisions are read in parallel."""
 
     def keyed_rrsets(number: int, side: int) -> Iterator[tuple[tuple[bytes, int], int, RRset]]:
         for rrset in queries.rrsets_at(zone=zone, number=number):

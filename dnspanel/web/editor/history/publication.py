@@ -45,7 +45,7 @@ _TONES = {Word.REJECTING: "bad", Word.OFFLINE: "bad", Word.STALE: "bad", Word.LA
 
 @dataclass(frozen=True, slots=True)
 class DisplayReach:
-    """A node in the list, with the time it took to get the publication or the reason why it doesn't have it."""
+    """A node in the list, with the milliseconds until it had the publication, or the reason why it is behind."""
 
     name: str
     tone: str
@@ -102,13 +102,13 @@ class Progress:
 
     @property
     def channel(self) -> str:
-        """The channel of the publication. Empty for web and system, because the author already says enough."""
+        """The channel of the publication, or empty for web and system, where the author's name is enough."""
         quiet = {Channel.WEB, Channel.SYSTEM}
         return "" if self.publication.channel in quiet else str(Channel(self.publication.channel).label)
 
     @property
     def nodes(self) -> list[DisplayReach]:
-        """The public nodes, without the canary (ring 0)."""
+        """The nodes of all stages except the canary (ring 0)."""
         return [node for stage in self.stages if not stage.is_ring0 for node in stage.nodes]
 
     @property
@@ -180,7 +180,7 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
 def _publication(request: PanelRequest, sequence: int) -> Publication:
     """Return the publication with this sequence.
 
-    Raise Unknown if the person isn't allowed to read any of the publication's zones. Zones in the trash count too.
+    Raise Unknown if the person isn't allowed to read any of its zones, including zones in the trash.
     """
     access.require(request.user, Permission.READ)
     found = Publication.objects.select_related("author", "token").filter(sequence=sequence).first()
@@ -208,9 +208,9 @@ def _can_undo(request: PanelRequest, each: Revision) -> bool:
 
 
 def _undone_alone(found: Publication, revisions: Sequence[Revision]) -> list[Revision]:
-    """Return the revisions to revert, without the revisions that filled a zone created by the same write.
+    """Return the revisions to revert, without changes to zones that the same large write created.
 
-    Reverting the creation of a zone removes its contents too.
+    A large write is published in parts. Reverting the creation of a zone removes its contents too.
     """
     if found.part_of is None:
         return list(revisions)
@@ -269,7 +269,7 @@ def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
 
 
 def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
-    """Return sentences about the zones' ALIAS and LUA records that don't resolve on a node."""
+    """Return sentences about ALIAS and LUA records in these revisions' zones that a node can't resolve."""
     found = [(node.name, Unanswered._make(each)) for node in nodes for each in node.unanswered]
     if not found:
         return []
@@ -285,7 +285,7 @@ def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
 
 
 def _encoded_ms(found: Publication) -> int | None:
-    """Return the milliseconds until the last segment (one per schema) was sealed, or None without a segment."""
+    """Return the milliseconds until the publication's last segment (one per schema) was sealed, or None before that."""
     sealed = Segment.objects.filter(epoch=found.epoch, first__lte=found.sequence, last__gte=found.sequence)
     at = sealed.order_by("-sealed_at").values_list("sealed_at", flat=True).first()
     return None if at is None else max(0, round((at - found.at).total_seconds() * 1000))

@@ -1,4 +1,4 @@
-"""The view that lists the publications of all people, and its rows."""
+"""The view that lists publications by all people, and the rows of the list."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ ONE_VALUE = frozenset({rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA, rdtypes.ALIAS}
 
 
 class Occupied(Exception):
-    """Raised if the RRset exists and can hold only one value. Replacing the RRset, in `now`, needs a confirmation."""
+    """Raised if the type allows only one value and `now` has another. Replacing that RRset needs a confirmation."""
 
     def __init__(self, now: RRset) -> None:
         super().__init__(

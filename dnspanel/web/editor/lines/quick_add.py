@@ -40,7 +40,7 @@ _NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*[a-z]?", re.IGNORECASE)  # in the place
 
 
 class Reading(StrEnum):
-    """How to read a name that ends in the zone's name without a dot."""
+    """The two readings of a name that ends in the zone's name without a final dot."""
 
     ABSOLUTE = "absolute"
     RELATIVE = "relative"
@@ -142,7 +142,7 @@ def read_ttl(text: str) -> int:
 
 
 def read_rdata(type: int, text: str, zone: str, *, means: Reading | None = None) -> Value:
-    """Return the canonical rdata of `text`. Raise Unreadable if invalid, AmbiguousName if a name has two readings."""
+    """Return the canonical rdata of `text`. Raise Unreadable if it is invalid, AmbiguousName if a name is ambiguous."""
     tokens = split_text(text) if type in TXT_TYPES else split_fields(text, comments=False)[0]
     return _value(type, tokens, zone, origin=zone, means=means, end=max(len(text), 1))
 
@@ -209,7 +209,7 @@ def _notes_on_targets(tokens: Sequence[Token], type: int, value: str, origin: st
 
 
 def _text_strings(tokens: Sequence[Token], notes: list[str]) -> Iterator[Token]:
-    """Yield quoted strings of at most 255 bytes. Text without any quotes is one string."""
+    """Yield the strings of a TXT value, quoted and split after 255 bytes. A value without quotes is one string."""
     if not any(token.is_quoted for token in tokens):
         text = " ".join(token.text for token in tokens)
         if len(tokens) > 1 or re.search(r"[;()]", text):

@@ -1,4 +1,4 @@
-"""The form of one RRset. The form turns the input into canonical form and never saves."""
+"""The form for one RRset. The form turns the input into canonical form and never saves."""
 
 import hashlib
 import itertools
@@ -32,7 +32,7 @@ OFF = ";"  # a line that starts with it is kept and not served, as in a zone fil
 class RRsetForm(PanelForm):
     """Name, type, TTL, values (one per line), comment and tags of one RRset in the editor.
 
-    After a value, ` ; ` starts a comment about this value. Without such comments in the lines, `notes` has them.
+    After a value, ` ; ` starts a comment about this value. If `notes` is sent, it replaces these comments and the tags.
 
     `old_name` and `old_type` identify the RRset that the row showed, if any. `seen` is a digest of that RRset, and
     `base_revision` is the zone's revision when the row was shown.
