@@ -20,7 +20,7 @@ MOST_KEPT = 5  # of a person; the oldest goes
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """Changes that a person discarded together. They can be restored until the given time."""
+    """Changes that a person discarded together, and the time until which they can be restored."""
 
     id: int
     at: datetime
@@ -67,7 +67,7 @@ def take_back(*, author: Drafter, draft_id: int, now: datetime) -> int:
     """Move a discarded draft's changes, with their bases, back into the author's draft. Return their number.
 
     Raise DraftUnknown if the draft was deleted or is another person's, DraftRefused if the author's draft already
-    changes one of the RRsets, and QuotaExceeded. After an error nothing is changed.
+    changes one of the RRsets, and QuotaExceeded if the draft would be too large. After an error nothing is changed.
     """
     with transaction.atomic(durable=True):
         found = Draft.objects.select_for_update(no_key=True).filter(

@@ -118,8 +118,8 @@ def delete_rrset(
 def operations_of(author: Drafter) -> "QuerySet[Operation]":
     """Select the operations of the author's draft.
 
-    The query has no join. If PostgreSQL underestimates a table, it deletes through a join by comparing all pairs of
-    rows. 10,000 operations then take a minute and a half.
+    The query has no join, because PostgreSQL sometimes deletes through a join by comparing all pairs of rows. 10,000
+    operations then take a minute and a half.
     """
     return Operation.objects.filter(draft__in=Draft.objects.filter(author=person(author)))
 
@@ -131,10 +131,10 @@ def drop_operation(*, author: Drafter, zone: Zone, name: str, type: int) -> bool
 
 
 def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime) -> Operation | None:
-    """Settle the conflict of an operation. Return None if the operation no longer exists.
+    """Settle the conflict of an operation. Return None if the operation no longer exists or is no longer needed.
 
     `choice` is `theirs` (drop the author's change), `mine` (overwrite the published change) or `both` (keep the records
-    of both, with the author's TTL). Raise CannotResolve.
+    of both, with the author's TTL). Raise CannotResolve if the records of both cannot be combined.
     """
     with transaction.atomic(durable=True):
         open_draft(author, now)
@@ -194,12 +194,12 @@ def person(drafter: Drafter) -> User:
 
 
 def edit_of(operation: Operation) -> Edit:
-    """Return an operation as a frozen value."""
+    """Return an operation as an immutable Edit."""
     return _edit(operation.pk, operation.name, operation.type, operation.base, operation.wanted)
 
 
 def edits_of(operations: "QuerySet[Operation]") -> dict[int, list[Edit]]:
-    """Return operations as frozen values by zone id. Thousands of model instances would take twice as long."""
+    """Return operations as immutable Edits, by zone id. Thousands of model instances would take twice as long."""
     found: dict[int, list[Edit]] = {}
     for zone_id, *operation in operations.values_list("zone_id", "pk", "name", "type", "base", "wanted"):
         found.setdefault(zone_id, []).append(_edit(*operation))
@@ -301,7 +301,7 @@ def _store(
 
 
 def _changed_since(zone: Zone, number: int, keys: Mapping[Key, object]) -> dict[Key, RRset | None]:
-    """Return the RRsets among `keys` that changed after revision `number`. Their contents are as of that revision."""
+    """Return the RRsets of `keys` that changed after revision `number`, as of that revision (None: absent)."""
     first: dict[Key, RRset | None] = {}
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number, name__in={n for n, _ in keys})
     for change in since.order_by("revision__number"):

@@ -90,7 +90,7 @@ def request_of(draft: Draft) -> PublishRequest | None:
 
 
 def draft_in_hand(author: Drafter) -> Draft | None:
-    """Return the draft that is open in the author's editor, named or not."""
+    """Return the draft that is open in the author's editor, with or without a name, or None."""
     return Draft.objects.select_related("owner").filter(author=person(author)).first()
 
 
@@ -104,8 +104,9 @@ def put_aside(
 ) -> Draft:
     """Save the changes of the author's draft (in `zones`, or all) as a separate closed draft with this name.
 
-    A token only moves the changes that it sees. `in_transaction` runs in the same transaction. Raise DraftRefused for
-    an invalid name or if there is nothing to move, and QuotaExceeded.
+    A token moves only the changes that it can see. `in_transaction` is called in the same transaction. Raise
+    DraftRefused if the name is invalid or there is nothing to move, and QuotaExceeded if the author has too many
+    drafts.
     """
     access.require(author, Permission.EDIT)
     with _moving():
@@ -121,10 +122,9 @@ def put_aside(
 
 
 def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: Callable[[Draft], object]) -> Draft:
-    """Close the draft in its editor. `in_transaction` runs in the same transaction.
+    """Close the draft in its editor. `in_transaction` is called in the same transaction.
 
-    Raise DraftUnknown, DraftRefused if the draft is empty or another person works in it, and Forbidden if the person
-    has read access only.
+    Raise the errors of `locked_to_publish`, and DraftRefused if the draft is empty.
     """
     with _moving():
         draft = locked_to_publish(by, named)[0]
@@ -196,7 +196,7 @@ def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
 
 
 def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
-    """Delete the person's named draft, even if it is open. Return the number of lost changes. Raise DraftUnknown."""
+    """Delete the owner's draft, even if open. Return the number of lost changes. Raise DraftUnknown for others."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         lost = Operation.objects.filter(draft=draft).count()
@@ -246,7 +246,7 @@ def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> 
 
 
 def open_by_link(*, by: Drafter, named: NamedDraft, is_open: bool, now: datetime) -> None:
-    """Allow or forbid reading by link, for people who can see a zone of the draft. Raise DraftUnknown."""
+    """Allow or forbid reading by link, for people who see a zone of the draft. Raise DraftUnknown for non-owners."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         if draft.is_by_link != is_open:
@@ -276,7 +276,7 @@ def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) 
     """Close the person's drafts with these ids and transfer them to `to`. Return their names. Needs a transaction.
 
     A draft without a name gets the person's name. If `to` already has a draft with the same name, the former owner's
-    name is added. Raise DraftRefused for a service account, which cannot open drafts.
+    name is added. Raise DraftRefused if that name is also taken, or if `to` is a service account, which has no drafts.
     """
     if not ids:
         return []
@@ -301,7 +301,7 @@ def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) 
 
 
 def operations_seen(reader: Drafter, draft: Draft) -> QuerySet[Operation]:
-    """Select the operations that the reader sees: in visible zones, and for a token on visible RRsets."""
+    """Select the operations in zones that the reader can see. A token must also be able to see the RRset."""
     return _seen_by(reader, Operation.objects.filter(draft=draft)).filter(zone__in=access.zones_visible_to(reader))
 
 
@@ -395,7 +395,7 @@ def _refuse_while_in_hand(draft: Draft, user: User) -> None:
 
 @contextmanager
 def _moving() -> Iterator[None]:
-    """Open a transaction. Raise DraftRefused if another one first created a draft with the same name or author."""
+    """Open a transaction. Raise DraftRefused if another transaction just created a draft with this name or author."""
     try:
         with transaction.atomic(durable=True):
             yield
@@ -446,7 +446,7 @@ def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: 
 
 
 def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -> None:
-    """Move operations and their editors to the draft. Raise DraftRefused if it already changes one of the RRsets."""
+    """Move operations and their editors to the draft. Raise DraftRefused if both change the same RRset."""
     there = Operation.objects.filter(draft=draft)
     places = set(there.values_list("zone", "name", "type"))
     mine = list(operations.values_list("zone", "name", "type"))

@@ -12,4 +12,4 @@ class ViewUnknown(ZoneError):
 
 
 class ViewRefused(ZoneError):
-    """A view cannot be saved like this. Nothing was changed."""
+    """A view is empty or has an invalid name or team, or the person has too many views. Nothing was changed."""

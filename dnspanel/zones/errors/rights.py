@@ -99,7 +99,7 @@ def transferred_reason(zone_name: str, transferred_from: str) -> str:
 
 
 class LockRefused(ZoneError):
-    """A lock cannot be set like this. `field` is the name of the invalid field."""
+    """A lock has invalid fields, or exists already. `field` is the name of the field with the fault."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field

@@ -7,7 +7,7 @@ from dnspanel.zones.errors.zone import ZoneError
 
 
 class DnssecRefused(ZoneError):
-    """The zone's signing cannot change like this. Nothing was changed."""
+    """The requested change to the zone's signing is not possible. Nothing was changed."""
 
 
 class NotSigned(DnssecRefused):

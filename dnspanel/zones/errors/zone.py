@@ -79,7 +79,7 @@ class NotInTrash(ZoneError):
 
 
 class StillOnItsWay(ZoneError):
-    """A deleted zone cannot be deleted for good before its deletion is on its way to every node."""
+    """A deleted zone cannot be deleted permanently until its deletion has been encoded for the nodes."""
 
     def __init__(self, name: str) -> None:
         super().__init__(

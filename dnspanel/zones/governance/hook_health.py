@@ -27,7 +27,7 @@ class Reply:
 
     @property
     def hook(self) -> PublishHook:
-        """The hook at the time of the question."""
+        """The hook as it was when the question was asked."""
         return self.question.hook
 
 

@@ -40,7 +40,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """A hook's answer. `allow` is None if no valid answer came in time; `reason` then describes the failure.
+    """A hook's answer. If no valid answer came in time, `allow` is None and `reason` describes the failure.
 
     `fault` has the details, with the hook's host, for people who govern the hook.
     """

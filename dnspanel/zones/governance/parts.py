@@ -18,9 +18,9 @@ TAKE_DELEGATED = "take delegated"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The effect on one zone of a publication, or of an act that causes a publication.
+    """The effect of a publication on one zone, or of an act that causes a publication.
 
-    `kind` is the kind of its revision, or REPLACE, TAKE or TAKE_DELEGATED.
+    `kind` is the kind of the zone's new revision, or REPLACE, TAKE or TAKE_DELEGATED.
     """
 
     zone_id: int

@@ -48,7 +48,7 @@ _DELEGATION = Counter({rdtypes.NS: 1})
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The approvers of a publication, and whether its author bypasses rules that block it.
+    """The approvers of a publication. `past_rules` is True if the author bypasses the rules that block it.
 
     The approvers (user ids) approved exactly these changes. `request` is the id of the published request.
     """
@@ -65,7 +65,7 @@ NO_PASSAGE = Passage()
 class Passed:
     """The result of a passed check: refusals that the author bypasses, and hooks (ids) that allowed the act.
 
-    `over` are the ids of the zones above, which new zones take names from.
+    `over` has the ids of the closest zones above the new zones.
     """
 
     refusals: tuple[str, ...] = ()
@@ -81,8 +81,8 @@ NOTHING_PASSED = Passed()
 class Rules:
     """The approval rules, freezes and publish hooks that cover some zones.
 
-    The object is false without approval rules and freezes, even if there are hooks. `is_planned` is True if the same
-    query found one of the requests that it asked for.
+    The object is false without approval rules and freezes, even if there are hooks. `is_planned` is the answer to the
+    question about `planned` requests in `rules_about`.
     """
 
     approval: tuple[ApprovalRule, ...] = ()
@@ -114,7 +114,7 @@ COMING = frozenset({RevisionKind.CREATE, RevisionKind.AWAIT, RevisionKind.RESTOR
 
 
 def rules_about(zones: Collection[Zone], *, planned: QuerySet[PublishRequest] | None = None) -> Rules:
-    """Return the rules that cover some of the zones, and whether one of the `planned` requests exists.
+    """Return the rules that cover some of the zones. `is_planned` is True if `planned` finds a request.
 
     Needs one query if no rules exist, at most five otherwise, and none without zones.
     """
@@ -200,10 +200,10 @@ def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed
 def reasons_over(
     zones_coming: Iterable[Zone], *, author: Author, reason: str, now: datetime, own: Collection[int] = ()
 ) -> dict[str, str]:
-    """Return why rules of the closest zones above prevent the author from creating or restoring zones, by zone name.
+    """Return {zone name: reason} for the zones that the author can't create or restore under the zone above.
 
-    New zones have no id yet. `own` are the ids of further zones of the same act. Verbs that skip such zones call this
-    function. Hooks are not asked.
+    The reasons are locks and rules of the closest zone above. New zones have no id yet. `own` has the ids of other
+    zones of the same act, which don't block it. Hooks are not asked. Verbs that skip such zones call this function.
     """
     coming = {zone.name: zone for zone in zones_coming}
     above = nesting.zones_above(list(coming)) if coming else {}
@@ -230,7 +230,7 @@ def _zones_over(coming: Collection[Zone]) -> dict[int, Zone]:
 def _refusals_over(
     rules: Rules, above: Zone, zone: Zone, author: Author, reason: str, now: datetime
 ) -> Iterator[KeptBack | Locked]:
-    """Yield the locks and rules of the zone above that block a new zone below it, locks first."""
+    """Yield an error for each lock and rule of the zone above that blocks the new zone below it, locks first."""
     if lock := lock_against_taking(author, above, zone.name):
         yield Locked(above.name, lock)
     of_above = rules.of(above)
@@ -294,7 +294,7 @@ def refused_zones(
 def reasons_against(
     zones: Collection[Zone], parts: Mapping[int, Part], *, author: Author, reason: str, now: datetime
 ) -> dict[int, str]:
-    """Return, by zone id, why rules do not allow the author to make the changes in `parts`."""
+    """Return {zone id: reason} for the zones where rules don't allow the author's changes in `parts`."""
     rules = rules_about(zones)
     if not rules:
         return {}
@@ -307,7 +307,7 @@ def reasons_against(
 def refusals(  # noqa: PLR0913  # a change, and who asks for it with whom
     rules: Rules, zone: Zone, part: Part, author: Author, reason: str, approvers: Sequence["Approver"], now: datetime
 ) -> Iterator[ApprovalNeeded | Frozen]:
-    """Yield the freezes and approval rules that block this change to a zone, freezes first."""
+    """Yield an error for each freeze and approval rule that blocks this change to a zone, freezes first."""
     types = types_changed(part.changes)
     if part.kind in (RevisionKind.CREATE, RevisionKind.AWAIT) or (part.kind == RevisionKind.CHANGE and not types):
         return
@@ -359,7 +359,7 @@ def refuse_escape(rules: Rules, author: Author, zone: Zone, tags: Collection[str
 
 
 def is_concerned(rule: ApprovalRule, types: Counter[int]) -> bool:
-    """Return True if the rule covers a change. `types` has the number of changed RRsets by type."""
+    """Return True if the rule applies to a change. `types` has the number of changed RRsets by type."""
     return types.total() >= max(1, rule.min_changes) and (not rule.types or any(type in types for type in rule.types))
 
 

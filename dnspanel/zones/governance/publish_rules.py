@@ -1,4 +1,4 @@
-"""The approval rules and freezes that people who govern zones add and remove. Verbs.
+"""Approval rules and freezes: people with the right to govern zones add and remove them. Verbs.
 
 A person who is allowed to remove a rule can bypass it as well. So the same right covers the removal and the bypass.
 Editors of all zones do not get this right automatically.
@@ -104,7 +104,8 @@ def add_approval_rule(
 def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author, now: datetime) -> Freeze:
     """Block publications of zones during the given times.
 
-    Raise RightMissing if the author must not govern the zones, RuleRefused for invalid times or more than MOST freezes.
+    Raise RightMissing without the right to govern the zones, and RuleRefused for invalid times or more than MOST
+    freezes.
     """
     _refuse_times(times, now)
     with transaction.atomic():
@@ -121,12 +122,12 @@ def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author,
 
 
 def lift_approval_rule(*, rule_id: int, author: Person, now: datetime) -> None:
-    """Remove a rule, so that changes that waited for approval can be published. Raise RuleUnknown, RightMissing."""
+    """Remove a rule, so that changes that waited for approval can be published. Raise the errors of `lock_rule`."""
     lift(ApprovalRule, rule_id, "rule.lift", author, now)
 
 
 def lift_freeze(*, freeze_id: int, author: Person, now: datetime) -> None:
-    """Remove a freeze. Raise RuleUnknown, RightMissing."""
+    """Remove a freeze. Raise the errors of `lock_rule`."""
     lift(Freeze, freeze_id, "freeze.lift", author, now)
 
 
@@ -173,7 +174,7 @@ def require_scope(scope: Scope, author: Author) -> None:
 
 
 def columns_of_rule(scope: Scope, reason: str, author: Author, now: datetime) -> dict[str, Any]:
-    """Return the columns that all kinds of rules share, with the author and the time."""
+    """Return the columns that all kinds of rules share: scope, reason, author and time."""
     return {**columns_of_scope(scope, reason), "placed_by": user_of(author), "placed_at": now}
 
 
@@ -185,7 +186,7 @@ def columns_of_scope(scope: Scope, reason: str) -> dict[str, Any]:
 def lift(
     model: type[ApprovalRule] | type[Freeze] | type[PublishHook], id: int, action: str, author: Person, now: datetime
 ) -> None:
-    """Remove the rule with this id. Raise RuleUnknown, RightMissing."""
+    """Remove the rule with this id. Raise the errors of `lock_rule`."""
     with transaction.atomic():
         found = lock_rule(model, id, author)
         record(action, found, actor_of(author), now)
@@ -193,7 +194,10 @@ def lift(
 
 
 def lock_rule(model: type[AnyRule], id: int, author: Person) -> AnyRule:
-    """Lock and return the rule with this id. Raise RuleUnknown, RightMissing."""
+    """Lock and return the rule with this id. Raise RuleUnknown if it doesn't exist or the author can't see it.
+
+    Raise RightMissing if the author can read the zone but must not govern it.
+    """
     rows = model._default_manager.select_for_update(of=("self",)).select_related("zone", "team")
     found = rows.filter(pk=id).first()
     if found is None:
