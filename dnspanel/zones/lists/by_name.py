@@ -75,7 +75,7 @@ def in_order(keys: Iterable[StoredKey], start: StoredKey | None, *, descending: 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The stored order of a large zone's names. `changed` are names that may have been added after it was stored."""
+    """The stored order of a large zone's names. `changed` has names that may have been added later."""
 
     zone: Zone
     changed: frozenset[bytes]
@@ -131,7 +131,7 @@ class _Names:
     descending: bool
 
     def nth(self, count: int) -> tuple[bytes, bytes] | None:
-        """Return the last of the first `count` names, or None if there are fewer names."""
+        """Return the `count`-th of these names, or None if there are fewer names."""
         order = ("-place", "-owner_key") if self.descending else ("place", "owner_key")
         names = self._rows().order_by(*order).values_list("place", "owner_key")
         found = names[count - 1 : count].first()
@@ -172,7 +172,7 @@ class _Names:
 def _rows_before_or_after(
     rows: "QuerySet[NamePlace]", at: tuple[bytes, bytes], *, before: bool, itself: bool
 ) -> "QuerySet[NamePlace]":
-    """Select the rows before or after the name `at`, including it with `itself`. The first condition uses the index."""
+    """Select the rows before or after the name `at`, or at it with `itself`. The first filter uses the index."""
     place, owner_key = at
     rows = rows.filter(**{f"place__{'lte' if before else 'gte'}": place})
     other_way = f"owner_key__{'gt' if before else 'lt'}{'' if itself else 'e'}"

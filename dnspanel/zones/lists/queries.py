@@ -1,7 +1,7 @@
 """Queries for pages and APIs: lists, search, and the editor's view of a zone merged with a draft.
 
-Every list pages by keyset: a page has the cursor of the next page. Queries about the past are in `history`, and can be
-imported from here, too.
+All lists use keyset pagination: a page has the cursor of the next page. Queries about the past are in `history`, and
+can be imported from here, too.
 """
 
 from dataclasses import dataclass
@@ -125,9 +125,7 @@ def zone_page(
 
 
 def order_for(searched: Search, order: ZoneOrder) -> ZoneOrder:
-    """Return the given order, or the order of names if the search can only use that.
-
-    A search for the content of zones is always in order of name.
+    """Return the given order, or BY_NAME for a search for the content of zones.
 
     It is unknown beforehand how many zones such a search must examine.
     """

@@ -101,9 +101,9 @@ def first_stored(
 ) -> list[SortedKey]:
     """Return the first published RRsets after `start` (None: the beginning).
 
-    In a `large_zone`, the newest changes are read from the zone's newest revisions, and types, TTLs and comments are
-    found through the search texts, so that not all RRsets are compared. This works for types and TTLs only if `rows`
-    are all RRsets of the zone except RRsets in a draft (`is_all`).
+    For a `large_zone`, not all RRsets are compared: the newest changes come from the zone's newest revisions, and
+    types, TTLs and comments from the search texts. For types and TTLs, `is_all` must be true: `rows` are then all
+    RRsets of the zone except those in a draft.
     """
     rows = rows.annotate(sort_key=_STORED[order.column])
     if large_zone is None:
@@ -199,7 +199,7 @@ def _in_blocks(
     start: SortedKey | None,
     limit: int,
 ) -> list[SortedKey] | None:
-    """Return rows value by value, reading only blocks that contain the value. Return None if too many must be read.
+    """Return rows value by value, reading only the blocks of each value. Return None if that takes too many queries.
 
     Each of these blocks has an RRset with the value, unless that RRset is in a draft.
     """
@@ -225,7 +225,7 @@ def _in_blocks(
 
 
 def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[search_texts.Block]]) -> Iterator[list[int]]:
-    """Yield the values in order: in groups as long as few blocks contain them, otherwise one by one."""
+    """Yield the values in order, in groups whose values are in at most MOST_BLOCKS blocks, or one by one."""
     group: list[int] = []
     size = 0
     for value in values:
@@ -241,7 +241,7 @@ def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[search_texts.Bl
 def _of_value_in_blocks(
     rows: "QuerySet[Any]", value: int, blocks: Sequence[search_texts.Block], behind: StoredKey | None, limit: int
 ) -> list[SortedKey]:
-    """Return the rows with one value in the given blocks: first from a few blocks, then from more."""
+    """Return the rows with this value in the given blocks. Read a few blocks first, then more."""
     found: list[SortedKey] = []
     at, count = 0, _FIRST_BLOCKS
     while at < len(blocks) and len(found) < limit:
@@ -254,7 +254,7 @@ def _of_value_in_blocks(
 def _by_change(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
     """Return the rows sorted by their last change.
 
-    Most RRsets never changed, and are read along the primary key. The others are few.
+    Most RRsets have never changed, and are read along the primary key. The changed RRsets are few.
     """
     changed = rows.filter(sort_key__gt=_AS_IT_CAME)
     is_among_others = start is not None and start.by <= _AS_IT_CAME
@@ -273,8 +273,7 @@ def _changed_last(
 ) -> tuple[list[SortedKey], bool]:
     """Return the rows that the zone's newest revisions changed, and True if no older revision changed any row.
 
-    The revisions together have some thousand changes. An RRset's last change is stored with the revision
-    that made it.
+    At most _CHANGES_LOOKED_AT changes in 500 revisions are read. An RRset's row has the number of its last revision.
     """
     newest = _IN_DRAFT if start is None else start.by
     with connection.cursor() as cursor:
@@ -292,7 +291,7 @@ def _changed_last(
 
 
 def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """Return the rows after `start` in order, all sorted at once. Suits columns with many different values."""
+    """Return the rows after `start` in order, all sorted at once. For columns with many different values."""
     if start is not None:
         owner_key, type_ = start.key
         rows = order.behind(rows, start.by, Q(owner_key__gt=owner_key) | Q(owner_key=owner_key, type__gt=type_))
@@ -300,10 +299,10 @@ def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey |
 
 
 def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """Return the rows in order without comparing names. Suits columns where many RRsets have the same value.
+    """Return the rows in order without comparing names. For columns where many RRsets have the same value.
 
     1. Rows with the same value as `start` follow it along the primary key.
-    2. The first values after it are selected, without sorting by name. All but the last of them are complete.
+    2. The next rows are selected by value only, without sorting by name. Of the last value, some rows can be missing.
     3. The first RRsets of the last value are read along the primary key.
     """
     found: list[SortedKey] = []
@@ -322,7 +321,7 @@ def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | 
 
 
 def _of_one_value(rows: "QuerySet[Any]", by: Any, behind: StoredKey | None, limit: int) -> list[SortedKey]:
-    """Return the rows with one value, along the primary key."""
+    """Return the rows with the value `by`, along the primary key."""
     rows = rows.filter(sort_key=by)
     if behind is not None:
         rows = between(rows, behind)

@@ -57,7 +57,7 @@ _CANONICAL = "~"  # before a cursor of that order of names
 
 @dataclass(frozen=True, slots=True)
 class RRsetFilter:
-    """A filter for the RRsets in an editor: a search text, types (none means all), and only RRsets in the draft."""
+    """A filter for the RRsets in an editor: search text, types (none: all), `in_draft` for drafted RRsets only."""
 
     text: str = ""
     types: frozenset[int] = frozenset()
@@ -113,14 +113,12 @@ def rrset_page(
 ) -> RRsetPage:
     """Return the zone's RRsets in natural order of names, merged with the author's draft.
 
-    At each name, SOA and NS come first.
+    At each name, SOA and NS come first. At most 17 queries, six in a small zone.
 
-    At most 17 queries, six in a small zone.
-
-    An RRset is shown if the filter finds it as published or as drafted. In a large zone, values that many names may
-    have are searched at a bounded number of names. The page then has the last examined name, and more rows may follow
-    even if the page has few. A large zone whose natural order isn't stored yet is listed in canonical order. Raise
-    TooManyToSort for such a zone with `descending`.
+    An RRset is shown if the filter finds it as published or as drafted. In a large zone, a search for values that many
+    names may have stops after a limited number of names. The page then has the last examined name, and more rows may
+    follow even if the page has few. A large zone whose natural order isn't stored yet is listed in canonical order. For
+    such a zone, raise TooManyToSort with `descending`.
     """
     if not finds_in(zone, filters.search):
         return RRsetPage((), "")
@@ -290,7 +288,7 @@ def finds_in(zone: Zone, search: Search) -> bool:
 
 
 def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
-    """Return the row of one RRset: published and in the author's draft. Both are None if it does not exist."""
+    """Return the row of one RRset as published and as drafted. Both are None if the RRset does not exist."""
     key = {"owner_key": relative_key(name, zone.name), "type": type}
     stored = StoredRRset.objects.filter(zone=zone, **key).first()
     operation = Operation.objects.filter(draft__author=author, zone=zone, **key).first()
@@ -300,7 +298,7 @@ def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
 
 
 def rrset_rows(*, zone: Zone, author: User, keys: Iterable[Key]) -> list[RRsetRow]:
-    """Return the rows of these RRsets, in the order of `rrset_page`, without missing ones. Two queries."""
+    """Return the rows of these RRsets, in the order of `rrset_page`. Omit RRsets that do not exist. Two queries."""
     stored_keys = [(relative_key(name, zone.name), type_) for name, type_ in keys if names.is_within(name, zone.name)]
     stored = _at(StoredRRset.objects.filter(zone=zone), stored_keys)
     operations = _at(Operation.objects.filter(draft__author=author, zone=zone), stored_keys)

@@ -96,7 +96,7 @@ def save_view(  # noqa: PLR0913  # the fields of a view
 
 
 def change_view(*, person: User, view: SavedView, name: str, team: Team | None, now: datetime) -> None:
-    """Change the name and team of the owner's view. Raise ViewRefused, or ViewUnknown for another person's view."""
+    """Change a view's name and team. Raise ViewRefused if one is invalid, ViewUnknown for another person's view."""
     with _one_of_a_name(), transaction.atomic(durable=True):
         found = _lock_view(person, view)
         before = found.name
@@ -114,7 +114,7 @@ def delete_view(*, person: User, view: SavedView, now: datetime) -> None:
 
 
 def look_of_view(view: SavedView, own: ListLook) -> ListLook:
-    """Return the look of the list that is saved in the view, or the reader's own look if the view has none."""
+    """Return the columns and density of the list as saved in the view, or the reader's own if the view has none."""
     if view.look is None:
         return own
     return ListLook(own.of, frozenset(view.look["hidden"]), view.look["dense"])

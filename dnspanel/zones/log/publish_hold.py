@@ -1,9 +1,8 @@
 """The hold: publishing stops because nodes may have publications that this database does not know. Verbs.
 
-After a restored backup, or a failover that lost the last second, the same sequence could go to a second publication
-with other content. A hold prevents that in the one statement that allocates sequences
-(`sequence_log.append_publication`). Without a hold this costs nothing. Only a person's decision ends a hold
-(`zones.publishing.epoch`).
+After a restored backup, or a failover that lost the last second, a second publication could get the same sequence with
+other content. A hold prevents this in the one statement that allocates sequences (`sequence_log.append_publication`).
+While there is no hold, the check costs nothing. Only a person's decision ends a hold (`zones.publishing.epoch`).
 """
 
 import logging
@@ -47,7 +46,7 @@ def current_hold() -> Hold | None:
 
 
 def is_of_this_history(epoch: UUID) -> bool:
-    """Return True if the database knows this epoch as its current or a former epoch.
+    """Return True if this epoch is the current or a former epoch of this database.
 
     An unknown epoch began after the backup that the database was restored from.
     """

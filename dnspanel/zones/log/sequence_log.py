@@ -131,11 +131,12 @@ def append_publication(
 
     All publications use this function. So it enforces approval rules and freezes (with `passage`) and publish hooks
     (with the answers in `publish_hooks`). A system right in `under` can exempt the act from these checks. The author
-    None is not exempt. Raise ApprovalNeeded, Frozen or HookRefused. Raise Locked if a lock forbids a new zone.
+    None is not exempt. Raise ApprovalNeeded, Frozen, HookRefused or HookUnasked if a check fails, and Locked if a lock
+    forbids a new zone.
 
     This call must be the last step of a transaction, since every other publisher waits until the commit. Raise
-    IntegrityError if `form_id` was used by an earlier publication. Raise PublishingOnHold while publishing is on hold.
-    During a hold, nothing is written.
+    IntegrityError if `form_id` was used by an earlier publication. Raise PublishingOnHold, and write nothing, while
+    publishing is on hold.
     """
     author, now = acting.author, acting.now
     parameters = _parameters(revisions, acting)
@@ -163,7 +164,7 @@ def append_publication(
 
 
 def _parameters(revisions: Sequence[NewRevision], acting: Acting) -> dict[str, Any]:
-    """Return the parameters of the SQL statement, without the facts for rules."""
+    """Return the parameters of the SQL statement, except those of `_concern`."""
     user, token, origin = user_of(acting.author), token_of(acting.author), audit.origin()
     return {
         "at": acting.now,
@@ -198,7 +199,7 @@ def _new_publication(sequence: int, epoch: UUID, acting: Acting) -> Publication:
 
 
 def _concern(revisions: Sequence[NewRevision]) -> dict[str, Any]:
-    """Describe revisions for the approval rules, so that `publish_guards` can decide which rules apply to a zone."""
+    """Return the SQL parameters that decide if rules must be checked before these revisions are published."""
     changed = [types_changed(r.changes) for r in revisions if r.kind == RevisionKind.CHANGE]
     return {
         "is_coming": any(r.kind in publish_guards.COMING for r in revisions),
@@ -220,7 +221,7 @@ def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | Non
 
 
 def join_parts(publications: Sequence[Publication]) -> None:
-    """Store that these publications, in this order, are parts of one write. Include their earlier parts.
+    """Store that these publications, oldest first, are parts of one write, like all parts joined with them before.
 
     Call this function in the transaction of the newest publication. If more publications will follow, call it with the
     first one too.
@@ -236,8 +237,7 @@ def join_parts(publications: Sequence[Publication]) -> None:
 def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Publication:
     """Return the publication of the form's first submission. Raise `otherwise` if there was none.
 
-    Call this function only after a failure, since a second submission always fails. The first submission's publication
-    is returned regardless of the failure.
+    Call this function after any failure. A second submission always fails, but not always with the same error.
     """
     first = Publication.objects.filter(form_id=form_id).first() if form_id else None
     if first is None:

@@ -72,7 +72,7 @@ def change_signing(
     transaction of the first publication, even if nothing changes. `decided` runs in the transaction of each
     publication, after `decide` was called for all zones.
 
-    Raise Unknown for a deleted zone, RightMissing, and the errors of `decide`.
+    Raise Unknown for a deleted zone, RightMissing without the right DNSSEC, and the errors of `decide`.
     """
     published: list[Publication] = []
     is_last = False
@@ -217,7 +217,7 @@ def record_states(changes: Sequence[tuple[int, int, SigningState | None, Signing
 
 
 def record_ends(ends: Mapping[int, datetime | None]) -> None:
-    """Store by zone id when the first imported signature of each zone expires (None: no such signatures)."""
+    """Store the time when each zone's first imported signature expires, by zone id (None: no imported signatures)."""
     rows = [Signing(zone_id=zone_id, signatures_end=end) for zone_id, end in ends.items()]
     Signing.objects.bulk_update(rows, ["signatures_end"], batch_size=1_000)
 

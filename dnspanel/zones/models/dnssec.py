@@ -88,7 +88,7 @@ class SigningChange(models.Model):
 class Rollover(models.Model):
     """A current or former rollover of a zone's keys (`dnssec.rollover`): its step and observations.
 
-    Times from `clock` on are measured by the rollover's own clock (`rollover.steady`), except `looked_at` and times
+    The fields below `clock` have times of the rollover's own clock (`rollover.steady`), except `looked_at` and times
     shown to people.
     """
 
@@ -145,7 +145,7 @@ class Rollover(models.Model):
 
 
 class AcceptedBreak(models.Model):
-    """A publication that a person accepted although it breaks DNSSEC validation, so that the publisher lets it pass."""
+    """A publication that a person accepted although it breaks DNSSEC validation. The publisher processes it."""
 
     publication = models.OneToOneField(
         Publication, primary_key=True, on_delete=models.CASCADE, related_name="accepted_break"

@@ -17,8 +17,8 @@ class Draft(models.Model):
 
     A discarded draft has neither a name nor an editor. `author` is the person who works in the draft now. Each person
     is the author of at most one draft. A saved draft has no author. A named draft has an owner, even while another
-    person works in it. `key` identifies the draft in URLs. `named_drafts` writes all columns. Operations are written
-    elsewhere.
+    person works in it. `key` identifies the draft in URLs. `named_drafts` writes all columns. Other modules write the
+    operations.
     """
 
     author = models.OneToOneField(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="draft")

@@ -58,9 +58,9 @@ _OF_ONE_SCOPE = (
 
 
 class ApprovalRule(ZoneRule):
-    """A rule that requires a number of approvals, a ticket or both for changes to these zones.
+    """A rule that requires a number of approvals, a ticket or both for changes to its zones.
 
-    Members of the team and people with at least this role can approve. If neither is set, administrators can.
+    Members of the team and people with at least the role can approve. If neither is set, administrators can.
     """
 
     needed = models.SmallIntegerField()
@@ -80,7 +80,7 @@ class ApprovalRule(ZoneRule):
 
 
 class Freeze(ZoneRule):
-    """A period without publications for these zones, once or repeated.
+    """A period, once or repeated, in which changes to the rule's zones cannot be published.
 
     `repeats` is an RFC 5545 RRULE or empty. It counts from `starts_at` in the local time of `time_zone`.
     """
@@ -98,14 +98,14 @@ class Freeze(ZoneRule):
 
 
 class WhenSilent(models.TextChoices):
-    """What happens to a publication if a hook gives no valid answer."""
+    """The effect on a publication if a hook gives no valid answer."""
 
     REFUSE = "refuse", gettext_lazy("refused")
     PASS = "pass", gettext_lazy("published, which the audit log says")
 
 
 class PublishHook(ZoneRule):
-    """A URL that is asked before zones are published and can refuse. `webhooks.place_publish_hooks` writes it."""
+    """A URL that can refuse publications when the panel asks it. `webhooks.place_publish_hooks` writes the rows."""
 
     name = models.CharField(max_length=40, blank=True, default="", db_default="")
     url = models.TextField()  # for those alone who may govern its zones

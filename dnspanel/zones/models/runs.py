@@ -139,8 +139,8 @@ class ZoneAct(models.TextChoices):
 class ChangeRun(ZoneRun):
     """A run that applies the same change to many zones, or a dry run that shows the effect. `change_runs` writes it.
 
-    A real run processes the zones that its dry run found to change. An undo run processes the zones that the original
-    run changed. Runs count and list zones by `change_runs.Outcome`.
+    A real run processes the zones that its dry run listed as changing. An undo run processes the zones that the
+    original run changed. Runs count and list zones by `change_runs.Outcome`.
     """
 
     act = models.CharField(max_length=11, choices=ZoneAct)
