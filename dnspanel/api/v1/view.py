@@ -151,7 +151,7 @@ def actor_in(request: Request) -> Actor:
 
 
 def answer(value: Any, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """Return a JSON response."""
+    """Return the value as a JSON response."""
     return answer_text(json.dumps(value), status, headers=headers)
 
 

@@ -52,7 +52,7 @@ WHERE r.zone_id = %(zone)s ORDER BY r.owner_key, r.type
 
 
 def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
-    """Return the zones that the actor is allowed to see, sorted by name, or only the zone `name`. Two queries."""
+    """Return the JSON list of visible zones, sorted by name, or of only the zone `name`. This needs two queries."""
     zones = access.zones_visible_to(actor)
     if name is not None:
         zones = zones.filter(name=name)
@@ -87,7 +87,7 @@ def zone_object(
 
 
 def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int | None = None) -> Iterator[StoredRow]:
-    """Yield the zone's RRsets that the actor is allowed to see, in canonical order. One query."""
+    """Yield the zone's RRsets that the actor is allowed to see, in canonical order. This needs one query."""
     if zone.is_producer:  # PowerDNS makes the rest of a catalog while it is transferred, and does not show it
         if name and name != zone.name:
             return iter(())

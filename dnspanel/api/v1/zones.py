@@ -193,7 +193,7 @@ def _publish(
 def _refuse_settings(
     request: Request, zone: Zone, attributes: Mapping[str, Any], *, changes_signing: bool, has_content: bool
 ) -> None:
-    """Raise RightMissing if a PUT changes settings or signing without the actor's right to do so.
+    """Raise RightMissing if a PUT changes settings or signing and the actor lacks the right for it.
 
     Clients send back everything that they have read. So a PUT that doesn't change the signing needs no right for it.
     """

@@ -1,4 +1,4 @@
-"""The response to a write, with the publication and its progress. If requested, wait for the publication first."""
+"""The response to a write: the publication and its progress. It is delayed if the client asked to wait."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -119,7 +119,7 @@ def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
 
 
 def requested_wait(request: Request) -> int | None:
-    """Return the seconds to wait, from the query or `Prefer`, or None. Raise Problem for an invalid number."""
+    """Return the seconds to wait (`wait` in the query or in `Prefer`), or None. Raise Problem if they are invalid."""
     typed = request.query_params.get("wait")
     if typed is not None:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):
@@ -164,7 +164,7 @@ def publication_json(
 
 
 def listed_publication_json(publication: Publication, actor: Actor) -> dict[str, Any]:
-    """Return a publication as lists show it.
+    """Return the JSON form of a publication in a list.
 
     Author and token must be loaded. Author, token and reason are shown only to actors that are allowed to know them.
     """
@@ -208,7 +208,7 @@ def may_know_reason(publication: Publication, actor: Actor) -> bool:
 
 
 def published_zones(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
-    """Return the first zones of a publication that the actor is allowed to see, including deleted zones."""
+    """Return at most MOST_ZONES zones of a publication that the actor is allowed to see, including deleted zones."""
     rows = visible_revisions(publication, actor).values_list("zone__name", "number", "serial", "kind")
     return [published_zone_json(*row) for row in rows[:MOST_ZONES]]
 
@@ -219,7 +219,7 @@ def published_zone_json(zone: str, revision: int, serial: int, kind: str) -> dic
 
 
 def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]]:
-    """Return the published RRsets that another zone answers for. Omit RRsets that the actor isn't allowed to see."""
+    """Return the published RRsets that nodes don't serve because another zone has the name. Omit invisible RRsets."""
     revisions = list(visible_revisions(publication, actor).select_related("zone")[:MOST_ZONES])
     found = nesting.shadowed_by_publication(revisions)
     visible = {one.zone.pk: visibility_of(actor, one.zone) for one in found}
@@ -231,14 +231,14 @@ def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]
 
 
 def sequences_of(publication: Publication | None) -> list[int]:
-    """Return the sequences of all publications of a write, given the last one."""
+    """Return the sequences of all publications of a write. `publication` is the last of them."""
     if publication is None or publication.part_of is None:
         return [] if publication is None else [publication.sequence]
     return [part.sequence for part in pieces.parts_of(publication)]
 
 
 def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
-    """Return the new revision and serial of each zone of a write, given the write's last publication.
+    """Return the new revision and serial of each zone that a write changed. `publication` is the last of the write.
 
     Used if the write's plans are no longer available.
     """
@@ -255,7 +255,7 @@ def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
 
 
 def zones_of_publications(publications: Sequence[Publication], actor: Actor) -> dict[int, dict[str, Any]]:
-    """Return the first visible zones of each publication (`zones`) and `more_zones`, by sequence. One query."""
+    """Return the first visible zones of each publication and the flag `more_zones`, by sequence, with one query."""
     sequences = [publication.sequence for publication in publications]
     ranked = _seen_by(actor, Revision.objects.filter(publication__in=sequences)).annotate(
         place=Window(RowNumber(), partition_by=F("publication_id"), order_by=["zone__name", "zone_id"])

@@ -18,7 +18,7 @@ def actor_in(request: Request) -> Actor:
 
 
 def answer(value: Any, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """Return a JSON response."""
+    """Return the value as a JSON response."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return HttpResponse(text.encode(errors="backslashreplace"), status=status, content_type=JSON, headers=headers)
 

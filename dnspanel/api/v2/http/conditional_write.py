@@ -1,8 +1,8 @@
 """Conditional writes of resources without revisions. Nothing changes between the check of the tag and the write.
 
 Rows of people, teams, tokens and hooks are small and seldom written. Therefore a resource's tag is a digest of the
-response, and writers of the same resource wait for each other. The lock belongs to the database session, because some
-verbs must be the outermost transaction.
+response, and writers of the same resource wait for each other. The lock belongs to the database session, not to a
+transaction, because some verbs must open the outermost transaction.
 """
 
 from collections.abc import Callable, Iterator

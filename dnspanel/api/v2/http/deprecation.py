@@ -3,10 +3,10 @@
 `Deprecation` (RFC 9745) is the start of the deprecation, `Sunset` (RFC 8594) the earliest removal. A link leads to the
 page about compatibility, which promises the time between the two.
 
-    @deprecated(since=date(2027, 3, 1), sunset=date(2028, 3, 1))
+    @mark_deprecated(since=date(2027, 3, 1), sunset=date(2028, 3, 1))
     def get(self, request): …
 
-    @deprecated(since=date(2027, 3, 1), sunset=date(2028, 3, 1), parameters=("sort",))
+    @mark_deprecated(since=date(2027, 3, 1), sunset=date(2028, 3, 1), parameters=("sort",))
 
 Only this decorator marks the document, so everything that the document calls deprecated always sends both headers.
 """
@@ -27,7 +27,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Deprecation:
-    """The start of a deprecation and the earliest removal, of an operation or of some parameters."""
+    """The deprecation of an operation or of some of its parameters: the start and the earliest removal."""
 
     since: date
     sunset: date

@@ -80,7 +80,7 @@ def _reasons(refusals: Sequence[Exception]) -> list[str]:
 
 
 def plans_json(plans: Sequence[ZonePlan], actor: Actor) -> dict[str, Any]:
-    """Return the plans as JSON with the reasons for a confirmation. Omit RRsets that the actor can't see."""
+    """Return the plans as JSON, with the reasons why they need confirmation. Omit RRsets that the actor can't see."""
     waiting = guarded_zones(plans)
     return {"plans": list(_plans_json(plans, actor)), "reasons": _reasons([GuardHolds(waiting)] if waiting else [])}
 
@@ -90,7 +90,7 @@ def _plans_json(plans: Sequence[ZonePlan], actor: Actor) -> Iterator[dict[str, A
 
 
 def _revisions_json(revisions: Sequence[NewRevision], actor: Actor) -> Iterator[dict[str, Any]]:
-    """Yield the revisions without a plan. Omit zones that the actor isn't allowed to see."""
+    """Yield the JSON form of revisions for zones that have no plan. Omit zones that the actor isn't allowed to see."""
     zones = zones_within_reach(actor, Right.READ).in_bulk([each.zone_id for each in revisions])
     content = _content_of(revisions)
     for each in revisions:
@@ -115,7 +115,7 @@ def _revisions_json(revisions: Sequence[NewRevision], actor: Actor) -> Iterator[
 def _content_of(revisions: Sequence[NewRevision]) -> Mapping[int, list[Change]]:
     """Return the RRsets of created zones as additions and of deleted zones as removals.
 
-    Return {} if there would be more than MOST_CONTENT.
+    Return {} if there are more than MOST_CONTENT RRsets.
     """
     moving = {each.zone_id: each for each in revisions if each.kind in _MOVING}
     if sum(each.rrset_count for each in moving.values()) > MOST_CONTENT:

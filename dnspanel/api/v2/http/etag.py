@@ -55,7 +55,7 @@ class Condition:
 
     @property
     def revision(self) -> int | None:
-        """The revision in the first tag of `If-Match`, which is the revision that the writer had read."""
+        """The revision in the first `If-Match` tag that has one, which the writer had read. None if no tag has one."""
         found = next(filter(None, map(_VERSIONED.fullmatch, self.match)), None)
         return int(found[1]) if found else None
 
@@ -131,7 +131,7 @@ def _holds_for(condition: Condition, current: RRset | None) -> bool:
 
 
 def _rrset_at(zone: Zone, key: tuple[str, int], revision: int | None, current: RRset | None) -> RRset | None:
-    """Return the RRset as it was at this revision. The zone can lack a revision with this number."""
+    """Return the RRset as of this revision of the zone, or None if there was none or `revision` is None."""
     if revision is None:
         return None
     name, type_ = key

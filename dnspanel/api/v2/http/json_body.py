@@ -12,7 +12,7 @@ from dnspanel.api.v2.http.problems import Problem
 
 
 class StrictJSONParser(BaseParser):
-    """A JSON parser that rejects NaN, Infinity, lone surrogates, zero bytes and too deep nesting.
+    """A JSON parser that rejects NaN, Infinity, lone surrogates, zero bytes and excessive nesting.
 
     Raises Problem for invalid text, and RequestDataTooBig (413) above `DATA_UPLOAD_MAX_MEMORY_SIZE` before parsing.
     """

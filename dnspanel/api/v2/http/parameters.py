@@ -13,7 +13,7 @@ from dnspanel.api.v2.http.problems import RequestFault, bad_choice, invalid
 def refuse_unknown_parameters(request: Request, view: APIView) -> None:
     """Raise Problem for an unknown query parameter, because a misspelled `dry_run` would cause a write.
 
-    Called before the operation does anything.
+    This runs before the operation does anything.
     """
     if not request.query_params:
         return

@@ -154,7 +154,7 @@ def _reasons_of(zones: Sequence[GuardedZone], count: int) -> list[str]:
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """Return the response to an exception of a view. Log an unexpected exception and report a server error."""
+    """Return the response to an exception that a view raised. Log an unexpected exception and report a server error."""
     request: Request = context["request"]
     problem = problem_of(exc)
     if problem is not None and database_away.is_away(exc):
@@ -243,7 +243,7 @@ def _conflicts(exc: zones.Conflicts) -> Problem:
 
 
 def violations_at(exc: zones.RuleViolations, place: Callable[[Violation], str | None]) -> Problem:
-    """Return the problem for broken rules. `place` returns a pointer to the RRset of each violation in the body."""
+    """Return the problem for broken rules. `place` returns the pointer to a violation's RRset in the body, or None."""
     faults = [RequestFault(each.code, each.message, pointer=place(each)) for each in exc.violations]
     extensions = {"violations": [violation_json(violation) for violation in exc.violations]}
     return Problem("rules-violated", str(exc), faults, extensions=extensions)

@@ -13,7 +13,7 @@ _MOST = 100
 def refuse_unexpected_body(request: Request, view: APIView) -> None:
     """Raise Problem for a write with a body that its operation doesn't accept, such as a `reason` for a DELETE.
 
-    An empty object is allowed, because some clients send one with every POST. Called before the operation does
+    An empty object is allowed, because some clients send one with every POST. This runs before the operation does
     anything.
     """
     method = str(request.method)

@@ -148,7 +148,7 @@ class NothingHere(V2View):
 
 
 def _meant_path(path: str) -> str:
-    """Return sentences for an unknown path that help the client to find the right path."""
+    """Return hints that help a client that requested an unknown path."""
     parts = path.removeprefix(ROOT).split("/")
     patterns = get_resolver("dnspanel.api.v2.urls").url_patterns
     resources = {str(each.pattern).removeprefix(ROOT[1:]).partition("/")[0] for each in patterns}

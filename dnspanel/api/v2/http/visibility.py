@@ -17,5 +17,5 @@ Item = TypeVar("Item", bound=_Named)
 
 
 def filter_visible(items: Iterable[Item], visibility: Visibility | None) -> list[Item]:
-    """Return the RRsets, changes or violations that are visible."""
+    """Return the visible items (RRsets, changes or violations). If `visibility` is None, all are visible."""
     return list(items) if visibility is None else [item for item in items if visibility(item.name, item.type)]

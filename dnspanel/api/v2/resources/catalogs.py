@@ -191,8 +191,8 @@ class OneCatalog(V2View):
     def patch(self, request: Request, catalog_id: int) -> HttpResponse:
         """Change a consumed catalog.
 
-        Changes the settings for its members. Existing members get the new settings too. Fields that the request body
-        omits stay unchanged. Needs the same rights as `createCatalog`.
+        Changes the settings for the catalog's members. Existing members get the new settings too. Fields that the
+        request body omits stay unchanged. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         values = read(CatalogTermsSerializer, request.data, partial=True)
@@ -350,10 +350,7 @@ def _listing_json(listing: Listing) -> dict[str, Any]:
 
 
 def _primaries(values: Mapping[str, Any]) -> Terms:
-    """Return the terms of a member's primaries.
-
-    The value `uses_ixfr` is dropped, because each zone has its own setting for IXFR.
-    """
+    """Return the settings of these primaries, without `uses_ixfr`, which each zone has for itself."""
     return Terms(**{name: value for name, value in values.items() if name != "uses_ixfr"})
 
 

@@ -126,7 +126,7 @@ def _body(value: Any, members: set[str], faults: Faults) -> Mapping[str, Any]:
 
 
 def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[ZoneRequest]:
-    """Return the zones of a bulk change, found by one query. Add each error to `faults`."""
+    """Return the requested changes of each zone, with zones found by one query. Add each error to `faults`."""
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_ZONES:
         faults.wrong_list("/zones", value, "zones", 1, MOST_ZONES)
         return []

@@ -82,9 +82,9 @@ class ZoneDnssec(V2View):
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
         """Change how a zone is signed.
 
-        Signs the zone, or stops signing it, and sets NSEC or NSEC3 and the CDS and CDNSKEY records. The change takes
-        one publication, or two from one NSEC3 chain to another. Needs the right `dnssec`. Fields that the request body
-        omits stay unchanged.
+        Signs the zone, or stops signing it, and sets NSEC or NSEC3 and the CDS and CDNSKEY records. The change is one
+        publication, or two if it replaces one NSEC3 chain with another. Needs the right `dnssec`. Fields that the
+        request body omits stay unchanged.
 
         The panel refuses NSEC3 and CDS without keys. It also refuses a change if validating resolvers that know the
         parent zone's DS records would then reject the zone. Asking the parent to delete its DS needs `confirm`, and is
@@ -307,7 +307,7 @@ def _plan_json(plan: SigningPlan) -> dict[str, Any]:
 
 
 def _refuse(plans: Sequence[SigningPlan]) -> None:
-    """Raise the problem of the first refused zone, with a pointer to every refused zone."""
+    """Raise the problem of the first refused zone, with a pointer to every refused zone. Do nothing if none is."""
     refused = [(index, plan.refusal) for index, plan in enumerate(plans) if plan.refusal is not None]
     if not refused:
         return

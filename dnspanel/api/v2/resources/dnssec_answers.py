@@ -51,8 +51,8 @@ class DnssecParent(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Check the parent zone now.
 
-        A worker soon asks all name servers of the parent zone. Read the result with `getDnssecParent` until `waiting`
-        is false. Needs the right `dnssec`.
+        A worker queries all name servers of the parent zone. Read the result with `getDnssecParent` until `waiting` is
+        false. Needs the right `dnssec`.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)

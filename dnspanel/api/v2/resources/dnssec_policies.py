@@ -205,7 +205,7 @@ class OneDnssecPolicy(V2View):
     def get(self, request: Request, policy_id: int) -> HttpResponse:
         """Read a DNSSEC policy.
 
-        Returns the policy's terms, and the tags and teams that use the policy. Needs the permission `read`.
+        Returns the policy's settings, and the tags and teams that use the policy. Needs the permission `read`.
         """
         return answer_with_tag(_json_of(policy_id, actor_in(request)))
 

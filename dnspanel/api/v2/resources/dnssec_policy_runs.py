@@ -92,9 +92,9 @@ class PolicyRuns(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Start a run of DNSSEC policies.
 
-        Starts a dry run over the zones of a policy or of a search, or carries out a dry run (`dry_run_of`). The run
-        signs zones and sets the policy's NSEC or NSEC3 and CDS, in several publications. Needs the right `dnssec` for
-        each zone.
+        Starts a dry run over the zones of a policy or of a search, or the real run after a dry run (`dry_run_of`). The
+        run signs zones and sets the policy's NSEC or NSEC3 and CDS, in several publications. Needs the right `dnssec`
+        for each zone.
 
         The run does not change keys; it lists zones that need other keys. Zones that the run refuses are listed with
         the reason. Read the run until its state is `done`.

@@ -64,8 +64,8 @@ class RolloverKinds(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the kinds of DNSSEC rollovers.
 
-        For each kind, returns whether the zone's keys allow the rollover, and what an emergency rollover would break.
-        Needs the right `read`.
+        Each kind has the reason if the zone's keys do not allow the rollover, and the damage that an emergency rollover
+        would cause. Needs the right `read`.
         """
         page_request(request)
         zone, now = access.zone_for_reading(actor_in(request), zone_name), timezone.now()
@@ -138,7 +138,7 @@ class OneRollover(V2View):
     def get(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
         """Read a DNSSEC rollover.
 
-        Returns the rollover's step, the cause of its wait and the earliest time of the next step. Also returns the
+        Returns the rollover's step, the reason why it waits and the earliest time of the next step. Also returns the
         nodes that are behind, and the DS records to add or remove at the parent. Needs the right `read`.
         """
         actor = actor_in(request)
@@ -163,7 +163,7 @@ class RolloverCancel(V2View):
         """Cancel a DNSSEC rollover.
 
         Returns to the previous keys in several steps, which wait like the steps of the rollover. Needs the right
-        `dnssec`. Refused if going back is not safe.
+        `dnssec`. The panel refuses to cancel if going back is not safe.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)

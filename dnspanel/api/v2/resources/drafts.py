@@ -242,8 +242,8 @@ def publish_seen(
 ) -> Publication:
     """Publish the changes to these zones in the draft, or in the named draft `of`, with the options in `body`.
 
-    `body` has the shape of `PublishDraftSerializer`. Raise the errors of `revision.publish`. Conflicts include only the
-    RRsets that the actor is allowed to see.
+    `body` has the shape of `PublishDraftSerializer`. Raise the same errors as `revision.publish`, but leave out
+    conflicts on RRsets that the actor is not allowed to see.
     """
     try:
         return revision.publish(
@@ -329,7 +329,7 @@ def _zone_chosen(request: Request, actor: Actor) -> Zone | None:
 
 
 def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | None) -> list[Zone]:
-    """Return the named zones. Without names, return all zones in which the actor can see changes of the draft."""
+    """Return the named zones, or without names the zone in the query, or else all zones with visible changes."""
     if named is not None:
         return [access.zone_for_editing(actor, name) for name in named]
     chosen = _zone_chosen(request, actor)

@@ -1,4 +1,4 @@
-"""Resources of audit log destinations, for administrators without limits."""
+"""Resources of audit log destinations. Callers need an administrator's token without limits."""
 
 from contextlib import AbstractContextManager
 from typing import Any

@@ -55,7 +55,7 @@ class Expiries(V2View):
         """List RRsets that will be removed.
 
         Lists RRsets of all zones that have a time of removal, earliest first. If the panel couldn't remove an RRset in
-        time, the RRset has the reason. A page can have fewer items than `limit` although more follow, so read pages
+        time, `refusal` gives the reason. A page can have fewer items than `limit` although more follow, so read pages
         until `next` is null.
         """
         page, actor = page_request(request, int, int), actor_in(request)

@@ -83,7 +83,7 @@ class ExportSerializer(Shape):
 
 
 class Gzip(JSONOnly):
-    """A renderer that only lets content negotiation choose `application/gzip`."""
+    """A renderer that exists only to let content negotiation accept `application/gzip`."""
 
     media_type = "application/gzip"
     format = "gz"

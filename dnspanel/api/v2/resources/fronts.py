@@ -1,4 +1,4 @@
-"""Resources of fronts: the nodes that a front's dnsdist asks, its limits, and the current state of each node."""
+"""Resources of fronts: the nodes behind a front's dnsdist and the current state of each, and the front's limits."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -28,7 +28,7 @@ def _most(name: str) -> int:
 
 
 class FrontBackendSerializer(serializers.Serializer):
-    """A node behind a front, as the front's dnsdist sees it."""
+    """A node behind a front, in the state that the front's dnsdist reports."""
 
     name = serializers.CharField()
     address = serializers.CharField()
@@ -102,9 +102,9 @@ class OneFront(V2View):
     def patch(self, request: Request, name: str) -> HttpResponse:
         """Change a front.
 
-        Sets the nodes that the front asks, and its limits. The agent of the front applies the change within a second.
-        Fields that the request body omits stay unchanged; `backends` is replaced as a whole. Needs the permission
-        `nodes`.
+        Sets the nodes that the front queries, and the front's limits. The front's agent applies the change within a
+        second. Fields that the request body omits stay unchanged; `backends` is replaced as a whole. Needs the
+        permission `nodes`.
         """
         actor = actor_in(request)
         access.require(actor, Permission.FLEET)
