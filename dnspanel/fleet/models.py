@@ -12,7 +12,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class NodeState(models.TextChoices):
-    """The stage of a node's life. The node's current health is computed in `fleet.node_health`."""
+    """The stage of a node's lifecycle. The node's current health is computed in `fleet.node_health`."""
 
     AWAITING_APPROVAL = "awaiting", gettext_lazy("waiting for approval")
     ACTIVE = "active", gettext_lazy("active")

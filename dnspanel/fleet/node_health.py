@@ -48,7 +48,7 @@ WELL = frozenset({Word.LIVE, Word.CATCHING_UP, Word.LIMITED})
 class HealthInputs:
     """The known facts about a node. `behind_since` is the time of the first publication that the node lacks.
 
-    The node is allowed to go up to the sequence `limit` (None: to the head). `waits` explains the limit.
+    The node gets publications up to the sequence `limit` (None: up to the head). `waits` explains the limit.
     """
 
     state: str
@@ -81,7 +81,7 @@ class Health:
 
 
 def health(inputs: HealthInputs, now: datetime) -> Health:
-    """Return the node's health. The first that applies decides: a state set by people, a refusal, silence, or lag."""
+    """Return the node's health. A state set by people comes first, then a refusal, silence and lag."""
     ours = inputs.epoch == inputs.head_epoch
     lag = max(0, inputs.head - inputs.acked) if ours else inputs.head and max(1, inputs.head - inputs.began_after)
     behind = _since(inputs.behind_since, now) if lag else timedelta(0)

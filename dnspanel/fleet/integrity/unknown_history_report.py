@@ -148,10 +148,9 @@ def _ask_all(clients: Iterable[tuple[Node, Knows]]) -> tuple[list[Answered], lis
 
 
 def _furthest(answered: Sequence[Answered]) -> Answered | None:
-    """Return the node to report on: one with history unknown to the panel if possible, else the highest sequence.
+    """Return the node to report on: the one with the highest sequence, preferably of those with an unknown history.
 
-    A node with an unknown history was changed last. A node on a fork at or below the head (same epoch, digests that
-    differ from the segment's) comes before nodes that are only behind.
+    A fork at or below the head (same epoch, but digests that differ from the segment's) counts as an unknown history.
     """
     at = [each for each in answered if each.position is not None]
     return max(at, key=lambda each: (_is_ahead(each), _sequence(each)), default=None)
@@ -254,7 +253,7 @@ def _on_node(report: AheadReport, zone: ServedZone, trashed: Mapping[int, str]) 
 
 
 def _note(zones: Sequence[AheadZone], fields: list[str]) -> None:
-    """Write one row per zone name. A zone with different ids on the two sides gets one row with both."""
+    """Write one row per zone name. If the zone's ids on the node and in the panel differ, the row contains both."""
     AheadZone.objects.bulk_create(zones, batch_size=1000, update_fields=fields, **_BY_NAME)  # type: ignore[arg-type]
 
 
@@ -334,7 +333,7 @@ def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
 
 
 def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
-    """Record in the row how the node signs the zone if the panel signs it differently, or why this is unknown."""
+    """Record in `zone` how the node signs it if the panel signs it differently, or why this is unknown."""
     assert zone.id_there is not None
     zone_id = zone.id_here or (zone.id_there if zone.in_trash else None)
     try:
@@ -351,7 +350,7 @@ def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
 
 
 def taken_over(in_panel: RRset | None, on_node: RRset | None) -> RRset | None:
-    """Return the node's RRset plus the data that only the panel has: comment, notes and disabled records. Pure."""
+    """Return the node's RRset plus the panel's comment, notes and disabled records, or None if empty. Pure."""
     if in_panel is None:
         return on_node
     kept = rdata.not_among(in_panel.type, in_panel.disabled, on_node.rdata if on_node else ())

@@ -36,8 +36,8 @@ Objects = Iterable[tuple[int, int, bytes]]  # table, row id, body
 def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schema: int) -> LostSigning | None:
     """Return how the node signs the zone, or None if the panel signs it in the same way.
 
-    `zone_id` is the zone's id in the panel, or None. Raise BadBytes if the panel can't continue this signing, or
-    UnknownSealingKey.
+    `zone_id` is the zone's id in the panel, or None. Raise BadBytes if the panel can't continue this signing, and
+    UnknownSealingKey if it can't open the node's keys.
     """
     found = read_signing(zone_name, objects, schema)
     known = queries.signing_of_zones([zone_id]).get(zone_id, UNSIGNED) if zone_id else UNSIGNED
@@ -45,7 +45,7 @@ def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schem
 
 
 def read_signing(zone_name: str, objects: Objects, schema: int) -> LostSigning:
-    """Decode how a zone is signed from these metadata and keys of a node. Raise BadBytes or UnknownSealingKey."""
+    """Decode how a node signs a zone. Raise BadBytes for damaged data, UnknownSealingKey if keys can't be opened."""
     secrets = {key.id: key.secret for key in all_sealing_keys()}
     metadata: dict[str, str] = {}
     rows: dict[str, int] = {}
@@ -88,5 +88,5 @@ def _state(
 
 
 def _without_rows(state: SigningState) -> SigningState:
-    """Return the part of a signing state that resolvers can see, or UNSIGNED for a zone without a chain of its own."""
+    """Return the state without its row ids. Return UNSIGNED for a zone without an NSEC or NSEC3 chain."""
     return replace(state, row_ids={}) if state.has_chain else UNSIGNED

@@ -175,7 +175,7 @@ def _parent_names(name: str, probe: Probe) -> "frozenset[str] | str | None":
 
 
 def _referral(name: str, server: Server, port: int, deadline: float) -> "frozenset[str] | str | None":
-    """Return the name servers in a referral from one of the parent's servers; empty if it denies the delegation."""
+    """Return the name servers in a server's referral, None if it serves the zone itself, or a fault as text."""
     try:
         answer = _answer(name, server, port, deadline)
     except (NoAnswer, Unusable) as exc:

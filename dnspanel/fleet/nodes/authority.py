@@ -80,12 +80,12 @@ def certificate_is_due(pem: str, now: datetime) -> bool:
 
 
 def client_expires_at(authority: Authority) -> datetime:
-    """Return when the panel's own certificate expires."""
+    """Return the expiry time of the panel's own certificate."""
     return x509.load_pem_x509_certificate(authority.client_pem.encode()).not_valid_after_utc
 
 
 def authority_expires_at(authority: Authority) -> datetime:
-    """Return when the authority's own certificate expires."""
+    """Return the expiry time of the authority's own certificate."""
     return x509.load_pem_x509_certificate(authority.ca_pem.encode()).not_valid_after_utc
 
 

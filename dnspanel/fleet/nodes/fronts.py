@@ -100,7 +100,7 @@ def backend_choices() -> Sequence[Node]:
 
 
 def settings_of(fronts: Sequence[Front]) -> dict[int, FrontSettings]:
-    """Return by node id the settings to send to these fronts' agents. The number of queries is constant."""
+    """Return the settings to send to these fronts' agents, by node id. The number of queries is constant."""
     rows = FrontBackend.objects.filter(front__in=fronts).select_related("node").order_by("node__name")
     backends: dict[int, list[Backend]] = {front.pk: [] for front in fronts}
     for row in rows:
@@ -173,7 +173,7 @@ def _push(front: Front, expected: FrontSettings) -> None:
 
 
 def _reason_out(node: Node) -> str:
-    """Return why a front must not use this node, as a sentence. Return "" if the node's own answers decide."""
+    """Return a sentence on why fronts must not use this node. Return "" if they decide by the node's answers."""
     if node.state == NodeState.DRAINED:
         return (
             gettext("It is drained: {drain_reason}").format(drain_reason=node.drain_reason)

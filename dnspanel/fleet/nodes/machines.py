@@ -1,6 +1,6 @@
 """The machine behind a node: the first one that presents the node's identity, until a person changes it. Verbs.
 
-Two machines with one identity come from a copied disk or directory. Both machines continue to serve their data. Neither
+If a disk or directory was copied, two machines present the same identity. Both continue to serve their data. Neither
 gets new publications, because only a person knows which machine is right.
 """
 

@@ -32,9 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
-    """Return the settings for computed types by node id. The resolver is the group's or the fleet's (ring 0: the
-    fleet's).
-    """
+    """Return the settings for computed types by node id. An empty group resolver means the fleet's, as for ring 0."""
     groups: dict[int | None, str] = {group.pk: group.resolver for group in NodeGroup.objects.order_by("order")}
     last = next(reversed(groups.values()), "")  # nodes without a group go with the last one
     resolvers = {None: last, **groups}
@@ -94,7 +92,7 @@ def _note_once(node: Node, message: str, now: datetime) -> None:
 
 
 def reasons_against(types: Collection[int]) -> dict[int, str]:
-    """Return for each type that some nodes don't answer: the names of these nodes and the reasons."""
+    """Return a text for each type that some nodes don't answer: the names of these nodes and the reasons."""
     concerned = SET_UP.intersection(types)
     nodes = list(_answering_nodes()) if concerned else []
     found = {}

@@ -51,7 +51,7 @@ class Acceptance:
 
 
 def rotate(*, now: datetime, by: Author) -> SigningKey:
-    """Create the next signing key. Nodes get it within a minute. Raise RotationUnderWay or Forbidden."""
+    """Create the next signing key, which nodes get within a minute. Raise RotationUnderWay or Forbidden."""
     require_permission(by)
     return segment_signing.rotate(now=now, by=by)
 
@@ -63,7 +63,7 @@ def force(*, now: datetime, by: Author) -> SigningKey | None:
 
 
 def retire_former(*, now: datetime, by: Author) -> int:
-    """Make nodes accept only the key in use. Raise KeyStillNeeded or Forbidden."""
+    """Make nodes accept only the key in use. Raise KeyStillNeeded while stored data needs another, or Forbidden."""
     require_permission(by)
     return segment_signing.retire_former(now=now, by=by)
 
@@ -113,10 +113,7 @@ def send_keys(client: NodeClient) -> KeysSent:
 
 
 def with_keys(client: NodeClient, act: Callable[[], T]) -> T:
-    """Call `act` over this connection. If the node lacks keys for it, send the keys and call `act` again.
-
-    Raise ReplicationError.
-    """
+    """Call `act`. If the node lacks keys for it, send them and call it again. Raise ReplicationError if that fails."""
     try:
         return act()
     except (Refused, UnknownSealingKey) as refusal:
@@ -137,7 +134,7 @@ def _send_lacking(client: NodeClient, refusal: Refused | UnknownSealingKey) -> b
 
 
 def acceptance() -> tuple[Acceptance, ...]:
-    """Return for each key in use, newest first, how many active nodes accept it according to their last reports."""
+    """Return the signing keys in use, newest first, with the nodes that accept each key by their last reports."""
     nodes = list(Node.objects.filter(state=NodeState.ACTIVE).order_by("name").only("name", "report"))
     found = []
     for key in SigningKey.objects.filter(retired_at=None).order_by("-created_at", "-pk"):
@@ -148,7 +145,7 @@ def acceptance() -> tuple[Acceptance, ...]:
 
 
 def _send_if_heard(node: Node, context: ssl.SSLContext, now: datetime) -> KeysSent:
-    """Send the keys to a node that reported recently. Don't wait for a silent node."""
+    """Send the keys to a node that reported recently. For a silent node, return CANNOT without an attempt."""
     if node.contact_at is None or now - node.contact_at > HEARD_WITHIN:
         return KeysSent.CANNOT
     with NodeClient(

@@ -106,7 +106,7 @@ class NodeDescription:
 def create_node(
     described: NodeDescription, *, now: datetime, by: Author, is_ring0: bool = False, is_front: bool = False
 ) -> Node:
-    """Create a node that waits for its agent. Raise BadNode, NameTaken or Forbidden.
+    """Create a node that waits for its agent. Raise BadNode for an invalid value, NameTaken or Forbidden.
 
     `by` is None on the command line of the panel's machine. Ring 0 is a private server beside the publisher that gets
     every publication first. A front is a dnsdist in front of nodes, which are set afterwards (`fronts`).
@@ -164,8 +164,8 @@ def make_code(*, node: Node, now: datetime, by: Author) -> str:
 def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrolled:
     """Store an agent's signing request. If the agent repeats the same request, return its status.
 
-    Raise CodeRefused, or BadRequest for an unacceptable request. One conditional UPDATE claims the code, so that of two
-    requests with the same code one is refused.
+    Raise CodeRefused for an invalid code, and BadRequest for an unacceptable request. One conditional UPDATE claims the
+    code, so that of two requests with the same code one is refused.
     """
     request = checked_request(csr_pem)
     if not code.isascii():  # no code of ours, and half a character has no bytes to compare
@@ -249,9 +249,10 @@ def decline(*, node: Node, now: datetime, by: Author) -> Node:
 
 
 def revoke(*, node: Node, now: datetime, by: Author) -> Node:
-    """Revoke the node's certificate now. The node continues to serve its zones, and must enroll again.
+    """Revoke the node's certificate and rotate the sealing keys. The node still serves zones, and must enroll again.
 
-    Use this if others could have the key, or if the certificate has expired. Raise WrongState or Forbidden.
+    Use this if others could have the key, or if the certificate has expired. Raise WrongState if the node has no valid
+    certificate, or Forbidden.
     """
     require_permission(by)
     with transaction.atomic():
@@ -276,9 +277,9 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
 
 
 def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: datetime | None = None) -> Node:
-    """Stop pushes to the node until a person resumes it, or until `until`. The node continues to serve its zones.
+    """Stop pushes to the node until the time `until` or until a person resumes it. The node still serves its zones.
 
-    Raise WrongState, BadNode if `until` is in the past, or Forbidden.
+    Raise WrongState if the node isn't active, BadNode if `until` is in the past, or Forbidden.
     """
     require_permission(by)
     if until is not None and until <= now:
@@ -308,7 +309,7 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
 
 
 def resume(*, node: Node, now: datetime, by: Author, is_due: bool = False) -> Node:
-    """Resume pushes to a drained node, starting with the publications that it missed. Raise WrongState or Forbidden."""
+    """Resume pushes, with all missed publications. Raise WrongState if the node isn't drained, or Forbidden."""
     require_permission(by)
     with transaction.atomic():
         _move(
@@ -336,7 +337,7 @@ def resume_due(*, now: datetime) -> int:
 
 
 def retire(*, node: Node, now: datetime, by: Author) -> Node:
-    """Retire the node for good: it no longer counts, and its codes are void. Raise WrongState or Forbidden.
+    """Retire the node permanently and delete its codes. Raise WrongState if it is retired already, or Forbidden.
 
     A new node can take the name. The retired node's page then has the slug in its URL. The sealing keys are rotated, so
     that the retired node's disk can't open DNSSEC keys that are published later.
@@ -366,7 +367,7 @@ def describe(
     now: datetime,
     by: Author,
 ) -> Node:
-    """Set the node's group, tags and public addresses. Raise BadNode or Forbidden."""
+    """Set the node's group, tags and public addresses. Raise BadNode for an invalid tag or address, or Forbidden."""
     require_permission(by)
     checked, addresses = checked_tags(tags), checked_addresses(public_addresses)
     with transaction.atomic():
@@ -382,9 +383,9 @@ def describe(
 
 
 def node_by_name(name: str) -> Node:
-    """Return the node with this name or slug. Raise UnknownNode.
+    """Return the node with this name or slug. Raise UnknownNode if there is none.
 
-    A name means the node in the fleet, or else the most recently retired node with this name.
+    If several nodes had this name, return the one in the fleet, or else the one that was retired last.
     """
     node = nodes_named(name).first()
     if node is None:
@@ -452,7 +453,7 @@ def _answer_enrolment(node: Node, request_sha256: str, now: datetime) -> Enrolle
 
 
 def checked_request(csr_pem: str) -> x509.CertificateSigningRequest:
-    """Return the request if its sender proves possession of an acceptable key. Raise BadRequest.
+    """Return the parsed request. Raise BadRequest unless its sender proves possession of an acceptable key.
 
     Names in the request are ignored.
     """

@@ -1,4 +1,4 @@
-"""Reasons against kinds of values that the PowerDNS release of some node can't read."""
+"""Kinds of record values that the PowerDNS release of some node can't read, with the reasons."""
 
 import re
 from collections.abc import Collection
@@ -16,7 +16,7 @@ _FIRST_OF_SCHEMA = {4: (4, 7), 5: (4, 8), 6: (5, 0)}
 
 
 def reasons_against(kinds: Collection[int]) -> dict[int, str]:
-    """Return for each kind of value that some nodes can't read: the names and PowerDNS releases of these nodes.
+    """Return a text for each kind of value that some nodes can't read: the names and PowerDNS releases of these nodes.
 
     If no node exists yet, the oldest supported release is assumed.
     """
@@ -47,9 +47,7 @@ def _release_text(kind: int) -> str:
 
 
 def release_of(node: Node) -> tuple[int, int]:
-    """Return a node's PowerDNS release, such as (4, 9). Without a report, return the first release with the node's
-    schema.
-    """
+    """Return a node's PowerDNS release, such as (4, 9). Without a report, use the first release with its schema."""
     reported = _NUMBER.match(read_report(node).powerdns)
     return (int(reported[1]), int(reported[2])) if reported else _FIRST_OF_SCHEMA.get(node.schema, (4, 7))
 

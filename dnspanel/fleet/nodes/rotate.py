@@ -63,7 +63,10 @@ def rotate_due(*, now: datetime) -> int:
 
 
 def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
-    """Start a rotation of the node's certificate before it is due. Raise WrongState, ReplicationError or Forbidden."""
+    """Start a rotation of the node's certificate before it is due.
+
+    Raise WrongState if the node has no valid certificate, ReplicationError if its agent fails, or Forbidden.
+    """
     require_permission(by)
     if node.state not in _ENROLLED or not node.certificate_sha256:
         raise WrongState(node.name, gettext("has no certificate that counts"))
@@ -87,10 +90,10 @@ def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
 
 
 def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, now: datetime) -> None:
-    """Allow the agent to present a certificate for this key. This must be committed before the agent gets the
-    certificate.
+    """Allow the agent to present a certificate for this key. Commit this before the agent gets the certificate.
 
-    Each key has one certificate: another attempt, parallel or later, sends the same one. Raise WrongState.
+    Each key has one certificate: another attempt, parallel or later, sends the same one. Raise WrongState if the node
+    was changed in between.
     """
     if node.next_certificate_pem:
         prepared = x509.load_pem_x509_certificate(node.next_certificate_pem.encode())

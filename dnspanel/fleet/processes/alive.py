@@ -46,8 +46,8 @@ def always() -> bool:
 class Alive:
     """The writer of a process's heartbeats, under each of its names, between `start` and `stop`.
 
-    Neither the file nor the row is written unless `is_working`. The row also needs `answers`, which is allowed to query
-    PostgreSQL. `also` is called with each row to write other reports of the process.
+    If `is_working` returns False, neither the file nor the row is written. The row also needs `answers` to return True;
+    it is allowed to query PostgreSQL. `also` is called with each row to write other reports of the process.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Alive:
             thread.start()
 
     def stop(self, *, goodbye: bool = True) -> None:
-        """Stop the heartbeats and, after an orderly stop, delete the rows. Never raise, because the process ends."""
+        """Stop the heartbeats. If `goodbye`, delete the process's rows. Never raise, because the process is ending."""
         self._stop.set()
         for thread in self._threads:
             thread.join(2)

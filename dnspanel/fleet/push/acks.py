@@ -86,7 +86,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The result of an ack that moved its node. `newest` is the newest sequence with segments for the node's schema.
+    """The result of an ack that moved its node forward. `newest` is the newest sequence with segments for its schema.
 
     `newest` is None if this epoch has no segment for the schema.
     """
