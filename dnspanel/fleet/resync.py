@@ -21,7 +21,7 @@ _LIFETIME = 60
 
 
 def resync(*, node: Node, now: datetime, by: Author) -> None:
-    """Request a full snapshot. The node continues to serve and writes only differences. Raise WrongState."""
+    """Request a full snapshot. The node writes only the differences. Raise WrongState if it can't take a snapshot."""
     require_permission(by)
     with transaction.atomic():
         _ask(node, reason=gettext("a person asked for everything anew"), schema=node.schema, now=now)
@@ -30,7 +30,10 @@ def resync(*, node: Node, now: datetime, by: Author) -> None:
 
 
 def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
-    """Request a snapshot for the schema that the node's installed PowerDNS needs. Raise WrongState."""
+    """Request a snapshot for the schema that the node's installed PowerDNS needs.
+
+    Raise WrongState if the schema doesn't suit the node, or if the node isn't active or is getting a snapshot already.
+    """
     require_permission(by)
     if schema not in KNOWN or schema == node.schema or node.is_front:
         raise WrongState(node.name, gettext("cannot be rebuilt with schema {schema}").format(schema=schema))
@@ -41,7 +44,10 @@ def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
 
 
 def check_now(*, node: Node, now: datetime, by: Author) -> None:
-    """Request that the node compares every row it serves. The node's page shows the progress. Raise WrongState."""
+    """Request a check of every row on the node. The node's page shows the progress.
+
+    Raise WrongState for a front, for a node that isn't enrolled, or if the task queue is unreachable.
+    """
     require_permission(by)
     if node.is_front:
         raise WrongState(node.name, gettext("is a front, and has no rows"))

@@ -1,4 +1,4 @@
-"""Signals without content about changed nodes, and a signal that asks receivers about other servers."""
+"""Signals that nodes or fronts have changed, and a signal that asks about secondaries that lack a revision."""
 
 from django.dispatch import Signal
 

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
-    """Return the settings for computed types by node id. An empty group resolver means the fleet's, as for ring 0."""
+    """Return the settings for computed types by node id. Ring 0, and groups without a resolver, use the fleet's."""
     groups: dict[int | None, str] = {group.pk: group.resolver for group in NodeGroup.objects.order_by("order")}
     last = next(reversed(groups.values()), "")  # nodes without a group go with the last one
     resolvers = {None: last, **groups}

@@ -108,7 +108,7 @@ def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | 
 
 
 def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int, Recorded]:
-    """Record the acks of several nodes by node id. The result omits nodes that didn't move.
+    """Record the acks of several nodes by node id. The result omits nodes whose position didn't change.
 
     This runs for every edit, so one statement updates the nodes, inserts the acks, and finds out which data the nodes
     still lack.
@@ -134,9 +134,7 @@ def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int,
 
 
 def record_applied(*, node_id: int, position: Position, now: datetime) -> None:
-    """Record that the node has this position in its files. This lets imports continue, but proves nothing about
-    answers.
-    """
+    """Record that the node's files have this position. Imports can continue; the node's answers aren't confirmed."""
     Node.objects.filter(pk=node_id, epoch=position.epoch).update(applied=position.sequence, applied_at=now)
 
 

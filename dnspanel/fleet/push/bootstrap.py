@@ -18,8 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def ask_for_snapshot(*, node_id: int, reason: str, now: datetime, schema: int | None = None) -> bool:
-    """Request the newest snapshot for the node. Return False if one is already requested, or if the node takes no
-    pushes.
+    """Request the newest snapshot for the node. Return False if one is requested already or the node isn't active.
 
     Idempotent: the first reason is kept until the snapshot has arrived. `reason` is a clause, such as "it is beyond the
     log". `schema` selects a snapshot for this PowerDNS schema, which the node uses from then on.

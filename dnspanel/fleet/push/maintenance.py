@@ -44,7 +44,7 @@ def schemas_of_nodes() -> set[int]:
 
 
 def needed_by_schema() -> dict[int, int]:
-    """Return by schema the sequence that every node has reached in the current epoch.
+    """Return the sequence that every node has reached in the current epoch, by schema.
 
     Nodes without a position or in another epoch don't count: they get a snapshot and need no earlier segments.
     """
@@ -55,7 +55,7 @@ def needed_by_schema() -> dict[int, int]:
 
 
 def lowest_limit() -> int | None:
-    """Return the lowest sequence that a node is limited to, or None if all nodes are allowed to go to the head."""
+    """Return the lowest limit of any node, or None if no node has a limit."""
     nodes = with_limit(Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)))
     limits = [limit for limit in nodes.values_list("limit", flat=True) if limit is not None]
     return min(limits, default=None)

@@ -1,4 +1,4 @@
-"""Pushes of the same data to many nodes at once, with one read of nodes and log and one write of acks.
+"""Pushes of the same data to many nodes at once. Nodes and log are read once, and all acks are written together.
 
 This covers only the simple case: healthy nodes that lack the same few bytes, over open connections. Any other node, and
 any node with an unexpected answer, gets a push of its own, which finds the cause. Repeating a push is harmless, so this

@@ -116,7 +116,7 @@ class DatabaseChangeLog:
                 raise Diverged(expected=row.digest, found=found, what=gettext("the node's database"))
 
     def long_way(self, have: Position | None) -> Way:
-        """Return the `way` together with the snapshot, for a node that is new, far behind, limited or ahead."""
+        """Return the `way` of a node that is new, far behind, limited or ahead. It can lead through a snapshot."""
         head = self.newest()
         if head is None:
             return Way(None)
@@ -157,7 +157,7 @@ def _lead_on(rows: Sequence[_Row], sequence: int) -> bool:
 
 
 def _open(object_name: str) -> BinaryIO:
-    """Open a segment for a push. Record a missing or altered object, so that it is never used again."""
+    """Open a segment for a push. If it is missing or altered, mark it as damaged and raise DamagedObject."""
     try:
         return open_segment_object(object_name)
     except DamagedObject as exc:

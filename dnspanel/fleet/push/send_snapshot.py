@@ -45,8 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 def send_snapshot(*, lease: Lease) -> bool:
-    """Make the node serve from the requested snapshot. Return False if it doesn't yet; the row then contains the
-    reason.
+    """Make the node serve the requested snapshot. If this fails, store the reason in the lease's row and return False.
 
     Raise LeaseLost if another worker has taken over, and DatabaseError.
     """
@@ -127,9 +126,7 @@ def _least(have: Position | None, way: Way) -> int:
 
 
 def _fault_of_snapshot(node: Node, ack: Ack, passed: Collection[str]) -> NotServed | None:
-    """Return a fault in ring 0's answers from a new snapshot. Check this before the snapshot is released to other
-    nodes.
-    """
+    """Return the fault in ring 0's answers from a new snapshot, or None. No other node gets a snapshot with a fault."""
     if node.is_ring0:
         return failed_publication.examine_snapshot(node=node, position=ack.position, now=timezone.now())
     bogus_zones.let_pass_as_ring0(node=node, names=passed, now=timezone.now())
@@ -137,7 +134,7 @@ def _fault_of_snapshot(node: Node, ack: Ack, passed: Collection[str]) -> NotServ
 
 
 def _is_resolved(node: Node, bootstrap: Bootstrap, error: NotServed, now: datetime) -> bool:
-    """Return True if the cause of the zone's error was reverted, or if pushes now continue without proof of it."""
+    """Return True if the cause of the error was reverted, or if pushes now continue without proof of the zone."""
     refusal = outcome_of(error, is_ring0=node.is_ring0)
     assert isinstance(refusal, Refusal)
     if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=now):
@@ -198,7 +195,7 @@ def _refuse_diverged(ack: Ack, manifest: Manifest) -> None:
 
 
 def _conclude(node: Node, bootstrap: Bootstrap, ack: Ack, lease: Lease, now: datetime) -> bool:
-    """Finish the request and record the position that the node acknowledged."""
+    """Finish the request and record the position that the node acknowledged. Always return True."""
     before = Position(node.epoch, node.acked) if node.epoch else None
     acks.record_snapshot_ack(node_id=node.pk, ack=ack, schema=bootstrap.schema, before=before, now=now)
     if lease.end():

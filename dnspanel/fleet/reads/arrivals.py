@@ -14,7 +14,7 @@ from dnspanel.zones.models import Publication
 
 @dataclass(frozen=True, slots=True)
 class NodeArrival:
-    """The arrival of one publication at one node. Before it, `arrived_at` is None and `message` explains why."""
+    """The arrival of one publication at one node. Until then `arrived_at` is None, and `message` explains why."""
 
     node: Node
     arrived_at: datetime | None

@@ -83,7 +83,7 @@ def _lacks(node: Node, have: dict[int, int], zones: Sequence[Zone]) -> bool:
 
 
 def _revisions_after(sequence: int, zones: Sequence[Zone]) -> dict[int, list[tuple[int, int]]]:
-    """Return by zone id the (sequence, number) of its revisions after this sequence, oldest first."""
+    """Return (sequence, number) of each zone's revisions after this sequence, oldest first, by zone id."""
     found: dict[int, list[tuple[int, int]]] = {}
     rows = (
         Revision.objects.filter(zone__in=zones, publication_id__gt=sequence)

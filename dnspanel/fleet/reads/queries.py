@@ -77,7 +77,7 @@ def statuses_of(node_ids: Sequence[int], *, now: datetime) -> tuple[NodeStatus, 
 
 
 def node_status(*, name: str, now: datetime) -> NodeStatus:
-    """Return the status of the node with this name or slug, even if retired. Raise UnknownNode."""
+    """Return the status of the node with this name or slug, even if retired. Raise UnknownNode if there is none."""
     found = _statuses(list(_with_related(nodes_named(name))[:1]), now)
     if not found:
         raise UnknownNode(name)

@@ -148,7 +148,7 @@ def arrivals_by_stage(publication: Publication, *, now: datetime) -> list[StageA
 
 
 def _waits(gates: Gates, clearance: Clearance) -> str:
-    """Return why the stage isn't released up to the head: a person's limit, or else the stages that it waits for."""
+    """Return why the stage isn't at the head: a person's limit, or the stages that it waits for. Return "" if it is."""
     if all(member.acked >= gates.head for member in clearance.stage.members):
         return ""
     if gates.is_stopped:

@@ -46,7 +46,7 @@ class FleetSummary:
 
 
 def fleet_summary(*, now: datetime | None = None, statuses: Sequence[NodeStatus] | None = None) -> FleetSummary:
-    """Return the number of live nodes, and the problems of other nodes, of publishing and of delivery.
+    """Return the number of live nodes, and any problems with nodes, publishing or delivery.
 
     Pass `statuses` if the result of `watched_statuses` is already known.
     """
@@ -101,8 +101,8 @@ def waiting_publication(
 ) -> Waiting | None:
     """Return the oldest publication that some node doesn't serve yet, and the place where it waits.
 
-    If no publication waits, no query runs. Otherwise a few queries run, for any number of nodes. `statuses` is the
-    result of `watched_statuses`. Pass `encoded` and `beats` if they are already known.
+    If no publication waits, return None without a query. Otherwise a few queries run, for any number of nodes.
+    `statuses` is the result of `watched_statuses`. Pass `encoded` and `beats` if they are already known.
     """
     takers = _takers(statuses)
     if not any(status.lacks_since is not None for status in takers):

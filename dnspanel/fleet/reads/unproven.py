@@ -16,7 +16,7 @@ def unproven_on(zone: Zone) -> "QuerySet[UnprovenZone]":
 
 
 def unproven_of(node: Node, zones: "QuerySet[Zone]") -> "QuerySet[UnprovenZone]":
-    """Return a query for these zones that fail validation on the node, longest first, at most MOST."""
+    """Return a query for those of `zones` that fail validation on the node, oldest failure first, at most MOST."""
     found = UnprovenZone.objects.filter(node=node, zone__in=zones.values("pk"))
     return found.select_related("zone").order_by("since", "zone__name")[:MOST]
 

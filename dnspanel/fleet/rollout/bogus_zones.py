@@ -48,11 +48,10 @@ def zone_of(error: NotServed) -> Zone | None:
 
 
 def let_pass(*, node: Node, error: NotServed, now: datetime, is_exhausted: bool = False) -> bool:
-    """Let the node's pushes continue without proof of this zone, if no publication is the cause. Return True if they
-    now do.
+    """Stop requiring proof of this zone in the node's pushes if no publication is the cause. Return True if done.
 
     No publication is the cause if the node fails for data that no publication since its ack has touched, or if it still
-    fails after all changes by these publications were reverted (`is_exhausted`). Pushes don't continue if the
+    fails after all changes by these publications were reverted (`is_exhausted`). Proof stays required if the
     publications change how the zone is signed, or create or restore the zone, or if MOST zones are in this state
     already.
     """
@@ -132,7 +131,7 @@ def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> N
 
 
 def look(*, now: datetime) -> None:
-    """Clear entries of zones that validate on their nodes again. Each run checks the entries with the oldest checks.
+    """Clear entries of zones that validate on their nodes again. Each run checks the entries that have waited longest.
 
     Entries of zones that are no longer signed or served are cleared too.
     """

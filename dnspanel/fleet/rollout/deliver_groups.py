@@ -111,7 +111,7 @@ def resume(*, by: Author, now: datetime) -> None:
 def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
     """Pin the fleet: no node goes beyond this sequence until `unpin`. Publishing and encoding continue.
 
-    Raise DeliveryRefused for a sequence that isn't in the log, or below what a node already serves, because a pin
+    Raise DeliveryRefused if the sequence isn't in the log, or if a node already serves a newer one, because a pin
     reverts nothing. Raise Forbidden without the right.
     """
     _require(by)
@@ -213,7 +213,7 @@ def _advance(now: datetime) -> None:
 
 
 def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
-    """Store how far each stage is released. Return the groups whose limit has risen."""
+    """Store the sequence to which each stage is released. Return the groups whose limit has risen."""
     moved: set[int | None] = set()
     limited = [c for c in gates.clearances() if c.sequence is not None and c.stage.ring0 is Ring0.NO]
     rows = gates.releases + sum(clearance.stage.released is None for clearance in limited)

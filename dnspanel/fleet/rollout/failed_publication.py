@@ -184,8 +184,7 @@ def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tu
 
 
 def suspects(*, after: int, up_to: int, accused: str = "") -> list[Suspect]:
-    """Return the RRsets as left by the publications after `after` and up to `up_to`, at most MOST_SUSPECTS, newest
-    first.
+    """Return the RRsets that publications after `after`, up to `up_to`, changed: the newest MOST_SUSPECTS.
 
     Each RRset appears once, as last set or deleted, because this is what the server should answer. RRsets at the
     `accused` name are always included.

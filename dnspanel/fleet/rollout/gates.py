@@ -135,7 +135,7 @@ class Gates:
     releases: int = 0  # how many rows of Release there are, of whatever epoch
 
     def clearances(self) -> list[Clearance]:
-        """Return how far each stage is released, with the reason if it is below the head."""
+        """Return the limit of each stage, with the reason if it is below the head."""
         cleared = clearances(self.stages, head=self.head, stopped=self.stopped_behind)
         return [self._cap_clearance(clearance) for clearance in cleared]
 
@@ -277,7 +277,7 @@ def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:
 def _with_answers(
     stage: Stage, stages: Sequence[Stage], epoch: UUID, resumed_at: datetime | None, now: datetime
 ) -> Stage:
-    """Return the stage with counts of its answers before and after it got the data that the next stage lacks."""
+    """Return the stage with its answer counts from before and after it got the data that the next stage lacks."""
     followers = [s for s in stages[stages.index(stage) + 1 :] if s.members]
     if not stage.verify_seconds or not stage.members or not followers:
         return stage

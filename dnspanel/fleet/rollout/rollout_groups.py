@@ -24,7 +24,7 @@ _RESERVED = frozenset({"ring0", "ring-0"})
 
 
 def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -> NodeGroup:
-    """Create an empty group after all others. Raise GroupRefused or Forbidden.
+    """Create an empty group after all others. Raise GroupRefused for an invalid value or too many groups, or Forbidden.
 
     Nodes without a group belong to the last group. The first group therefore contains all nodes.
     """
@@ -53,7 +53,7 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
 
 
 def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> None:
-    """Rename the group. Raise GroupRefused or Forbidden."""
+    """Rename the group. Raise GroupRefused for an invalid or used name, or Forbidden."""
     _require(by)
     _check_name(name)
     try:
@@ -65,7 +65,7 @@ def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> N
 
 
 def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datetime) -> None:
-    """Set how long the group's nodes must answer correctly before the next group starts. Raise GroupRefused."""
+    """Set how long the group must answer correctly before the next one starts. Raise GroupRefused if out of range."""
     _require(by)
     _check_seconds(seconds)
     with transaction.atomic():

@@ -45,7 +45,7 @@ class Answers:
 
 
 class Ring0(Enum):
-    """Whether a stage is ring 0, and if so whether the other stages wait for it."""
+    """The role of a stage: not ring 0, a ring 0 that later stages wait for, or an absent ring 0."""
 
     NO = "no"
     WAITED_FOR = "waited for"
@@ -93,9 +93,9 @@ class Stop:
 
 
 def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = None) -> list[Clearance]:
-    """Return how far each stage is released, in order. An earlier release stays valid.
+    """Return the limit of each stage, in order. A stage never loses what it was released before.
 
-    A person, or `trouble`, has stopped every stage after `stopped`.
+    `stopped` is the stage after which a person or `trouble` stopped delivery.
     """
     cleared: list[Clearance] = []
     limit: int | None = None
@@ -117,7 +117,7 @@ def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = No
 def stop_for(stages: Sequence[Stage]) -> Stop | None:
     """Return a stop of all stages after the first one with a fault, or None if no stage has a fault.
 
-    Ring 0 never stops the others for good: a publication that it can't serve is reverted, and they wait until then.
+    Ring 0 never causes a stop. If it can't serve a publication, other stages wait until the publication is reverted.
     """
     for number, stage in enumerate(stages):
         has_followers = any(later.members for later in stages[number + 1 :])
@@ -158,7 +158,7 @@ def rose(before: Answers, after: Answers, elsewhere: Answers) -> bool:
 
 
 def _gate(stage: Stage, head: int) -> tuple[int | None, str]:
-    """Return how far this stage lets the next stages go (None: without limit), and the reason if they must wait."""
+    """Return the limit that this stage sets for later stages (None: no limit), and the reason if they must wait."""
     if not stage.members or stage.ring0 is Ring0.AWAY:
         return None, ""
     if not stage.live:

@@ -22,9 +22,9 @@ logger = logging.getLogger(__name__)
 
 
 def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publication | None:
-    """Revert the publication and mark it with the reason. Return the reverting publication, or None.
+    """Revert the publication and mark it with the reason. Return the reverting publication.
 
-    Idempotent: a publication that is already reverted isn't touched again.
+    Return None and change nothing if nothing is left to revert.
     """
 
     inverse = failed.take_back(
