@@ -105,7 +105,7 @@ class OneGrant(V2View):
     def delete(self, request: Request, grant_id: int) -> HttpResponse:
         """Delete a grant.
 
-        The person or the team loses these rights at once. Needs the permission `people`.
+        The person or the team loses the grant's rights at once. Needs the permission `people`.
         """
         actor = actor_in(request)
         row = _grant_for(actor, grant_id)

@@ -72,7 +72,7 @@ class ImportFile(V2View):
     def put(self, request: Request, import_id: int, name: str) -> HttpResponse:
         """Upload a file of an import.
 
-        The request body is the whole file, or one chunk of the file with `offset`. An interrupted chunk does not change
+        The request body is the whole file, or with `offset` one chunk of the file. An interrupted chunk does not change
         the file. After 409, continue at the `offset` in the response. Needs the permission `edit`.
         """
         job = job_of(request, import_id)

@@ -1,4 +1,4 @@
-"""Resources of an import's zones, of the action for each zone, and of errors with line numbers."""
+"""Resources of an import's zones: their planned actions, and the errors and remarks with line numbers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -92,7 +92,7 @@ class ChosenSerializer(serializers.Serializer):
 
 
 class Csv(JSONOnly):
-    """A renderer that only lets content negotiation choose `text/csv`."""
+    """A renderer that exists only to let content negotiation accept `text/csv`."""
 
     media_type = "text/csv"
     format = "csv"
@@ -137,8 +137,8 @@ class ImportChoices(V2View):
     def post(self, request: Request, import_id: int) -> HttpResponse:
         """Choose what an import does with zones.
 
-        Applies to the named zones, or to the zones that match the search. Run `plan` again afterwards. Returns the
-        number of zones that changed. Needs the permission `edit`.
+        The choice applies to the named zones, or to the zones that match the search. Run `plan` again afterwards.
+        Returns the number of zones that changed. Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         values = read(ChoicesSerializer, request.data)

@@ -218,9 +218,9 @@ class Imports(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an import.
 
-        Then upload files and run `scan`, or wait while the panel reads the other server. Review the zones, and run
-        `plan` and `apply`. Nothing is published before `apply`. Needs the permission `edit`, and a token that can add
-        whole zones.
+        After this, upload files and run `scan`, or wait while the panel reads the other server. Review the zones, and
+        run `plan` and `apply`. Nothing is published before `apply`. Needs the permission `edit`, and a token that can
+        add whole zones.
         """
         actor = require_imports(actor_in(request))
         job = _create(request, actor, read(NewImportSerializer, request.data))
@@ -403,6 +403,6 @@ def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
 
 
 def _guarded_zone(row: Any) -> GuardedZone:
-    """Return the guard's entry for a zone that would lose many RRsets in an import."""
+    """Return the name, counts and reason to confirm for a zone of an import that would lose many RRsets."""
     reason = f"This deletes {row.removed:,} of {row.before:,} RRsets, and {row.values_removed:,} values."
     return GuardedZone(row.name, (reason,), row.removed, row.before)

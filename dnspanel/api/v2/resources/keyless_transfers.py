@@ -54,7 +54,7 @@ class KeylessTransfersSerializer(Shape):
 
 
 class KeylessTransfers(V2View):
-    """View to read and set which addresses can transfer a zone without a key."""
+    """View to read and set the networks that can transfer a zone without a key, and the addresses that get NOTIFY."""
 
     @extend_schema(operation_id="getKeylessTransfers", responses=KeylessTransfersSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -73,8 +73,9 @@ class KeylessTransfers(V2View):
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Set transfers without a key.
 
-        Replaces the networks and the addresses. API v1 shows them as the metadata `ALLOW-AXFR-FROM` and `ALSO-NOTIFY`.
-        Needs the right `settings`, and a token that can read the whole zone.
+        Replaces the networks that can transfer the zone and the addresses that receive NOTIFY. API v1 shows them as the
+        metadata `ALLOW-AXFR-FROM` and `ALSO-NOTIFY`. Needs the right `settings`, and a token that can read the whole
+        zone.
         """
         actor, zone = actor_in(request), _zone(request, zone_name)
         values = read(KeylessTransfersSerializer, request.data)

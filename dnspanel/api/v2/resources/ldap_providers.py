@@ -1,4 +1,4 @@
-"""Resources of LDAP servers for signing in, for administrators with the permission `people`."""
+"""Resources of LDAP servers for sign-in. Callers need the permission `people`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -112,7 +112,7 @@ def _both(preview: ZonesOutcome, done: ZonesOutcome) -> ZonesOutcome:
 
 
 def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> ZonesOutcome:
-    """Return the act's outcome. Without `marks`, the act is a deletion. Raise Problem for an unusable search."""
+    """Preview the act and return its outcome. Without `marks`, the act is a deletion. Raise Problem if it fails."""
     try:
         with searching_for(selection.search):
             if marks is None:

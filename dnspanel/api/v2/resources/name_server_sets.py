@@ -1,4 +1,4 @@
-"""Resources of name server sets. A set has the NS records of zones and the names in their SOA. Zones follow a set."""
+"""Resources of name server sets. A set defines the NS records and the SOA names of the zones that follow the set."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

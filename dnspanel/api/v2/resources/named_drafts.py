@@ -237,7 +237,7 @@ def _visible_draft(actor: Actor, key: UUID) -> NamedDraft:
 
 
 def _to_change(actor: Actor, key: UUID) -> NamedDraft:
-    """Return the saved draft. Raise Forbidden without the permission `edit`, DraftUnknown if the draft is hidden."""
+    """Return the saved draft. Raise Forbidden if the actor lacks `edit`, and DraftUnknown if the draft is hidden."""
     named = _visible_draft(actor, key)
     access.require(actor, Permission.EDIT)
     return named

@@ -44,7 +44,7 @@ def hosts(body: dict[str, Any], name: str) -> list[str] | None:
 
 
 def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
-    """Return the body's name server set, or None. Raise Problem for an unknown set, or together with `nameservers`."""
+    """Return the body's name server set, or None. Raise Problem if it is unknown or `nameservers` is given too."""
     if "name_server_set" not in body:
         return None
     if "nameservers" in body:
@@ -62,7 +62,7 @@ def mailbox_in(body: Mapping[str, Any]) -> str | None:
 
 
 def host_of(text: str | None, pointer: str) -> str | None:
-    """Return the canonical name. Raise Problem with this pointer if the name is invalid."""
+    """Return the canonical name, or None for None. Raise Problem with this pointer if the name is invalid."""
     try:
         return None if text is None else names.parse(text)
     except BadName as exc:
