@@ -277,7 +277,7 @@ class NodeAct(V2View):
         `resume`.
 
         `resync` sends a whole snapshot. `check` makes the node read and compare every row. `revoke` makes the node's
-        certificate invalid. `retire` removes the node for good.
+        certificate invalid. `retire` removes the node permanently.
         """
         actor, node = _to_change(request, name)
         values = read(NodeActSerializer, request.data)
@@ -302,7 +302,7 @@ def node_name(name: str) -> str:
 
 
 def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
-    """Return the caller and the node. Raise UnknownNode, or Forbidden without the permissions `fleet` and `nodes`."""
+    """Return the caller and the node. Raise UnknownNode for an unknown name, Forbidden without `fleet` and `nodes`."""
     actor = actor_in(request)
     access.require(actor, Permission.FLEET)
     node = node_lifecycle.node_by_name(node_name(name))

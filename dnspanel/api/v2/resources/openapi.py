@@ -29,7 +29,7 @@ class OpenApi(V2View):
     def get(self, request: Request) -> HttpResponse:
         """Read the OpenAPI document.
 
-        Returns this document, in OpenAPI 3.1. No token is needed. Its `ETag` changes when the API changes.
+        Returns this document, in OpenAPI 3.1. No token is needed. The `ETag` changes when the API changes.
         """
         server = request.build_absolute_uri("/").rstrip("/")
         body = _document() | {"servers": [{"url": server}]}

@@ -281,8 +281,8 @@ class ZoneGivenBack(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Give a zone back to its primaries.
 
-        Works for a zone that was taken over. The next transfer replaces changes that were made here. Needs the right
-        `settings`.
+        Only a zone that was taken over can be given back. The next transfer replaces changes that were made here. Needs
+        the right `settings`.
         """
         zone = _zone(request, zone_name)
         with _guard_write(request, zone):

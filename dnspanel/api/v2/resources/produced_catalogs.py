@@ -220,8 +220,9 @@ class CatalogPutIn(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Add zones to a produced catalog.
 
-        Chooses zones by name, tag or team, if the token can change the zones' settings. Zones that get the tag later
-        are not added. The catalog lists the new members within seconds. Needs the right `settings` for the catalog.
+        Adds the zones with these names, this tag or this team whose settings the token can change. Zones that get the
+        tag later are not added. The catalog lists the new members within seconds. Needs the right `settings` for the
+        catalog.
 
         A zone that is in another catalog keeps its label when it moves. For an hour the old catalog points to the new
         one. The new catalog lists the zone after a minute.

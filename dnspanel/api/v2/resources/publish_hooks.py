@@ -145,9 +145,9 @@ class PublishHooks(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a publish hook.
 
-        From then on, before each publication in these zones, the panel sends a question to this URL. The panel
-        publishes a change only after a signed approval of exactly that change. Needs the right `govern`. The response
-        has the secret, which is shown only once.
+        From then on, the panel sends a question to the hook's URL before each publication in the hook's zones. The
+        panel publishes a change only after a signed approval of exactly that change. Needs the right `govern`. The
+        response has the secret, which is shown only once.
         """
         actor = actor_in(request)
         values = read(NewPublishHookSerializer, request.data)
@@ -182,8 +182,8 @@ class OnePublishHook(V2View):
     def patch(self, request: Request, hook_id: int) -> HttpResponse:
         """Change a publish hook.
 
-        Fields that the request body omits and the secret stay unchanged. Earlier replies of the hook no longer count.
-        Needs the right `govern`.
+        The secret stays unchanged, as do fields that the request body omits. Earlier replies of the hook no longer
+        count. Needs the right `govern`.
         """
         actor = actor_in(request)
         hook = place_publish_hooks.hook_for(actor, hook_id)

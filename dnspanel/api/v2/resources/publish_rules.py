@@ -163,8 +163,8 @@ class ApprovalRules(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an approval rule.
 
-        From then on these zones can be changed only through approved requests, in every part of the panel. Needs the
-        right `govern`.
+        From then on, every part of the panel changes the rule's zones only through approved requests. Needs the right
+        `govern`.
         """
         actor = actor_in(request)
         values = read(NewApprovalRuleSerializer, request.data)
@@ -205,7 +205,7 @@ class OneApprovalRule(V2View):
     def delete(self, request: Request, rule_id: int) -> HttpResponse:
         """Delete an approval rule.
 
-        After that, changes to these zones no longer need approval under this rule. Needs the right `govern`.
+        After that, changes to the rule's zones no longer need approval under this rule. Needs the right `govern`.
         """
         actor = actor_in(request)
         _rule_of(actor, rule_id)
@@ -231,7 +231,7 @@ class Freezes(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Freeze zones for a time.
 
-        During that time no part of the panel can publish a change to these zones. Maintenance of DNSSEC keys and
+        During a freeze, no part of the panel can publish a change to the frozen zones. Maintenance of DNSSEC keys and
         signatures continues. Needs the right `govern`.
         """
         actor = actor_in(request)
@@ -261,7 +261,7 @@ class OneFreeze(V2View):
     def delete(self, request: Request, freeze_id: int) -> HttpResponse:
         """Delete a freeze.
 
-        The zones can be changed again at once. Needs the right `govern`.
+        The frozen zones can be changed again at once. Needs the right `govern`.
         """
         actor = actor_in(request)
         _freeze_of(actor, freeze_id)

@@ -46,7 +46,7 @@ class Terms:
 
 
 def publish(request: Request, patches: Sequence[Patch], terms: Terms, *, in_pieces: bool = True) -> Outcome:
-    """Publish these patches, only once for each Idempotency-Key. Raise the errors of `publish_patches`."""
+    """Publish these patches, only once for each Idempotency-Key. Raise the same errors as `publish_patches`."""
     form_id = form_id_of(request)
     outcome = zone_patches.publish_patches(
         patches=all_patches(request, patches, terms),

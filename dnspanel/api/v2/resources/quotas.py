@@ -64,7 +64,7 @@ class OwnQuotas(V2View):
     def get(self, request: Request) -> HttpResponse:
         """Read the owner's quotas.
 
-        Returns how much of each quota the token's owner uses, and the limit. Every token can read this.
+        Returns the owner's usage and limit for each quota. Every token can read this.
         """
         return answer_with_tag(_quotas_json(holder_of(actor_in(request).user)))
 
@@ -76,8 +76,8 @@ class TeamQuotas(V2View):
     def get(self, request: Request, team_id: int) -> HttpResponse:
         """Read the quotas of a team.
 
-        Returns how much of each quota the team uses, and the limit. The team's usage is its zones, and the tokens and
-        imports of its members. Without the permission `people`, only for teams of the token's owner.
+        Returns the team's usage and limit for each quota. The team's usage is its zones, and the tokens and imports of
+        its members. Without the permission `people`, only for teams of the token's owner.
         """
         return answer_with_tag(_quotas_json(holder_of(team_for(actor_in(request), team_id))))
 

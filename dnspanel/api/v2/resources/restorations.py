@@ -121,7 +121,7 @@ def answer_restored(
 
 
 def zones_gone_for_good(publication: Publication, actor: Actor) -> Refusals:
-    """Return zones deleted by a publication that have left the trash for good, each with the reason.
+    """Return zones that a publication deleted and that are no longer in the trash, each with the reason.
 
     The result is empty unless the actor can read every zone.
     """
