@@ -63,8 +63,7 @@ def is_unguarded(author: Author) -> bool:
 
 
 def _deleted_lately(author: Author, now: datetime, besides: Collection[str]) -> int:
-    """Count the zone names that this author deleted within MASS_WINDOW, except the given names and names in use again.
-    """
+    """Count the zone names that this author deleted within MASS_WINDOW, except given names and names in use again."""
     by_them = Publication.objects.filter(sequence=OuterRef("sequence"), author=user_of(author), token=token_of(author))
     is_back = Exists(Zone.objects.filter(name=OuterRef("name"), deleted_at=None))
     gone = Zone.objects.filter(~is_back, Exists(by_them), deleted_at__gt=now - MASS_WINDOW).exclude(name__in=besides)

@@ -1,8 +1,8 @@
-"""The change, deletion and reversal of many zones in one publication. Verbs.
+"""Changes to many zones, deletions of many zones, and undoing changes, each in one publication. Verbs.
 
-Each act is one transaction and one sequence, and reads and writes in bulk: the number of queries does not depend on
-the number of zones. `in_transaction` runs inside that transaction once the sequence is known, so that the caller can
-record the sequence together with the published changes.
+Each act is one transaction and one sequence, and reads and writes in bulk: the number of queries does not depend on the
+number of zones. `in_transaction` runs inside that transaction once the sequence is known, so that the caller can record
+the sequence together with the published changes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -63,7 +63,7 @@ class _Move:
 
     @property
     def growth(self) -> int:
-        """The difference in the zone's number of RRsets."""
+        """The number of RRsets that the zone gains. Negative if the zone loses RRsets."""
         return sum((change.before is None) - (change.after is None) for change in self.changes)
 
     @property
@@ -180,8 +180,8 @@ def delete_zones(
     """Delete zones, given as (id, expected revision), in one publication (None if nothing is deleted).
 
     Also return the ids of skipped zones: deleted, at another revision, locked, or covered by a rule. Drafts lose their
-    operations on deleted zones. Raise RightMissing. Raise MassDeletion for too many zones unless a person `confirmed`
-    the deletion.
+    operations on deleted zones. Raise RightMissing if the author isn't allowed to delete a zone, and MassDeletion for
+    too many zones unless a person `confirmed` the deletion.
     """
     expected = dict(zones)
 
@@ -239,11 +239,11 @@ def undo_zone_changes(
 ) -> tuple[Publication | None, list[tuple[str, str, int]]]:
     """Undo the changes of the publication `sequence` in one publication, except RRsets that changed since.
 
-    Also return the skipped RRsets as (zone name, name, type). Skipped are RRsets that changed since, CNAMEs that would
-    be next to other data, DS that would break a zone here, values that some node can't read now, and locked RRsets.
-    Also skipped are all RRsets of zones that have an approval rule, a freeze or a quota, are in the trash or presigned,
-    or have their primary elsewhere (unless the panel itself acts). RRsets that are already undone are not written, so a
-    second undo changes nothing. Zones that the publication created or deleted are not examined.
+    Also return the skipped RRsets as (zone name, name, type): RRsets that changed since, CNAMEs that would be next to
+    other data, DS that would break a zone here, values that some node can't read now, and locked RRsets. All RRsets are
+    skipped in zones with an approval rule, a freeze or a quota, in presigned or deleted zones, and in zones with their
+    primary elsewhere (unless the panel itself acts). RRsets that are already undone are not written, so a second undo
+    changes nothing. Zones that the publication created or deleted are not examined.
     """
 
     def undo(left: Mapping[int, str]) -> tuple[Publication | None, list[tuple[str, str, int]]]:

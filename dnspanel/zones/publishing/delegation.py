@@ -57,7 +57,7 @@ def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: dateti
 def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | None:
     """Return the delegation of a zone in the closest zone above it, with the zone above.
 
-    The delegation is the records that lead nowhere without the zone: its NS, DS and glue, and the CNAMEs of RFC 2317.
+    The delegation consists of the records that are useless without the zone: NS, DS, glue, and the CNAMEs of RFC 2317.
     Return None if the zone above has no such record, or if this person is not allowed to change the zone above.
     """
     parent = delegating_zones(person, [zone_name]).get(zone_name)
@@ -81,7 +81,7 @@ def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | Non
 def draft_removal(*, parent: Zone, rrsets: Iterable[RRset], author: Drafter, now: datetime) -> int:
     """Delete records of the parent zone in the author's draft. Return the number of deleted RRsets.
 
-    Raise RightMissing, Unknown and QuotaExceeded.
+    Raise the errors of `draft.change_rrsets`.
     """
     gone: dict[Key, RRset | None] = {(rrset.name, rrset.type): None for rrset in rrsets}
     return len(draft.change_rrsets(author=author, zone=parent, afters=gone, now=now))

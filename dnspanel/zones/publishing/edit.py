@@ -63,8 +63,8 @@ class NewZone:
 class Apex:
     """The defaults for a new zone without SOA or NS.
 
-    The name servers are the first that exist of: `nameservers`, the servers of `server_set`, those of the team's
-    default set for new zones (then the zone follows that set), and those of the settings. If the caller made the SOA
+    The name servers come from the first of these that is available: `nameservers`, `server_set`, the team's default set
+    for new zones, and the settings. With the default set, the zone follows that set. If the caller made the SOA
     (`soa_is_made`), the SOA gets the set's primary. `soa_edit` decides how the zone's serial moves, starting with the
     first serial.
     """
@@ -206,11 +206,11 @@ def create_zones(  # noqa: PLR0913  # zones, and what happens with them
     """Create all zones in one publication, or none. `in_transaction` works as in `create_zone`.
 
     Raise NameTaken or NameReserved for the first such name. For names that the author is not allowed to have, raise
-    NameRefused if it is the only zone, else NamesRefused (see `nesting`).
+    NameRefused if only one zone is created, else NamesRefused (see `nesting`).
 
     The zones belong to `team`, or to the only team in which the author is allowed to create zones. Raise RightMissing
-    if there is no such team, and QuotaExceeded. Zones are signed from the start if their DNSSEC policies require that,
-    except zones of an import.
+    if there is no such team, and QuotaExceeded for too many or too large zones. Zones are signed from the start if
+    their DNSSEC policies require that, except zones of an import.
 
     RRsets must be results of `rrset.make`, because the checks are few: those of the database (duplicates, a CNAME next
     to other data), names outside of the zone, and types and values that some node can't answer. Missing SOA and apex NS
@@ -248,8 +248,8 @@ def delete_zone(
 ) -> Publication:
     """Move a zone to the trash, so that it's no longer served. Drafts lose their operations on the zone.
 
-    Raise Unknown, RightMissing, RevisionMoved if the zone is not `at_revision`, or MassDeletion if the author deletes
-    too many zones in a short time, unless a person `confirmed` that.
+    Raise Unknown if it's deleted already, RightMissing without the right, RevisionMoved if it isn't `at_revision`, or
+    MassDeletion if the author deletes too many zones in a short time, unless a person `confirmed` that.
     """
     return delete_zones(zones=[ZoneToDelete(zone, at_revision)], acting=acting, confirmed=confirmed)
 

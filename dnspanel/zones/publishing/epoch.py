@@ -91,9 +91,9 @@ def begin_epoch(
     3. Publish each batch as one publication of the new epoch.
     4. Write the audit log; `in_transaction` runs in the same transaction.
 
-    Raise NotOnHold, NamesRefused for zones that come back below or above zones in which `by` is not allowed to change
-    every record, and IntegrityError for content that the database refuses. After an error nothing is changed. Refused
-    suffixes are not checked, because nodes serve these zones already.
+    Raise NotOnHold if there is no hold, NamesRefused for restored zones below or above zones in which `by` is not
+    allowed to change every record, and IntegrityError for content that the database refuses. After an error nothing is
+    changed. Refused suffixes are not checked, because nodes serve these zones already.
     """
     with transaction.atomic(durable=True):
         nesting.take_turns(by)  # before the head, because others wait for the head while they have the turn

@@ -52,9 +52,9 @@ class _ChangedMeanwhile(Exception):
 def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now: datetime) -> Expiry:
     """Set the time at which a published RRset is removed in the author's name. Replace an earlier time.
 
-    Record the time in the audit log. Raise Unknown, RightMissing if the author is not allowed to remove the RRset, and
-    ExpiryRefused for a time in the past or more than LONGEST ahead, and for an RRset that is missing or that every zone
-    needs.
+    Record the time in the audit log. Raise Unknown for a deleted zone, RightMissing if the author is not allowed to
+    remove the RRset, and ExpiryRefused for a time in the past or more than LONGEST ahead, or if the RRset is missing or
+    a zone cannot exist without it.
     """
     name, type_ = key
     if key == (zone.name, rdtypes.SOA):
@@ -75,7 +75,7 @@ def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now
 
 
 def cancel_expiry(*, zone: Zone, key: Key, author: Author, now: datetime) -> None:
-    """Cancel the removal of the published RRset. Raise the errors of `set_expiry`."""
+    """Cancel the removal of the published RRset, if a removal is set. Raise the errors of `set_expiry`."""
     with transaction.atomic():
         before = _lock_zone_of(zone, key, author)
         if before is not None:
@@ -101,7 +101,7 @@ def expiries_at(zone: Zone, owner_names: Collection[str], *, type: int | None = 
 def expiring(
     person: Person, *, until: datetime | None, limit: int, after: tuple[datetime, int] | None = None
 ) -> list[Expiry]:
-    """Return the first removals until a time, including late ones, in zones that this person can see. One query.
+    """Return the first removals due by `until`, including overdue ones, in zones that this person can see. One query.
 
     `after` is the time and id of the last removal of the previous page. The caller hides removals that a token is not
     allowed to see: `visibility_of`.
@@ -221,7 +221,7 @@ def _keep(expiry: Expiry, refusal: Exception, now: datetime) -> None:
 
 
 def _lock_zone_of(zone: Zone, key: Key, author: Author) -> Expiry | None:
-    """Return the removal time of an RRset that the author is allowed to remove. Lock the zone as publications do."""
+    """Lock the zone as publications do. Return the RRset's removal time, or None. Raise as `set_expiry` does."""
     name, type_ = key
     if not lock_zones([zone.pk]):
         raise Unknown(zone.name)

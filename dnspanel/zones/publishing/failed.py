@@ -86,11 +86,11 @@ def take_back_signing(
 ) -> Publication | None:
     """Restore the signing that the zone had at the sequence `after`. Return the reverting publication.
 
-    The first publication up to `up_to` that changed the signing is marked with the reason, and `in_transaction` also
-    gets its sequence, in the transaction. A rollover of the zone's keys ends. Return None, and mark nothing, if no
-    publication changed the signing, or if a key of the old signing no longer has its private part. The panel itself is
-    the author. If the zone must pass through NSEC to another NSEC3 chain, the second half is a separate publication,
-    not returned.
+    The first publication up to `up_to` that changed the signing is marked as failed with the reason. `in_transaction`
+    gets the reverting publication and the marked one's sequence, in the same transaction. A rollover of the zone's keys
+    ends. Return None, and mark nothing, if no publication changed the signing, or if the private part of an old key is
+    gone. The panel itself is the author. A change from one NSEC3 chain to another passes through NSEC: its second half
+    is a separate publication that isn't returned.
     """
     with transaction.atomic(durable=True):
         changes = SigningChange.objects.filter(zone=zone)
@@ -184,7 +184,7 @@ def _changes_of(publication: Publication) -> list[Revision]:
 
 
 def _changes_again(revision: Revision) -> list[Change]:
-    """Return the changes that bring the zone to the content of the revision."""
+    """Return the changes that make the RRsets of the revision current again, except the SOA."""
     zone = revision.zone
     rows = [row for row in revision.changes.order_by("owner_key", "type") if row.type != rdtypes.SOA]
     current = rrsets_at_names({zone.pk: (zone.name, {row.name for row in rows})})[zone.pk]

@@ -57,8 +57,8 @@ class LostSigning:
 def take_over_signings(signings: Sequence[tuple[int, str, int, LostSigning]], *, by: Author, now: datetime) -> None:
     """Take over the signing of zones from nodes, in the caller's transaction.
 
-    Each entry of `signings` is the zone's id, its name, the number of its new revision, and the signing. The panel gets
-    the keys back under their row ids on nodes. Rollovers of these zones end, because the panel's knowledge of a
+    Each entry of `signings` is the zone's id, its name, the number of its new revision, and the signing. The keys are
+    stored under the row ids that they have on nodes. Rollovers of these zones end, because the panel's knowledge of a
     rollover is older than the state of the nodes.
     """
     if not signings:

@@ -65,7 +65,7 @@ class Marks:
         return canonical_tags({*zone.tags, *self.add}.difference(self.remove))
 
     def team_id_of(self, zone: Zone) -> int | None:
-        """Return the id of the zone's new team."""
+        """Return the id of the zone's new team, or None if the zone will have no team."""
         return (self.team.pk if self.team else None) if self.moves else zone.team_id
 
 
@@ -142,7 +142,7 @@ def change_marks(
 
 
 def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutcome:
-    """Return the zones that `delete_found` would delete. Raise TooMany, or Forbidden without the right to delete."""
+    """Return the zones that `delete_found` would delete. Raise TooMany or Forbidden if the selection isn't allowed."""
     _require_somewhere(author, Right.DELETE_ZONE)
     return deletable(selected_zones(selection, author, MOST_DELETED), author)
 
@@ -150,11 +150,11 @@ def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutco
 def delete_found(
     *, zones: Sequence[Zone], author: Drafter, channel: str, now: datetime, reason: str = "", confirmed: bool = False
 ) -> tuple[Publication | None, ZonesOutcome]:
-    """Delete zones in one publication, except zones that changed since. The publication is None if nothing was deleted.
+    """Delete zones in one publication, except zones that changed. The publication is None if nothing was deleted.
 
     `zones` are in the state that a person saw: a zone that has another revision now, or that the author is not allowed
     to delete, is skipped, with the reason. Raise MassDeletion for too many zones unless a person `confirmed` the
-    deletion. Raise Forbidden.
+    deletion, and Forbidden if the author can't delete any zone.
     """
     _require_somewhere(author, Right.DELETE_ZONE)
     outcome = deletable(zones, author)

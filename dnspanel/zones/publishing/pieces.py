@@ -54,7 +54,7 @@ def is_large(plans: Sequence[ZonePlan]) -> bool:
 
 
 def exceeds_piece(rrsets: int) -> bool:
-    """Return True if this number of RRsets needs several pieces. A rehearsal, unseen by others, is one piece."""
+    """Return True if this number of RRsets needs several pieces. A rehearsal is one piece, since no one sees it."""
     return rrsets > PIECE_RRSETS and rehearsal.under_way() is None
 
 

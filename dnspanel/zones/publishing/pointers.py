@@ -1,7 +1,7 @@
 """PTR records for A and AAAA records: the places of PTRs, and drafts that make PTRs and addresses agree. Verbs.
 
-Functions see published content with the author's draft, or only published content for immediate changes. A PTR
-changes only if a person asks for it.
+Functions read published content and the author's draft, or only published content for immediate changes. A PTR changes
+only if a person asks for it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -138,9 +138,9 @@ def steps_of(
 def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, take_over: bool = False) -> Drafted:
     """Draft changes to PTRs so that they agree with the existing addresses, where possible.
 
-    A PTR gets a name that has the address. The name replaces one without the address, or any other name with
-    `take_over`. If several names in one call have the address, the first gets the PTR. A PTR loses a name without the
-    address. Raise QuotaExceeded if the draft becomes too large.
+    A name that has the address is put into the PTR. It replaces a name without the address, or any other name with
+    `take_over`. If several names in one call have the address, the first is used. Names without the address are removed
+    from the PTR. Raise QuotaExceeded if the draft becomes too large.
     """
     steps = steps_of(author=author, pairs=pairs)
     return _draft(_changes_of(steps, take_over=take_over), author, now)

@@ -138,9 +138,9 @@ def restore_zones(
 ) -> Restored:
     """Restore zones with higher serials, in one publication, or in one for each piece if there are many.
 
-    The outcome names each zone that stays in the trash, and the reason. A zone that is restored already counts as
+    The outcome has each zone that stays in the trash, with the reason. A zone that is restored already counts as
     unchanged. `in_transaction` runs in the transaction of each publication. The last publication gets `form_id`: the
-    same form sent twice publishes once. The publications are parts of one write (with `joins`, of that write). Raise
+    same form sent twice publishes once. The publications are parts of one write, which can begin with `joins`. Raise
     PublishingOnHold or another ZoneError before the first piece; errors in later pieces leave the rest in the trash.
     """
     if (first := _published_by(acting.form_id)) is not None:
@@ -285,7 +285,7 @@ def _bring_back(
 def _coming(
     zones: Sequence[Zone], author: Author, reason: str, now: datetime, left: Mapping[int, str], outcome: ZonesOutcome
 ) -> list[Zone]:
-    """Lock the zones, and return those that have no obstacle. Record the others in the outcome."""
+    """Lock the zones. Return the zones that can be restored, and record the refused ones in the outcome."""
     rows = Zone.objects.select_for_update(of=("self",), no_key=True).select_related("team", "created_by")
     found = {zone.pk: zone for zone in rows.filter(pk__in=[zone.pk for zone in zones]).order_by("pk")}
     trashed = [zone for each in zones if (zone := found.get(each.pk)) is not None and zone.deleted_at is not None]
@@ -314,7 +314,7 @@ def _coming(
 def _refusal(
     zone: Zone, author: Author, kept: Mapping[int, str], taken: Mapping[str, object], coming: Mapping[str, Zone]
 ) -> str:
-    """Return why a zone must stay in the trash, or "". Other zones count only if they have the same name."""
+    """Return the reason why a zone must stay in the trash, or "". Other zones count only if they have the same name."""
     try:
         access.require_right(author, zone, Right.DELETE_ZONE)
         refuse_locked(author, zone, None)

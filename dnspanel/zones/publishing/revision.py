@@ -58,10 +58,10 @@ Accepted = bool | Collection[str]
 class Consent:
     """A person's answers to the plans that they reviewed.
 
-    `accept_warnings` is True, or the codes of the accepted warnings. A DS that breaks a zone here is accepted only by
-    its code, and only with a reason; the publisher then lets it pass. `confirmed` is True if a person confirmed a
-    change that the guard would hold. With `past_rules`, the author bypasses approval rules and freezes, and must
-    give a reason.
+    `accept_warnings` is True, or the codes of the accepted warnings. A DS that breaks a zone of this panel must be
+    accepted by its code and with a reason; then the publisher process allows it. `confirmed` is True if a person
+    confirmed a change that the guard would hold. With `past_rules`, the author bypasses approval rules and freezes, and
+    must give a reason.
     """
 
     reason: str = ""

@@ -22,7 +22,7 @@ InTransaction = Callable[[Publication], object]
 def stop_serving(
     *, zone_ids: Collection[int], channel: str, now: datetime, reason: str, in_transaction: InTransaction
 ) -> Publication | None:
-    """Take transferred zones off the nodes, and keep their content here. The panel itself is the author.
+    """Remove transferred zones from the nodes, and keep their content in the panel. The panel itself is the author.
 
     Return None, without calling `in_transaction`, if no node has the zones. Otherwise `in_transaction` runs in the same
     transaction.

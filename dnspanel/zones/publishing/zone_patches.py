@@ -115,15 +115,16 @@ def publish_patches(  # noqa: PLR0913  # what is published, and what a person co
 ) -> Outcome:
     """Publish all patches in one publication, with one revision per zone, or publish none of them.
 
-    Changes to more RRsets than `pieces.PIECE_RRSETS` become several publications. They are still refused as a whole.
-    Between them, other people's edits are published, and readers see only some of the changes. With `in_pieces` false,
-    there is one publication, so that it can be undone as a whole, even if other people have to wait for it.
+    Changes to more RRsets than `pieces.PIECE_RRSETS` become several publications. They are still checked as a whole
+    first. Between these publications, other people's edits are published, and readers see only some of the changes.
+    With `in_pieces` false, there is one publication, so that it can be undone as a whole, even if other people have to
+    wait.
 
-    At most one patch per zone. Raise Unknown for a deleted zone, RevisionMoved for a zone that is not at its revision,
-    RightMissing for an RRset that the author is not allowed to change, RuleViolations, GuardHolds unless `confirmed`,
-    PublishedInPart, and the errors of a patch's `decide`. `in_transaction` runs in the same transaction (the last one),
-    even if nothing changes: its writes are committed only if the patches are published. The same form sent twice
-    returns the first publication, without plans.
+    A zone can have only one patch. Raise Unknown for a deleted zone, RevisionMoved for a zone that is not at its
+    revision, RightMissing for an RRset that the author is not allowed to change, RuleViolations, GuardHolds unless
+    `confirmed`, PublishedInPart, and the errors of a patch's `decide`. `in_transaction` runs in the same transaction
+    (the last one), even if nothing changes: its writes are committed only if the patches are published. The same form
+    sent twice returns the first publication, without plans.
     """
     if len({patch.zone.pk for patch in patches}) != len(patches):
         raise ValueError("two patches for one zone")
@@ -184,7 +185,7 @@ def preview_patches(*, patches: Sequence[Patch], author: Author) -> tuple[ZonePl
 
 
 def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tuple[ZonePlan, ...]:
-    """Plan each patch, and lock the zones until the transaction ends. Raise the errors of `publish_patches`."""
+    """Plan each patch, and lock the zones until the transaction ends. Raise Unknown, RevisionMoved or as `decide`."""
     alive = {zone.pk: zone for zone in lock_zones([patch.zone.pk for patch in patches])}
     for patch in patches:
         zone = alive.get(patch.zone.pk)
@@ -223,7 +224,7 @@ def _read_rrsets(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[in
 
 
 def _at(owner_names: Collection[str] | None, rrsets: CurrentRRsets) -> CurrentRRsets:
-    """Return the RRsets at the given names. None returns all RRsets."""
+    """Return the RRsets at the given names, or all RRsets if `owner_names` is None."""
     if owner_names is None:
         return rrsets
     wanted = set(owner_names)

@@ -108,8 +108,8 @@ def create_run(
     """Create a dry run over the named zones, or over the zones that a search finds (an empty search finds all).
 
     The run waits for a worker. Raise Forbidden if the author isn't allowed to do the act on any zone, and
-    SettingsRefused for invalid tags or an invalid team. Raise RunRefused if the author has several unfinished runs, and
-    for more than MOST_NAMED names.
+    SettingsRefused for invalid tags or an invalid team. Raise RunRefused if the author has several unfinished runs, or
+    if there are more than MOST_NAMED names.
     """
     _require_somewhere(by, alike.act)
     if len(names) > MOST_NAMED:
@@ -140,8 +140,8 @@ def start_run(
 ) -> ChangeRun:
     """Create the real run for a dry run. The new run waits for a worker.
 
-    Raise RunRefused if the dry run has not ended, Forbidden, and MassDeletion for too many deletions unless
-    `confirmed`.
+    Raise RunRefused if the dry run has not ended, Forbidden as `create_run` does, and MassDeletion if the run would
+    delete too many zones, unless `confirmed`.
     """
     _require_somewhere(by, dry_run.act)
     run_turns.refuse_unless_done(dry_run)
@@ -152,9 +152,10 @@ def start_run(
 
 
 def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None = None) -> ChangeRun:
-    """Create a run that undoes the changes of this run. The new run waits for a worker. Others' later changes stay.
+    """Create a run that undoes the changes of this run. The new run waits for a worker.
 
-    Raise RunRefused for a dry run, an unfinished run or an undo, and Forbidden.
+    It keeps other people's later changes. Raise RunRefused for a dry run, an unfinished run or an undo, and Forbidden
+    as `create_run` does.
     """
     _require_somewhere(by, run.act)
     if not may_be_undone(run):
@@ -250,7 +251,7 @@ class _Batch:
         self._of_undo = panel_reasons.RUN_TAKEN_BACK.format(undone=run.undo_of_id, number=run.pk)
 
     def look(self, zones: Sequence[Zone], now: datetime) -> None:
-        """Store in the run what would happen to these zones."""
+        """Store in the run the outcome that the act would have for each of these zones."""
         found = _Found()
         match self._alike.act:
             case ZoneAct.DELETE:
@@ -367,7 +368,7 @@ class _Batch:
             run_turns.note_publications(self._run, [publication.sequence])
 
     def _policies(self, zones: Sequence[Zone], found: _Found) -> list[Zone]:
-        """Return the zones whose own policy changes. Note the outcome of all zones."""
+        """Record the outcome of each zone in `found`. Return the zones whose own policy changes."""
         own = _own_policies(zones)
         changing = []
         for zone in zones:
@@ -423,7 +424,7 @@ class _Batch:
             self._advance(zones, found)
 
     def _advance(self, zones: Sequence[Zone], found: _Found) -> None:
-        """Store the zones' outcomes and the run's progress. Raise Stopped if the run was canceled or has advanced."""
+        """Store the zones' outcomes and the run's progress. Raise Stopped if the run was canceled or has moved on."""
         noted = ((zone, found.outcomes.get(zone.pk, Outcome.SAME), found.messages.get(zone.pk, "")) for zone in zones)
         listed = run_turns.advance(self._run, zones, noted, MOST_LISTED)
         ChangeRunZone.objects.bulk_create(
@@ -447,6 +448,6 @@ def _found_in(outcome: ZonesOutcome) -> _Found:
 
 
 def _own_policies(zones: Iterable[Zone]) -> dict[int, int]:
-    """Return the policy attached to each zone itself, by the zone's id."""
+    """Return the ids of the policies that are attached directly to these zones, by zone id."""
     rows = PolicyAttachment.objects.filter(zone__in=[zone.pk for zone in zones])
     return dict(rows.values_list("zone_id", "policy_id"))

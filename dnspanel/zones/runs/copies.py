@@ -22,7 +22,7 @@ _OF_THE_APEX = frozenset({rdtypes.SOA, rdtypes.NS})
 
 
 class Existing(StrEnum):
-    """The treatment of an RRset that the target zone already has: keep it, replace it, or merge the values of both."""
+    """The treatment of an RRset that the target zone already has: keep it, replace it, or add the copy's values."""
 
     SKIP = "skip"
     REPLACE = "replace"
@@ -33,7 +33,7 @@ class Existing(StrEnum):
 class Copies:
     """The effect of copying on the target zone.
 
-    `kept` counts RRsets that the target already has and keeps. `left_out` counts RRsets that belong to one zone only.
+    `kept` counts RRsets that the target already has and keeps. `left_out` counts RRsets that cannot exist in two zones.
     """
 
     changes: list[Change] = field(default_factory=list)
@@ -52,8 +52,8 @@ def copies_of(*, selection: Selection, source: Zone, target: Zone, author: User,
     """Return the effect of copying the selected RRsets to the target. Raise TooMany if too many are selected.
 
     The author's draft is taken into account in both zones. Names inside the source become names inside the target. The
-    zone's own SOA and NS, and keys, signatures and DS are omitted. Changes that the author isn't allowed to make in the
-    target are refused.
+    zone's own SOA and NS are omitted, and so are keys, signatures and DS. Changes that the author isn't allowed to make
+    in the target are refused.
     """
     copies = Copies()
     made: dict[Key, RRset] = {}

@@ -1,4 +1,4 @@
-"""RRsets from any number of zones, found by a search or named, and the effect of an act on each of them.
+"""The selection of RRsets in many zones, by key or by a search, and the effect of an act on each RRset.
 
 RRsets are read in bulk: the number of queries does not depend on the number of zones.
 """
@@ -92,8 +92,8 @@ def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: da
     """Return the effect of the act on each selected RRset that the author sees.
 
     Changes that the author isn't allowed to make are refused. For a person, RRsets are as in the person's draft,
-    without RRsets that the draft deletes. For a token, RRsets are as published. Raise TooMany, SearchTooGeneral, and
-    Forbidden if the author isn't allowed to change any RRset of any zone.
+    without RRsets that the draft deletes. For a token, RRsets are as published. Raise TooMany if too many RRsets are
+    selected, SearchTooGeneral as `rrsets_found` does, and Forbidden if the author can't change any RRset of any zone.
     """
     actor = actor_of(author)
     if actor is None or not any(map(actor.may_somewhere, RECORD_RIGHTS)):
@@ -113,7 +113,7 @@ def publishable_patches(outcome: WideOutcome) -> list[zone_patches.Patch]:
 
 
 def draft_outcome(*, outcome: WideOutcome, author: Drafter, now: datetime) -> int:
-    """Put the changes into the author's draft. Return the number of operations. Raise the errors of `draft`."""
+    """Put the changes into the author's draft, as `change_rrsets_of_zones` does. Return the number of operations."""
     return draft.change_rrsets_of_zones(author=author, afters=outcome.afters, now=now)
 
 
@@ -143,7 +143,7 @@ def _outcome(act: Act, selected: Selected, author: Drafter) -> WideOutcome:
 def _allowed_changes(
     zone: Zone, changes: Sequence[tuple[Change, Change]], author: Drafter, outcome: WideOutcome
 ) -> Iterator[Change]:
-    """Yield the changes that the author is allowed to publish.
+    """Yield the changes that the author is allowed to publish. Add the other changes to the refused ones in `outcome`.
 
     Usually all or none are allowed, so all changes are checked together first.
     """
@@ -203,7 +203,7 @@ def _visible_pairs(
 
 
 def _places_of_keys(keys: Collection[KeyByName], visible: "QuerySet[Zone]") -> set[KeyInZone]:
-    """Return the zone id, name and type of the keys in zones that the author sees."""
+    """Return the keys in zones that the author sees, with zone ids in place of zone names."""
     ids = dict(visible.filter(name__in={zone for zone, _, _ in keys}).values_list("name", "pk"))
     return {(ids[zone], name, type) for zone, name, type in keys if zone in ids and names.is_within(name, zone)}
 
@@ -214,7 +214,7 @@ def _find_rrsets(
     """Return the RRsets that a search finds, as published and in the author's draft.
 
     Also return the number of zones whose newest publications the search did not include. Raise TooMany and
-    SearchTooGeneral.
+    SearchTooGeneral as `wide_outcome` does.
     """
     if search.faults or not search:
         return {}, {}, 0

@@ -80,7 +80,7 @@ def create_run(
     dry_run: bool = True,
     form_id: UUID | None = None,
 ) -> PolicyRun:
-    """Create a run over those zones of the policy, or of the panel, that the search finds. The run waits for a worker.
+    """Create a run over the zones that the search finds, optionally only those with the policy. It waits for a worker.
 
     Raise Forbidden if the author isn't allowed to sign any zone, and RunRefused if the author has several unfinished
     runs.
@@ -93,7 +93,7 @@ def create_run(
 def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | None = None) -> PolicyRun:
     """Create the real run for a dry run. The new run waits for a worker.
 
-    Raise RunRefused if the dry run has not ended or policies were changed since, and Forbidden.
+    Raise RunRefused if the dry run has not ended or a policy changed since, and Forbidden as `create_run` does.
     """
     run_turns.refuse_unless_done(dry_run)
     if dry_run.fingerprint != fingerprint():
@@ -223,7 +223,7 @@ def _do(
 def _without_policy(
     zones: Sequence[Zone], applied: Mapping[int, Applied], author: Author
 ) -> dict[int, Sequence[Difference]]:
-    """Return, by zone id, the findings about zones without a policy, and refusals that need no further queries."""
+    """Return findings by zone id: for zones without a policy, transferred zones, and zones that `author` can't sign."""
     found: dict[int, Sequence[Difference]] = {}
     for zone in zones:
         if zone.pk not in applied:
@@ -236,7 +236,7 @@ def _without_policy(
 
 
 def _advance(run: PolicyRun, zones: Sequence[Zone], findings: Findings) -> None:
-    """Store the zones' outcomes and the run's progress. Raise Stopped if the run was canceled or has advanced."""
+    """Store the zones' outcomes and the run's progress. Raise Stopped if the run was canceled or has moved on."""
     noted = (
         (zone, difference.act, difference.message)
         for zone in zones

@@ -1,4 +1,4 @@
-"""A worker's turns on runs over many zones: the author's rights, the length of a turn, and failures. Verbs.
+"""The processing of runs over many zones, in turns of a worker: author's rights, turn length, and failures. Verbs.
 
 The transaction that publishes a batch also writes the progress into the run's row. So if a worker is killed, its run
 continues after the last published batch.
@@ -167,7 +167,7 @@ def take_zones(
     """Process the next of the selected zones, or end the run. Return True if more zones may follow.
 
     An error in `moved` means that a zone just changed, so the batch is read again. Raise RunRefused with the reason
-    `too_fast` if zones change again, and Stopped.
+    `too_fast` if zones keep changing, and Stopped if the run was canceled or another worker advanced it.
     """
     now = timezone.now()
     if run.state == RunState.WAITING:

@@ -91,8 +91,8 @@ def rrsets_found(
 ) -> FoundPage:
     """Return the RRsets that match the search, in zones that the person can see.
 
-    A word that is only in the name of the zone finds the zone, not its RRsets. Raise SearchTooGeneral for complaints
-    before the checks have covered everything.
+    A word that is only in the name of the zone finds the zone, not its RRsets. Raise SearchTooGeneral for `has:warning`
+    if the first check of all published RRsets has not finished.
     """
     if not search.terms or search.faults:
         return FoundPage((), None)

@@ -1,4 +1,4 @@
-"""Search texts of RRsets, in blocks. Their trigram index shows a search where matching RRsets can be.
+"""Search texts in blocks, with a trigram index that finds the blocks where RRsets may match.
 
 A trigram index on the RRsets themselves makes every write three times as slow. So a worker writes one text for each
 small zone, or for some hundred names of a large one, shortly after a publication (`texts_upkeep`). A text has a line
@@ -41,7 +41,7 @@ _EVERYWHERE = frozenset({rdtypes.A, rdtypes.AAAA, rdtypes.CNAME, rdtypes.MX, rdt
 class Progress:
     """The progress of the search texts: the zones with publications that the texts don't have yet.
 
-    `new_zones` lists such zones. `left_out` is the number of those not in the list.
+    `new_zones` lists such zones, up to a limit. `left_out` is the number of zones beyond the limit.
     """
 
     is_complete: bool = False  # False: the texts are being written for the first time, and are of no use yet
@@ -51,7 +51,7 @@ class Progress:
 
 
 class Block(NamedTuple):
-    """The names of a zone from `first` to before `end`. None means the end of the zone."""
+    """The names of a zone from `first` up to, but not including, `end`. None means the end of the zone."""
 
     first: bytes
     end: bytes | None
@@ -59,7 +59,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InZone:
-    """A condition for the names of a zone that may match, below `end`. None means the end of the zone."""
+    """A condition for the names of a zone, up to `end`, that may match. None means the end of the zone."""
 
     among: Q
     end: bytes | None
@@ -95,7 +95,7 @@ def in_index(terms: tuple[Term, ...]) -> bool:
 
 
 def zones_with(terms: tuple[Term, ...], most: int) -> list[int] | None:
-    """Return the ids of zones whose texts may have matching RRsets, or None if there are more than `most` texts."""
+    """Return the ids of zones whose texts may have matching RRsets, or None if more than `most` texts match."""
     ids = list(SearchText.objects.filter(may_hold(terms) or Q()).values_list("zone_id", flat=True)[: most + 1])
     return sorted(set(ids)) if len(ids) <= most else None
 
@@ -181,9 +181,9 @@ def _may_have_tag(tag: str, column: str) -> Q:
 
 
 def _is_everywhere(term: Term) -> bool:
-    """Return True if the term asks for a type that most zones have.
+    """Return True if the term asks for a type that most zones have, such as NS.
 
-    The index doesn't narrow a search for such a type. A TTL has no index at all.
+    The trigram index doesn't narrow a search for such a type.
     """
     return term.filter is Filter.TYPE and isinstance(term.meaning, frozenset) and bool(term.meaning & _EVERYWHERE)
 
