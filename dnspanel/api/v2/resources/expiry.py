@@ -44,7 +44,7 @@ class RRsetExpiry(V2View):
 
     @extend_schema(operation_id="getRRsetExpiry", parameters=[IF_CHANGED], responses={200: RRsetExpirySerializer})
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
-        """Read when an RRset is removed.
+        """Read the removal time of an RRset.
 
         `remove_at` is null if no time is set. Needs the right `read`.
         """
@@ -59,7 +59,7 @@ class RRsetExpiry(V2View):
         responses={200: RRsetExpirySerializer},
     )
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
-        """Set when an RRset is removed.
+        """Set the removal time of an RRset.
 
         At that time the panel removes the RRset with its current records, in a separate publication in your name. The
         RRset stays if you do not have the right `remove` at that time. Needs the right `remove`. Other changes to the

@@ -265,7 +265,7 @@ def _patch_of_undo(actor: Actor, revisions: Sequence[Revision]) -> Patch:
 def _stored_changes(revisions: Sequence[Revision]) -> "QuerySet[StoredChange]":
     """Return the stored changes of revisions, at most one more than can be undone.
 
-    Revisions of one zone in the same write never share a name.
+    Revisions of one zone in the same write never change the same owner name.
     """
     found = StoredChange.objects.filter(revision__in=revisions)
     return found.order_by("revision__number", "owner_key", "type")[: MOST_UNDONE + 1]

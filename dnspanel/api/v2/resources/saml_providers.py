@@ -1,4 +1,4 @@
-"""Resources of SAML providers for signing in, for administrators with the permission `people`."""
+"""Resources of SAML providers for sign-in. Callers need the permission `people`."""
 
 from typing import Any
 

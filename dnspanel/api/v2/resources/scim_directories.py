@@ -1,4 +1,4 @@
-"""Resources of SCIM directories, which manage accounts here, for administrators with the permission `people`."""
+"""Resources of SCIM directories, which manage accounts here. Callers need the permission `people`."""
 
 from contextlib import AbstractContextManager
 from typing import Any

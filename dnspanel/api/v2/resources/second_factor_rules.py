@@ -49,11 +49,11 @@ class SecondFactorRulesSerializer(Shape):
 
 
 class SecondFactorRules(V2View):
-    """View to read and set which roles and teams must have two-factor authentication."""
+    """View to read and set the rules that require two-factor authentication for roles and teams."""
 
     @extend_schema(operation_id="getSecondFactorRules", responses=SecondFactorRulesSerializer)
     def get(self, request: Request) -> HttpResponse:
-        """Read who must have two-factor authentication.
+        """Read the rules for two-factor authentication.
 
         Returns the roles and teams that require two-factor authentication, the start of each rule, and the number of
         days for the setup. Needs the permission `people`.
@@ -65,7 +65,7 @@ class SecondFactorRules(V2View):
         operation_id="setSecondFactorRules", request=SecondFactorRulesSerializer, responses=SecondFactorRulesSerializer
     )
     def put(self, request: Request) -> HttpResponse:
-        """Set who must have two-factor authentication.
+        """Set the rules for two-factor authentication.
 
         Replaces all rules. A rule that already exists keeps its start. Needs an administrator's token without limits.
         """

@@ -181,8 +181,8 @@ class OneSecondary(V2View):
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
         """Read a secondary.
 
-        Returns the secondary's addresses, its zones, its key without the secret, and whether the secondary is in sync.
-        Needs the permission `fleet`.
+        Returns the secondary's addresses, zones and sync state, and its key without the secret. Needs the permission
+        `fleet`.
         """
         return answer_with_tag(secondary_json(access.secondary_for(actor_in(request), secondary_id)))
 

@@ -1,4 +1,4 @@
-"""Resources of OpenID Connect providers for signing in, for administrators with the permission `people`."""
+"""Resources of OpenID Connect providers for sign-in. Callers need the permission `people`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ _TERMS = tuple(providers.ProviderTerms.__dataclass_fields__)
 class SignInRuleSerializer(Shape):
     """A rule that gives a role to the members of a group.
 
-    The role applies to the whole panel or to a team. For a custom role, `role` must be member.
+    The role applies to the whole panel or to a team. For a custom role, `role` must be `member`.
     """
 
     group = Text(max_length=LONGEST_GROUP, help_text="Name of the group at the provider.")
@@ -173,7 +173,7 @@ def _terms(values: dict[str, Any]) -> providers.ProviderTerms:
 
 
 def given_terms(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the values with these names as provider terms. Convert the values of rules and mail domains."""
+    """Return the provider's settings with these names. Convert the values of rules and mail domains."""
     terms = {name: values[name] for name in names}
     terms["rules"] = tuple(map(Rule.from_json, terms["rules"]))
     terms["mail_domains"] = tuple(terms["mail_domains"])

@@ -114,10 +114,10 @@ class TemplateRuns(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Start a run of a template.
 
-        Starts a dry run over the zones of a search, or carries out a dry run (`dry_run_of`). The run publishes its
-        changes in several publications. Needs the rights `add`, `change` or `remove` in each zone. Records that were
-        edited by hand stay, unless the run overwrites them. Zones that the run refuses are listed with the reason. Read
-        the run until its state is `done`.
+        Starts a dry run over the zones of a search, or the real run after a dry run (`dry_run_of`). The run publishes
+        its changes in several publications. Needs the rights `add`, `change` or `remove` in each zone. Records that
+        were edited by hand stay, unless the run overwrites them. Zones that the run refuses are listed with the reason.
+        Read the run until its state is `done`.
         """
         actor, now, form_id = actor_in(request), timezone.now(), form_id_of(request)
         access.require(actor, Permission.READ)
