@@ -15,9 +15,9 @@ _ADDED_BY_COMPILING = frozenset({values.ENT, 50})
 
 
 def rrsets_of_rows(zone: str, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[RRset]:
-    """Yield the RRsets in these rows (record key, body), in the order of their keys. Raise BadBytes or BadRdata.
+    """Yield the RRsets in these rows (record key, body), in the order of their keys. Expand compressed names.
 
-    Names that PowerDNS's own tools compressed are expanded.
+    Raise BadBytes or BadRdata if a row is invalid.
     """
     for key, body in rows:
         _, relative, type = keys.decode_record_key(key)

@@ -1,15 +1,15 @@
 """Every error that `replication` raises. Pure.
 
     ReplicationError
-    ├── Transient                 trying the same again can work
+    ├── Transient                 trying again can work
     │   ├── Gap                   the node lacks segments before the one it got
     │   ├── UnknownSealingKey     the node lacks the key that opens a DNSSEC key that it got
     │   ├── NodeUnreachable       no connection, or it broke
-    │   ├── NotServed             PowerDNS does not answer what was written
-    │   ├── Busy                  another process uses what this needs
+    │   ├── NotServed             PowerDNS does not answer with the written data
+    │   ├── Busy                  another process or request is at work
     │   ├── NeedsSnapshot         the node needs a snapshot instead of segments
     │   └── DiskFull              no space left, or the disk failed
-    └── Permanent                 a person has to look
+    └── Permanent                 a person has to resolve it
         ├── BadName               not a domain name
         │   └── NameOutside       a domain name, but outside the zone
         ├── BadRdata              not rdata of its type
@@ -18,14 +18,14 @@
         │   └── Damaged           an LMDB file that can no longer be read
         ├── BadSegment            not a segment
         ├── BadSnapshot           not a snapshot, or not one for this node
-        ├── BadSignature          a segment without the signature of a key that we know
-        ├── WrongCluster          of another panel
-        ├── WrongEpoch            of another history of the log
+        ├── BadSignature          a segment that no known key signed
+        ├── WrongCluster          data of another panel
+        ├── WrongEpoch            data of another history of the log
         ├── UnknownSchema         a PowerDNS schema we do not write
         ├── Unfinished            a snapshot was begun and has to be sent again
         ├── Diverged              content that does not match its digest
-        ├── MapFull               the LMDB file must not grow further
-        ├── TooMuch               more was requested than is sent at once
+        ├── MapFull               the LMDB file has reached its map size
+        ├── TooMuch               more rows than can be requested at once
         ├── NodeAhead             the node has a position that the panel never published
         └── Refused               the agent refused permanently, with its reason
 
@@ -66,7 +66,7 @@ class Transient(ReplicationError):
 
 
 class Permanent(ReplicationError):
-    """The base class of errors after which trying again cannot work, and a person has to look."""
+    """The base class of errors that a person has to resolve, because trying again cannot work."""
 
 
 class Gap(Transient):
@@ -240,7 +240,7 @@ class BadSnapshot(Permanent):
 
 
 class BadSignature(Permanent):
-    """The segment is not signed by a key that this side knows."""
+    """The segment is not signed with a key that the receiver accepts."""
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(gettext("signature refused: {reason}").format(reason=reason))
@@ -258,7 +258,7 @@ class WrongCluster(Permanent):
 
 
 class WrongEpoch(Permanent):
-    """The segment belongs to another history of the log than the local data."""
+    """The segment and the local data belong to different histories of the log."""
 
     def __init__(self, *, ours: UUID, theirs: UUID) -> None:
         super().__init__(

@@ -12,7 +12,7 @@
     listen_host = "::"    address where the agent accepts the panel's connections
     listen_port = 8533
     api_port = 8081       PowerDNS's `webserver-port`
-    api_key = ""          PowerDNS's `api-key`; without it there are no live numbers
+    api_key = ""          PowerDNS's `api-key`; without it there are no live statistics
     map_size_mib = 16000  at most PowerDNS's `lmdb-map-size`
     max_body_mib = 2048   larger pushes are refused
     pdns_conf = ""        PowerDNS's pdns.conf, if the agent should rewrite it for another schema

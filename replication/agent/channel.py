@@ -222,7 +222,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         self._refuse_unread(404, "no such path")
 
     def _take_small(self, takes: Mapping[str, Callable[[Any, bytes], None]]) -> bool:
-        """Pass a small body to the function of the path in `takes`. Return False without one, or for a large body."""
+        """Pass a small body to the path's function in `takes`. Return False if there is none or the body is large."""
         size = self.headers.get("Content-Length", "")
         if self.path not in takes or not size.isdecimal() or int(size) > MAX_SMALL_BODY:
             return False

@@ -125,7 +125,7 @@ def _native_frame(schema: int) -> tuple[bytes, bytes, bytes]:
 
 
 def native_name(body: bytes, schema: int) -> str | None:
-    """Return the name in a body of `encode_native`, or None for other bodies. Fast. Raise BadName if it is invalid."""
+    """Return the name in a body from `encode_native`, or None for other bodies. Raise BadName for an invalid name."""
     before, between, behind = _native_frame(schema)
     start = len(before) + _U64.size
     if not body.startswith(before) or len(body) < start:

@@ -40,7 +40,7 @@ def encode_header(time_ns: int, txn_id: int, *, deleted: bool = False) -> bytes:
 def decode_header(value: bytes) -> tuple[Header, bytes]:
     """Decode the header of a value. Return it with the body after the header and its extension blocks.
 
-    Raise BadBytes.
+    Raise BadBytes if the header is invalid.
     """
     if len(value) < SIZE:
         raise BadBytes(what="value header", reason=f"the value has {len(value)} bytes, a header alone takes {SIZE}")

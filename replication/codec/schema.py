@@ -92,7 +92,7 @@ class Schema:
         return header.encode_header(time_ns, txn_id) + body if self.has_header else body
 
     def unwrap(self, value: bytes) -> bytes:
-        """Return the body of a stored value. Raise BadBytes. The caller skips rows marked deleted (`is_deleted`)."""
+        """Return the body of a stored value. Raise BadBytes for a bad header. Callers skip `is_deleted` rows."""
         return header.decode_header(value)[1] if self.has_header else value
 
     def is_deleted(self, value: bytes) -> bool:
@@ -130,7 +130,7 @@ class Schema:
         return self.index_prefix_of(self.index_row(name, 0)[0])
 
     def index_prefix_of(self, key: bytes) -> bytes:
-        """Return the part of an index key that `index_prefix` returns for its name."""
+        """Return the prefix of an index key, which all index rows of the same name share."""
         return key[:-4] if self.has_header else key
 
     def key_rows(self, row_id: int, obj: dnssec.KeyObject) -> list[tuple[Dbi, bytes, bytes]]:

@@ -1,4 +1,4 @@
-"""Sealing of the private part of a DNSSEC key, in transit and at rest, except next to PowerDNS. Pure.
+"""Encryption (sealing) of DNSSEC private keys everywhere except in the LMDB files that PowerDNS reads. Pure.
 
 In the panel's LMDB, in segments and in snapshots the content of a key object is one line of text. On a node, where
 PowerDNS signs with the key, the content is BIND's private-key text:
@@ -68,7 +68,7 @@ def is_sealed(content: str) -> bool:
 def fingerprint(content: str) -> str:
     """Return the fingerprint of a key's content, 64 hex digits. In sealed content it is included as text.
 
-    Raise BadBytes.
+    Raise BadBytes if sealed content is invalid.
     """
     return _fingerprint(content.encode())
 
@@ -85,7 +85,7 @@ def seal_content(content: str, key: SealingKey, *, zone: str, row_id: int) -> st
 def open_content(content: str, secret_of: SecretOf, *, zone: str, row_id: int) -> str:
     """Return the clear content of sealed content. Clear content is returned unchanged.
 
-    Raise UnknownSealingKey, or BadBytes if the content can't be opened for this zone and row.
+    Raise UnknownSealingKey if the key is missing, or BadBytes if the content isn't for this zone and row.
     """
     return _open(content.encode(), secret_of, zone, row_id).decode()
 
@@ -104,7 +104,7 @@ def is_sealed_body(body: bytes) -> bool:
 
 
 def opened_body(body: bytes, secret_of: SecretOf, *, row_id: int) -> bytes:
-    """Return the body of a key's row with clear content. Raise UnknownSealingKey, BadBytes or BadName."""
+    """Return a key row's body with clear content. Raise the errors of `open_content`, and BadName for a bad zone."""
     zone, before, content, after = dnssec.split_key(body)
     if not content.startswith(_PREFIX_BYTES):
         return body

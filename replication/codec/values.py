@@ -131,9 +131,9 @@ _COMPRESSED = frozenset(
 
 
 def decompress(type: int, content: bytes, owner: str, zone: str) -> bytes:
-    """Expand every compressed name in content that PowerDNS wrote, and keep letter case. Raise BadBytes.
+    """Expand every compressed name in content that PowerDNS wrote, and keep letter case.
 
-    `owner` is the absolute owner name. `zone` is used only in errors.
+    `owner` is the absolute owner name. `zone` is used only in errors. Raise BadBytes if the content is invalid.
     """
     if type not in _COMPRESSED:
         return content

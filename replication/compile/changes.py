@@ -32,9 +32,9 @@ def compile_changes(
     2. If the last RRset of a name disappears, the rows below each empty name above it are read up to the first name
        that is still present. Rows of names that disappear in the same call, and of empty names on the way, are read
        too.
-    3. If a name disappears or is delegated that made an empty non-terminal authoritative, or put it into the chain,
-       reading continues to the next name of the same rank. That is far only among delegations (with opt-out, among
-       insecure ones) and below them. It never happens in NSEC3 without opt-out, where a delegation has the same rank.
+    3. A name can be the one that made an empty non-terminal authoritative or put it into the chain. If it disappears or
+       is delegated, reading continues to the next name of the same rank. That is far only among delegations (with
+       opt-out, insecure ones) and below them, and never happens in NSEC3 without opt-out, where all have the same rank.
     4. In NSEC3 a zone whose apex owns nothing, which no server answers, is read up to the first name of the chain.
     """
     return _Compiler(zone, rows, changed, Denial(zone, nsec3)).result()
@@ -164,7 +164,7 @@ class _Compiler:
             self._result[rel, type] = body
 
     def _lower_names(self, rel: bytes) -> None:
-        """Rewrite a name's RRsets in lowercase, as PowerDNS has to sign them, after their signatures were deleted."""
+        """Lowercase the names in RRsets whose signatures were deleted, because PowerDNS now signs them in lowercase."""
         for type, body in self._read(rel).items():
             if type not in rdata.SIGNED_IN_LOWER_CASE or type in self._after[rel]:
                 continue
@@ -223,7 +223,7 @@ class _Compiler:
             self._tell_ancestors(rel)
 
     def _tell_ancestors(self, rel: bytes) -> None:
-        """Record at the names above a name how its rank changes, and whether it enters or leaves the chain."""
+        """Record a name's change of rank at the names above it, and mark names whose place in the chain can change."""
         was, becomes = self._old.rank(rel), self._new.rank(rel)
         if self._denial.has_helpers and self._old.is_in_chain(rel) != self._new.is_in_chain(rel):
             self._touched.add(rel)

@@ -14,10 +14,10 @@ below a cut is FULL. Narrow mode has no rows for its chain, so with opt-out its 
 
 RRSIG does not count: a name with only RRSIG owns nothing. Its rows never have the ordername flag.
 
-A name is in the chain if its rank is at least HASHED, with one exception: with opt-out, a cut that owns only NS and
-addresses. `pdnsutil rectify-zone` puts the empty names above such a cut into the chain, but not the cut itself. A cut
-in opt-out that owns only NS has only names below it that are not in the chain. No other name that is above a name in
-the chain can be out of the chain.
+A name is in the chain if its rank is at least HASHED, with one exception. With opt-out, a cut that owns only NS and
+addresses is out of the chain, although `pdnsutil rectify-zone` puts the empty names above it into the chain. In all
+other cases every name above a name in the chain is in the chain too. With opt-out, a cut that owns only NS is out of
+the chain, and so are the names below it.
 """
 
 import re
@@ -98,9 +98,9 @@ class Denial:
         return helper_rows(self._zone, rel, self._nsec3)
 
     def back_key(self, rel: bytes, rows: Mapping[int, bytes]) -> bytes:
-        """Return the relative key of the row that maps the hash back to a name in the chain with these rows.
+        """Return the relative key of the row that maps a name's hash to the name. `rows` are the name's rows.
 
-        The denial must be NSEC3.
+        The name must be in the chain, and the denial must be NSEC3.
         """
         if HELPER in rows and not is_like_hash(rel):
             return rows[HELPER][_HASH_IN_FORWARD] + b"\0"

@@ -33,7 +33,7 @@ class Link(NamedTuple):
 class ChainMaker:
     """A maker of the NSEC or NSEC3 chain of one zone, from the types of its served RRsets. `nsec3` is None for NSEC.
 
-    The maker uses one or two hundred bytes of memory for each name.
+    The maker uses 100 to 200 bytes of memory for each name.
     """
 
     def __init__(self, zone: str, nsec3: Nsec3 | None) -> None:
@@ -79,7 +79,7 @@ class ChainMaker:
             self._take_hashed(rel, types, self._nsec3, at_cut=at_cut)
 
     def _take_hashed(self, rel: bytes, types: set[int], nsec3: Nsec3, *, at_cut: bool) -> None:
-        """Add the hashed name, and the empty names between it and existing names."""
+        """Add a name to the NSEC3 chain, with the names above it that aren't in the chain yet."""
         is_insecure = at_cut and rdtypes.DS not in types
         more = () if is_insecure else (rdtypes.RRSIG,)
         listed = self._list(types, *more, *((rdtypes.NSEC3PARAM,) if rel == APEX else ()), at_cut=at_cut)

@@ -16,15 +16,15 @@ from replication.dns import rdtypes
 def switch_denial(
     zone: str, rows: Rows, before: Nsec3 | None, after: Nsec3 | None, *, puts: bool = True, deletes: bool = True
 ) -> Iterator[Change]:
-    """Yield the rows to put and to delete to switch a zone from one denial of existence to another.
+    """Yield the rows to put and delete when a zone switches to another denial of existence.
 
     The result equals the difference of two calls of `compile_zone`. `rows` must have been compiled with `before`. No
     row is yielded twice. One pass over `rows` yields them in order, except that empty names and the apex come after the
     names below them. `puts` and `deletes` select the changes. To write the new chain before the old one is deleted,
     call the function twice, both times with the old rows.
 
-    Memory holds the rows of one name, the name of one delegation, and the empty non-terminals above the current name.
-    It does not grow with the zone.
+    Only the rows of one name, the name of one delegation, and the empty non-terminals above the current name are in
+    memory, whatever the size of the zone.
     """
     if before != after:
         switch = _Switch(Denial(zone, before), Denial(zone, after))
@@ -84,7 +84,7 @@ class _Switch:
             yield from self._helpers(rel, stored, was_in_chain=was_in_chain, is_in_chain=is_in_chain)
 
     def _close_all_but_above(self, rel: bytes | None) -> Iterator[Change]:
-        """Yield the changes of the open empty names that are not above `rel`. At the end (None), include the apex."""
+        """Close open empty names that aren't above `rel`, and yield their changes. With None, close the apex too."""
         while self._open:
             last = self._open[-1]
             if rel is not None and (last.rel == APEX or rel.startswith(last.rel)):

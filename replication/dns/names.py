@@ -41,7 +41,7 @@ def escape_spaces(text: str) -> str:
 
 
 def parse(text: str, origin: str | None = None) -> str:
-    """Parse a typed name. Raise BadName.
+    """Parse a typed name. Raise BadName if it is invalid.
 
     A name without a final dot is relative to `origin`, or absolute if there is no origin. `@` is the origin itself.
     Unicode is converted to its IDNA form (UTS 46).
@@ -103,7 +103,7 @@ def _parse_slowly(text: str, origin: str | None, *, keep_case: bool = False) -> 
 
 
 def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
-    """Split `text` into labels with their capital letters. Also return whether the text ends in a dot."""
+    """Split `text` into labels with their capital letters. The second result is True if the text ends in a dot."""
     found: list[bytes] = []
     label = bytearray()
     unicode_label = ""

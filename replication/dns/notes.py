@@ -14,9 +14,9 @@ from typing import Any
 class Notes:
     """Tags, sorted, and pairs of a value and its comment, sorted by the value's text. Empty notes are falsy.
 
-    `spellings` are pairs of a value and the text that a client of API v1 sent for it, if that differs: one string of
-    300 characters, `"grüß"`. Clients compare the text that they sent with the text that they get. No other interface
-    shows a spelling.
+    `spellings` are pairs of a value and the text that a client of API v1 sent for it, if the text differs, such as
+    `"grüß"` or one string of 300 characters. Clients compare the text that they sent with the text that they get. No
+    other interface shows a spelling.
     """
 
     tags: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Notes:
         return next((text for noted, text in self.comments if noted == value), "")
 
     def of_values(self, values: Collection[str]) -> "Notes":
-        """Return the notes without comments and spellings that belong to no value in `values`."""
+        """Return the notes with only those comments and spellings whose value is in `values`."""
         comments = tuple(pair for pair in self.comments if pair[0] in values)
         spellings = tuple(pair for pair in self.spellings if pair[0] in values)
         if (len(comments), len(spellings)) == (len(self.comments), len(self.spellings)):

@@ -54,13 +54,13 @@ def check_type(type: int) -> None:
 
 
 def parse(type: int, text: str, origin: str | None = None) -> str:
-    """Return the canonical text of typed rdata. Raise BadRdata. Relative names are below `origin`."""
+    """Return the canonical text of typed rdata. Relative names are below `origin`. Raise BadRdata if it is invalid."""
     check_type(type)
     return from_wire(type, _encode(type, names.escape_spaces(text).strip(), origin))
 
 
 def parse_signature(text: str, origin: str | None = None) -> str:
-    """Return the canonical text of an RRSIG. `parse` refuses RRSIGs, but presigned zones have them. Raise BadRdata."""
+    """Return an RRSIG's canonical text, for presigned zones (`parse` refuses RRSIGs). Raise BadRdata if it is bad."""
     return from_wire(rdtypes.RRSIG, _encode(rdtypes.RRSIG, text.strip(), origin))
 
 

@@ -49,7 +49,7 @@ def type_to_text(type: int) -> str:
 def type_from_text(text: str) -> int:
     """Return the number of a mnemonic or `TYPEnnn` in any letter case. Meta types (ANY) are included.
 
-    Raise BadRdata.
+    Raise BadRdata if the text is no type.
     """
     known = _SERVED.get(text)
     if known is not None:
@@ -68,7 +68,7 @@ def type_from_text(text: str) -> int:
 
 
 def refusal(type: int) -> str | None:
-    """Return why records of this type cannot be in a zone, or None if they can."""
+    """Return the reason that records of this type cannot be in a zone, or None if they can."""
     if type in SERVED_TYPES:
         return None
     if type in _REFUSED:

@@ -122,7 +122,7 @@ def make(  # noqa: PLR0913  # the fields of an RRset
     origin: str | None = None,
     notes: Notes = NO_NOTES,
 ) -> RRset:
-    """Create an RRset from text that a person typed. Raise BadName, BadRdata or BadRRset.
+    """Create an RRset from text that a person typed. Raise BadName, BadRdata or BadRRset if a part is invalid.
 
     `disabled` lists rdata that are also in `rdata_texts`. The last of several duplicates is kept, with its capitals.
     Notes about values that the RRset doesn't have are dropped. `notes` refers to values by their canonical text.
@@ -151,7 +151,7 @@ def make(  # noqa: PLR0913  # the fields of an RRset
 def with_spellings_of(rrset: RRset, current: RRset) -> RRset:
     """Return the RRset with the current RRset's spellings, except for values that have a new spelling.
 
-    Only API v1 knows spellings, so a change through another interface must not drop them.
+    Only API v1 uses spellings, so a change through another interface must not drop them.
     """
     if not current.notes.spellings:
         return rrset

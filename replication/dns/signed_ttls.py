@@ -1,8 +1,8 @@
 """TTLs of a presigned zone, as its signer set them. Pure.
 
 A signature has the TTL of the RRset that it signs, and states that TTL in its fourth field (RFC 4034 sections 3 and
-3.1.4). Here all signatures of an owner are one RRset with one TTL, and PowerDNS serves NSEC, NSEC3 and NSEC3PARAM with
-the SOA's minimum. Programs that verify a zone compare these TTLs, and secondaries answer with the TTLs that they got.
+3.1.4). In the panel all signatures of a name are one RRset with one TTL, and PowerDNS serves NSEC, NSEC3 and NSEC3PARAM
+with the SOA's minimum. Programs that verify a zone compare these TTLs, and secondaries answer with them.
 """
 
 from collections.abc import Iterable, Sequence

@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 
 class FrontAgent:
-    """One running front. Entering the context takes the front's lock and opens the port; leaving it releases both."""
+    """One running front, as a context manager that has the front's lock and open port until it exits."""
 
     def __init__(self, config: FrontConfig, *, hold_seconds: float = HOLD_SECONDS) -> None:
         self._config = config
@@ -118,7 +118,7 @@ class FrontAgent:
     def take(self, body: bytes | BinaryIO) -> Ack:
         """Accept segments and hold their zones from now on. Return the newest ack after at most WAIT_SECONDS.
 
-        Raise Gap, WrongEpoch, WrongCluster, BadSegment, BadSignature, or NotServed while nothing is proved.
+        Raise Gap, WrongEpoch, WrongCluster, BadSegment or BadSignature for a bad segment, NotServed without a proof.
         """
         with self._pushing:
             taken, zones = self._taken, set[str]()
@@ -146,7 +146,7 @@ class FrontAgent:
     def offer(self, name: str, sealed: bytes) -> Sequence[int]:
         """Accept the offer of a snapshot. Return no chunks, because none is needed.
 
-        Raise BadSnapshot, BadSignature or WrongCluster.
+        Raise BadSnapshot, BadSignature or WrongCluster if the snapshot isn't for this front.
         """
         manifest = open_manifest(sealed, self.identity.signing_keys)
         if snapshot_id(sealed) != name:
@@ -303,7 +303,7 @@ class FrontAgent:
             return self._verified == self._taken
 
     def _explain(self) -> str:
-        """Return why the front does not answer with everything that was pushed, or ""."""
+        """Return the reason that the front doesn't answer with everything that was pushed, or ""."""
         looked, taken, verified = self._looked, self._taken, self._verified
         if not self._config.backends:
             return "the panel has named no nodes yet"
@@ -321,7 +321,7 @@ class FrontAgent:
         return ""
 
     def _older(self) -> str:
-        """Return why clients can get an older answer than the acknowledged one, or ""."""
+        """Return the reason that clients can get an older answer than the acknowledged one, or ""."""
         looked, verified = self._looked, self._verified
         late = [name for name, verdict in looked.verdicts.items() if verdict.is_older(verified)] if looked else []
         without = f"without {', '.join(late)} too few nodes would be left"

@@ -92,7 +92,7 @@ class Offered:
 
     @property
     def is_quic(self) -> bool:
-        """True for QUIC protocols. In dnsdist each of their sockets is one thread, as for questions over UDP."""
+        """True for QUIC protocols. dnsdist uses one thread for each of their sockets, as for UDP."""
         return self.protocol in ("DoQ", "DoH3")
 
 
@@ -119,7 +119,7 @@ def policy(backends: Sequence[Backend]) -> Policy:
 
 
 def encrypted_protocols(config: FrontConfig, release: Release) -> Iterator[Offered]:
-    """Yield the encrypted protocols of a front with a certificate that the installed dnsdist supports."""
+    """Yield the encrypted protocols that the installed dnsdist supports, or none if the front has no certificate."""
     if not config.tls_certificate:
         return
     # Browsers come to know of HTTP/3 by this alone.

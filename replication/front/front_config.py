@@ -2,7 +2,7 @@
 
     front.toml               every key, with its default if there is one
     ---------------------    -----------------------------------------------------------------
-    state_dir                its own directory: dnsdist.conf, rotation, secrets; must belong to dnsdist's user
+    state_dir                the front's directory: dnsdist.conf, rotation, secrets; must belong to dnsdist's user
     listen                   addresses where questions arrive: ["192.0.2.1:53", "[2001:db8::1]:53"]
     cores = 1                listeners of each address
     minimum = 1              number of backends that stay in rotation, even if they are late

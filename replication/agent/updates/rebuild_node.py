@@ -189,7 +189,7 @@ class Rebuild:
         self._finish_swap()
 
     def _finish_swap(self) -> None:
-        """Do steps 3 to 6 (see the module), as far as they are left. Do nothing if no swap was committed."""
+        """Finish a committed swap with the missing steps of 3 to 6 (see the module). Do nothing without one."""
         swap = self._config.state_dir / SWAP_FILE
         if not swap.exists():
             return

@@ -282,7 +282,7 @@ class Snapshots:
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
-        """Show errors that need a person in the status, and raise all errors again."""
+        """Add errors that a person must fix to the status, and raise all errors again."""
         try:
             yield
         except ReplicationError as exc:
