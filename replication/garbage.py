@@ -43,7 +43,7 @@ class Heap:
         self._last = resident_bytes()
 
     def give_back(self) -> bool:
-        """Collect cycles and return free memory to the system, if the process has grown enough since the last call."""
+        """Collect cycles and free memory if the process has grown enough since the last call. If not, return False."""
         now = resident_bytes()
         if now < self._last + self._grown_by:
             self._last = min(self._last, now)

@@ -47,7 +47,7 @@ _of_block: ContextVar[Translate | None] = ContextVar("the language of a block", 
 
 
 def translate_by(of_this_moment: Callable[[], Translate]) -> None:
-    """Set the function that returns the translation for the current language in this process."""
+    """Set this process's function that returns the translator for the current language."""
     global _of_this_moment
     _of_this_moment = of_this_moment
 

@@ -121,13 +121,13 @@ class NodeClient:
         return status, [Sample.from_json(sample) for sample in samples]
 
     def samples(self, after: int) -> list[Sample]:
-        """Return PowerDNS's counters for the seconds after this Unix time, oldest first. Raise NodeUnreachable."""
+        """Return PowerDNS's counters after this Unix time, oldest first. Raise NodeUnreachable without an answer."""
         return [Sample.from_json(sample) for sample in self._get(f"{SAMPLES_PATH}?after={after}")]
 
     def certificate_request(self) -> str:
         """Return a PEM signing request for a new key of the agent.
 
-        Raise NodeUnreachable, or the agent's refusal.
+        Raise NodeUnreachable if the agent doesn't answer, or the agent's refusal.
         """
         return str(self._request("POST", CERTIFICATE_PATH, b"", 0, self._answer_seconds)["csr"])
 
@@ -180,16 +180,16 @@ class NodeClient:
         self._request("POST", RESTART_PATH, b"", 0, self._answer_seconds)
 
     def choose_computed_types(self, chosen: ComputedTypes) -> None:
-        """Make the node's PowerDNS answer these computed types. Repeating does no harm.
+        """Make the node's PowerDNS answer these computed types. The call can be repeated safely.
 
         If PowerDNS answered other types before, it restarts. Raise Refused if the agent does not write pdns.conf, and
-        NotServed if PowerDNS does not come back.
+        NotServed if PowerDNS does not start again.
         """
         body = encode_message(chosen.to_json())
         self._request("PUT", COMPUTED_TYPES_PATH, body, len(body), self._answer_seconds + RESTART_SECONDS)
 
     def set_up_front(self, settings: FrontSettings) -> None:
-        """Make the front use these settings. Repeating does no harm.
+        """Make the front use these settings. The call can be repeated safely.
 
         Raise Refused if the installed dnsdist would not start with them, or if the agent isn't a front's agent.
         """
@@ -199,7 +199,7 @@ class NodeClient:
     def top(self) -> Top:
         """Return PowerDNS's most frequent questions.
 
-        Raise NodeUnreachable, or NotServed while PowerDNS does not answer.
+        Raise NodeUnreachable if the agent doesn't answer, or NotServed while PowerDNS doesn't answer.
         """
         return Top.from_json(self._get(TOP_PATH))
 
@@ -216,7 +216,7 @@ class NodeClient:
     def log(self) -> list[str]:
         """Return the last lines that the agent logged, oldest first.
 
-        Raise NodeUnreachable, or Refused if the agent is too old.
+        Raise NodeUnreachable if the agent doesn't answer, or Refused if it is too old.
         """
         message = self._get(LOG_PATH)
         lines = message.get("lines") if isinstance(message, dict) else None
@@ -227,7 +227,7 @@ class NodeClient:
     def push(
         self, body: bytes | BinaryIO, size: int, *, may_defer: bool = False, unproven: Collection[str] = ()
     ) -> Ack:
-        """Send sealed segments. Return once the node's PowerDNS has been verified to answer accordingly.
+        """Send sealed segments. Return once DNS queries have shown that the node's PowerDNS answers with the new data.
 
         With `may_defer`, the node may verify new zones later. The ack then has `applied`, and `ack` returns the next
         ack. Agents that are too old for `may_defer` always wait. No signatures are verified for zones in `unproven` (at
@@ -242,12 +242,12 @@ class NodeClient:
     def ack(self) -> Ack:
         """Return the position up to which PowerDNS answers, after an ack with `applied`.
 
-        Raise NotServed, Busy or NodeUnreachable.
+        Raise NotServed if PowerDNS doesn't answer, Busy if nothing is proved yet, or NodeUnreachable.
         """
         return Ack.from_json(self._get(ACK_PATH))
 
     def repair(self, sealed: bytes, *, unproven: Collection[str] = ()) -> "RepairAnswer":
-        """Send a repair (`repair_zone.seal_repair`). Return once PowerDNS has been verified to answer accordingly.
+        """Send a repair (`repair_zone.seal_repair`). Return once the node's PowerDNS answers with the repaired zone.
 
         `unproven` is as in `push`. Raise Gap if the node is at another position, and the errors of `push`. The call can
         be repeated safely.

@@ -1,4 +1,4 @@
-"""The parts of a front together: dnsdist's configuration, and the regular check that keeps rotation and cache right."""
+"""A front as a whole: it writes dnsdist's configuration, and regularly corrects dnsdist's rotation and cache."""
 
 import base64
 import json
@@ -102,7 +102,7 @@ class Front:
     def means(self) -> Means:
         """The installed release and kernel features, cached until another dnsdist is started.
 
-        Raises NotServed or BadBytes.
+        Raises NotServed if the dnsdist program fails, or BadBytes if its output is not understood.
         """
         if self._means is None:
             release = self._dnsdist.release()
@@ -169,7 +169,7 @@ class Front:
         return self.conf_path
 
     def run(self, stop: threading.Event) -> None:
-        """Keep the rotation right until `stop` is set. Starting or stopping this doesn't affect dnsdist."""
+        """Keep the rotation up to date until `stop` is set. Starting or stopping the call doesn't affect dnsdist."""
         while True:
             started = time.monotonic()
             self.look(started)
@@ -241,7 +241,7 @@ class Front:
             raise BadBytes(what=self._config.tls_certificate, reason=str(exc)) from exc
 
     def _renewed_tls(self) -> _Stamps:
-        """Return the stamps of certificate and key if dnsdist must reload them: they changed, and they match."""
+        """Return the stamps of a changed certificate and key, or () if dnsdist doesn't have to reload them."""
         stamps = tuple(map(_stamp, filter(None, (self._config.tls_certificate, self._config.tls_key))))
         if stamps in (self._tls_told, self._tls_unfit):
             return ()
@@ -254,7 +254,7 @@ class Front:
         return stamps
 
     def _close_difference(self, verdicts: Mapping[str, Verdict], now: float) -> None:
-        """Make dnsdist ask the right nodes, and drop outdated answers from its cache. Raise NotServed."""
+        """Make dnsdist ask the right nodes, and drop outdated answers. Raise NotServed if dnsdist fails."""
         found = self._dnsdist.read_configuration()
         self._notice_release(found.version)
         servers = {(each.name, each.address, each.weight): each for each in found.servers}
@@ -312,7 +312,7 @@ class Front:
         return expunge([EVERYTHING]) if self._purges else []
 
     def _write_rotation(self, verdicts: Mapping[str, Verdict]) -> None:
-        """Write which backends are out of rotation, so that a restarted dnsdist starts with the same rotation."""
+        """Write the list of backends that are out of rotation, so that a restarted dnsdist starts with it."""
         self._out = frozenset(name for name, verdict in verdicts.items() if not verdict.is_in)
         path = self._config.rotation_dir / ROTATION_FILE
         text = rotation_text(self._out)
@@ -359,7 +359,7 @@ class Front:
         path.unlink()
 
     def _check_queues(self) -> None:
-        """Check that the installed dnsdist can open the interface's queues. Raise BadBytes.
+        """Raise BadBytes unless the installed dnsdist can open the interface's queues.
 
         Wait for another process that uses the queues, and afterwards until the queues are free again.
         """
@@ -391,7 +391,7 @@ class Front:
 
 
 def position_at(endpoint: Endpoint, seconds: float) -> Position | None:
-    """Return the position that this server proves over DNS, or None."""
+    """Return the position that this server proves over DNS, or None if there is no valid answer."""
     try:
         answer = ask(endpoint.address, endpoint.port, POSITION_ZONE, rdtypes.TXT, seconds)
         rrset = rrset_in(answer, POSITION_ZONE, rdtypes.TXT)

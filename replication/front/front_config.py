@@ -184,7 +184,7 @@ def _as_kept(config: FrontConfig) -> FrontConfig:
 
 
 def _simple(values: Mapping[str, Any], faults: list[str]) -> dict[str, Any]:
-    """Return the numbers and texts that have the right type. `state_dir` stays a text."""
+    """Return the numbers and texts of the right type, and add errors to `faults`. `state_dir` stays a text."""
     kinds: dict[str, type] = {
         field.name: type(field.default) for field in fields(FrontConfig) if field.name not in _NOT_IN_FILE
     } | {"state_dir": str}

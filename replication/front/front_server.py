@@ -1,4 +1,4 @@
-"""The front's side of `protocol`, over the panel's channel (`replication.agent.channel`)."""
+"""The HTTP server that answers the panel's requests to a front (`protocol`), over `replication.agent.channel`."""
 
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ class FrontServer(PanelServer):
 
 
 class _Handler(PanelHandler):
-    """One connection of the panel to a front."""
+    """The handler of one connection from the panel to a front."""
 
     server: FrontServer
 

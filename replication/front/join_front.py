@@ -4,8 +4,8 @@
     /var/lib/dnspanel-front/identity/    key and certificate; the key never leaves the server
     /var/lib/dnspanel-front/state/       dnsdist's configuration, written by the agent, and the backends out of rotation
 
-/etc/dnsdist does not change. After an interruption the command continues with the next step. On a server that is a
-front already it renews the units and keeps the configuration; with a new code it also enrolls the server again.
+The command doesn't change /etc/dnsdist. After an interruption it continues with the next step. On a server that is
+already a front it renews the units and keeps the configuration. With a new code it also enrolls the server again.
 """
 
 import os
@@ -78,7 +78,7 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
     3. Write front.toml, with the panel's address and ports, unless the file exists.
     4. Write the units.
 
-    Raise CannotJoin, NotEnrolled, BadConfig or OSError.
+    Raise CannotJoin or NotEnrolled if a step is refused, BadConfig for a bad front.toml, OSError if writing fails.
     """
     refuse_unfit(user=joining.user, program=joining.dnsdist, packages="dnsdist")
     _refuse_bad_addresses(joining)
@@ -101,7 +101,7 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
 
 
 def write_units(joining: Joining, config: FrontConfig) -> None:
-    """Write this release's unit of the front, and the drop-in for dnsdist.service.
+    """Write the systemd unit of the front's agent, and the drop-in for dnsdist.service.
 
     The drop-in makes dnsdist use the front's configuration.
     """
@@ -117,7 +117,7 @@ def write_units(joining: Joining, config: FrontConfig) -> None:
 
 
 def start_units(say: Say) -> None:
-    """Start dnsdist and the front's agent, now and after each boot, or print what to start. Raise CannotJoin."""
+    """Start dnsdist and the front's agent, now and after each boot (see `start`). Raise CannotJoin on failure."""
     start(
         (DNSDIST_UNIT, FRONT_UNIT),
         say,
@@ -155,7 +155,7 @@ def _listen_texts(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, 
 
 
 def _settings(joining: Joining) -> JoinSettings:
-    """Return the panel's settings for this server, or the typed settings if the panel is too old. Raise CannotJoin."""
+    """Return the panel's settings, or the typed settings if an old panel sent none. Raise CannotJoin without both."""
     faults: list[str] = []
     identity = read_identity(joining.identity, faults)
     if identity is not None and identity.settings is not None:
@@ -169,7 +169,7 @@ def _settings(joining: Joining) -> JoinSettings:
 
 
 def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | tuple[str, ...]]:
-    """Return the initial values of front.toml. The front can listen at more addresses than the panel has."""
+    """Return the initial values of front.toml. The front can listen at more addresses than the panel knows."""
     return {
         "state_dir": str(joining.directory / "state"),
         "identity_dir": str(joining.identity),
