@@ -269,7 +269,7 @@ class NodeClient:
     def zone_rows(self, zone_id: int) -> list[tuple[bytes, bytes]]:
         """Return keys and bodies of a zone's records on the node.
 
-        Raise TooMuch as a refusal if the zone is very large.
+        Raise Refused if the zone has too many records for one answer.
         """
         found = self._get(f"{ZONES_PATH}/{zone_id}/rows")
         return [(bytes.fromhex(key), bytes.fromhex(body)) for key, body in found]
@@ -284,7 +284,7 @@ class NodeClient:
     def attached_objects(self, zone_id: int) -> list[tuple[int, int, bytes]]:
         """Return table, row id and body of a zone's metadata and DNSSEC keys on the node, with sealed private parts.
 
-        Raise Refused if the agent is too old, and UnknownSealingKey as a refusal.
+        Raise Refused if the agent is too old, and UnknownSealingKey if the agent has no key to seal with.
         """
         found = self._get(f"{ZONES_PATH}/{zone_id}/attached")
         return [(int(table), int(row_id), bytes.fromhex(body)) for table, row_id, body in found]
@@ -362,7 +362,7 @@ class NodeClient:
         return self.connection
 
     def _connect(self) -> ssl.SSLSocket:
-        """Connect to the first address of the host that accepts a connection, without the TLS handshake. Raise OSError.
+        """Connect to the host, without the TLS handshake. Raise OSError if none of its addresses accepts a connection.
 
         The socket is wrapped before it connects, because Python 3.11 doesn't close the result of `wrap_socket` for a
         connection that the other side has just reset.

@@ -67,7 +67,7 @@ Step = Nothing | SendSegments | SendSnapshot | Refuse
 
 
 def next_step(have: Position | None, way: Way) -> Step:
-    """Return what to send to a node at `have`. A node without a position is treated as being at sequence 0."""
+    """Return the next step for a node at position `have`. A node without a position counts as being at sequence 0."""
     if way.head is None:
         return Nothing() if have is None else Refuse(NodeAhead(node=have, head=Position(have.epoch, 0)))
     if have is not None and have.epoch != way.head.epoch and not way.knows_epoch:

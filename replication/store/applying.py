@@ -1,4 +1,4 @@
-"""Writing a segment's rows: short write transactions over the two files of a store, in an order that survives a crash.
+"""The writer of a segment's rows to the two files of a store: short transactions, in an order that survives a crash.
 
 `store` explains that order and owns the files. This module doesn't open LMDB files.
 """
@@ -262,8 +262,8 @@ class _Writer:
     def _add_run(self, puts: Puts) -> bool:
         """Put the rows all at once and return True. If the result could be wrong, do nothing and return False.
 
-        As long as the last zone is hidden, the transaction can end after it, and also before the first zone. Rows that
-        are not in ascending order are never put all at once.
+        Records are put at once only while PowerDNS doesn't find the last zone. Then the transaction can end after these
+        rows, and also before the first zone. Rows that are not in ascending order are never put at once.
         """
         rows, is_of_records = puts.rows, puts.dbi is Dbi.RECORDS
         first, last = rows[0][0], rows[-1][0]

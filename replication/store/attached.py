@@ -1,11 +1,11 @@
 """Metadata and DNSSEC keys, which are attached to zones by name: the rows of a name, and their digests.
 
-PowerDNS finds both by the index rows of a zone's name. Table `dnspanel_attached` of the main file has a row for every
-name to which we attached anything:
+PowerDNS finds metadata and keys by the index rows of a zone's name. Table `dnspanel_attached` of the main file has a
+row for every name to which we attached anything:
 
     key     the common prefix of the name's index keys (`Schema.index_prefix`)
-    value   32 bytes: the digest of the name's metadata with their index rows, then that of its keys with theirs;
-            sums as in `operations`, in which a key counts with its fingerprint
+    value   32 bytes: the digest of the name's metadata with their index rows, then the digest of its DNSSEC keys with
+            theirs; both are sums as in `operations`, computed with the fingerprints of keys
 
 A row of this table changes in the same transaction as the rows that it covers, and the digest of the main file includes
 these sums. If another program adds, alters or deletes attached rows, this table does not change. An unreadable object

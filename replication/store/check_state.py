@@ -41,7 +41,7 @@ class DivergedZone(NamedTuple):
 
 @dataclass(slots=True)
 class CheckState:
-    """One check of both files of a store, complete or for some zones only."""
+    """The state of a check of both files of a store. The check covers everything, or only some zones."""
 
     schema: Schema
     main: Database

@@ -22,7 +22,7 @@ class KeyOpener:
         return self._secret_of is not None
 
     def open_body(self, dbi: Dbi, key: bytes, body: bytes) -> bytes:
-        """Return the body to write for a row. Raise UnknownSealingKey, or BadBytes if a key can't be opened."""
+        """Return the body to write for a row. Raise UnknownSealingKey or BadBytes if its DNSSEC key can't be opened."""
         if dbi is not Dbi.KEYDATA or self._secret_of is None:
             return body
         try:

@@ -1,4 +1,4 @@
-"""How long the write locks of the two files are held. All other writers wait during that time."""
+"""The time for which the write locks of the two files are held. All other writers wait during that time."""
 
 import time
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Stopwatch:
         self._began, self._spent = time.monotonic(), time.thread_time()
 
     def commit(self, txn: Any) -> None:
-        """Commit the transaction, and record how long it held the lock."""
+        """Commit the transaction, and record the time for which it held the lock."""
         txn.commit()
         hold = Hold(time.monotonic() - self._began, time.thread_time() - self._spent)
         self.longest = self.longest.or_hold(hold)

@@ -36,7 +36,7 @@ DAMAGE = (
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """The fill level of one file, and how many transactions ago its oldest reader started (None: no reader)."""
+    """The fill level of one file, and the age of its oldest reader in transactions (None: no reader)."""
 
     path: str
     used_bytes: int

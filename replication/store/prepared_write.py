@@ -46,7 +46,7 @@ class _Removed(NamedTuple):
 
 
 class NotAlone(Exception):
-    """A row that should have been the first with its key met another row. The transaction must not be committed."""
+    """The key of a row that should be new already exists. The transaction must not be committed."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,9 @@ class Plan:
     missing: list[tuple[Any, Sequence[Row]]] = field(default_factory=list)  # put where nothing is
 
     def write(self, txn: Any, release_pages: Callable[[], None]) -> None:
-        """Write the plan in a transaction that sees the same state as the planning did. Raise NotAlone."""
+        """Write the plan in a transaction that sees the state it was made for. Raise NotAlone if a new row's key
+        exists.
+        """
         for table, rows, behind in self.appended:
             with txn.cursor(db=table) as cursor:
                 put_before(cursor, rows, behind)
@@ -178,7 +180,7 @@ class Waiting:
         self._actions.append(_Removed(zone))
 
     def put_one_by_one(self) -> bool:
-        """Split all runs into single rows, after a row of a run has met another row.
+        """Split all runs into single rows, after `Plan.write` raised NotAlone.
 
         Return False if there are no runs.
         """
@@ -190,7 +192,7 @@ class Waiting:
     def plan(self, txn: Any) -> Plan:
         """Plan the writes, based on the data that this transaction sees.
 
-        Raise BadSegment, UnknownSealingKey or BadBytes.
+        Raise BadSegment if a row must not change, and UnknownSealingKey or BadBytes if a key can't be opened.
         """
         planner = _Planner(txn, self._database, self._schema, self._opener, self._header)
         for number, action in enumerate(self._actions, 1):
@@ -262,7 +264,7 @@ class Waiting:
 
 
 class _Planner:
-    """The plan of a transaction in progress, based on the data that one transaction sees."""
+    """A plan while it is being made, based on the data that one transaction sees."""
 
     def __init__(self, txn: Any, database: Database, schema: Schema, opener: KeyOpener, header: bytes) -> None:
         self.txn, self.plan = txn, Plan()

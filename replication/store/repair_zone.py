@@ -1,4 +1,4 @@
-"""Repair of a zone on a node that differs from the panel's zone. The rows of all other zones stay untouched.
+"""Repair of a node's zone that differs from the panel's zone. The rows of all other zones stay untouched.
 
 A repair is a segment of version 3. It doesn't change the position: `first` and `last` are the node's position. Its only
 mark has the zone's name and id, and its operations contain everything that the zone consists of at this position:
@@ -9,13 +9,13 @@ mark has the zone's name and id, and its operations contain everything that the 
 
 A node treats these operations as the wanted state, not as a list of steps. It compares and writes only the differences,
 and removes foreign rows: other names that lead to this zone, and other metadata and DNSSEC keys of its name. Records of
-a served zone are changed at once, up to LONGEST_CHANGE rows. Its rows in the main file are added after its records, and
-deleted before them.
+a served zone are changed at once, up to LONGEST_CHANGE rows. The zone's rows in the main file are added after its
+records, and deleted before them.
 
-Digests (`zone_digests`): afterwards the zone's digest is that of the rows in the repair, and the file's digest has
-changed by the difference from the previous one. If the previous digest was unknown, the file's digest stays, because it
-is a sum over what we wrote and never included foreign rows. For the same reason the digest of the main file changes
-only as the zone's digests of metadata and keys do (`attached`).
+Afterwards the zone's digest (`zone_digests`) is that of the rows in the repair, and the file's digest has changed by
+the difference from the zone's previous digest. If that was unknown, the file's digest stays, because it is a sum over
+what we wrote and never included foreign rows. For the same reason the digest of the main file changes only as much as
+the zone's digests of metadata and keys (`attached`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -155,7 +155,7 @@ class RepairWriter:
     def _expected_attached(self) -> dict[tuple[Dbi, bytes], bytes]:
         """Return the zone's expected metadata and keys, by table and key of the objects.
 
-        Raise BadSegment if they belong to another zone, and UnknownSealingKey or BadBytes before anything is written.
+        Raise BadSegment if they belong to another zone, and UnknownSealingKey or BadBytes if a key can't be opened.
         """
         if self._segment.main_op_count <= _OPS_OF_ZONE:
             return {}

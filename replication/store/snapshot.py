@@ -1,4 +1,4 @@
-"""A snapshot: a full LMDB at one position, in the form that is sent to a node that segments cannot update.
+"""A snapshot: a full LMDB at one position, packed to be sent to a node that segments cannot update.
 
 A snapshot consists of compact copies of a store's two files at one position, cut into chunks that are deflated one by
 one, and a signed manifest that lists all chunks. The manifest determines every byte of the chunks. So chunks can arrive

@@ -296,9 +296,9 @@ class Store:
             return list(attached_rows(txn, self._main, self.schema, zone))
 
     def open_keys(self) -> None:
-        """Open all sealed DNSSEC keys in the files, which were replaced as a whole. Repeating is harmless.
+        """Open all sealed DNSSEC keys in files that have just been replaced. The call can be repeated safely.
 
-        Raise UnknownSealingKey or BadBytes. After an error nothing has changed.
+        Raise UnknownSealingKey or BadBytes if a key can't be opened. After an error nothing has changed.
         """
         table = self._main.tables[Dbi.KEYDATA]
         with lmdb_errors(self._main, self._records), self._main.writing() as txn:
@@ -338,8 +338,9 @@ class Store:
         A segment whose sequences are all applied already changes nothing (`Applied.already`). `watch` gets the keys of
         records that are put or deleted. `before_late` is called after a change of DNSSEC keys or metadata is committed,
         and before later operations on records, which are only right when PowerDNS has seen that change. Raise Gap,
-        WrongEpoch, Unfinished, Diverged, BadSegment, UnknownSealingKey, MapFull, DiskFull, or Busy if another process
-        writes our rows. The next attempt repeats whatever was committed before.
+        WrongEpoch, Unfinished, Diverged, BadSegment or UnknownSealingKey if the segment doesn't fit, MapFull or
+        DiskFull without room, or Busy if another process writes our rows. The next attempt repeats what was committed
+        before.
         """
         with self._lock:
             main, records = self._main.row(), self._records.row()
@@ -404,8 +405,8 @@ class Store:
     ) -> Applied:
         """Make the store equal to the copy at `path`, in place (`install_snapshot`). `name` is the snapshot's id.
 
-        `before_removal` is called when no index row leads to zones that the copy lacks any longer, while their records
-        still exist: at that time PowerDNS must drop these zones from its list in memory.
+        `before_removal` is called when the index rows of zones that the copy lacks are deleted, but their records still
+        exist. At that time PowerDNS must drop these zones from its list in memory.
 
         The expected contents `copied` must come from a signed manifest. Raise BadSnapshot if the copy has other
         contents or is older than the store's own position, UnknownSealingKey before anything is written, MapFull,

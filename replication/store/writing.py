@@ -1,4 +1,4 @@
-"""Writing many rows to one file in short transactions, so that PowerDNS and the agent don't have to wait."""
+"""The writer of many rows to one file in short transactions, so that PowerDNS and the agent don't have to wait."""
 
 import time
 from collections import deque
