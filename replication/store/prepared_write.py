@@ -62,8 +62,8 @@ class Plan:
     missing: list[tuple[Any, Sequence[Row]]] = field(default_factory=list)  # put where nothing is
 
     def write(self, txn: Any, release_pages: Callable[[], None]) -> None:
-        """Write the plan in a transaction that sees the state it was made for. Raise NotAlone if a new row's key
-        exists.
+        """Write the plan, in a transaction that sees the same state as the planning. Raise NotAlone for an existing
+        key.
         """
         for table, rows, behind in self.appended:
             with txn.cursor(db=table) as cursor:

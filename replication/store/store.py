@@ -337,10 +337,9 @@ class Store:
 
         A segment whose sequences are all applied already changes nothing (`Applied.already`). `watch` gets the keys of
         records that are put or deleted. `before_late` is called after a change of DNSSEC keys or metadata is committed,
-        and before later operations on records, which are only right when PowerDNS has seen that change. Raise Gap,
-        WrongEpoch, Unfinished, Diverged, BadSegment or UnknownSealingKey if the segment doesn't fit, MapFull or
-        DiskFull without room, or Busy if another process writes our rows. The next attempt repeats what was committed
-        before.
+        and before later operations on records, which need that change in PowerDNS. Raise Gap, WrongEpoch, Unfinished,
+        Diverged, BadSegment or UnknownSealingKey if the segment doesn't fit, MapFull or DiskFull without room, or Busy
+        if another process writes our rows. The next attempt repeats what was committed before.
         """
         with self._lock:
             main, records = self._main.row(), self._records.row()

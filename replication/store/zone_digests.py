@@ -121,8 +121,8 @@ def _zone_of(row: tuple[bytes, bytes]) -> bytes:
 def _is_nothing(running: Running) -> bool:
     """Return True if the digest of a zone without rows can be dropped.
 
-    It must be kept if it shows that other rows were deleted than had been written. In that case, the repair of this
-    zone also repairs the error in the file's digest.
+    It must be kept if the deleted rows were not the rows that had been written. In that case, the repair of this zone
+    also repairs the error in the file's digest.
     """
     return not running.is_known or not running.total
 

@@ -1,4 +1,4 @@
-"""Reading the record rows of one zone in the records file."""
+"""The reader of one zone's record rows in the records file."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from replication.store.file_row import Database
 
 
 class ZoneRows:
-    """The record rows of one zone. Each call sees the last commit."""
+    """The record rows of one zone. Each call reads the state of the last commit."""
 
     def __init__(self, records: Database, schema: Schema, zone_id: int) -> None:
         self._env, self._table = records.env, records.tables[Dbi.RECORDS]
@@ -33,9 +33,9 @@ class ZoneRows:
             yield key[4:-3], int.from_bytes(key[-2:], "big"), body
 
     def raw(self, *, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Return an iterator over whole keys and bodies of the zone, in key order.
+        """Return an iterator over the zone's record keys and bodies, in key order.
 
-        `after` skips keys up to that key.
+        If `after` is given, start with the first key after it.
         """
         return self._scan(after + b"\0" if after else self._prefix, self._prefix)
 

@@ -99,7 +99,7 @@ def decode_answer(message: Mapping[str, Any], *, request: str, now: datetime) ->
     """Check the signatures for this request and return the fields, with `settings` if there are any.
 
     The panel's certificate must be issued by the authority in the answer. The caller compares the authority with the
-    code. Raise BadBytes or BadSignature.
+    code. Raise BadBytes if a field is missing or invalid, or BadSignature if a signature is wrong.
     """
     try:
         fields = {name: message[name] for name in FIELDS}

@@ -177,7 +177,7 @@ class FrontSettings:
 
 @dataclass(frozen=True, slots=True)
 class BackendReport:
-    """One node as its front sees it."""
+    """The state of one node behind a front, as the front reports it."""
 
     name: str
     address: str

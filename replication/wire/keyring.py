@@ -6,12 +6,12 @@
     5       1      number n of keys, at least 1
     6       2      reserved, 0
     8       16     cluster
-    24      8      generation: a list replaces only lists with a lower one, big endian
+    24      8      generation: a list replaces only lists with a lower generation, big endian
     32      32 n   raw Ed25519 public keys, newest first
     32+32n  64     Ed25519 signature over `dnspanel keys 1` 00 and all bytes before it
 
 The key that signs the list doesn't have to be on it. So a node can catch up even if its last known key was retired
-while it was away.
+while the node was offline.
 """
 
 import struct

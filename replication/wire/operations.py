@@ -78,8 +78,8 @@ class ZoneMark:
 def row_digest(dbi: Dbi, key: bytes, body: bytes) -> int:
     """Return the digest of one row, BLAKE2b-128 of: DBI (1), length of key (2), key, body without header.
 
-    A DNSSEC key counts with the fingerprint of its private part (`sealed.digested_body`), sealed or not. The digest of
-    a file or of a zone is the sum over its rows, modulo 2^128.
+    For a DNSSEC key, the fingerprint replaces the private part (`sealed.digested_body`), sealed or not. The digest of a
+    file or of a zone is the sum over its rows, modulo 2^128.
     """
     return rows_digest(dbi, ((key, body),))
 
