@@ -1,4 +1,4 @@
-"""The Celery tasks of imports, exports and comparisons. Tasks carry ids, and are safe to run twice, late or never.
+"""The Celery tasks of imports, exports and comparisons. Tasks take ids, and are safe to run twice, late or never.
 
 Work that waits for another operator's server, or reads a large file, is in the queue *sources*. The queue *bulk* has
 only short work.
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @shared_task(ignore_result=True)
 def run_import(job_id: int) -> str:
-    """Work on an import for a turn, in parallel with other workers."""
+    """Work on an import for one turn (a limited time), in parallel with other workers."""
     turn = _unless_postgresql_is_away(worker.work_on_import, job_id)
     if turn is None:
         return "PostgreSQL is away"
@@ -55,7 +55,7 @@ def run_cutover_check(check_id: int) -> str:
 
 @shared_task(ignore_result=True)
 def run_template(run_id: int) -> None:
-    """Work for a turn on a run that updates zones to a version of a template."""
+    """Work for one turn on a template run, which updates zones to a version of the template."""
     with while_postgresql_answers():
         if runs.work_on_run(run_id):
             wake(run_template, run_id)

@@ -18,13 +18,13 @@ Changes = dict[Key, RRset | None]
 def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Changes:
     """Return {(name, type): the RRset afterwards, or None if removed}. The dict is empty if the import changes nothing.
 
-    A union keeps all values of the zone and adds the source's values. If both have an RRset, the zone's TTL and comment
-    stay. Replacing RRsets takes each RRset of the source unchanged, and keeps the zone's other RRsets. Both actions
-    keep the SOA.
+    The action UNION adds the source's values to the zone's. An RRset that exists on both sides keeps the zone's TTL and
+    comment. RRSETS takes each RRset of the source unchanged, and keeps the zone's other RRsets. Both actions keep the
+    SOA.
 
-    Replacing the zone makes it equal to the source. A different SOA serial alone is not a change, because serials only
-    increase. In a zone with signatures the serial counts, because it is signed too. Apex records that were made because
-    the source had none never replace the zone's own.
+    REPLACE makes the zone equal to the source. A different SOA serial alone is not a change, because serials only
+    increase. In a signed zone it is a change, because the signature covers the serial. Apex records that the import
+    made because the source had none never replace the zone's.
 
     RRsets that cannot be united (`clashes_of`) stay unchanged.
     """
@@ -40,7 +40,7 @@ def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
 
 
 def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Iterator[str]:
-    """Yield a reason for each RRset that both sides have and that cannot be united, such as two CNAMEs at one name."""
+    """Yield a reason for each RRset of the source that cannot be united with the zone's, like a second CNAME."""
     for ready in _relevant_rrsets(parsed, action):
         key = ready.name, ready.type
         if _unites(action, key, current) and _merge_values(current[key], rrset_of(ready)) is None:
@@ -59,10 +59,7 @@ def tally(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> 
 
 
 def values_removed(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> int:
-    """Return the number of the zone's values that are lost, in removed and in changed RRsets.
-
-    The SOA does not count.
-    """
+    """Return the number of the zone's values that the changes remove. The SOA does not count."""
     lost = 0
     for key, after in changes.items():
         if key in current and key[1] != rdtypes.SOA:
@@ -80,7 +77,7 @@ def _unites(action: str, key: Key, current: Mapping[Key, RRset]) -> bool:
 
 
 def _merge_values(ours: RRset, theirs: RRset) -> RRset | None:
-    """Return our RRset with the other RRset's values added, or None if an RRset of this type cannot hold all values."""
+    """Return our RRset with the values of `theirs` added, or None if its type does not allow that."""
     new = rdata.not_among(ours.type, theirs.rdata, ours.rdata)
     if not new:
         return ours

@@ -88,7 +88,7 @@ class ZoneCollector:
         self._size += len(text)
 
     def documents(self, path: str) -> Iterator[Document | SourceFault]:
-        """Yield a document for each collected zone, or a fault if the zone is too large. Can be called repeatedly."""
+        """Yield a document for each collected zone, or a fault if the zone is too large. Safe to repeat."""
         self._flush()
         for zone, number in self._numbers.items():
             where = "FROM run WHERE zone = ? ORDER BY run"
@@ -129,7 +129,7 @@ def text_of_txt(value: str) -> str:
 def absolute_name(text: str, zone: str) -> str:
     """Return the absolute form of a name in a table.
 
-    Tables usually omit the trailing dot, so only a name without dots is relative to the zone.
+    Only a name without dots is relative to the zone, because tables usually omit the trailing dot.
     """
     if text == "@":
         return zone
@@ -148,7 +148,7 @@ def _escape_bytes(raw: bytes) -> str:
 
 
 def _private_database(folder: Path) -> sqlite3.Connection:
-    """Open an SQLite database in this folder whose file has no name.
+    """Open an SQLite database in an unnamed file in this folder.
 
     The file disappears when the database is closed, even after a crash.
     """

@@ -1,7 +1,7 @@
 """The DNSSEC state of a zone in our own JSON export, read as metadata and keys like those of other sources.
 
 If a private key cannot be used, the key is stored as in the file, under a name that ends with a `sealed_keys.KeyLock`.
-Its zone then uses none of its keys, and the import reports the reason.
+A zone with such a key uses none of the keys in the file, and the import reports the reason.
 """
 
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ def _metadata(zone: str, member: dict[str, Any]) -> Iterator[Kept]:
 
 
 def _parameters(zone: str, text: str, *, narrow: bool) -> Kept:
-    """Return the NSEC3 parameters of a chain in PowerDNS's form. Raise ValueError if they are invalid."""
+    """Return a chain's NSEC3 parameters as PowerDNS's metadata. Raise ValueError if they are invalid."""
     try:
         return powerdns.kept_metadata(zone, NSEC3PARAM, nsec3param_text(read_nsec3param(text, narrow=narrow)))
     except ValueError as exc:
@@ -84,7 +84,7 @@ def _parameters(zone: str, text: str, *, narrow: bool) -> Kept:
 
 
 def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
-    """Return the key to keep. Add problems to report to `wrong`. Raise ValueError if the key is invalid."""
+    """Return the key to keep, and append error texts to `wrong`. Raise ValueError if the key is invalid."""
     flags, algorithm, dnskey = _public_part(key)
     active, published = _member(key, "active", bool), _member(key, "published", bool)
     words = [str(flags), key_material.ALGORITHMS.get(algorithm, str(algorithm))]

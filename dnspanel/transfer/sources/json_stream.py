@@ -28,8 +28,8 @@ class BadJson(ValueError):
 def members(read: Callable[[int], bytes], split: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
     """Yield (key, value) for each member of an object, or ("", element) for each element of an array.
 
-    A member that is an array and is named in `split` is yielded as one pair for each element. `read` is called with a
-    size, and returns fewer bytes only at the end. Raise BadJson.
+    If a member that `split` names is an array, yield one pair for each element. `read` is called with a size, and
+    returns fewer bytes only at the end. Raise BadJson if the text is invalid or a member is too large.
     """
     text = _Text(read)
     opening = text.take()

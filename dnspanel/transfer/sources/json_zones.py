@@ -62,7 +62,7 @@ class JsonSource:
         """Return an iterator over zone objects in the order of the file, then over zones whose RRsets are separate
         objects.
 
-        Raise SourceRefused or UploadRefused.
+        Raise SourceRefused if the file is not UTF-8 text, or UploadRefused for an archive bomb.
         """
         return itertools.islice(self._items(), skip, None)
 
@@ -128,7 +128,7 @@ def _zone_and_rrsets(value: Any) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _lines(name: str, rrset: dict[str, Any]) -> Iterator[str]:
-    """Yield the zone-file lines of one RRset. Raise ValueError, BadName or BadRdata, with the reason."""
+    """Yield the zone-file lines of one RRset. Raise ValueError, BadName or BadRdata if the RRset is invalid."""
     owner, type = names.parse(name), _member(rrset, "type", str).upper()
     ttl = rrset.get("ttl", "")
     comment = "; ".join(_comments(rrset))

@@ -1,4 +1,4 @@
-"""The configurations of an upload, and the match between the zones that they list and the upload's files."""
+"""The zones that the configurations in an upload list, and the search for these zones' files in the upload."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -45,8 +45,8 @@ def is_configuration(text: bytes) -> bool:
 def configurations_of(texts: dict[str, bytes]) -> dict[str, Configuration]:
     """Return the parsed configurations by their paths.
 
-    Configurations of NSD and Knot DNS only count if configurations of BIND list no zone: an operator that serves the
-    same zones with several kinds of servers has several lists of the same zones.
+    Configurations of NSD and Knot DNS are used only if no BIND configuration lists a zone. An operator who serves the
+    same zones with several programs has several lists of them.
     """
     found = {path: parse_named_conf(path, text) for path, text in texts.items() if is_named_conf(text)}
     if any(isinstance(statement, ListedZone) for conf in found.values() for statement in conf.listed):
@@ -108,7 +108,7 @@ class _Lister:
     ) -> Iterator[tuple[Configuration, ListedZone | None, str]]:
         """Yield the zones of a configuration and of all files that it includes, in order and with their view.
 
-        Each file is also yielded once without a zone, so that files without zones count too.
+        Each file is also yielded once with None as the zone, so that the caller sees files without zones.
         """
         yield conf, None, view
         for statement in conf.listed:

@@ -66,7 +66,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\udc80-\udcff]")
 
 
 def _on_one_line(content: str) -> str:
-    """Return content with semicolons, parentheses and line breaks escaped, because they have no meaning to PowerDNS."""
+    """Escape semicolons, parentheses and line breaks, which are ordinary characters for PowerDNS."""
     return _QUOTED_OR_SPECIAL.sub(_literal, content) if _SPECIAL.search(content) else content
 
 
@@ -78,9 +78,7 @@ def _literal(match: re.Match[str]) -> str:
 
 
 def _as_bytes(text: str) -> str:
-    r"""Return text with control characters as `\DDD`, and also bytes of a database that are not UTF-8. For quoted
-    strings.
-    """
+    r"""Escape control characters and bytes that are not UTF-8 as `\DDD`, for use in quoted strings."""
     return _CONTROL.sub(lambda match: f"\\{ord(match[0]) & 0xFF:03}", text)
 
 
@@ -158,7 +156,7 @@ def _soa(content: str, zone: str, prio: object) -> str:
 
 
 def _mailbox(text: str) -> str:
-    """Return the SOA name for an address such as `first.last@example.test`."""
+    """Return an email address such as `first.last@example.test` as a name in a SOA record."""
     local, at, domain = text.rpartition("@")
     if not at or local.endswith("\\"):
         return text
@@ -181,7 +179,7 @@ _WRITERS: dict[str, _Writer] = {
 
 
 def secondary_note(zone: str, kind: str) -> SourceFault | None:
-    """Return a note if PowerDNS only transfers the zone from another server. The zone becomes editable here."""
+    """Return a note that the zone becomes editable here, if PowerDNS only transfers it from a primary, else None."""
     message = _SECONDARY_KINDS.get(kind.upper())
     if message is None:
         return None
@@ -218,7 +216,7 @@ def kept_metadata(zone: str, kind: str, value: str) -> Kept:
 def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bool) -> Kept:
     """Return a DNSSEC key as data to keep, with BIND's private-key text as its value.
 
-    The name of the data is like `257 ECDSAP256SHA256`, followed by `inactive` or `unpublished` if needed.
+    The name is `257 ECDSAP256SHA256` or similar, followed by `inactive` or `unpublished` if needed.
     """
     algorithm = re.search(r"^Algorithm:\s*(\d+)(?:\s*\(([^)]*)\))?", content, re.MULTILINE | re.IGNORECASE)
     fields = [str(flags), (algorithm[2] or algorithm[1]) if algorithm else "?"]
@@ -227,9 +225,9 @@ def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bo
 
 
 def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
-    """Return a TSIG key as data to keep, without a zone.
+    """Return a TSIG key as data to keep, which belongs to no zone.
 
-    The value of the data is `algorithm secret`, with the secret in Base64.
+    The value is `algorithm secret`, with the secret in Base64.
     """
     return Kept("", KeptKind.TSIG, owner(name), f"{algorithm.rstrip('.')} {secret}".encode())
 

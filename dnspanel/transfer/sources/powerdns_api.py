@@ -1,7 +1,7 @@
 """The reader of zones from a running PowerDNS through its HTTP API (releases 4.7 to 5.1).
 
 Each zone takes three requests: its RRsets (streamed), its metadata and its DNSSEC keys. Each key takes one more
-request, because only this request shows the private part.
+request, because the list of keys lacks the private parts.
 
 PowerDNS closes the connection after each answer, so a connection pool has nothing to keep. With urllib3, a thousand
 small zones took 1.6 times the CPU time, and errors are harder to turn into messages.
@@ -288,7 +288,7 @@ class _Api:
 
     @contextmanager
     def _members(self, path: str, split: tuple[str, ...] = ()) -> Iterator[Iterator[tuple[str, Any]]]:
-        """Yield an iterator over the members of an answer. Raise _Missing, _Failed, SourceAway or SourceRefused."""
+        """Yield an iterator over the members of an answer. Raise _Failed if the answer breaks off or is not JSON."""
         connection = self._connection()
         try:
             response = self._answer(connection, path)
@@ -322,7 +322,7 @@ class _Api:
         return connection
 
     def _answer(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
-        """Return a successful answer.
+        """Return a successful answer. Raise SourceAway if the connection fails, or SourceRefused if TLS or HTTP does.
 
         If the connection breaks before an answer arrives, send the request once more.
         """
@@ -360,9 +360,9 @@ class _Api:
 
 
 def _check_answer(response: http.client.HTTPResponse) -> None:
-    """Raise an error unless the answer is a success in JSON.
+    """Raise _Missing, _Failed or SourceRefused unless the answer is JSON with status 200.
 
-    Only the part of an error message that people see is read.
+    An error message is read only as far as people see it.
     """
     status = response.status
     if status in (401, 403):

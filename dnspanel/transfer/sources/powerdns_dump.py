@@ -39,7 +39,7 @@ _TABLES = {
 
 
 class PowerdnsDumpSource:
-    """The dump at `path`.
+    """The zones of the dump at `path`, as a `documents.Source`.
 
     The SQLite file with the dump's rows is stored in `directory`. `total` counts bytes, and each byte is read twice.
     """
@@ -55,7 +55,7 @@ class PowerdnsDumpSource:
     def items(self, skip: int = 0) -> Iterator[Item]:
         """Return an iterator over the faults of the dump's lines, then all items of `PowerdnsSqlSource`.
 
-        Raise SourceRefused or UploadRefused.
+        Raise SourceRefused if the file is not such a dump, or UploadRefused if it is damaged or an archive bomb.
         """
         return islice(self._items(), skip, None)
 
@@ -83,7 +83,7 @@ class PowerdnsDumpSource:
             return bool(database.execute("PRAGMA user_version").fetchone()[0] == _FINISHED)
 
     def _load(self, size: int) -> None:
-        """Load the dump's rows into the SQLite file, which is only used once it is complete."""
+        """Load the dump's rows into the SQLite file, and mark it as complete at the end."""
         self._loaded.unlink(missing_ok=True)
         # It holds private keys: no other user may read it, from its first byte.
         os.close(os.open(self._loaded, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))

@@ -1,8 +1,8 @@
 """The reader of zones in a PowerDNS LMDB of schema 4, 5 or 6 (releases 4.7 to 5.1), with any number of shards.
 
 The main file has the zones. The files `<main>-0`, `<main>-1` … have the zones' records: zone id modulo the number of
-files gives the file. Objects only count if they are in the index: releases before 4.7.4 left deleted metadata and keys
-behind.
+files gives the file. Objects that are not in the index are ignored, because releases before 4.7.4 left deleted metadata
+and keys behind.
 """
 
 import os
@@ -94,7 +94,7 @@ class _Shard:
 
 @dataclass
 class _Aside:
-    """The data to keep for later, by zone."""
+    """Metadata, keys and comments that zones in the panel cannot hold, by zone."""
 
     by_zone: dict[tuple[str, str], list[Kept]] = field(default_factory=lambda: defaultdict(list))
 
@@ -274,7 +274,7 @@ class _Database:
                 yield key, self._schema.unwrap(value)
 
     def _text(self, shard: _Shard, zone_id: int, zone: str, remarks: dict[tuple[str, str], str]) -> ZoneText:
-        """Return the zone's records. Use and remove the comments in `remarks` that belong to existing RRsets."""
+        """Return the zone's records, with the comments of their RRsets. Remove these comments from `remarks`."""
         text = ZoneText(zone)
         for key, body in self._rows(shard, shard.records, zone_id):
             _, relative, type = keys.decode_record_key(key)

@@ -13,8 +13,8 @@ _R = TypeVar("_R")
 def in_order(work: Callable[[_T], _R], inputs: Iterable[_T], workers: int) -> Iterator[_R]:
     """Yield `work(input)` for each input in order, computed by threads at most `workers` results ahead.
 
-    An error of `work` is raised at its result's place. If the iteration ends early, wait for running calls and start no
-    others.
+    An error that `work` raises is raised in place of the result. If the iteration ends early, wait for running calls
+    and start no others.
     """
     waiting = iter(inputs)
     with ThreadPoolExecutor(workers, thread_name_prefix="import") as pool:

@@ -114,7 +114,7 @@ def _powerdns_sql(job: ImportJob, parameters: dict[str, Any], secret: dict[str, 
 
 
 def database_url(parameters: dict[str, Any], password: str) -> str:
-    """Return the URL of a PowerDNS database. Every part is quoted, so that none can be mistaken for another."""
+    """Return the URL of a PowerDNS database, with every part quoted so that special characters are harmless."""
     database = quote(parameters["database"].lstrip("/") if parameters["kind"] != "sqlite" else parameters["database"])
     if parameters["kind"] == "sqlite":
         return f"sqlite:///{database.lstrip('/')}" if not database.startswith("/") else f"sqlite://{database}"

@@ -19,7 +19,7 @@ class Connections:
         self._is_cut = False
 
     def add(self, connection: socket.socket) -> None:
-        """Add a connection, which is tracked while other code references it.
+        """Add a connection. It is forgotten when no other code references it.
 
         After `cut`, abort the connection immediately.
         """

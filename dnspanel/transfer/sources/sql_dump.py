@@ -66,7 +66,7 @@ class _Text:
         self.ended = False
 
     def fill(self, size: int = _AHEAD_BYTES) -> bool:
-        """Read until the buffer has `size` bytes ahead, or the rest of the dump. Return False at its end."""
+        """Read until `size` bytes are buffered after the current position. Return False at the end of the dump."""
         if len(self.buffer) - self.at < size and not self.ended:
             parts = [self.buffer[self.at :]]
             have = len(parts[0])

@@ -37,12 +37,12 @@ class RowReader:
         return self._row_with_calls(buffer, at)
 
     def _row_with_calls(self, buffer: bytes, at: int) -> tuple[list[Value], int] | None:
-        r"""Return a row with function calls: sqlite3 writes `replace('a\nb', '\n', char(10))` for a line break."""
+        r"""Parse a row in which sqlite3 wrote a line break as a call `replace('a\nb', '\n', char(10))`."""
         opening = _OPENING.match(buffer, at)
         return None if opening is None else self._arguments(buffer, opening.end(), 0)
 
     def _arguments(self, buffer: bytes, at: int, depth: int) -> tuple[list[Value], int] | None:
-        """Return the values up to the closing parenthesis, and the offset after it, or None."""
+        """Return the values up to the closing parenthesis, and the offset after it, or None if they are invalid."""
         values: list[Value] = []
         while True:
             found = self._expression(buffer, at, depth)
@@ -55,7 +55,7 @@ class RowReader:
                 return values, at
 
     def _expression(self, buffer: bytes, at: int, depth: int) -> tuple[Value, int] | None:
-        """Return the value of a literal, or of a function call on literals, and the offset after it, or None."""
+        """Return the value of a literal or a function call, and the offset after it, or None if it is invalid."""
         call = _CALL.match(buffer, at)
         if call is None:
             literal = self._value.match(buffer, at)

@@ -79,7 +79,7 @@ def text(value: Any) -> str:
 
 
 def flag(value: Any, *, default: bool = False) -> bool:
-    """Return a boolean column's value, from any form that databases and their dumps use."""
+    """Parse a boolean column in any form that databases and dumps use. Return `default` for an SQL null."""
     if value is None:
         return default
     return value not in (0, False) and text(value).strip().lower() not in ("0", "f", "false", "n", "no", "\0", "")

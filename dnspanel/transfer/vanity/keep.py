@@ -48,7 +48,7 @@ class _StoppedMeanwhile(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A zone that contains names of a set, with the addresses that these names should have.
+    """A zone that contains names from a set of name servers, with the addresses that these names should have.
 
     `kept` is None if the addresses are not kept up to date.
     """
@@ -59,7 +59,7 @@ class Place:
 
 
 def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
-    """Return the zones that contain names of the set with nodes and that this person can see, sorted by name."""
+    """Return the zones with names of the set that have nodes, sorted by name, as far as this person sees the zones."""
     found = newest_set(template)
     hosts = [] if found is None else [host for host in found.servers.hosts if host.nodes]
     closest = access.closest_zones_visible_to(person, [host.name for host in hosts]) if hosts else {}
@@ -77,11 +77,11 @@ def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
 
 
 def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> KeptAddresses:
-    """Set the set's names in the zone to the addresses of their nodes, and keep the addresses up to date.
+    """Publish the nodes' addresses for the set's names in the zone, and keep the addresses up to date.
 
-    The author's rights apply; a later call replaces the author. The audit log records the change. Raise TemplateRefused
-    if no such name is in the zone or too many zones are kept already. Raise RightMissing, Locked or Transferred if the
-    author is not allowed to write these addresses. Other obstacles are stored, as at every later update.
+    Updates use the author's rights, and a later call replaces the author. The audit log records the change. Raise
+    TemplateRefused if the zone has no such name or too many zones are kept. Raise RightMissing, Locked or Transferred
+    if the author is not allowed to write these addresses. Other errors are stored in the returned row.
     """
     found = newest_set(template)
     expected = {} if found is None else _expected_addresses(found.servers, zone)
@@ -129,7 +129,7 @@ def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetim
 
 
 def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
-    """Publish the nodes' addresses in zones that have other addresses. Return the number of changed zones.
+    """Update the kept zones whose addresses differ from the nodes'. Return the number of changed zones.
 
     Each zone is published separately. If a zone fails, the reason is stored, and the zone is tried again after
     TRIED_AGAIN_AFTER. A name that no longer has a node keeps its addresses. While publishing is held, all zones wait.
@@ -168,7 +168,7 @@ def _select_kept() -> "QuerySet[KeptAddresses]":
 
 
 def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: datetime) -> bool:
-    """Publish these addresses in the zone. Return True if there was a change to publish. Obstacles are stored."""
+    """Publish these addresses in the zone. Return True if anything changed. If refused, store the reason."""
 
     def refuse_stopped() -> None:
         if not KeptAddresses.objects.filter(pk=kept.pk, set_at=kept.set_at).exists():

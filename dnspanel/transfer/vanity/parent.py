@@ -19,8 +19,8 @@ from replication.wire.protocol import split_resolver
 def ask_parent(*, kept: KeptAddresses, by: Person, now: datetime, resolver: Resolver | None = None) -> list[Point]:
     """Check the delegation and the glue at the parent, store the results and return them.
 
-    The parent's own servers are asked for several seconds, at addresses that the panel is allowed to contact. Raise
-    Forbidden for a person who is not allowed to edit the zone, and `turns.Busy` if too many people are asking.
+    This can take several seconds. Only the parent's own servers are asked, at addresses that the panel is allowed to
+    contact. Raise Forbidden for a person who is not allowed to edit the zone, and `turns.Busy` if too many checks run.
     """
     zone = kept.zone
     access.require_editor(by, zone)

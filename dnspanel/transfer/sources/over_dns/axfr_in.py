@@ -149,7 +149,7 @@ class Server:
     tls: TlsPeer | None = None  # with it, nothing is sent in clear text
 
     def zone(self, zone: str) -> Item:
-        """Return the zone's document, or a fault if it cannot be transferred. Raise SourceAway without an answer."""
+        """Return the zone's document, or a fault if it cannot be transferred. Raise SourceAway if no answer comes."""
         try:
             return self._twice(lambda: self._text(zone)).document(zone)
         except NotGiven as exc:
@@ -158,16 +158,16 @@ class Server:
             return SourceFault(zone, 0, 0, "", str(exc), "transfer-broken", zone=zone)
 
     def all_of(self, zone: str) -> Iterator[Record]:
-        """Yield the zone's records by AXFR.
+        """Yield the zone's records by AXFR, with the SOA first and only once.
 
-        The SOA comes first and only once. Raise SourceAway, NotGiven or Broken.
+        Raise SourceAway if no answer comes, NotGiven if the zone is not sent, or Broken if the connection breaks.
         """
         return self._records(zone)
 
     def answer(self, query: dns.message.Message) -> Message:
-        """Return the answer to a query.
+        """Return the answer to a query, which must be signed if the server has a key.
 
-        If the server has a key, the answer must be signed. Raise SourceAway, NotGiven or Broken.
+        Raise SourceAway if no answer comes, NotGiven for a wrong answer, or Broken if the connection breaks.
         """
         with closing(self._messages(names.parse(query.question[0].name.to_text()), query)) as messages:
             return next(messages)
@@ -200,7 +200,7 @@ class Server:
             records = message.answers()
 
     def records(self, zone: str) -> list[catalog_members.Record]:
-        """Return all records of a zone. Raise SourceAway, NotGiven or Broken."""
+        """Return all records of a zone. Raise the same errors as `all_of`."""
         found = self._twice(lambda: list(self._records(zone)))
         return [catalog_members.Record(one.name, one.type, wire_text(one.type, one.rdata)) for one in found]
 
@@ -285,7 +285,9 @@ class Server:
                 yield message
 
     def _connect_tcp(self) -> socket.socket:
-        """Connect to the first address that accepts a connection. Raise SourceAway if none does, or ServerRefused."""
+        """Connect to one of the server's addresses. Raise SourceAway if none accepts, or ServerRefused if none is
+        allowed.
+        """
         try:
             connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         except OSError as exc:
@@ -300,7 +302,7 @@ class Server:
     def _start_tls(self, connection: socket.socket, peer: TlsPeer) -> socket.socket:
         """Start TLS on the connection.
 
-        Raise NotGiven if the server's identity or TLS is wrong, and SourceAway if it does not answer.
+        Raise NotGiven if TLS or the check of the server's identity fails, and SourceAway if the server does not answer.
         """
         where = gettext("{host} port {port}").format(host=self.host, port=self.port)
         try:

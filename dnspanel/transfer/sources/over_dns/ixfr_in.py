@@ -28,9 +28,9 @@ class IncrementReader:
         self.is_complete = serial_in(soa) == since
 
     def take(self, record: Record) -> bool:
-        """Read a record as part of a step.
+        """Read a record as part of a step. Return False if the answer is the whole zone.
 
-        Return False if the answer is the whole zone. Raise NotGiven or Broken.
+        Raise NotGiven if records follow the end, or Broken if the steps are not in sequence.
         """
         self.count += 1
         if self.is_complete:
