@@ -1,4 +1,4 @@
-"""Reading of the inputs of all alert subjects. The number of queries doesn't depend on the number of nodes."""
+"""The current inputs of all alert subjects, read with a constant number of queries."""
 
 from datetime import datetime
 

@@ -231,7 +231,7 @@ def bootstrap_waiting_nodes() -> None:
 
 @shared_task(ignore_result=True)
 def check_parents() -> None:
-    """Query the parents of some signed zones with a due check. All are queried within a day. Wait for other servers."""
+    """Query the parents of zones whose check is due, each within a day. This waits for other servers."""
     with while_postgresql_answers(), hold_lock(Lock.PARENT_CHECKS) as mine:
         if mine:
             parent_checks.admit(now=timezone.now())

@@ -72,8 +72,7 @@ class LiveNow:
 
 @cache
 def connection(url: str) -> Any:
-    """Return this process's connection pool for live numbers. If Redis is down, commands fail fast, without long
-    retries.
+    """Return this process's connection pool for live numbers. If Redis is down, commands fail without long retries.
 
     The result is untyped because redis-py's return types cover both sync and async clients.
     """
@@ -85,7 +84,7 @@ def connection(url: str) -> Any:
 def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
     """Add samples, oldest first, to the node's stream, except those it contains already. Return the stream's length.
 
-    Raise RedisError.
+    Raise RedisError if Redis is unreachable.
     """
     samples = list(samples)
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
@@ -199,8 +198,7 @@ def newest_in(key: str) -> int:
 
 
 def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, LiveNow]:
-    """Return live numbers by node id, in one round trip. Nodes without samples, and all nodes without Redis, are
-    missing.
+    """Return live numbers by node id in one round trip, without nodes that have none (all nodes if Redis is down).
 
     `seconds` limits how much is read: 1 is enough if the chart of the last minute isn't shown.
     """

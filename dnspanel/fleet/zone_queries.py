@@ -66,9 +66,7 @@ class QueriedName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeSample:
-    """A node's sample of a zone: `times` of the node's last `questions` were for the zone, at the node's `qps` in
-    total.
-    """
+    """A node's sample of a zone. `times` of its last `questions`, at `qps` in total, were for the zone."""
 
     top: Top
     times: int
@@ -100,7 +98,7 @@ def watch_zones(zones: Iterable[str]) -> None:
 
 
 def watched_zones() -> list[str]:
-    """Return the zones whose page someone views, most recent first, at most MOST_TOP_ZONES. Raise RedisError."""
+    """Return the most recently viewed zones, at most MOST_TOP_ZONES. Raise RedisError if Redis is unreachable."""
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     pipe.zremrangebyscore(_WATCHED, "-inf", time.time())
     pipe.zrevrange(_WATCHED, 0, MOST_TOP_ZONES - 1)
@@ -114,7 +112,7 @@ def keep_zone_top(*, node_id: int, zone: str, top: Top) -> None:
 
 
 def keep_minute(*, node_id: int, top: Top, at: float) -> None:
-    """Add a node's list of zones to the minute with this time, once per node. Raise RedisError without Redis."""
+    """Add a node's list of zones to the minute that contains `at`, once per node. Raise RedisError without Redis."""
     node_qps = _qps_of([node_id]).get(node_id)
     if not top.questions or node_qps is None:
         return
@@ -153,7 +151,7 @@ def minutes_of(zone: str, *, now: float) -> list[MinuteOfZone]:
 
 
 def samples_of(zone: str, node_ids: Sequence[int]) -> dict[int, NodeSample]:
-    """Return by node id the samples of this zone that were stored within the last minute; empty without Redis."""
+    """Return the samples of this zone from the last minute, by node id. The result is empty without Redis."""
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
         pipe.get(_top_key(node_id, zone))

@@ -77,9 +77,9 @@ def require_webhooks(person: Person) -> Actor:
 
 
 def listener(webhook: Webhook, *, now: datetime) -> Actor:
-    """Return the actor whose rights a webhook has: its owner, or the token that created it or that token's successor.
+    """Return the actor whose rights a webhook has: its owner, or the token that created it (or the token's successor).
 
-    Raise TokenDead if the owner's account is closed or the token is dead. The error has a reason to show.
+    Raise TokenDead if the owner's account is closed or the token is dead. The error's message is for people.
     """
     token = webhook.token
     if token is None:

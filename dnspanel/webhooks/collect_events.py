@@ -197,10 +197,10 @@ def _taken_back(watch: Watch) -> list[Event]:
 
 
 def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int], datetime | None]:
-    """Return a function that maps a sequence to the time when this node first proved it. One query.
+    """Return a function that maps a sequence to the time when this node first confirmed it. One query.
 
     `publications` must be consecutive. Only as many of the node's later positions are read as there are publications,
-    plus one, because these contain the first proof of each publication.
+    plus one, because these contain the first confirmation of each publication.
     """
     if not publications or node.epoch is None:
         return lambda sequence: None

@@ -98,12 +98,12 @@ class Webhook(models.Model):
 
     @property
     def receiver(self) -> str:
-        """The URL, or for mail the owner's current address. Loads the owner."""
+        """The URL, or for mail the owner's current address. Reading it loads the owner."""
         return (self.owner.email or "") if self.format == Format.MAIL else self.url
 
 
 class Event(models.Model):
-    """An event. Its unique `subject` prevents duplicates. `uid` is the `webhook-id`."""
+    """An event to deliver to webhooks. Its unique `subject` prevents duplicates. `uid` is the `webhook-id`."""
 
     uid = models.UUIDField(unique=True)
     kind = models.CharField(max_length=32, choices=EventKind)

@@ -57,7 +57,7 @@ def add_hook(
 ) -> NewHook:
     """Add a hook. From now on, each publication of its zones needs the hook's permission for exactly this publication.
 
-    Raise RightMissing, and RuleRefused for invalid terms or more than MOST hooks.
+    Raise RightMissing if the author can't govern the zones, and RuleRefused for invalid terms or more than MOST hooks.
     """
     columns = _columns_of_terms(terms, resolve)
     secret = new_secret()
@@ -122,7 +122,7 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
 def rotate_secret(*, hook_id: int, author: Person, now: datetime) -> NewHook:
     """Set a new secret. For a day, the old secret also signs questions, and answers can use either.
 
-    Raise RuleUnknown or RightMissing.
+    Raise RuleUnknown if the hook doesn't exist, or RightMissing if the author can't govern its zones.
     """
     secret = new_secret()
     with transaction.atomic():
@@ -137,7 +137,7 @@ def rotate_secret(*, hook_id: int, author: Person, now: datetime) -> NewHook:
 def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> HookAnswer:
     """Send an example question that is marked as a test, record the hook's health, and return the answer.
 
-    Raise RuleUnknown or RightMissing.
+    Raise RuleUnknown if the hook doesn't exist, or RightMissing if the author can't govern its zones.
     """
     with transaction.atomic(durable=True):
         found = publish_rules.lock_rule(PublishHook, hook_id, author)
@@ -152,7 +152,7 @@ def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> 
 def ask_quiet_hooks(*, clock: Callable[[], datetime]) -> int:
     """Send an example question to hooks that weren't asked recently or didn't answer. Return their number.
 
-    So the alert for a hook that is down is raised before a person publishes, and ends when the hook answers again.
+    The alert for a failed hook is thus raised before a person publishes, and ends when the hook answers again.
     """
     now = clock()
     quiet = Q(questioned_at=None) | Q(questioned_at__lte=now - QUIET_FOR)

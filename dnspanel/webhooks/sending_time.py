@@ -1,4 +1,4 @@
-"""The sending time of events: at once to programs; to people after a gathering time and outside of quiet hours."""
+"""The sending time of events. Programs get them at once, people after a gathering time and outside of quiet hours."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
 
