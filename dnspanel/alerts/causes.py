@@ -62,7 +62,7 @@ def split(
 
 
 def _cause_of(wrong: Wrong, present: Collection[str], ahead: Collection[int]) -> str:
-    """Return the kind or key of the problem's cause, or "" without one. The first present cause in the table counts."""
+    """Return the kind or key of the problem's cause, or "" without one. The first cause in the table counts."""
     if wrong.kind in OF_NODES_AHEAD and "panel.held" in present and wrong.node_id in ahead:
         return "panel.held"
     return next((cause for cause, kinds in CONSEQUENCES.items() if cause in present and wrong.kind in kinds), "")

@@ -74,7 +74,7 @@ def deliver_next(*, route_id: int, clock: Callable[[], datetime], send: Post = p
 
 
 def record_outcome(*, route: Route, group: Sequence[Message], outcome: Outcome, now: datetime) -> None:
-    """Record for these messages whether they were accepted, wait for another attempt, or were given up.
+    """Record the outcome for these messages: accepted, waiting for another attempt, or given up.
 
     Don't change messages whose outcome another worker has recorded.
     """

@@ -1,4 +1,4 @@
-"""Conditions of Redis and of the panel's disk."""
+"""The alert conditions for problems with Redis and the panel's disk."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""The conditions of the panel's processes and of overdue periodic work. Pure.
+"""The alert conditions for the panel's processes and for overdue periodic work. Pure.
 
-One cause is one condition: while beat or Redis is unreachable, no queue is reported as stuck and no work as overdue.
+One cause gives one condition: while beat or Redis is unreachable, no queue is reported as stuck and no work as overdue.
 """
 
 from collections.abc import Iterator, Mapping
@@ -109,7 +109,7 @@ def process_conditions(state: ProcessesNow, now: datetime, *, redis_answers: boo
 
 
 def overdue_after(work: PeriodicNow) -> timedelta:
-    """Return how long after its last success work is overdue: some intervals plus the busy time of its queue."""
+    """Return the time from its last success until work is overdue: some intervals plus its queue's busy time."""
     is_daily = work.interval >= timedelta(hours=12)
     after = work.interval * 1.25 if is_daily else work.interval * 3 + timedelta(minutes=1)
     return after + BUSY_FOR[work.queue]
@@ -131,7 +131,7 @@ def is_failing(work: PeriodicNow, now: datetime) -> bool:
 
 
 def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """Yield a condition for each name under which no process works. `panel.collector` is the collector's condition."""
+    """Yield a condition for each process name without a working process. The collector's is `panel.collector`."""
     seen = {each.name for each in state.processes}
     expected = [*REQUIRED, *(name for name in (PROXY, UPDATE) if name in seen)] if seen else []
     for name in expected:
@@ -148,7 +148,7 @@ def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 
 
 def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | None:
-    """Return the time since when no process with this name has worked, or None if a process may still be starting."""
+    """Return the last time when a process with this name worked, or None if one may still be starting."""
     if silent := [each.at for each in state.processes if each.name == name]:
         return max(silent)
     if (left_at := state.left.get(name)) is not None:

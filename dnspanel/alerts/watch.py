@@ -1,6 +1,6 @@
-"""The life of an alert: raised once, kept while its condition lasts, and ended some time afterwards. Verbs.
+"""The lifecycle of an alert: raised once, kept while its condition lasts, and ended some time afterwards. Verbs.
 
-`alert_rules` has the decisions. This module turns the conditions of one check into rows of `Alert` and `Message`.
+`alert_rules` makes the decisions. This module turns the conditions of one check into rows of `Alert` and `Message`.
 """
 
 import logging
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The result of one check."""
+    """The numbers of alerts that one check raised, ended and left open."""
 
     raised: int
     over: int
@@ -157,7 +157,7 @@ def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Ale
 
 
 def _tell(alerts: Sequence[Alert], now: datetime) -> None:
-    """Queue a message for every route that wants these alerts. Queue sent messages again, too."""
+    """Queue a message for every route that wants these alerts, even if it was sent before."""
     told = {
         (message.route_id, message.alert_id): message
         for message in Message.objects.filter(alert__in=[alert.pk for alert in alerts], is_over=False)

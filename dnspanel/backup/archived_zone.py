@@ -96,7 +96,7 @@ def read_zone(file: IO[bytes], name: str) -> ArchivedZone:
     """Read one zone, by its canonical name, from an archive. The whole archive is checked.
 
     If the archive has several zones with this name, read the one that was not deleted, or else the most recently
-    deleted one. Raise BadArchive, ProgramFailed, or ZoneNotInArchive.
+    deleted one. Raise BadArchive, ZoneNotInArchive, or ProgramFailed if pg_restore fails.
     """
     with tempfile.TemporaryDirectory(prefix="restore-zone-") as directory:
         dump = Path(directory) / DUMP

@@ -67,9 +67,9 @@ class Manifest:
 
 
 def refuse_another_key(manifest: Manifest, own: Collection[str]) -> None:
-    """Raise WrongKey unless one of these fingerprints equals the fingerprint in the archive's manifest.
+    """Raise WrongKey unless one of the fingerprints in `own` equals the one in the archive's manifest.
 
-    The first given fingerprint belongs to the key in use.
+    `own` starts with the fingerprint of the key in use.
     """
     if manifest.master_key not in own:
         raise WrongKey(archive=manifest.master_key, ours=next(iter(own)))

@@ -71,7 +71,7 @@ def _compare_counts(conn: backup_contents.Connection, manifest: Manifest) -> Fin
 
 
 def _keys(conn: backup_contents.Connection) -> Finding:
-    """Check that our master keys decrypt every secret in the database."""
+    """Check that the panel's master keys decrypt every secret in the database."""
     number, dead = 0, []
     with conn.cursor() as cursor:
         for place in secret_places():

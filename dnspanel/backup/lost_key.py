@@ -74,7 +74,7 @@ LOSSES: Mapping[str, _Loss] = {
 
 @dataclass(frozen=True, slots=True)
 class LostSecrets:
-    """The rows of one table or column whose secret none of our keys decrypts."""
+    """The rows of one table or column whose secret none of the panel's keys decrypts."""
 
     place: SecretPlace
     rows: tuple[Any, ...]  # primary keys

@@ -2,7 +2,7 @@
 
 That is the database, without sessions, one-time codes and counters (`backup_contents.LEFT_OUT`). Segments, snapshots
 and the panel's own LMDB are made from the database again, and live numbers are only kept for an hour. The two secrets
-(PANEL_MASTER_KEY, PANEL_SECRET_KEY) must be stored beside the archive, never in it.
+(PANEL_MASTER_KEY, PANEL_SECRET_KEY) must be stored separately, never in the archive.
 """
 
 import os
@@ -27,7 +27,7 @@ from dnspanel.backup.programs import Target, panel_database, run
 def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
     """Write the archive to `path`, complete and synced. Replace an older file there only after success.
 
-    Raise ProgramFailed and OSError.
+    Raise ProgramFailed if pg_dump fails, or OSError if the file can't be written.
     """
     partial = path.with_name(f".{path.name}.partial")
     try:

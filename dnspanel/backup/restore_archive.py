@@ -43,7 +43,7 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
     3. Replace the database in one transaction, which includes the hold and removes sessions and one-time codes.
     4. Migrate.
 
-    Raise BackupError. Nothing is changed until step 3 is complete.
+    Raise BackupError if a step fails. Nothing is changed until step 3 is complete.
     """
     with tempfile.TemporaryDirectory(prefix="restore-") as directory:
         dump = Path(directory) / DUMP
@@ -90,7 +90,7 @@ def refuse_other_age(manifest: Manifest) -> None:
 def replace_database(*, target: Target, dump: Path, after: str = "") -> None:
     """Replace the database with the content of the dump in one transaction. `after` is SQL to run at its end.
 
-    Raise ProgramFailed; the database is unchanged then.
+    If this fails, raise ProgramFailed and leave the database unchanged.
     """
     with tempfile.NamedTemporaryFile(prefix="restore-list-") as listed:
         listed.write(_contents(dump, target))

@@ -54,7 +54,7 @@ UPDATE primaries_transferredzone SET due_at = %(until)s WHERE zone_id = (
 
 
 def claim_due(now: datetime) -> int | None:
-    """Claim the zone that has been due for the longest time and return its id.
+    """Claim the zone that has been due for the longest time. Return its id, or None if no zone is due.
 
     The claim ends with the turn, or after CLAIM.
     """
@@ -112,7 +112,7 @@ def _timers_of(row: TransferredZone) -> Timers | None:
 
 
 def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
-    """Transfer the zone from the primary at this index if the primary has a newer serial. Raise TransferFailed."""
+    """Transfer the zone from the primary at this index if its serial is newer. Raise TransferFailed if this fails."""
     address = turn.row.addresses[number]
     host, port = place_of(turn.row, address)
     primary = Primary(host, port, key_for(turn.row), peer_for(turn.row, number, now=clock()))
@@ -144,7 +144,7 @@ def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
 
 
 def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Transfer:
-    """Transfer by IXFR if possible, otherwise by AXFR. Raise TransferFailed."""
+    """Transfer by IXFR if possible, otherwise by AXFR. Raise TransferFailed if this fails."""
     until = time.monotonic() + MOST_ITEM_SECONDS
     server = Server(
         primary.host, primary.port, primary.key, SILENT_SECONDS, allowed_addresses, until=until, tls=primary.tls

@@ -205,9 +205,9 @@ def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = Fals
 def take_over(*, zone: Zone, acting: Acting, past_rules: bool = False) -> Publication | None:
     """Make this panel the primary of a transferred zone. It is then edited and served here, even if it had expired.
 
-    The terms are kept, so that `give_back` can return the zone to its primaries. Return None if nodes already have the
-    zone. Raise Unknown, RightMissing, NotTransferred, TakeOverRefused if the zone was never transferred, and the errors
-    of rules as in `set_primaries`.
+    The terms are kept, so that `give_back` can return the zone to its primaries. Return the publication that gives the
+    zone to nodes, or None if they already have it. Raise Unknown, RightMissing, NotTransferred, TakeOverRefused if the
+    zone was never transferred, and the errors of rules as in `set_primaries`.
     """
     with transaction.atomic(durable=True):
         locked = _lock_zone(zone, acting.author)
