@@ -139,7 +139,7 @@ class TemplateUseSerializer(TermsSerializer):
 class TemplateStepSerializer(ChangeSerializer):
     """The change that a template makes to an RRset.
 
-    A conflict stays unchanged unless it is overwritten.
+    An RRset with a conflict stays unchanged unless the request overwrites it.
     """
 
     act = serializers.ChoiceField(

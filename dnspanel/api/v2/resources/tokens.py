@@ -1,4 +1,4 @@
-"""Resources of API tokens. Without the permission `people` a token sees only itself, else all tokens.
+"""Resources of API tokens. A token with the permission `people` sees all tokens; other tokens see only themselves.
 
 A token can only create tokens with the same or fewer rights.
 """
@@ -181,7 +181,7 @@ class TokenRotation(OneSecretView):
 
 
 def _owner(actor: Actor, user_id: int) -> User:
-    """Return the owner of a new token. Raise Forbidden for another person without the permission `people`."""
+    """Return the owner of a new token. Raise Forbidden if the owner is another person and the actor lacks `people`."""
     if user_id == actor.user.pk:
         return actor.user
     access.require(actor, Permission.PEOPLE)

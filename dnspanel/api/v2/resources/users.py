@@ -127,7 +127,7 @@ class ReasonSerializer(serializers.Serializer):
 
 
 class VerdictSerializer(serializers.Serializer):
-    """The answer for one right, with the sources of the right."""
+    """One right: a flag that is true if the person has the right, and the sources of the right."""
 
     right = serializers.ChoiceField(
         choices=[(str(right), str(right)) for right in Right], help_text="The right over the zone."
@@ -278,12 +278,12 @@ class UserRights(V2View):
         responses=RightsSerializer,
     )
     def get(self, request: Request, user_id: int) -> HttpResponse:
-        """Check what a person can do in a zone.
+        """Check the rights of a person in a zone.
 
-        For each right, returns whether the person has the right, and the role, team or grant that gives the right.
-        Without `name` and `type`, a right counts if the person has it for at least one RRset. With `at`, also returns
-        whether the rights were the same at a time in the past. Without the permission `people`, a token can ask only
-        about its owner.
+        Lists each right, with a flag that is true if the person has it, and the role, team or grant that gives it.
+        Without `name` and `type`, a right counts if the person has it for at least one RRset. With `at`, also compares
+        the rights with the rights at a time in the past. Without the permission `people`, a token can ask only about
+        its owner.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)

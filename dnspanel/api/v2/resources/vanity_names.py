@@ -53,7 +53,7 @@ class VanityNameSerializer(serializers.Serializer):
 class VanityPlaceSerializer(Shape):
     """A zone that contains names of a name server set.
 
-    Includes the check at the parent zone, and whether the panel maintains the addresses of the names.
+    Includes the check at the parent zone, and a flag that is true if the panel maintains the names' addresses.
     """
 
     zone = serializers.CharField()
@@ -72,7 +72,7 @@ class VanityPlaces(V2View):
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """List the zones that contain names of a name server set.
 
-        Lists zones of this panel that contain the set's name servers, if these have nodes. Omits zones that the token
+        Lists zones of this panel that contain names of the set's name servers with nodes. Omits zones that the token
         can't read. Needs the permission `read`.
         """
         places = places_of(_set(request, set_id), actor_in(request))
@@ -86,7 +86,7 @@ class VanityPlace(V2View):
     def get(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Read the vanity names in a zone.
 
-        Returns the set's names in this zone, the addresses of their nodes, and whether the panel maintains these
+        Returns the zone's vanity names and the addresses of their nodes. `kept` is true if the panel maintains these
         addresses. Needs the right `read`.
         """
         template = _set(request, set_id)
@@ -99,8 +99,8 @@ class VanityPlace(V2View):
     def put(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Maintain the addresses of name servers in a zone.
 
-        Publishes A and AAAA records at these names, with the addresses of the nodes. From then on the panel keeps the
-        records current, in your name. Needs the rights `add`, `change` and `remove` for these records. If the panel
+        Publishes A and AAAA records at the vanity names, with the addresses of the nodes. From then on the panel keeps
+        the records current, in your name. Needs the rights `add`, `change` and `remove` for these records. If the panel
         cannot publish the records, the response has the reason and the panel tries again.
         """
         actor, template = actor_in(request), _set(request, set_id)
@@ -131,8 +131,8 @@ class VanityParent(V2View):
     def post(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Check the delegation and glue at the parent zone.
 
-        Asks the parent zone over DNS now, which takes some seconds. Works for zones whose addresses the panel
-        maintains. Needs the right to change records of the zone.
+        Queries the parent zone over DNS now, which takes some seconds. The panel must maintain the addresses in the
+        zone. Needs the right to change records of the zone.
         """
         actor, template = actor_in(request), _set(request, set_id)
         zone = access.zone_for_editing(actor, zone_name)

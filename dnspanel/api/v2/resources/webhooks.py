@@ -165,8 +165,8 @@ class OneWebhook(V2View):
     def patch(self, request: Request, webhook_id: int) -> HttpResponse:
         """Change a webhook.
 
-        Changes the webhook's settings, or switches the webhook on or off. Fields that the request body omits and the
-        secret stay unchanged.
+        Changes the webhook's settings, or switches the webhook on or off. The secret stays unchanged, as do fields that
+        the request body omits.
         """
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)

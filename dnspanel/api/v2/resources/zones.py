@@ -325,7 +325,7 @@ class TrashList(V2View):
         """List deleted zones.
 
         Lists the zones in the trash that the token can read, most recently deleted first. Each zone has the time when
-        it leaves the trash for good.
+        it is deleted permanently.
         """
         requested, search = page_request(request, str), search_parameter(request)
         after = requested.after[0] if requested.after else ""
@@ -457,9 +457,7 @@ def _filter_zones(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
 
 
 def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
-    """Return the team with this id. Raise Problem if the actor can't choose the team, except the current one
-    (`present`).
-    """
+    """Return the team with this id, or None for None. Raise Problem if the actor can't choose a new team."""
     if team_id is None:
         return None
     if team_id == present:
