@@ -43,8 +43,8 @@ def wait_for_nodes(
     """Wait at most `seconds` and return True if every active node answers with the publication.
 
     With `with_secondaries`, each secondary that has the publication's zones must answer with the publication too.
-    Return None if too many requests wait already. Return False at once if there is no server to wait for. Raise
-    TakenBack as soon as the publication is reverted, or if it was reverted before.
+    Return None if too many requests wait already. Return False immediately if no node is active. Raise TakenBack as
+    soon as the publication is reverted, or if it was reverted before.
     """
     has_arrived = is_at_all if with_secondaries else is_everywhere
     return wait_until(lambda: has_arrived(publication), seconds, clock=clock, sleep=sleep)
@@ -57,9 +57,9 @@ def wait_until(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool | None:
-    """Poll `ask` for at most `seconds` until it returns True or None, and return the result.
+    """Poll `ask` for at most `seconds`, and return True once it returns True.
 
-    Return None if too many requests wait already.
+    Return False after the timeout or if `ask` returns None, and None if too many requests wait already.
 
     Don't call this function within a transaction, so that no connection is held during long pauses.
     """
@@ -74,9 +74,9 @@ def wait_until(
 
 
 def is_everywhere(publication: Publication) -> bool | None:
-    """Return True if every active node has confirmed the publication, or None if no node is active. One query.
+    """Return True if every active node has confirmed the publication, or None if no node is active.
 
-    Raise TakenBack if the publication was reverted, because then no node ever gets it.
+    This needs one query. Raise TakenBack if the publication was reverted, because then no node ever gets it.
     """
     failed, proofs = _state_and_proofs(publication)
     if failed:
@@ -100,7 +100,7 @@ def proofs_of(publication: Publication) -> list[bool]:
 
 
 def _state_and_proofs(publication: Publication) -> tuple[bool, list[bool]]:
-    """Return True if the publication was reverted, and a list that has, for each active node, True if it confirmed."""
+    """Return True if the publication was reverted, and one flag for each active node: True if it confirmed."""
     with prepared_cursor() as cursor:
         parameters: dict[str, Any] = {"sequence": publication.sequence, "state": str(NodeState.ACTIVE)}
         cursor.execute(_PROOFS, parameters)

@@ -282,7 +282,7 @@ def nsec3_of(denial: dict[str, Any]) -> Nsec3 | None:
 
 
 def denial_json(nsec3: Nsec3 | None) -> dict[str, Any]:
-    """Return NSEC3 parameters as a denial. Inverse of `nsec3_of`."""
+    """Return NSEC3 parameters as a denial. This is the inverse of `nsec3_of`."""
     found = nsec3 or Nsec3()
     return {
         "method": "nsec" if nsec3 is None else "nsec3",

@@ -100,9 +100,7 @@ class Operations(AutoSchema):
         return [IDEMPOTENCY_KEY] if self.view.unconditional else [IDEMPOTENCY_KEY, IF_MATCH]
 
     def is_deprecated(self) -> bool:
-        """Return True if the whole operation is deprecated. The operation's responses then have the deprecation
-        headers.
-        """
+        """Return True if the whole operation is deprecated. Its responses then have the deprecation headers."""
         found = deprecation_of(self.view, self.method)
         return found is not None and not found.parameters
 

@@ -50,7 +50,7 @@ class DraftSerializer(Shape):
 
 
 class PublishDraftSerializer(TermsSerializer):
-    """The terms for publishing a draft."""
+    """The options for publishing a draft."""
 
     accept_warnings = Flag(required=False, default=False, help_text="true: publish in spite of warnings.")
     accepted = texts_of(required=False, max_length=100, help_text="Codes of warnings that are accepted.")

@@ -12,8 +12,8 @@ _JSON = "application/json"
 def add_plans(result: Schema, generator: object, request: Any, *, public: bool) -> Schema:
     """Add the dry-run response to status 200 of operations with `dry_run` (hook of drf-spectacular).
 
-    Operations that publish return plans, unless the view declares more for 200 than for 202. All other operations
-    return the result that the write would have.
+    Operations that publish return plans, unless the view declares different schemas for 200 and 202. All other
+    operations return the result that the write would have.
     """
     schemas = result.get("components", {}).get("schemas", {})
     for operations in result["paths"].values():

@@ -135,7 +135,7 @@ class ZoneName(Text):
 
 @extend_schema_field(OpenApiTypes.STR)
 class RecordType(Text):
-    """A record type. JSON has its mnemonic, Python its number."""
+    """A record type, which is a mnemonic in JSON and a number in Python."""
 
     needs = ("a record type such as AAAA", "record types")
 
@@ -241,7 +241,7 @@ def choice_parameter(query: Mapping[str, str], name: str, choices: Collection[st
 
 
 def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -> str:
-    """Return the text in a query parameter, or "". Raise Problem if it is too long or can't be stored."""
+    """Return the text in a query parameter, "" if it is missing. Raise Problem if it is too long or can't be stored."""
     text = query.get(name, "")
     if len(text) > longest or "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
         raise bad_parameter(name, f"Use at most {longest} characters that can be stored.")

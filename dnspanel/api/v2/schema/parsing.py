@@ -228,7 +228,7 @@ Content = tuple[int, Sequence[str], Sequence[str], str, Mapping[str, Any]]  # TT
 
 
 def _read_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, ttl: int | None) -> Content | None:
-    """Check the JSON types and return TTL, rdata, disabled, comment and the value. `ttl` is the default TTL, if any."""
+    """Return TTL (default: `ttl`), rdata, disabled, comment and the value. Return None if a JSON type is wrong."""
     if not _check_content(value, pointer, faults, optional=() if ttl is None else {"ttl"}):
         return None
     found = ttl if ttl is not None and "ttl" not in value else int(value["ttl"])

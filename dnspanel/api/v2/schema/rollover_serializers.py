@@ -97,7 +97,7 @@ class NewRolloverSerializer(Shape):
 
 
 class RolloverCancelSerializer(Shape):
-    """The terms for canceling a rollover."""
+    """The options for canceling a rollover."""
 
     withdrawn = Flag(
         default=False, help_text="A person says that no request for the new DS is under way to the parent any more."

@@ -110,7 +110,7 @@ class ChangeOrderSerializer(Shape):
 
 
 class TermsSerializer(Shape):
-    """The terms for publishing."""
+    """The options for publishing."""
 
     reason = Text(
         required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Why; the history shows it."
@@ -120,7 +120,7 @@ class TermsSerializer(Shape):
 
 
 class ChangeTermsSerializer(TermsSerializer):
-    """The terms for publishing record changes."""
+    """The options for publishing record changes."""
 
     ptr = Flag(
         required=False,
@@ -131,7 +131,7 @@ class ChangeTermsSerializer(TermsSerializer):
 
 
 class ZoneToDeleteSerializer(Shape):
-    """The deletion of a zone."""
+    """A zone to delete, optionally only if it is at a given revision."""
 
     zone = Text(max_length=1100)
     at_revision = Integer(required=False, min_value=1, help_text="Only if the zone is at this revision still.")
@@ -323,7 +323,7 @@ class PlansSerializer(Shape):
 
 
 class UndoSerializer(TermsSerializer):
-    """The terms for an undo."""
+    """The options for an undo."""
 
     into = Choice(
         choices=["publication", "draft"],
