@@ -69,7 +69,7 @@ def refuse_another_master_key(**signal: object) -> None:
 
 @worker_init.connect
 def begin_with_a_small_heap(**signal: object) -> None:
-    """Exclude loaded modules from garbage collection. Called after all tasks are imported and before workers start."""
+    """Exclude loaded modules from garbage collection, after all tasks are imported and before workers start."""
     leave_out_what_is_loaded()
 
 

@@ -91,7 +91,7 @@ class Reading:
 class Subject(Generic[Inputs]):
     """The conditions that one app watches: their kinds, and the functions that read and judge their inputs.
 
-    `read` also gets the inputs that subjects of lower apps have read. `zones` are SELECTs of (zone_id, kind, since,
+    `read` also gets the inputs that subjects registered before have read. `zones` are SELECTs of (zone_id, kind, since,
     nodes) with the parameters `times`. `UNION ALL` joins the SELECTs of all subjects into one query.
     """
 
@@ -107,12 +107,12 @@ _SUBJECTS: dict[type, Subject[Any]] = {}
 
 
 def register(subject: Subject[Any]) -> None:
-    """Register an app's subject. Lower apps must register first. Idempotent."""
+    """Register an app's subject, after those of the apps that it depends on. Idempotent."""
     _SUBJECTS[subject.inputs] = subject
 
 
 def subjects() -> tuple[Subject[Any], ...]:
-    """Return the subjects of all apps, with lower apps first."""
+    """Return the subjects of all apps, each after those of the apps that it depends on."""
     return tuple(_SUBJECTS.values())
 
 

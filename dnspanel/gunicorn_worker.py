@@ -61,7 +61,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         pool.submit(self.handle, conn).add_done_callback(partial(self._finish, conn))
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
-        """Answer an unreadable request with a problem. Leave errors that the client did not cause to gunicorn."""
+        """Answer an unreadable request with a problem document. Leave errors not caused by the client to gunicorn."""
         found = next(((status, reason) for kind, status, reason in _REFUSED if isinstance(exc, kind)), None)
         if found is None or isinstance(exc, _NOT_REFUSED):
             super().handle_error(req, client, addr, exc)

@@ -1,4 +1,4 @@
-"""Restriction of requested connections to public addresses and the operator's networks.
+"""The limit on connections that people request: only public addresses and the operator's networks.
 
 If people can make the panel connect to any address, an attacker can reach other services on the host, the cloud's
 metadata, and internal networks. So this module resolves a name and checks each of its addresses, and the caller
@@ -126,7 +126,7 @@ def is_allowed(address: str, networks: Sequence[str]) -> bool:
 def resolve_host(host: str, port: int) -> list[str]:
     """Return the addresses of a host in the system resolver's order.
 
-    Raise NoAddress with the reason, for the operator.
+    Raise NoAddress, with the reason for the operator, if the host cannot be resolved.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -15,7 +15,7 @@ NO_CERTIFICATE = gettext_noop("This is no certificate in PEM, which begins with 
 def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]:
     """Return the certificates in the text, in order. Return an empty result for an empty text.
 
-    Raise ValueError with a message for people. If the text contains a private key, the message is `beside_key`.
+    Raise ValueError, worded for people, if the text is invalid. For a private key, the message is `beside_key`.
     """
     if not text.strip():
         return ()

@@ -15,7 +15,7 @@ def faults_of(begin: time | None, end: time | None) -> dict[str, list[str]]:
 
 
 def quiet_until(begin: time | None, end: time | None, zone: str, now: datetime) -> datetime | None:
-    """Return when the current quiet hours end, in this time zone. Return None outside of quiet hours.
+    """Return the end of the current quiet hours, in this time zone, or None outside of quiet hours.
 
     If the end time is earlier than the beginning, it is on the next day. If one of the two is missing, or they are
     equal, there are no quiet hours.

@@ -24,8 +24,7 @@ class Cached(Protocol[_Answer]):
 
 
 def small_cache(*, entries: int, longest: int) -> Callable[[Callable[..., _Answer]], Cached[_Answer]]:
-    """Decorate a function so that its last results are cached. Calls with more than `longest` characters are not
-    cached.
+    """Decorate a function so that its last results are cached, but not for more than `longest` characters.
 
     Arguments are texts, tuples of texts, and numbers.
     """

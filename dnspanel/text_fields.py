@@ -62,9 +62,7 @@ class EnglishField(_TextsField):
 
 
 def _change_strings(value: Any, change: Callable[[str], str]) -> Any:
-    """Return the JSON value with every string changed. The recursion is safe, because the panel's own code makes the
-    values.
-    """
+    """Return the JSON value with every string changed. It must come from the panel's code, since this recurses."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

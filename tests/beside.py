@@ -1,6 +1,6 @@
-"""Run `./dev check` beside a whole run of the tests: it starts when they start, and its complaints fail the run.
+"""A pytest plugin that runs `./dev check` in parallel with a full test run. Its complaints fail the run.
 
-It has less priority than the tests. Its result is reported when the last test ended, as if it were a test.
+The check has a lower priority than the tests. Its result is reported after the last test, as if it were a test.
 """
 
 import contextlib

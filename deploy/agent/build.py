@@ -2,8 +2,8 @@
 
 python deploy/agent/build.py DIRECTORY
 
-Its version names the commit, so a wheel of a later commit is an upgrade to pip. Two wheels of one commit have the same
-bytes: times in them are that of the commit, and modes do not depend on the umask.
+The version contains the commit, so pip treats the wheel of a later commit as an upgrade. Two wheels of one commit have
+the same bytes: all times are the commit's, and file modes do not depend on the umask.
 """
 
 import os
@@ -20,7 +20,7 @@ from replication import version  # noqa: E402  # of this checkout, whatever is i
 
 
 def build_wheel(directory: Path) -> Path:
-    """Build the wheel in `directory`, which is made if it does not exist. Raise CalledProcessError."""
+    """Build the wheel in `directory`, creating it if needed. Raise CalledProcessError if the build fails."""
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
         source = Path(place)

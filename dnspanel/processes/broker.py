@@ -51,8 +51,8 @@ class QoS(_Noted):  # type: ignore[misc]
     def _let_go(self, delivery_tag: str) -> Iterator[None]:
         """Stop counting the message, even if Redis does not answer.
 
-        Without this, kombu counts a message that it could not acknowledge forever, so after Redis hung for some
-        seconds, idle workers no longer took messages. The message is delivered again after `visibility_timeout`.
+        Otherwise kombu keeps counting a message that it could not acknowledge. After Redis had hung for some seconds,
+        idle workers then took no messages. The message is delivered again after `visibility_timeout`.
         """
         try:
             yield

@@ -68,7 +68,7 @@ def parse_syslog_address(text: str) -> SyslogAddress:
 
 
 def parse_headers(text: str) -> dict[str, str]:
-    """Parse lines of the form "Name: value" as request headers. Raise ValueError without the values in its message."""
+    """Parse request headers from lines "Name: value". Raise ValueError if one is invalid, without quoting its value."""
     if len(text) > LONGEST_HEADERS:
         raise ValueError(gettext("At most {longest_headers:,} characters.").format(longest_headers=LONGEST_HEADERS))
     found: dict[str, str] = {}

@@ -22,7 +22,7 @@ LONGEST_PEM = 64_000  # characters
 
 
 def canonical_certificates(text: str) -> str:
-    """Return the certificates in PEM, or "" for an empty text. Raise ValueError with a message for people."""
+    """Return the certificates in PEM, or "" for an empty text. Raise ValueError, worded for people, if invalid."""
     found = certificates_in(text, beside_key=gettext("Give the certificate alone; a key has its own field."))
     pem = pem_of(found)
     try:
@@ -40,7 +40,7 @@ def canonical_certificates(text: str) -> str:
 def canonical_key(text: str, chain: str) -> bytes:
     """Return the private key in PEM. The key must belong to the first certificate of `chain`.
 
-    Raise ValueError with a message for people.
+    Raise ValueError, worded for people, if the key is unreadable or doesn't belong to the certificate.
     """
     try:
         key: Any = load_pem_private_key(text.strip().encode(), None)

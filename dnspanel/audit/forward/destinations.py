@@ -94,7 +94,7 @@ def destination_row(pk: int) -> DestinationRow:
 def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -> Destination:
     """Create a destination, which gets acts from now on or from the beginning of the log.
 
-    Raise Forbidden, GrantRefused, and DestinationRefused, also for addresses that the panel must not connect to.
+    Raise the errors of `require_operator`, and DestinationRefused for invalid settings or a forbidden address.
     """
     require_operator(by)
     columns = _columns_of_terms(kind, terms, None)
@@ -116,7 +116,7 @@ def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -
 def change_destination(*, destination: Destination, terms: Terms, by: Author, now: datetime) -> None:
     """Change the destination, starting with the next batch. Keep its position unless the terms start over.
 
-    Raise Forbidden, GrantRefused, DestinationUnknown, DestinationRefused.
+    Raise the errors of `create_destination`, or DestinationUnknown if it was deleted.
     """
     require_operator(by)
     columns = _columns_of_terms(Kind(destination.kind), terms, destination)
@@ -145,7 +145,7 @@ def change_destination(*, destination: Destination, terms: Terms, by: Author, no
 
 
 def switch_destination(*, destination: Destination, active: bool, by: Author, now: datetime) -> None:
-    """Switch the destination on or off. Acts wait while it is off. Raise Forbidden, GrantRefused."""
+    """Switch the destination on, or off so that acts wait. Raise the errors of `require_operator`."""
     require_operator(by)
     with transaction.atomic(durable=True):
         rows = Destination.objects.filter(pk=destination.pk, active=not active)
@@ -166,8 +166,8 @@ def delete_destination(*, destination: Destination, by: Author, now: datetime) -
 def try_destination(*, destination: Destination, by: Author, clock: Callable[[], datetime], send: Send = send) -> None:
     """Send a test message, which isn't an act of the chain. Record the result in the audit log.
 
-    After a success, end the destination's pause, so that its waiting acts are sent. Raise Forbidden, GrantRefused, or
-    NotSent with the reason.
+    After a success, end the destination's pause, so that its waiting acts are sent. Raise NotSent with the reason if it
+    fails, and the errors of `require_operator`.
     """
     require_operator(by)
     now, user = clock(), user_of(by)
