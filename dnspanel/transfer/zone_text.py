@@ -4,9 +4,9 @@ The text is like an export, but with ALIAS and LUA as people write them. Each li
 at the end of its first line, a disabled record is `;!disabled name ttl IN TYPE rdata`, and tags and comments of values
 are `;!noted name TYPE {…}`. The parser of imports reads the text.
 
-The changes are the differences from the original text (the base). So RRsets that others published in the time between,
-or that the text does not have, stay unchanged. Both texts are only input: `draft.change_rrsets` decides about each
-change.
+The changes are the differences between the edited text and the original text (the base). So RRsets that others
+published in between, or that the text does not have, stay unchanged. Neither text is trusted: `draft.change_rrsets`
+decides about each change.
 """
 
 from collections.abc import Mapping
@@ -60,9 +60,9 @@ class ZoneText:
 class EditedText:
     """The changes in an edited text.
 
-    With `faults` nothing can be saved. `blocking` are broken rules that prevent publishing, and `advice` are possible
-    mistakes. All have a line and column in the text, or line 0. `clashes` are RRsets that the author's draft changed
-    after the text was made, and that the text changes in another way.
+    If `faults` is not empty, nothing can be saved. `blocking` are broken rules that prevent publishing, and `advice`
+    are possible mistakes. All have a line and column in the text, or line 0. `clashes` are RRsets that the author
+    changed in the draft after the text was made, and that the text changes differently.
     """
 
     afters: dict[Key, RRset | None] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class EditedText:
 
 
 def text_of(*, zone: Zone, author: User, selection: Selection | None, default_ttl: int) -> ZoneText:
-    """Return the selected RRsets (None: all) as text, as in the author's draft. Raise TooLarge for a long text."""
+    """Return the selected RRsets (None: all) of the author's draft as text. Raise TooLarge if the text is too long."""
     if selection is None and zone.rrset_count > 2 * MOST_RRSETS:
         raise TooLarge
     lines = [f"$ORIGIN {zone.name}\n$TTL {default_ttl}\n"]
@@ -106,8 +106,8 @@ def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
 ) -> EditedText:
     """Return the changes in the text compared with the base, which must have been made for the same author.
 
-    `is_complete` means that the base had every RRset of the zone. Neither text is trusted: the result must go through
-    `draft.change_rrsets`, with the zone's revision when the base was made. No content of a text raises an error.
+    `is_complete` means that the base had every RRset of the zone. Neither text is trusted: pass the result to
+    `draft.change_rrsets`, with the revision that the zone had when the base was made. No text raises an error.
     """
     result = EditedText()
     reader = _read(zone.name, text)
@@ -240,7 +240,7 @@ def _requested_rrset(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRs
 
 
 def _is_as_displayed(seen: RRset | None, was: ReadyRRset | None, zone: str) -> bool:
-    """Return True if the base had the RRset that the author sees now."""
+    """Return True if the author's current RRset is the one that the base had."""
     if seen is None or was is None:
         return seen is None and was is None
     return _read(zone, _lines(seen, zone)).content.sets.get(was.key + type_tail(was.type)) == was

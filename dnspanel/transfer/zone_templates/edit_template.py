@@ -47,7 +47,7 @@ class Head:
 
 
 def create_template(*, head: Head, kind: str, content: Text, by: Author, now: datetime) -> ZoneTemplate:
-    """Create the template with version 1. Raise Forbidden, or TemplateRefused with the invalid fields."""
+    """Create a template with version 1. Raise Forbidden for the team, or TemplateRefused for invalid fields."""
     access.require_change_in(by, head.team)
     head = _checked_head(head)
     if kind not in TemplateKind.values:
@@ -87,7 +87,7 @@ def create_template(*, head: Head, kind: str, content: Text, by: Author, now: da
 def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: datetime) -> ZoneTemplate:
     """Change the name, team and description of the template. Its versions stay.
 
-    Raise Forbidden, TemplateRefused or TemplateUnknown.
+    Raise Forbidden for the old or new team, TemplateRefused for invalid fields, or TemplateUnknown if it was deleted.
     """
     head = _checked_head(head)
     try:
@@ -123,8 +123,8 @@ def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: date
 def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Author, now: datetime) -> TemplateVersion:
     """Publish a version of the template, for new uses. Existing zones do not change.
 
-    If the newest version has the same content, return that version and create none. Raise Forbidden, TemplateRefused or
-    TemplateUnknown, and TemplateMoved if `seen` is not the newest version.
+    If the newest version has the same content, return that version instead. Raise TemplateRefused for invalid content,
+    TemplateMoved if `seen` is not the newest version, and Forbidden or TemplateUnknown like `change_template`.
     """
     content = check_text(content)
     with transaction.atomic():
@@ -154,10 +154,10 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
 
 
 def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: datetime) -> None:
-    """Make this set of name servers the default for new zones of its team (or without a team), or end that default.
+    """Make this set of name servers the default for its team's new zones (or those without a team), or end that.
 
-    The team's previous default set is then no longer the default. Raise Forbidden, TemplateRefused for another kind of
-    template, or TemplateUnknown.
+    The team's previous default set is no longer the default. Raise TemplateRefused for another kind of template, and
+    Forbidden or TemplateUnknown like `change_template`.
     """
     with transaction.atomic():
         # In one order, whichever is chosen: two who choose at once take turns.
@@ -187,7 +187,7 @@ def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: da
 def delete_template(*, template: ZoneTemplate, by: Author, now: datetime) -> int:
     """Delete the template with its versions, and return the number of linked zones.
 
-    These zones stay unchanged and are no longer linked. Raise Forbidden or TemplateUnknown.
+    These zones stay unchanged and are no longer linked. Raise Forbidden or TemplateUnknown like `change_template`.
     """
     with transaction.atomic():
         locked = _lock_template(template)
@@ -256,8 +256,8 @@ def _checked_line(field: str, text: str) -> str:
 def check_text(content: Text) -> Text:
     """Return the content with normalized line ends and labels.
 
-    Raise TemplateRefused if no zone could use the content. The error has faults of the text under `text`, and faults of
-    a variable under `variables/NAME`.
+    Raise TemplateRefused if no zone could use the content. Faults in the text are under the key `text`, and faults of a
+    variable under `variables/NAME`.
     """
     note = _checked_line("note", content.note)
     text = content.text.replace("\r\n", "\n").replace("\r", "\n")

@@ -65,7 +65,7 @@ def links_of(zone: Zone, person: Person) -> list[TemplateLink]:
 
 @dataclass(frozen=True, slots=True)
 class FollowedSet:
-    """The set of name servers that a zone is linked to, and the differences between its apex and the set."""
+    """The set of name servers that a zone is linked to, and the differences between the zone's apex and the set."""
 
     link: TemplateLink
     more: tuple[str, ...] = ()  # name servers that the zone has and the set has not
@@ -78,7 +78,7 @@ class FollowedSet:
 
 
 def set_of(zone: Zone, person: Person) -> FollowedSet | None:
-    """Return the set of name servers that the zone is linked to, or None if this person must not see the set.
+    """Return the set of name servers that the zone is linked to, or None if there is no set that this person sees.
 
     This takes three queries.
     """

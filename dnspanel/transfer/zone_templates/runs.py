@@ -96,12 +96,12 @@ def create_run(  # noqa: PLR0913  # the fields of a run
 ) -> TemplateRun:
     """Create a dry run of the template's newest version, which waits for a worker.
 
-    By default, the run covers the linked zones, with the values of their links. With a `search` (as in the list of
-    zones; "" finds all) it covers the found zones, and with `names` the zones with these names. A search and names use
-    the given values, and `keep` links the zones to the template.
+    By default, the run covers the linked zones, with the values stored in their links. With a `search` (as in the list
+    of zones; "" finds all) or `names`, the run covers these zones and uses the given values, and `keep` links the zones
+    to the template.
 
-    Raise Forbidden if the author is not allowed to change any zone, TemplateUnknown, TemplateRefused for a snippet or
-    wrong values, and RunRefused if the author has several unfinished runs.
+    Raise Forbidden if the author is not allowed to change any zone, TemplateUnknown if the template was deleted,
+    TemplateRefused for a snippet or wrong values, and RunRefused if the author has several unfinished runs.
     """
     _require_editor(by)
     if by is not None:
@@ -129,7 +129,7 @@ def start_run(
     """Create a real run that publishes the results of this dry run, and waits for a worker.
 
     With `overwrite`, RRsets that were edited by hand are replaced with the template's. Raise RunRefused if the dry run
-    has not ended, TemplateUnknown, or Forbidden if the author is not allowed to change any zone.
+    has not ended, TemplateUnknown if the template was deleted, or Forbidden if the author must not change any zone.
     """
     _require_editor(by)
     run_turns.refuse_unless_done(dry_run)
@@ -203,7 +203,7 @@ def unfinished_runs() -> list[int]:
 
 
 def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.TURN_SECONDS) -> bool:
-    """Work on the run for a turn. Return True if more work is left."""
+    """Work on the run for at most about `seconds`. Return True if more work is left."""
     return run_turns.work(
         TemplateRun.objects.select_related("author", "token", "template"),
         run_id,
@@ -285,7 +285,7 @@ class _Batch:
 
     @property
     def _changes_servers(self) -> bool:
-        """True if the run applies a set of name servers, so that the guard needs no further confirmation.
+        """True if the run applies a set of name servers. The guard then asks for no confirmation.
 
         The person who started the run has already seen the result of the dry run.
         """
@@ -426,7 +426,7 @@ class _Batch:
 
 
 def _names(steps: Sequence[Step], zone: Zone) -> str:
-    """Return the first RRsets as text, such as `A www, MX @`."""
+    """Return the names and types of the first steps as text, such as `A www, MX @`."""
     listed = [
         f"{rdata.type_to_text(s.change.type)} {owner_names.owner_text(s.change.name, zone.name)}" for s in steps[:5]
     ]

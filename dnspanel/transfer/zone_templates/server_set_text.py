@@ -1,4 +1,4 @@
-"""The reader and writer of sets of name servers as text: names, addresses and nodes, checked.
+"""The text form of sets of name servers, with names, addresses and nodes: its parser, checks and writer.
 
     ns1.example.net. 192.0.2.1 2001:db8::1
     ns2.example.net. node:fra1
@@ -24,7 +24,7 @@ NODE = "node:"
 
 
 def parse_hosts(text: str) -> tuple[Host, ...]:
-    """Return the name servers in a text with one server per line. Raise TemplateRefused with errors at `hosts`."""
+    """Parse name servers, one per line. Raise TemplateRefused with the field `hosts` if a line is invalid."""
     lines = [words for line in text.splitlines()[: 2 * MOST_HOSTS] if (words := line.split())]
     hosts, faults = [], []
     for words in lines:
@@ -45,7 +45,7 @@ def format_hosts(hosts: Iterable[Host]) -> str:
 
 
 def read_host(name: str, addresses: Sequence[str], nodes: Sequence[str]) -> Host:
-    """Return the name server in canonical form. Raise ValueError with a reason for people."""
+    """Return the name server in canonical form. Raise ValueError, with a message for people, if it is invalid."""
     found = read_name(name)
     if len(addresses) + len(nodes) > MOST_ADDRESSES:
         raise ValueError(
@@ -63,7 +63,7 @@ def read_host(name: str, addresses: Sequence[str], nodes: Sequence[str]) -> Host
 def read_addresses(texts: Iterable[str]) -> tuple[str, ...]:
     """Return IPv4 and IPv6 addresses in canonical form, sorted and without duplicates.
 
-    Raise ValueError with a reason for people.
+    Raise ValueError, with a message for people, if an address is invalid.
     """
     found = set()
     for text in texts:
@@ -78,7 +78,7 @@ def read_addresses(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_name(text: str) -> str:
-    """Return a name in canonical form. Raise ValueError with a reason for people."""
+    """Return a name in canonical form. Raise ValueError, with a message for people, if it is invalid."""
     try:
         name = names.parse(text)
     except BadName as exc:
@@ -89,7 +89,7 @@ def read_name(text: str) -> str:
 
 
 def content_of(servers: Servers, note: str = "") -> Text:
-    """Return the set as a version's content, for `edit_template`. Raise TemplateRefused with the invalid fields."""
+    """Return the set as a version's content, for `edit_template`. Raise TemplateRefused if a field is invalid."""
     faults: dict[str, list[str]] = {}
     if not servers.hosts:
         faults["hosts"] = [gettext("A set has at least one name server.")]

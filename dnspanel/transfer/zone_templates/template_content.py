@@ -1,9 +1,9 @@
 """The RRsets that a template version makes for one zone, with every fault and its place.
 
     text ─► expand ─► Reader ─► Content ─► rules about the records by themselves ─► Made
-    (template_text)  (the one parser of zone files)
+      (template_text)  (the one parser of zone files)
 
-Rules that involve a zone's other records are checked when the RRsets are drafted or published, as for every edit.
+Rules that involve the zone's own records are checked when the RRsets are drafted or published, as for every edit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,12 +76,12 @@ class Made:
 
 
 def variables_stored(version: TemplateVersion) -> tuple[Variable, ...]:
-    """Return the declared variables of a version."""
+    """Return the variables that a template version declares."""
     return tuple(map(Variable.from_json, version.variables))
 
 
 def version_of(template: ZoneTemplate, number: int | None = None) -> TemplateVersion:
-    """Return a version of the template, by default the newest. Raise TemplateVersion.DoesNotExist."""
+    """Return a version of the template, by default the newest. Raise TemplateVersion.DoesNotExist if it is unknown."""
     return TemplateVersion.objects.get(template=template, number=template.version if number is None else number)
 
 

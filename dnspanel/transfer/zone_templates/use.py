@@ -54,7 +54,7 @@ class Using:
 class Proposal:
     """The changes that a template would make to a zone, compared with the author's draft of the zone.
 
-    With faults there are no steps.
+    If the template has faults, `steps` is empty.
     """
 
     steps: tuple[Step, ...] = ()
@@ -85,10 +85,10 @@ def using(template: ZoneTemplate, values: Values, number: int | None = None) -> 
 
 
 def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "", drafted: bool = True) -> Proposal:
-    """Return the template's changes to a zone. For a snippet, `name` is its canonical name. Write nothing.
+    """Return the template's changes to a zone, and write nothing. For a snippet, `name` is its canonical name.
 
     The zone is compared as in the author's draft, or as published if `drafted` is False. Raise RightMissing if the
-    author, a token, is not allowed to see one of the RRsets.
+    author is a token that must not see one of the RRsets.
     """
     made = use.make_content(zone.name, name)
     if made.faults:
@@ -109,7 +109,7 @@ def draft_steps(
 ) -> int:
     """Add these steps to the author's draft, and return the number of operations.
 
-    If `keep` is True, link the zone to the template. If False, remove the link. If None, only update an existing link.
+    `keep` links the zone to the template (True), removes the link (False), or only updates an existing link (None).
     Raise the errors of `draft.change_rrsets`, and Forbidden for a person who is not allowed to change the zone.
     """
     access.require_editor(author, zone)
@@ -177,9 +177,9 @@ def create_zones_from(
     team: Team | None = None,
     server_set: ServerSet | None = None,
 ) -> Publication:
-    """Create these zones, like `edit.create_zones`. Their RRsets must come from `with_template`.
+    """Create zones whose RRsets come from `with_template`. With `keep`, link the zones to the template.
 
-    With `keep` the zones are linked to the template. Raise the errors of `edit.create_zones`.
+    Raise the errors of `edit.create_zones`.
     """
 
     def in_transaction() -> None:
@@ -210,7 +210,7 @@ def create_zones_from(
 
 
 def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]]:
-    """Return the new zone with its RRsets replaced by the template's at the same keys, and the template's faults."""
+    """Return the new zone with the template's RRsets, which replace any at the same keys, and the template's faults."""
     if use.is_snippet:
         return zone, (Fault(0, 0, gettext("A snippet is for records at a name, not for new zones.")),)
     made = use.make_content(zone.name)
@@ -235,7 +235,7 @@ def link_of(zone: Zone, template: ZoneTemplate) -> TemplateLink | None:
 
 
 def keys_of(*made: Made, apex: str) -> set[Key]:
-    """Return the keys of all RRsets that these templates make in a zone. Include the SOA if they set names in it."""
+    """Return the keys of all RRsets that these templates make, and of the SOA if a template sets names in it."""
     soa = {(apex, rdtypes.SOA)} if any(each.names_in_soa for each in made) else set()
     return soa.union(*(each.by_key for each in made))
 
@@ -254,7 +254,7 @@ def compare_made(current: RRsets, made: Made, bases: Sequence[Made], *, apex: st
 
 
 def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> list[Made]:
-    """Return the RRsets that the template put into a zone, for the published version and for earlier ones.
+    """Return the RRsets that each linked version of the template, the current and earlier ones, put into a zone.
 
     `make` expands a version. If an old version breaks current rules, none of its RRsets count as the template's.
     """
@@ -265,7 +265,7 @@ def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> 
 
 
 def leave_other_sets(template: ZoneTemplate, zone_ids: Collection[int]) -> None:
-    """Unlink these zones from other sets of name servers, if this template is one."""
+    """If this template is a set of name servers, unlink the zones from all other sets."""
     if template.kind == TemplateKind.SERVERS:
         others = TemplateLink.objects.filter(zone__in=zone_ids, template__kind=TemplateKind.SERVERS)
         others.exclude(template=template).delete()

@@ -75,7 +75,7 @@ def find(sheet: Sheet, include: Include) -> Found:
 
 
 def _stated_at_once(lines: list[str]) -> str:
-    """Return the zone of a file that begins as usual with `$ORIGIN`, `$TTL`, SOA. Return "" for any other file."""
+    """Return the zone of a file that begins with `$ORIGIN`, `$TTL` and SOA, as most files do, else ""."""
     origin = ""
     for line in lines:
         fields = line.split(None, 4)
@@ -137,8 +137,8 @@ def _is_dotless(sheet: Sheet, word: str, base: str) -> bool:
 def _repeats(owner: str, origin: str, base: str, *, is_dotless: bool) -> bool:
     """Return True if the SOA's owner repeats the origin without the trailing dot.
 
-    After `$ORIGIN example.test.`, `example.test` would be `example.test.example.test.`, which is only right if the
-    source or file name says so. A single label can repeat: `com.com.` is a zone.
+    `example.test` after `$ORIGIN example.test.` literally means `example.test.example.test.`. That is only correct if
+    the source or the file name says so. A single label can repeat: `com.com.` is a zone.
     """
     if _parse_name(f"{owner}.", names.ROOT) != origin:
         return False

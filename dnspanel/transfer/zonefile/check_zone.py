@@ -46,10 +46,9 @@ _STOPS = _SERVICES | {rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.MX, rdtype
 
 
 class Suspects:
-    """Record keys of RRsets to check with the rules: `grave` can be errors, and `slight` can only be warnings.
+    """The record keys of RRsets to check with the rules: `grave` can be errors, and `slight` can only be warnings.
 
-    `aliases` has two kinds of CNAMEs: CNAMEs to misnamed services (see `_suspect_by_type`), and CNAMEs that a DNAME can
-    send in circles.
+    `aliases` has CNAMEs to names that `_suspect_by_type` returned, and CNAMEs that a DNAME can send in circles.
     """
 
     def __init__(self) -> None:
@@ -75,7 +74,7 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
 def _suspect_by_type(content: Content, ordered: list[bytes], found: Suspects) -> tuple[set[str], bool]:
     """Suspect RRsets of the types that have their own rules.
 
-    Return the names of services in a form that clients do not look up, and True if there are delegations or DNAMEs.
+    Return the names of services that clients would not find, and True if there are delegations or DNAMEs.
     """
     sets, stops = content.sets, _STOPS
     has_cuts = False
@@ -126,7 +125,7 @@ def _suspect_service(record: bytes, rrset: ReadyRRset, misplaced: set[str], foun
 
 
 def _suspect_aliases(content: Content, ordered: list[bytes], misplaced: set[str], found: Suspects) -> None:
-    """Suspect CNAMEs to services in a form that clients do not look up, and CNAMEs that DNAMEs can send in circles."""
+    """Suspect CNAMEs to services that clients would not find, and CNAMEs that DNAMEs can send in circles."""
     has_dname = any(record.endswith(_TAIL_DNAME) for record in content.special)
     if misplaced or has_dname:
         found.aliases = _aliases_to(content, ordered, misplaced)
@@ -148,7 +147,7 @@ def _suspect_noted(content: Content, ordered: list[bytes], found: Suspects) -> N
 
 
 def _aliases_to(content: Content, ordered: list[bytes], ends: set[str]) -> dict[Key, RRset]:
-    """Return the CNAMEs that lead to these names, directly or through others.
+    """Return the CNAMEs that lead to these names, directly or through other CNAMEs.
 
     If the zone has a DNAME, return all its CNAMEs and DNAMEs.
     """

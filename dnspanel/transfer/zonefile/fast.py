@@ -140,7 +140,7 @@ class FastReader:
         raise KeyError(owner)
 
     def _below_origin(self, word: str) -> str:
-        """Return a word below the origin as a name relative to the zone. Raise KeyError for the slow path."""
+        """Return a word below the origin as a name relative to the zone. Raise KeyError if it needs the slow path."""
         if not self.suffix:
             raise KeyError(word)
         return self.suffix[1:] if word == "@" else word + self.suffix

@@ -26,7 +26,7 @@ def numbers(token: Token) -> range:
 
 
 def template(tokens: list[Token]) -> str:
-    """Return the rdata with `$` not replaced yet. A single quoted string is replaced by its content, as in BIND."""
+    """Return the rdata, in which `$` is still a placeholder. A single quoted string loses its quotes, as in BIND."""
     if len(tokens) == 1 and tokens[0].quoted:
         return tokens[0].text.replace('\\"', '"')
     return join_tokens(tokens)

@@ -118,7 +118,7 @@ def _serial(content: Content) -> int:
 
 
 def _complete(content: Content, options: Options, first_serial: Serial, ours: Servers | None) -> frozenset[int]:
-    """Set our SOA and NS if the options ask for them. Return the types that were missing and were created."""
+    """Add or replace SOA and NS with ours, as the options ask. Return the types that were missing and were created."""
     made = set()
     if options.soa == "missing" and APEX_SOA not in content.sets:
         made.add(rdtypes.SOA)
@@ -132,7 +132,7 @@ def _complete(content: Content, options: Options, first_serial: Serial, ours: Se
 
 
 def _finish(reader: Reader, options: Options) -> list[bytes]:
-    """Check the content and set the TTLs that the options ask for. Return its sorted record keys."""
+    """Check the content, set the TTLs that the options ask for, and return the sorted record keys."""
     content = reader.content
     ordered = content.finish()
     if options.ttl is not None or options.ttl_least is not None or options.ttl_most is not None:

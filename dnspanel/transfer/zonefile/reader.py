@@ -83,7 +83,7 @@ class Reader(RecordReader):
         self._lines_of = Lines.OF_FILE
 
     def read_sheet(self, sheet: Sheet) -> None:
-        """Read one file from its first line to its last. Its base must be `next_base`."""
+        """Read one file from its first line to its last. `sheet.base` must be `next_base`."""
         outer, self._sheet = self._sheet, sheet
         self.sheets.append(sheet)
         if sheet.fault is not None:
@@ -137,7 +137,7 @@ class Reader(RecordReader):
     def _read_disabled(self, place: int, line: str) -> None:
         """Read a record that is not served.
 
-        For the following lines it is a comment, so owner and TTL do not change.
+        The line is a comment for later lines, which do not take their owner or TTL from it.
         """
         owner, last_ttl = self.owner, self.last_ttl
         try:

@@ -311,7 +311,7 @@ class RecordReader(FastReader):
 
 
 def is_of_signers(type: int, owner: str, zone: str) -> bool:
-    """Return True for RRsets that only signers create, and for RRsets that nodes compute from a zone's keys.
+    """Return True for RRsets that only signers create, and those that nodes compute from a zone's keys.
 
     Such RRsets are not read from files.
     """

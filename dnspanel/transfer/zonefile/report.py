@@ -25,7 +25,7 @@ DNSSEC_LEFT_OUT = "dnssec-left-out"
 
 
 def text_of_unsigned() -> str:
-    """Return a text about the consequences for a zone that was signed elsewhere and becomes unsigned."""
+    """Return the text that warns people that a zone signed elsewhere becomes unsigned."""
     return gettext(
         "it will be answered unsigned. Where its parent holds a DS, remove that first and wait for its TTL, or "
         "resolvers that validate answer nothing of it"

@@ -44,7 +44,7 @@ class SourceLink(NamedTuple):
 
 @dataclass(slots=True)
 class SourceChain:
-    """A source's chains, by the relative keys of owners. NSEC3 chains are also by iterations and salt.
+    """A source's NSEC and NSEC3 records by the relative keys of their owners. NSEC3 is also by parameters.
 
     `parameters` has the iterations and salt of each NSEC3PARAM record, unchanged and in the source's order.
     """
@@ -100,9 +100,9 @@ def chain_fault(
 ) -> str:
     """Return "" if the signatures cover exactly the chain records that PowerDNS will make, and otherwise a reason.
 
-    The chain records are NSEC or NSEC3. Databases of PowerDNS have no chain records, because PowerDNS makes the chain
-    when it answers. For such a source only the names with a signature over a chain record are compared. Chains in
-    `others`, the zone's other chains, do not count.
+    The chain records are NSEC or NSEC3. PowerDNS makes the chain when it answers, so its databases have no chain
+    records. For such a source, only the names with a signature over a chain record are compared. `others` are the
+    zone's other chains, which are ignored.
     """
     type = "NSEC" if nsec3 is None else "NSEC3"
     made = _chain_of(zone, rrsets, nsec3)

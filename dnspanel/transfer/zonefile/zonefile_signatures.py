@@ -1,7 +1,7 @@
 """The signatures in a zone file: the check that they belong to the zone, and the search for the chain that they cover.
 
-RRSIGs stay at their owners, and RRSIGs over NSEC3 at the hashed labels. NSEC and NSEC3 are left out: PowerDNS makes
-them with the file's parameters, so that the signatures remain valid.
+RRSIGs are kept at their owners, and RRSIGs over NSEC3 at the hashed labels. NSEC and NSEC3 records are left out,
+because PowerDNS makes them from the file's parameters. The signatures remain valid for these records.
 """
 
 from collections.abc import Iterator, Sequence

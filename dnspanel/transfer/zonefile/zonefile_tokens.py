@@ -83,7 +83,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Sheet:
-    """One file of a zone, as lines. Each file has another `base`, so that places in different files differ.
+    """One file of a zone, as lines. Each file has a different `base`, so that places in different files differ.
 
     A file with a `fault` cannot be read, because it is in UTF-16 or has a line that is too long. Only the beginning of
     such a file is kept.
