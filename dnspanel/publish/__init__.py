@@ -1,1 +1,1 @@
-"""The publisher, which encodes the log as LMDB files and signed segments. This package doesn't know about nodes."""
+"""The publisher, which encodes the log as LMDB files and signed segments. This package has no code about nodes."""

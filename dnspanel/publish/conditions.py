@@ -1,4 +1,4 @@
-"""The conditions of publishing: publishing has stopped, or objects of the log are damaged."""
+"""Alert conditions for publishing: it has stopped, or stored segments are damaged."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class PublishInputs:
 
 
 def read_publishing(now: datetime, reading: Reading) -> PublishInputs:
-    """Read the inputs in two queries."""
+    """Read the reasons for stops and the number of damaged segments, in two queries."""
     return PublishInputs(
         stalls=tuple(Stall.objects.order_by("schema").values_list("message", flat=True)),
         damaged_segments=Segment.objects.filter(damaged=True).count(),
@@ -31,7 +31,7 @@ def read_publishing(now: datetime, reading: Reading) -> PublishInputs:
 
 
 def publishing_conditions(inputs: PublishInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield the problems of publishing."""
+    """Yield an alert condition if publishing has stopped, and one if segments are damaged."""
     if inputs.stalls:
         message = gettext("Publishing stands still: {reason}").format(reason=inputs.stalls[0])
         yield Condition("panel.stall", "panel.stall", Severity.CRITICAL, message)

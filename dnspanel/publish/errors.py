@@ -107,4 +107,4 @@ class RotationUnderWay(KeyRefused):
 
 
 class KeyStillNeeded(KeyRefused):
-    """Nodes still need data that was signed only with keys to retire."""
+    """Former keys cannot be retired, because nodes still need data that only they have signed."""

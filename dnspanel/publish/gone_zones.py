@@ -24,8 +24,8 @@ from dnspanel.zones.rights import access
 def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:
     """Delete the zone, its records and its history permanently, and record the actor in the audit log.
 
-    Raise NotInTrash, RightMissing, or StillOnItsWay while the zone's deletion isn't yet in the nodes' log or in the
-    audit log's chain. One transaction.
+    Raise NotInTrash if it isn't in the trash, RightMissing without the right DELETE_ZONE, and StillOnItsWay while the
+    nodes' log or the audit log's chain lacks the deletion. One transaction.
     """
     with transaction.atomic(durable=True):
         trashed = Zone.objects.select_for_update().filter(pk=zone.pk).exclude(deleted_at=None).first()

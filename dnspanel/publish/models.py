@@ -111,7 +111,7 @@ class UsedSchema(models.Model):
 
 
 class Garbage(models.Model):
-    """An unreferenced object. It is removed once no process can be reading it any longer."""
+    """An unreferenced object in the `segments` storage. It is removed when no process can be reading it any longer."""
 
     object_name = models.CharField(max_length=200, unique=True)
     since = models.DateTimeField()

@@ -1,7 +1,7 @@
 """The publish worker: one process, one thread (`celery worker -Q publish --pool=solo`).
 
-`encode_log` has no arguments: it encodes everything between the last segment and the head of the log. Running it twice,
-late or never does no harm. Beat runs it every two seconds, in case a wake-up was lost.
+`encode_log` has no arguments: it encodes everything between the last segment and the head of the log. Running it twice
+or late does no harm. Celery beat runs it every two seconds, in case a wake-up was lost.
 """
 
 import logging

@@ -1,7 +1,7 @@
-"""The expected rows of signed zones in every LMDB, computed independently of the writer's code, like `expected_state`.
+"""The expected rows of signed zones in every LMDB, computed without the writer's code, like `expected_state`.
 
-dnspython hashes the names of NSEC3. The objects of metadata and keys are laid out as in PowerDNS's source. A key counts
-with the hash of its private part, as in the format of segments.
+dnspython hashes the names of NSEC3. The objects of metadata and keys have the layout in PowerDNS's source. A key's
+digest includes only the hash of the private part, as in the segment format.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ class Chain:
     narrow: bool
 
     def hash(self, name: dns.name.Name) -> bytes:
-        """Return the hash of a name in the form of its label."""
+        """Return the hash of a name as a label."""
         return dns.dnssec.nsec3_hash(name, self.salt, self.iterations, 1).lower().encode()
 
 
@@ -52,7 +52,7 @@ class ExpectedSigning:
 
 
 def expected_signings(conn: Connection, only: list[int] | None) -> dict[int, ExpectedSigning]:
-    """Return the expected signing of all signed zones, or only of the given zones. This needs a database snapshot."""
+    """Return the expected signing of all signed or only the given zones, by zone id. Needs a database snapshot."""
     rows = conn.execute(_STATES, {"only": only})
     states = {zone_id: state for zone_id, state in rows if state["keys"] or state.get("presigned")}
     ids = [key[0] for state in states.values() for key in state["keys"]]
@@ -116,7 +116,7 @@ def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bo
 
 
 def helper_bodies(apex: dns.name.Name, name: dns.name.Name, chain: Chain) -> Iterator[tuple[bytes | None, bytes]]:
-    """Yield the helper rows between a name and its hash, as pairs of a label and a body.
+    """Yield (label, body) of each helper row that maps a name to its hash or back.
 
     The label is the hash's label, or None for the row at the name itself.
     """
@@ -133,7 +133,7 @@ def _helper(content: bytes, ttl: int) -> bytes:
 
 
 def attached_rows(schema: int, name: str, signing: ExpectedSigning) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yield table, key and body of each row of metadata and keys, including the index rows of the zone's name."""
+    """Yield (table, key, body) of each metadata and key row, including the index rows of the zone's name."""
     apex = dns.name.from_text(name)
     zone = _text(apex.to_wire() or b"\0")
     head = _of_class(1) + _of_class(0) + zone + _text(b"") if schema == 6 else _of_class(0) + zone

@@ -211,10 +211,10 @@ def _empty_names(apex: dns.name.Name, authority: dict[dns.name.Name, bool]) -> d
 
 
 def _key(zone_id: int, name: dns.name.Name, apex: dns.name.Name, type: int) -> bytes:
-    """Return a record key.
+    """Return the key of a record's row in the records file.
 
-    The key consists of zone id, labels below the apex in reverse order, each ended by a zero byte, another zero byte,
-    and type.
+    The key consists of the zone id, the labels below the apex in reverse order (each with a final zero byte), another
+    zero byte, and the type.
     """
     labels = name.relativize(apex).labels
     below = b"".join(label.lower() + b"\0" for label in reversed(labels)) or b"\0"

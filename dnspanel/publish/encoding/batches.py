@@ -98,7 +98,8 @@ def compile_found(
 ) -> Batch:
     """Compile the range's effects into rows against the store, in the database snapshot in which `found` was read.
 
-    `before` are the digests that both files will have before the range, if the store has not reached that state yet.
+    `before` has the digests of both files before the range. It is only needed while the store has not reached that
+    state.
     """
     span, steps, changed, signings = found.range, found.steps, found.changed, found.signings
     # What is prepared suits zones that are not signed, and those that deny by NSEC.
@@ -119,7 +120,7 @@ def compile_found(
 
 
 def _prepared_puts(span: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
-    """Return the range's prepared rows if the range writes nothing else."""
+    """Return the range's prepared rows, or None if there are none or the range also changes other zones."""
     if span.prepared is None or any(step.serial is None or step.served_before for step in steps):
         return None
     return prepared_puts(span.prepared, [step.zone_id for step in steps])
@@ -146,7 +147,7 @@ def _record_operations(
     changed: Mapping[int, publication_log.Changes],
     signings: Signings,
 ) -> tuple[list[Op], list[Op]]:
-    """Return the operations on records, and the late ones, which wait until PowerDNS uses the main file's changes."""
+    """Return the operations on records to apply now, and those to apply once PowerDNS uses the main file's changes."""
     ops: list[Op] = []
     late: list[Op] = []
     for step in steps:

@@ -2,18 +2,18 @@
 
 A step, for each PowerDNS schema in use:
 
-1. Take the publisher's lock, or return if another process has it: there is one writer at a time.
+1. Take the publisher's lock, or return if another process has it, because only one process may write.
 2. Apply segments that a crash left unapplied to the panel's own LMDB. If they do not lead to the end of the log,
    rebuild it from PostgreSQL. A new epoch, and a schema that is added later, begins with a snapshot of everything.
 3. Read the next range of the log in one database snapshot. Stop if a zone would no longer validate. Compile the range's
    changes, or use the rows that an import has prepared.
 4. Seal the segment. The digests that the files will have are known before anything is written.
-5. Store the object, synced; then commit its row, which makes it count. A crash between the two leaves an object without
-   a row, and the next step does the same again.
+5. Store the object and sync it. Then commit its row, which makes it valid. After a crash between the two, there is an
+   object without a row, and the next step does the same again.
 6. Send `segment_sealed`: nodes can now be updated.
-7. Apply the segment to the panel's LMDB. A crash before this line is repaired in step 2 of the next time. If applying
-   takes long, edits of other zones go through steps 3 to 6 in between (`meanwhile`) and are applied after it.
-8. Remove the rows that were prepared for sequences that every schema has in a segment.
+7. Apply the segment to the panel's LMDB. After a crash before this, step 2 applies the segment next time. While a large
+   segment is applied, edits of other zones go through steps 3 to 6 (`meanwhile`). They are applied after it.
+8. Remove prepared rows whose sequences are in a segment of every schema.
 """
 
 import logging
@@ -60,7 +60,7 @@ def encode_step(*, now: datetime) -> Position | None:
     """Encode one range for each schema. Return the newest position reached, or None if nothing was left to encode.
 
     Also return None while another process publishes or if every schema has stopped (`stall` has the reason). Raise
-    psycopg.Error or DatabaseError if PostgreSQL is unreachable. Bugs are raised too.
+    psycopg.Error or DatabaseError if PostgreSQL is unreachable. Unexpected exceptions propagate.
     """
     publisher = this_publisher()
     positions = []
@@ -132,7 +132,7 @@ def _caught_up(
 
 
 def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: Batch, now: datetime) -> Position:
-    """Seal, store, send the signal, apply: steps 4 to 7.
+    """Seal the batch, store it, send the signal and apply it (steps 4 to 7). Return the new position.
 
     While a large batch is applied in step 7, later edits go through steps 3 to 6.
     """

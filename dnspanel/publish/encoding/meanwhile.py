@@ -1,9 +1,9 @@
 """Sealing of edits while the panel's LMDB is still applying a large batch.
 
-New zones of an import are already sent to the nodes when the panel's own LMDB begins to write them, which takes 0.2 s
-next to busy nodes. A later edit of other zones doesn't depend on the batch: its rows and the digests after it are the
-same. So the edit is sealed and sent between two transactions of the batch, and written here after the batch. All other
-publications wait until the batch is written.
+Nodes get the new zones of an import before the panel writes them to its own LMDB, which takes 0.2 s on a busy machine.
+A later edit of other zones doesn't depend on that batch: the edit's rows and the digests after it are the same. So the
+edit is sealed and sent between two transactions of the batch, and written to the panel's LMDB after the batch. All
+other publications wait until the batch is written.
 """
 
 import logging
@@ -30,8 +30,8 @@ _MOST_WAITING = 64
 class Meanwhile:
     """The segments that are sealed after the segment of `batch`, while the store still applies `batch`.
 
-    The segment of `batch` has a row. The caller has the publisher's lock, and applies `sealed` in order once the batch
-    is applied. A crash before that is repaired from the segments, like any other crash.
+    The caller has stored the segment of `batch`, has the publisher's lock, and applies `sealed` in order after `batch`.
+    After a crash, the stored segments are applied as usual.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class Meanwhile:
     def encode_edits(self) -> None:
         """Seal later publications that only change zones which no earlier unwritten publication touches.
 
-        Raise psycopg.Error and DatabaseError if PostgreSQL is unreachable. Any other failure is left to the next step,
-        which has the same failure and reports it.
+        Raise psycopg.Error and DatabaseError if PostgreSQL is unreachable. Stop after any other error: the next step
+        will have the same error and report it.
         """
         try:
             while not self._is_over and (batch := self._next()):

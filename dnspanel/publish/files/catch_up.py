@@ -54,7 +54,7 @@ def catch_up(store: Store, conn: Connection, head: Position, encoded: publicatio
 def is_cured_by_rebuild(error: ReplicationError) -> bool:
     """Return True if rebuilding the panel's LMDB fixes the error, so that no person needs to act.
 
-    That is so for an earlier epoch of this database, but not for an unknown epoch.
+    A wrong epoch is fixed only if it is an earlier epoch of this database, not if it is unknown.
     """
     if isinstance(error, WrongEpoch):
         return is_of_this_history(error.ours)

@@ -1,7 +1,7 @@
 """The objects that one process needs to publish, opened once and kept between tasks.
 
-The publish worker is one process with one thread (`--pool=solo`), so an edit finds everything open: a connection, the
-LMDB files and the signing key.
+The publish worker is one process with one thread (`--pool=solo`). So the connection, the LMDB files and the signing key
+are already open when an edit arrives.
 """
 
 import os
@@ -55,7 +55,7 @@ class Publisher:
             store.close()
 
     def signing_key(self, *, now: datetime) -> Ed25519PrivateKey:
-        """Return the key to sign with. It is read again from time to time, so that a rotation needs no restart."""
+        """Return the key to sign with. After KEY_KEPT it is read again, so that a rotation needs no restart."""
         if self._key is None or abs(now - self._key_read_at) > KEY_KEPT:
             self._key, self._key_read_at = segment_signing.private_key(segment_signing.ensure_signing_key(now=now)), now
         return self._key

@@ -51,7 +51,7 @@ def rebuild_at(
     schema: int,
     now: datetime,
 ) -> None:
-    """Rebuild like `rebuild_store`. The caller must have the publisher's lock and know that a segment exists."""
+    """Rebuild like `rebuild_store`, at the sequence in `encoded`. The caller must have the publisher's lock."""
     with snapshot(conn):
         batch = full_batch(conn, head, encoded.sequence, schema_for(schema), now)
     if encoded.digests is not None and batch.digests != encoded.digests:
@@ -69,7 +69,7 @@ def make_anew(
 ) -> Position:
     """Rebuild the LMDB at the end of the schema's log. If the schema has no log, start the log with a snapshot.
 
-    The caller has the publisher's lock. Return the position. Raise Diverged, and the errors of storing a snapshot.
+    Return the position. The caller has the publisher's lock. Raise the errors of `rebuild_at` and `keep_snapshot`.
     """
     if encoded.digests is not None:
         rebuild_at(publisher, conn, head, encoded, schema, now)

@@ -41,8 +41,8 @@ class ZoneRepair:
 def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position, now: datetime) -> ZoneRepair:
     """Return a repair that makes a node serve the zone as the log has it at the node's position.
 
-    A zone that the log does not serve there, or that the panel never had, is removed. `told_name` is the zone's name on
-    the node. Raise ZoneNotEncoded.
+    If the zone isn't served at that position or never existed, the repair removes it. `told_name` is the zone's name on
+    the node. Raise ZoneNotEncoded if the zone can't be compiled.
     """
     kind = schema_for(schema)
     cluster: UUID = LogHead.objects.values_list("cluster", flat=True).get()
@@ -86,7 +86,7 @@ def digest_at(*, schema: int, position: Position) -> bytes | None:
 
 
 def _zone_at(conn: Connection, zone_id: int, sequence: int) -> publication_log.ZoneStep | None:
-    """Return the zone at a sequence, or None if it did not exist there yet."""
+    """Return the zone at a sequence, or None if it did not exist at that time."""
     row = conn.execute(_ZONE, (zone_id, sequence)).fetchone()
     if row is None:
         return None

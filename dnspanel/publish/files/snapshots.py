@@ -3,8 +3,8 @@
     snapshots/<schema>/<epoch>/<sequence>-<hash>/manifest      `replication.store.snapshot`
     snapshots/<schema>/<epoch>/<sequence>-<hash>/00000 ...     its chunks
 
-The chunks are stored before the manifest, and the manifest before the row that makes it count. The publisher continues
-to publish in the meantime.
+The chunks are stored before the manifest. The manifest is stored before the database row, which makes the snapshot
+valid. The publisher continues to publish in the meantime.
 """
 
 import logging
@@ -62,10 +62,10 @@ class Since:
 
 
 def is_due(since: Since) -> bool:
-    """Return True if another snapshot is due.
+    """Return True if the schema has segments and another snapshot is due.
 
-    It is due if there is no snapshot, if a segment is damaged, or if the log since the newest snapshot is too long or
-    too old.
+    It is due if there is no snapshot, if a segment is damaged, if the newest snapshot is too old, or if the log since
+    then is too long.
     """
     if not since.segments:
         return False
@@ -87,8 +87,8 @@ def due_schemas(*, schemas: list[int], now: datetime) -> list[int]:
 def make_snapshot(*, schema: int, now: datetime) -> Snapshot | None:
     """Make a snapshot of the panel's LMDB.
 
-    Return None if nothing is encoded, or the newest snapshot has this position. Raise Busy, StorageUnreachable,
-    OSError, and Diverged if the files do not match their last segment.
+    Return None if nothing is encoded, or the newest snapshot has this position. Raise StorageUnreachable or OSError if
+    a write fails, and Diverged if the files do not match their last segment.
     """
     head = LogHead.objects.first()
     publisher = this_publisher()
@@ -132,7 +132,7 @@ def keep_snapshot(*, store: Store, directory: Path, key: Ed25519PrivateKey, now:
 
 
 def read_manifest(snapshot: Snapshot) -> tuple[bytes, Manifest]:
-    """Return the manifest of a snapshot, sealed and parsed. Raise DamagedObject and StorageUnreachable."""
+    """Return a snapshot's manifest, sealed and parsed. Raise DamagedObject if damaged, or StorageUnreachable."""
     sealed = read_object(snapshot.object_name)
     try:
         return sealed, open_manifest(sealed, segment_signing.all_public_keys())

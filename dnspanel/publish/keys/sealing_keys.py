@@ -1,8 +1,9 @@
 """The keys that encrypt private DNSSEC keys in transit and at rest. Verbs.
 
-Every node has these sealing keys (`fleet.nodes.keys`), so that segments, snapshots and the panel's LMDB can only be
-opened next to a PowerDNS. A new key seals later publications. Older keys are kept, because files sealed with them still
-exist. An attacker with a node's files has the keys of its zones. A new sealing key protects later DNSSEC keys.
+Every node has these sealing keys (`fleet.nodes.keys`). Without them, the DNSSEC keys in segments, snapshots and the
+panel's LMDB cannot be decrypted. A new key seals later publications. Older keys are kept, because files sealed with
+them still exist. An attacker with a node's files has the keys of its zones. A new sealing key protects later DNSSEC
+keys.
 """
 
 import secrets
@@ -20,7 +21,7 @@ from replication.codec import sealed
 
 
 def sealing_key(*, now: datetime) -> sealed.SealingKey:
-    """Return the newest sealing key, to seal with. Create it once if there is none. Idempotent."""
+    """Return the newest sealing key, which seals later private keys. If there is none, create the first. Idempotent."""
     newest = _newest()
     if newest is None:
         with transaction.atomic():

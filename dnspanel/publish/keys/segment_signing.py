@@ -35,7 +35,7 @@ SWITCHED_AFTER = timedelta(minutes=1)
 
 
 def ensure_signing_key(*, now: datetime) -> SigningKey:
-    """Return the newest signing key in use, to seal with. Create it once if there is none. Idempotent."""
+    """Return the newest signing key in use. If there is none, create the first. Idempotent."""
     if key := _in_use():
         return key
     with transaction.atomic():
@@ -71,8 +71,8 @@ def begin_use(*, now: datetime, by: Author) -> SigningKey | None:
 def retire_former(*, now: datetime, by: Author) -> int:
     """Retire all former keys, so that nodes only accept the key in use. Return the number of retired keys.
 
-    Raise KeyStillNeeded while a segment or snapshot exists that a former key signed. A node that needs it could not
-    accept it without the key.
+    Raise KeyStillNeeded while a segment or snapshot exists that a former key signed. Without that key, nodes could not
+    accept the segment or snapshot.
     """
     current = ensure_signing_key(now=now)
     assert current.in_use_at is not None

@@ -91,7 +91,7 @@ def new_zone_operations(step: ZoneStep, rrsets: Iterable[RRset], nsec3: Nsec3 | 
 def restored_zone_operations(
     step: ZoneStep, rows: Rows, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None
 ) -> Iterator[Op]:
-    """Yield the operations that replace the zone's rows, whatever they are, with the rows of `rrsets`.
+    """Yield the operations that replace all rows of the zone with the rows of `rrsets`.
 
     Use this for a zone that is deleted and restored within a range. Only the difference is written, so the zone's names
     never disappear in between.

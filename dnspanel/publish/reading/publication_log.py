@@ -37,7 +37,7 @@ Changes = dict[tuple[str, int], RRset | None]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest position of the log, and whether there is a hold. During a hold nothing is encoded."""
+    """The newest position of the log. If `on_hold` is True, publishing is on hold and nothing is encoded."""
 
     cluster: UUID
     position: Position
@@ -46,7 +46,8 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The last encoded sequence of a schema's log, the digests (main, records) there, and whether the log stalls.
+    """The last encoded sequence of a schema's log, and the digests (main, records) there, or None before the log
+    begins.
 
     The log begins with the very first segment, or with a snapshot for a new epoch or a schema that was added later.
     """
@@ -186,7 +187,7 @@ def read_head(conn: Connection) -> Head | None:
 
 
 def read_encoded(conn: Connection, schema: int, epoch: UUID) -> Encoded:
-    """Return how far the schema's log is encoded. Raise WrongEpoch if the log exists only in an unknown epoch."""
+    """Return the encoded part of the schema's log. Raise WrongEpoch if the log exists only in an unknown epoch."""
     row = planned_once(conn).execute(_ENCODED, {"schema": schema, "epoch": epoch}).fetchone()
     stalled, last, digest = row or (False, None, b"")
     if last is not None:
@@ -206,8 +207,8 @@ def stored_segments(conn: Connection, schema: int, epoch: UUID, *, after: int) -
 def next_range(conn: Connection, *, after: int, head: int, together: bool = False) -> Range | None:
     """Return the sequences to encode next: up to the head, or until they reach BATCH_RRSETS.
 
-    A publication with prepared rows has a range of its own. A publication that changes how zones are signed has one
-    too, because two such changes must not be applied at once, unless `together` requests that.
+    A publication with prepared rows has a range of its own. So has a publication that changes how zones are signed,
+    because two such changes must not be applied at once. `together` allows them in one range.
     """
     size = 0
     found: Range | None = None
@@ -225,7 +226,7 @@ def next_range(conn: Connection, *, after: int, head: int, together: bool = Fals
 def _publications(
     conn: Connection, after: int, head: int
 ) -> Iterator[tuple[int, datetime, Prepared | None, int, bool]]:
-    """Yield sequence, time, prepared rows and size of each publication, and whether it changes how zones are signed.
+    """Yield (sequence, time, prepared rows, size, True if it changes how zones are signed) of each publication.
 
     Publications are read page by page, because most callers stop early. Publications with prepared rows are not checked
     for changes of signing, because an import has thousands of zones and its own range anyway.

@@ -4,10 +4,9 @@ It is separate from Django's connections, which Celery can close around a task. 
 long as the connection that inserts segments. A publisher that lost its lock has lost that connection too, so it can no
 longer insert anything.
 
-As in `prepared_statements`, PostgreSQL plans a statement that every edit uses only once for each connection
-(`planned_once`), without its parameters, and again after large publications (`plan_anew`). All other statements have
-their parameters in the text and are planned with them. A plan for the average range of the log would read whole tables
-for the last edit.
+As in `prepared_statements`, a statement that every edit uses is planned once per connection (`planned_once`), without
+its parameters, and again after large publications (`plan_anew`). All other statements have their parameters in the text
+and are planned with them. A plan for the average range of the log would read whole tables for the last edit.
 """
 
 from collections.abc import Iterator

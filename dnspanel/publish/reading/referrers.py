@@ -4,8 +4,8 @@ PowerDNS up to 4.9 follows a CNAME into another zone that it serves, and caches 
 Purging the changed zone does not purge that answer. So the segment also marks the CNAME's zone. The node then purges
 that zone and queries its serial.
 
-Two kinds of CNAMEs are not found: those that lead to a name which only a wildcard answers, and those to names beyond
-MOST_NAMES of a publication. For these the node's `cache-ttl` limits how long an old answer is cached.
+Not found are CNAMEs to a name that only a wildcard answers, and all CNAMEs if a range changes more than MOST_NAMES
+names or MOST_ZONES zones. For these the node's `cache-ttl` limits how long an old answer is cached.
 """
 
 from collections.abc import Collection
@@ -63,8 +63,8 @@ def referring_marks(
 ) -> list[ZoneMark]:
     """Return the marks of zones outside `touched` whose CNAMEs lead to one of these names.
 
-    `full` are the touched zones that were created or deleted, with all their names. The marks have the serials at the
-    end of the range.
+    `full` has the touched zones that were created or deleted. All names in them count, too. The marks have the serials
+    at the end of the range.
     """
     if len(touched) > MOST_ZONES:
         return []

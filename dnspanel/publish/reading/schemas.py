@@ -18,12 +18,12 @@ _USED = "SELECT schema FROM publish_usedschema"
 
 
 def use_schema(*, schema: int, now: datetime) -> None:
-    """Write this schema from the next step on. Idempotent."""
+    """Make the publisher write this schema from the next step on. Idempotent."""
     UsedSchema.objects.get_or_create(schema=schema, defaults={"since": now})
 
 
 def keep_schemas(*, schemas: Collection[int], now: datetime) -> None:
-    """Write only these schemas and the settings' schemas from now on.
+    """Make the publisher write only these schemas and the settings' schemas from now on.
 
     Segments of other schemas are kept until they are pruned.
     """

@@ -1,4 +1,4 @@
-"""The signing of zones according to the log, and the rows that make PowerDNS sign accordingly.
+"""The signing states of zones according to the log, and the rows that make PowerDNS sign that way.
 
 As with RRsets, the state at any sequence is the current state with later changes undone.
 """
@@ -36,7 +36,7 @@ Rows = Sequence[tuple[Dbi, bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Signings:
-    """The signing of zones before and after a range of the log. Zones without a known state are UNSIGNED."""
+    """The signing states of zones before and after a range of the log. Zones without a known state are UNSIGNED."""
 
     before: Mapping[int, SigningState]
     after: Mapping[int, SigningState]
@@ -49,7 +49,7 @@ NO_SIGNINGS = Signings({}, {})
 
 
 def signings_around(conn: Connection, span: Range, zone_ids: Collection[int]) -> Signings:
-    """Return the signing of these zones before and after the range. This needs a database snapshot."""
+    """Return the signing states of these zones before and after the range. This needs a database snapshot."""
     today = _states(conn, zone_ids)
     if not today:
         return NO_SIGNINGS
@@ -58,7 +58,7 @@ def signings_around(conn: Connection, span: Range, zone_ids: Collection[int]) ->
 
 
 def signings_at(conn: Connection, sequence: int, zone_ids: Collection[int] | None = None) -> dict[int, SigningState]:
-    """Return the signing of zones (None: all zones) at a sequence. Zones that were never signed are left out.
+    """Return the signing states of zones (None: all zones) at a sequence. Omit zones that were never signed.
 
     This needs a database snapshot.
     """
@@ -90,13 +90,13 @@ def _states(conn: Connection, zone_ids: Collection[int] | None) -> dict[int, Sig
 def signing_operations(
     conn: Connection, steps: Iterable[ZoneStep], signings: Signings, schema: Schema, now: datetime
 ) -> list[Op]:
-    """Return the operations that make PowerDNS sign these zones as wanted, in an order that is safe to become visible.
+    """Return the operations that make PowerDNS sign these zones as wanted, in a safe order.
 
     1. Delete the keys of zones that become unsigned.
     2. Delete old settings, then write new ones.
     3. Write new and changed keys, then delete old keys.
 
-    Wherever a transaction can end, a zone is signed as before, signed as wanted, or not signed yet.
+    Wherever a transaction ends, each zone is signed as before, signed as wanted, or not signed yet.
     """
     # Most zones were never signed, and an import has thousands.
     known = signings.before.keys() | signings.after.keys()
@@ -114,7 +114,7 @@ def signing_operations(
 def attached_rows(
     conn: Connection, name: str, state: SigningState, schema: Schema, now: datetime
 ) -> list[tuple[Dbi, bytes, bytes]]:
-    """Return the metadata and key rows of a zone with this signing, including index rows."""
+    """Return the metadata and key rows of a zone with this signing state, including index rows."""
     texts = _private_texts(conn, {key.id for key in state.keys})
     rows = list(chain.from_iterable(_metadata_rows(name, state, schema).values()))
     if state.keys:
@@ -142,10 +142,7 @@ class _Plan:
 
     @classmethod
     def of(cls, step: ZoneStep, before: SigningState, after: SigningState, schema: Schema) -> "_Plan":
-        """Plan the change for one zone.
-
-        A zone that isn't served, before or after the range, has no rows at that time.
-        """
+        """Plan the change for one zone. Its state is UNSIGNED while it isn't served, because it then has no rows."""
         before = before if step.served_before else UNSIGNED
         return cls(step.name, before, after if step.serial is not None else UNSIGNED, schema)
 
@@ -201,12 +198,12 @@ def _key_rows(name: str, key: KeyState, schema: Schema, texts: Mapping[int, str]
 
 
 def _bare_key_rows(name: str, key: KeyState, schema: Schema) -> Rows:
-    """Return the tables and keys of a DNSSEC key's rows. The body of the object is empty."""
+    """Return the table and row key of each row of a DNSSEC key. The body of the key's object is empty."""
     (dbi, at, _), index = schema.key_rows(key.id, KeyObject(name, "", key.flags, key.active, key.published))
     return [(dbi, at, b""), index]
 
 
 def _by_table(ops: list[Op]) -> list[Op]:
-    """Group operations by table, so that a segment with many zones is read and written in runs."""
+    """Group operations by table, so that a segment with many zones is read and written one table after another."""
     is_delete = bool(ops) and ops[0].kind is OpKind.DELETE
     return sorted(ops, key=lambda op: -op.dbi if is_delete else op.dbi)

@@ -69,7 +69,7 @@ class Bucket(S3Storage):  # type: ignore[misc]
         return modified
 
     def _open(self, name: str, mode: str = "rb") -> "File[bytes]":
-        """Return the complete object, read in one request. So no error can occur later while the object is used."""
+        """Return the complete object, read in one request, so that no error can occur while the caller uses it."""
         with _as_os_errors(name), ExitStack() as on_error:
             spool = on_error.enter_context(tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES))
             answer = self.connection.meta.client.get_object(Bucket=self.bucket_name, Key=self._normalize_name(name))

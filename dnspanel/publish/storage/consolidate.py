@@ -49,7 +49,7 @@ def consolidate(*, up_to: int | None, now: datetime) -> int:
     """Merge runs of small segments of the current epoch. Return the number of segments that were merged.
 
     Segments after `up_to` are not merged, because some nodes may still have to stop at a sequence between two of them.
-    Raise StorageUnreachable.
+    Raise StorageUnreachable if the storage fails.
     """
     head = LogHead.objects.first()
     if head is None:
@@ -67,10 +67,10 @@ def consolidate(*, up_to: int | None, now: datetime) -> int:
 
 
 def merge_range(*, epoch: UUID, first: int, last: int, now: datetime) -> int:
-    """Merge the segments of first..last in every schema. Return the number of schemas in which they are one segment.
+    """Merge the segments of first..last in every schema. Return the number of schemas that then have one segment there.
 
     No node must have a position inside the range. Nodes after the range do not matter. Idempotent. Raise
-    StorageUnreachable.
+    StorageUnreachable if the storage fails.
     """
     head = LogHead.objects.get()
     concerned = Segment.objects.filter(epoch=epoch, last__gte=first, first__lte=last)
@@ -188,7 +188,7 @@ def _swap(run: Sequence[Stored], merged: Segment, now: datetime) -> bool:
 
 
 def _read_segment(row: Stored, keys: Sequence[bytes]) -> wire.Segment:
-    """Return a segment, completely in memory. Raise DamagedObject if it is damaged, or StorageUnreachable."""
+    """Read a whole segment. Raise DamagedObject if it is damaged, or StorageUnreachable if the storage fails."""
     with open_segment_object(row.object_name) as file:
         return open_segment(file.read(), keys)
 

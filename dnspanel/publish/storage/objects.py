@@ -81,13 +81,13 @@ def object_name(*, schema: int, epoch: UUID, first: int, last: int, content: byt
 
 
 def put_object(name: str, content: bytes) -> None:
-    """Store the object durably. Raise DamagedObject and StorageUnreachable."""
+    """Store the object durably. Raise DamagedObject if it exists but is damaged, or StorageUnreachable on failure."""
     with _errors_of_storage(name):
         _storage().put(name, content)
 
 
 def open_object(name: str) -> BinaryIO:
-    """Open a stored object for reading. Raise DamagedObject if it is missing, or StorageUnreachable."""
+    """Open an object to read it. Raise DamagedObject if it is missing, StorageUnreachable if the storage fails."""
     with _errors_of_storage(name):
         return _storage().open(name, "rb")
 
@@ -95,7 +95,7 @@ def open_object(name: str) -> BinaryIO:
 def open_segment_object(name: str) -> BinaryIO:
     """Open a segment's object and check its bytes against the hash in its name.
 
-    Raise DamagedObject and StorageUnreachable.
+    Raise DamagedObject if they differ or the object is missing, and StorageUnreachable if the storage fails.
     """
     file = open_object(name)
     try:
@@ -116,13 +116,13 @@ def open_segment_object(name: str) -> BinaryIO:
 
 
 def read_object(name: str) -> bytes:
-    """Return a small object's bytes. Raise DamagedObject if it is missing, or StorageUnreachable."""
+    """Return a small object's bytes. Raise DamagedObject if it is missing, StorageUnreachable if the storage fails."""
     with open_object(name) as file, _errors_of_storage(name):
         return file.read()
 
 
 def delete_object(name: str) -> None:
-    """Remove an object that is no longer referenced. Idempotent. Raise StorageUnreachable."""
+    """Remove an object that is no longer referenced. Idempotent. Raise StorageUnreachable if the storage fails."""
     with _errors_of_storage(name):
         _storage().delete(name)
 
@@ -130,7 +130,7 @@ def delete_object(name: str) -> None:
 def objects_below(directory: str, *, before: datetime) -> Iterator[str]:
     """Yield the names of the objects directly in a directory that were stored before a given time.
 
-    Raise StorageUnreachable.
+    Raise StorageUnreachable if the storage fails.
     """
     with _errors_of_storage(directory):
         try:

@@ -89,7 +89,7 @@ def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
 
 
 def discard_snapshots(*, snapshots: Sequence[Snapshot], now: datetime) -> int:
-    """Discard these snapshots, so that no node gets them. Return how many still existed."""
+    """Discard these snapshots, so that no node gets them. Return the number of snapshots that still existed."""
     gone = 0
     for snapshot in snapshots:
         with transaction.atomic():
@@ -113,7 +113,7 @@ def objects_of(snapshot: Snapshot) -> list[str]:
 
 
 def remove_garbage(*, now: datetime) -> int:
-    """Remove the objects that became garbage an hour ago. Return their number. Raise StorageUnreachable."""
+    """Remove objects that became garbage over an hour ago. Return their number. Raise StorageUnreachable on failure."""
     rows = list(Garbage.objects.filter(since__lt=now - GARBAGE_LIFETIME).order_by("since")[:_GARBAGE_AT_ONCE])
     counts = _objects_that_count([row.object_name for row in rows])
     for row in rows:
@@ -126,7 +126,7 @@ def remove_garbage(*, now: datetime) -> int:
 def remove_prepared_leftovers(*, now: datetime) -> int:
     """Remove prepared rows whose publications never happened. Return their number.
 
-    Raise StorageUnreachable.
+    Raise StorageUnreachable if the storage fails.
     """
     known = set(PreparedRows.objects.values_list("object_name", flat=True))
     leftovers = [name for name in objects_below("prepared", before=now - PREPARED_LIFETIME) if name not in known]

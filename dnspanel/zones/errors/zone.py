@@ -79,7 +79,7 @@ class NotInTrash(ZoneError):
 
 
 class StillOnItsWay(ZoneError):
-    """A deleted zone cannot be deleted permanently until its deletion has been encoded for the nodes."""
+    """A zone cannot be deleted permanently before the nodes' log and the audit log's chain have its deletion."""
 
     def __init__(self, name: str) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""The command that lets a publication pass although a zone does not validate after it."""
+"""The command that makes the publisher accept a publication although a zone does not validate after it."""
 
 from argparse import ArgumentParser
 from typing import Any
