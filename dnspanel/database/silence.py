@@ -153,7 +153,7 @@ def hangs() -> bool:
 
 
 def connect(**parameters: Any) -> psycopg.Connection[Any]:
-    """Open a connection whose waits end if the server hangs. Raise psycopg.OperationalError."""
+    """Open a connection whose waits end if the server hangs. Raise psycopg.OperationalError if that fails."""
     if _server is None:
         return psycopg.connect(**parameters)
     if _server.hangs:
@@ -174,7 +174,7 @@ class PatientConnection(psycopg.Connection[Any]):
     statement_seconds: float | None = None
 
     def wait(self, gen: Any, interval: float = _INTERVAL, timeout: float | None = None) -> Any:
-        """Wait as psycopg does. Raise ServerHangs or StatementLost, with the connection closed."""
+        """Wait as psycopg does. Close the connection and raise ServerHangs or StatementLost as `_listening` does."""
         if _server is None:
             return super().wait(gen, interval, timeout)
         try:

@@ -1,4 +1,4 @@
-"""The answers to DNS messages: the work of the gateway without its sockets."""
+"""The gateway's logic without its sockets: the answer to each DNS message."""
 
 import logging
 from collections.abc import Generator, Iterator
@@ -219,7 +219,7 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
 
 
 def _lookup(query: Query) -> Reply:
-    """Answer from a zone that the client is allowed to read, otherwise from public facts (`_answer_discovery`)."""
+    """Answer from a zone that the client is allowed to read. Of other zones, answer only `_answer_discovery`."""
     message = query.message
     if len(message.question) != 1:  # RFC 9619
         raise MessageRefused(dns.rcode.FORMERR, gettext("not one question"))

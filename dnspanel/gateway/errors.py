@@ -1,7 +1,7 @@
 """The refusals of DNS messages as one tree. Errors of the package `zones` become an rcode when the message is answered.
 
-GatewayError ├── MessageRefused        answered with its rcode ├── TlsRefused            a TLS connection that is closed
-before any question └── TsigRefused           the signature is not valid
+GatewayError is the base class. A MessageRefused is answered with its rcode. A TlsRefused closes a TLS connection before
+any question. A TsigRefused means that the signature is not valid.
 """
 
 import dns.rcode

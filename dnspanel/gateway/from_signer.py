@@ -1,7 +1,7 @@
 """Answers that only PowerDNS can compute, from ring 0: answers of signed zones, and answers for ALIAS and LUA.
 
 The panel never uses private keys itself (docs/adr/0022). Ring 0 gets every publication first. The gateway asks ring 0
-only after it has proved the zone's newest publication, so a client reads its own writes.
+only after ring 0 has proved the zone's newest publication, so a client reads its own writes.
 """
 
 import threading

@@ -166,7 +166,7 @@ class Gateway:
     # TLS
 
     async def _accept_tls(self, listening: socket.socket) -> None:
-        """Accept TLS connections until the gateway stops. Each connection gets the TLS context of its start."""
+        """Accept TLS connections until the gateway stops. Each connection uses the TLS context from when it began."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -196,7 +196,7 @@ class Gateway:
     async def _handshake(
         self, connection: socket.socket, address: str, context: ssl.SSLContext
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, OverTls] | None:
-        """Return the streams of an accepted client. Note a refused client and return None.
+        """Return the streams of an accepted client. Record a refused client and return None.
 
         Raise OSError if the connection breaks.
         """
@@ -232,7 +232,7 @@ class Gateway:
             close_old_connections()
 
     def _note_refusal(self, refusal: TlsRefused, address: str) -> None:
-        """Note a refused handshake. Runs in a thread."""
+        """Record a refused handshake. Runs in a thread."""
         close_old_connections()
         try:
             note_refused_handshake(refusal, address, self._clock())
@@ -317,5 +317,5 @@ def plain_address(text: str) -> str:
 
 
 def _enlarge_buffer(sock: socket.socket) -> None:
-    """Enlarge the receive buffer, so that it holds a burst of datagrams while all threads are busy."""
+    """Enlarge the receive buffer, so that it has room for a burst of datagrams while all threads are busy."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)

@@ -63,8 +63,8 @@ class _Difference:
 def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None) -> Iterator[Transfer]:
     """Provide the transfer from this serial (None: from nothing) to the current state, inside a transaction.
 
-    If a client sees only a part of the zone, always send this whole part, because the difference could contain hidden
-    records. Raise Unknown for a deleted zone.
+    If `sees` limits the client to a part of the zone, always send that part as a whole, because a difference could
+    contain hidden records. Raise Unknown for a deleted zone.
     """
     with transaction.atomic():
         axfr_out.read_one_state()

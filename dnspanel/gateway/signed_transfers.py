@@ -43,10 +43,10 @@ _waiting = threading.BoundedSemaphore(3)
 
 @contextmanager
 def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
-    """Provide the transfer from this serial (None: from nothing) to the current state. Raise MessageRefused (SERVFAIL).
+    """Provide the transfer from this serial (None: from nothing) to the current state.
 
-    Ring 0 gets every publication first. Wait a few seconds until ring 0 has the current one, because a refused client
-    retries late.
+    Ring 0 gets every publication first. Wait a few seconds until ring 0 has the newest one, because a refused client
+    retries late. Raise MessageRefused (SERVFAIL) if ring 0 still lacks it.
     """
     server, records, soa = _beginning(zone)
     try:
@@ -65,7 +65,7 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
 
 
 def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
-    """Return ring 0, its records of the zone after the SOA, and the SOA, once ring 0 has the published serial.
+    """Return ring 0, an iterator over its records after the SOA, and the SOA, once it has the published serial.
 
     Raise MessageRefused after PATIENCE.
     """
@@ -111,10 +111,10 @@ def _open_transfer(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
 
 
 def _reason_against(zone: Zone, serial: int, node: Node) -> str:
-    """Return why ring 0's zone with this serial must not be forwarded, or "". `node` was read before the request.
+    """Return the reason that ring 0's zone with this serial must not be forwarded, or "".
 
-    Ring 0's agent commits records and their serial before keys and metadata. In between, PowerDNS would sign with the
-    old keys or not at all. A rollover would conclude from the serial that the secondary has the new keys.
+    `node` was read before the request. Ring 0's agent commits records and their serial before keys and metadata. In
+    between, PowerDNS signs with old keys or none, but a rollover would conclude that the secondary has the new keys.
     """
     if Serial(serial) < Serial(zone.serial):
         return gettext("ring 0 has {name} at {serial} in place of {expected}").format(

@@ -48,7 +48,7 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
     address: str,
     now: datetime,
 ) -> Iterator[bytes]:
-    """Yield the unsigned messages of the transfer. Raise MessageRefused.
+    """Yield the unsigned messages of the transfer. Raise MessageRefused if the secondary isn't allowed to get it.
 
     Over UDP, an IXFR is answered with only the SOA, so that the client asks over TCP (RFC 1995 section 2). A complete
     transfer is recorded after the transaction in which the zone was read.
@@ -128,7 +128,7 @@ def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = No
 
 
 def turn_for(zone: Zone | None) -> AbstractContextManager[None]:
-    """Return a context manager that holds one of the limited transfer places. Small zones and catalogs need none."""
+    """Return a context manager that occupies one of the limited transfer places. Small zones and catalogs need none."""
     return axfr_out.a_turn() if zone is not None and zone.rrset_count > SMALL else nullcontext()
 
 
@@ -137,7 +137,7 @@ def _transfer_of(
 ) -> AbstractContextManager[ixfr_out.Transfer]:
     """Provide the transfer of a zone, or of the catalog if `zone` is None.
 
-    If the secondary was seen to answer with other records than the zone's, send the whole zone. A difference between
+    If the secondary has answered with records that differ from the zone's, send the whole zone. A difference between
     two serials would not correct wrong records.
     """
     if zone is None:

@@ -153,7 +153,7 @@ class _Name:
 
 
 def read_update(message: dns.update.UpdateMessage) -> Update:
-    """Parse an UPDATE. Raise MessageRefused according to RFC 2136 3.1 to 3.4.1, and BadName or BadRdata."""
+    """Parse an UPDATE. Raise MessageRefused, BadName or BadRdata if it is invalid (RFC 2136 3.1 to 3.4.1)."""
     if len(message.zone) != 1:
         raise MessageRefused(dns.rcode.FORMERR, "an UPDATE is about one zone")
     if message.zone[0].rdclass != dns.rdataclass.IN:

@@ -206,7 +206,7 @@ def _delegates(zone: Zone, name: str, type: int) -> bool:
 
 
 def _permission(asker: Asker, zone: Zone) -> tuple[bool, Visibility | None]:
-    """Return whether the client is allowed to transfer or update the zone, and the part that it sees (None: all)."""
+    """Return True if the client is allowed to transfer or update the zone, and the part that it sees (None: all)."""
     match asker.signed:
         case Signed():
             for act in TsigAct:

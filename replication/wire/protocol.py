@@ -106,7 +106,7 @@ class ComputedTypes:
     def from_json(cls, message: Mapping[str, Any]) -> Self:
         """Read computed types.
 
-        Raise BadBytes if they or the resolver's address are invalid: they are written into pdns.conf.
+        Raise BadBytes if a value or the resolver's address is invalid, because both are written into pdns.conf.
         """
         try:
             resolver, lua = message["resolver"], message["lua"]

@@ -167,14 +167,14 @@ class Segment:
     def marks(self, every: int = 1) -> Iterator[ZoneMark]:
         """Return an iterator over the marks of touched zones in the sealed order: all marks, or every `every`-th mark.
 
-        Raise BadSegment.
+        Raise BadSegment if a mark is invalid.
         """
         return self._body().marks(self.mark_count, every)
 
     def serials(self) -> Iterator[tuple[int, int | None]]:
         """Return an iterator over zone id and serial of each mark, without decoding names.
 
-        Deleted zones have the serial None. Raise BadSegment.
+        Deleted zones have the serial None. Raise BadSegment if a mark is invalid.
         """
         return self._body().serials(self.mark_count)
 
@@ -300,8 +300,8 @@ def seal(  # noqa: PLR0913  # the fields of a segment
 def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segment:
     """Return the only segment in `source`. Raise BadSegment if there is not exactly one valid segment.
 
-    Raise BadSignature if none of `public_keys` (32 bytes each) has signed it, or UnknownSchema. The body is not parsed
-    before the signature is checked.
+    Raise BadSignature if none of `public_keys` (32 bytes each) has signed it, or UnknownSchema for an unsupported
+    schema. The body is not parsed before the signature is checked.
     """
     opened = open_segments(source, public_keys)
     segment = next(opened, None)
