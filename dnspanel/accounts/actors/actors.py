@@ -114,7 +114,7 @@ def as_if_open(user: User) -> Actor:
 
 
 def actor_of_token(token: Token) -> Actor | None:
-    """Return the actor for a token, or None if its owner's account is closed. The caller checks validity."""
+    """Return the actor for a token, or None if its owner's account is closed. The caller must check the token."""
     person = actor_of(token.owner)
     if person is None:
         return None

@@ -1,6 +1,6 @@
 """Explanations of rights: which role, team, grant or scope gives a person a right.
 
-`actors` decides about rights, and this module explains them. `test_explain_rights.py` proves that both agree.
+`actors` decides about rights, and this module explains them. `test_explain_rights.py` compares the two modules.
 """
 
 from collections.abc import Collection, Iterator, Sequence

@@ -115,10 +115,9 @@ def publish_patches(  # noqa: PLR0913  # what is published, and what a person co
 ) -> Outcome:
     """Publish all patches in one publication, with one revision per zone, or publish none of them.
 
-    Changes to more RRsets than `pieces.PIECE_RRSETS` become several publications. They are still checked as a whole
-    first. Between these publications, other people's edits are published, and readers see only some of the changes.
-    With `in_pieces` false, there is one publication, so that it can be undone as a whole, even if other people have to
-    wait.
+    Changes to more RRsets than `pieces.PIECE_RRSETS` become several publications, but are checked as a whole first.
+    Between these publications, other people's edits are published, and readers see only some of the changes. With
+    `in_pieces` false, there is one publication, so that it can be undone as a whole, even if other people have to wait.
 
     A zone can have only one patch. Raise Unknown for a deleted zone, RevisionMoved for a zone that is not at its
     revision, RightMissing for an RRset that the author is not allowed to change, RuleViolations, GuardHolds unless

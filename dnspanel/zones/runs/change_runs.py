@@ -152,10 +152,9 @@ def start_run(
 
 
 def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None = None) -> ChangeRun:
-    """Create a run that undoes the changes of this run. The new run waits for a worker.
+    """Create a run that undoes this run's changes but keeps later ones by other people. It waits for a worker.
 
-    It keeps other people's later changes. Raise RunRefused for a dry run, an unfinished run or an undo, and Forbidden
-    as `create_run` does.
+    Raise RunRefused for a dry run, an unfinished run or an undo, and Forbidden as `create_run` does.
     """
     _require_somewhere(by, run.act)
     if not may_be_undone(run):

@@ -21,12 +21,10 @@ _EXAMPLES: dict[Filter, tuple[str, ...]] = {
 
 
 def suggestions(*, person: Person, text: str) -> list[str]:
-    """Return the search text with its last word completed in several ways.
+    """Return the search text with its last word completed in several ways: filters, or values of a typed filter.
 
-    Return nothing for a word that isn't a filter.
-
-    Tags come from some zones that the person can see. Only teams that the person is allowed to see are suggested. At
-    most one query.
+    The result is empty for an unknown filter. Tags come from some zones that the person can see. Only teams that the
+    person is allowed to see are suggested. At most one query.
     """
     before, _, word = text.rpartition(" ")
     begin = f"{before} " if before else ""

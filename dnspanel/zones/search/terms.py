@@ -257,9 +257,7 @@ def closest_to(word: str, known: Collection[str]) -> str:
 
 
 def span_of(text: str, read: Callable[[str], int]) -> Span:
-    """Parse `300`, `<300`, `>=300` or `300..3600` as a span of numbers, each parsed by `read`. Raise ValueError if
-    invalid.
-    """
+    """Parse a span, such as `<300`, `>=300` or `300..3600`, with `read` for numbers. Raise ValueError if invalid."""
     low, dots, high = text.partition("..")
     if dots:
         return Span(read(low) if low else None, read(high) if high else None)

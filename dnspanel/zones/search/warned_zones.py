@@ -73,7 +73,7 @@ def zones_with(known: "QuerySet[Zone, Any]", rrsets: "QuerySet[Any] | None" = No
 
 
 def blocks_with(known: "QuerySet[Zone, Any]") -> Q:
-    """Return a condition that selects search-text blocks in which at least one name has a complaint."""
+    """Return the condition for search-text blocks with a complaint. `known` are the zones that the client can see."""
     said = _visible_complaints(Complaint.objects.all(), known).filter(
         **_equal("zone", "zone"), owner_key__gte=OuterRef("first_key")
     )
@@ -82,7 +82,7 @@ def blocks_with(known: "QuerySet[Zone, Any]") -> Q:
 
 
 def rrsets_with(known: "QuerySet[Zone, Any]") -> Q:
-    """Return the condition for published RRsets with complaints, and for operations of a draft at such RRsets."""
+    """Return the condition for published RRsets, or draft operations on them, with a complaint visible in `known`."""
     return row_by_row(_visible_complaints(Complaint.objects.all(), known).filter(**_AT))
 
 

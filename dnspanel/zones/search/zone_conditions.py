@@ -80,8 +80,8 @@ def terms_inside(search: Search) -> tuple[Term, ...]:
 def holding(inside: tuple[Term, ...], known: search_texts.Progress) -> Q:
     """Return the condition for zones that match the terms with their RRsets.
 
-    One RRset must match all positive filters, and no RRset must match a negated filter. A network is a word, and
-    another RRset can match it.
+    One RRset must match all positive filters, and no RRset must match a negated filter. A network counts as a word, so
+    a different RRset can match it.
     """
     found = Q()
     for term in inside:

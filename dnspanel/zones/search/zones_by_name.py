@@ -27,7 +27,7 @@ _SOON = frozenset({Filter.TYPE, Filter.TTL})
 
 @dataclass(frozen=True, slots=True)
 class Fitting(Generic[Row]):
-    """Matching rows.
+    """The matching rows of a search for zones.
 
     `looked_to` is the name of the last examined zone if the search reached its limit: more may follow.
     """
@@ -41,7 +41,8 @@ def zones_fitting(
 ) -> Fitting[Row]:
     """Return at most `limit` matching zones after a name, in order of name.
 
-    With `part`, the search does only part of the work, because the page also shows other results: a quarter for 4.
+    With `part`, the search does only that fraction of the work (4: a quarter), because the page also shows other
+    results.
     """
     if search.faults:
         return Fitting([])

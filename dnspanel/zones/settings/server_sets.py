@@ -81,7 +81,7 @@ class Servers:
         return make(zone_name, rdtypes.NS, self.ttl, self.names)
 
     def named_in(self, current: RRset) -> RRset:
-        """Return a SOA with the set's primary and mailbox, where the set has them."""
+        """Return the SOA with the set's primary and mailbox. If the set doesn't define one, the SOA keeps its own."""
         return _with_fields(current, {_PRIMARY: self.primary, _MAILBOX: self.hostmaster})
 
     def named_in_new(self, made: RRset) -> RRset:
@@ -140,7 +140,7 @@ def _find_set(which: Q) -> ServerSet | None:
 def link_new_zones(
     *, template_id: int, version: int, zone_names: Iterable[str], now: datetime, values: Mapping[str, str] | None = None
 ) -> None:
-    """Link zones, which this transaction created from a template, to this template.
+    """Link zones to the template from which this transaction created them.
 
     `values` are the values of the template's variables. A set of name servers doesn't have variables.
     """
@@ -149,7 +149,7 @@ def link_new_zones(
 
 
 def follow_where_equal(*, server_set: ServerSet, zone_ids: Collection[int], now: datetime) -> None:
-    """Link those zones to the set that have its name servers. This transaction created the zones. Two queries."""
+    """Link zones to the set if they have its name servers. This transaction created the zones. Two queries."""
     rdata = list(server_set.servers.nameservers(names.ROOT).rdata)
     having = StoredRRset.objects.filter(zone__in=zone_ids, owner_key=_APEX, type=rdtypes.NS)
     ids = having.filter(Q(rdata=rdata) | Q(folded=rdata)).values_list("zone_id", flat=True)

@@ -148,7 +148,7 @@ def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[
 
 
 def _locked_to_set(zone: Zone, author: Author) -> Zone:
-    """Lock the zone and return its current row. Raise Unknown, or RightMissing without the right to settings."""
+    """Lock the zone and return its current row. Raise Unknown if it's deleted, or RightMissing without the right."""
     locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
     if locked is None:
         raise Unknown(zone.name)

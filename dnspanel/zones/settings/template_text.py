@@ -160,7 +160,7 @@ def variables_of(text: str) -> list[str]:
 
 
 def expand(text: str, words: Mapping[str, str]) -> Expanded:
-    """Replace the variables of a text with these words, which `word_of` returned. Raise BadText."""
+    """Replace the variables of a text with `words` (from `word_of`). Raise BadText for a bad or missing variable."""
     _refuse_long(text)
     faults: list[Fault] = []
     lines: list[str] = []
@@ -205,7 +205,7 @@ def expanded_values(
 ) -> dict[str, str]:
     """Return the word for each variable, including the built-in ones for this zone and name (both canonical).
 
-    The default replaces an empty or missing value. Raise BadText.
+    The default replaces an empty or missing value. Raise BadText if a value is missing or invalid.
     """
     bare = _bare(zone)
     words = {"zone": bare, "zone_dashed": bare.replace(".", "-"), "name": _bare(name)}

@@ -1,4 +1,4 @@
-"""The initial values of the form for new zones, which people set on a page unless the environment fixes them. Verbs."""
+"""The defaults of the form for new zones, set on a page or fixed by the environment. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Rollovers that begin because policies require them: in a run, for old keys, or to the first DS. Verbs."""
+"""Rollovers that DNSSEC policies require: in a policy run, because of old keys, or to a first DS. Verbs."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,9 +41,9 @@ def begin_due_rollovers(*, now: datetime, most: int = MOST_BEGUN) -> int:
 
 
 def begin_first_ds(*, now: datetime, most: int = MOST_BEGUN) -> int:
-    """Begin rollovers of zones that wait only for their first DS. This is cheap and can run often.
+    """Begin rollovers of zones that only lack their first DS. This is cheap and can run often.
 
-    Refused zones wait for `begin_due_rollovers`. At most `most` rollovers are checked often at a time.
+    Refused zones wait for `begin_due_rollovers`. `most` limits how many rollovers are checked often at the same time.
     """
     if not DnssecPolicy.objects.filter(first_ds=True).exists():
         return 0

@@ -1,8 +1,8 @@
-"""The completion of changes between two NSEC3 chains that a dead process left half done. Verbs.
+"""The completion of changes between two NSEC3 chains that a killed process left half done. Verbs.
 
 Two chains at once would mix their rows, so the first publication switches to NSEC and stores the target chain in the
-zone's state; the second publication follows at once. If the second publication is missing after DUE_AFTER, it is
-published here. If a person chooses another denial in between, nothing is due.
+zone's state; the second publication follows immediately. If the second publication is missing after DUE_AFTER, this
+module publishes it. If a person chooses another denial in between, nothing is due.
 """
 
 import logging
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 def carry_out_due(*, now: datetime) -> int:
     """Switch zones from an interim NSEC to their due NSEC3 chain. Return the number of zones.
 
-    The panel itself publishes each zone separately. Idempotent, and safe to run late or never.
+    The panel itself publishes each zone separately. This function can run repeatedly, late, or never.
     """
     due = Signing.objects.filter(
         state__has_key=DUE_NSEC3, changed_at__lte=now - DUE_AFTER, zone__deleted_at=None

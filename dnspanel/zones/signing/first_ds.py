@@ -53,7 +53,7 @@ def awaiting_first_ds(zones: Sequence[Zone], terms: Mapping[int, Terms]) -> froz
 
 
 def room_for_first_ds(most: int, now: datetime) -> int:
-    """Return how many more rollovers to a first DS can begin, so that at most `most` are checked often."""
+    """Return the number of rollovers to a first DS that can still begin, if at most `most` are checked often."""
     mine = Rollover.objects.filter(ended_at=None, kind=Kind.SECURE, started_by=None)
     return max(most - mine.exclude(waits_long(now)).count(), 0)
 

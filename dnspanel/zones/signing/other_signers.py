@@ -27,10 +27,10 @@ Decide = Callable[[list[OtherKey]], list[OtherKey]]
 def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | None:
     """Add a key of another signer to the zone's answers, with its CDS and CDNSKEY if the zone has such records.
 
-    `text` is a DNSKEY record of the zone, with its owner. Return None if the key exists already. Raise RightMissing,
-    NotSigned for an unsigned zone, and BadPublicKey for an invalid `text`. Raise DnssecRefused for a key whose
-    algorithm isn't the zone's (RFC 4035 section 2.2: all records must be signed by each algorithm of the DNSKEY RRset),
-    for one of the panel's own keys, for too many keys, and while a node does not answer with such records.
+    `text` is a DNSKEY record of the zone, with its owner. Return None if the key exists already. Raise RightMissing
+    without the right, NotSigned for an unsigned zone, and BadPublicKey for an invalid `text`. Raise DnssecRefused for a
+    key whose algorithm isn't the zone's (RFC 4035 2.2: each algorithm of the DNSKEY RRset must sign all records), for
+    one of the panel's own keys, for too many keys, and while a node does not answer with such records.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     read = key_files.read_public(text)
@@ -54,7 +54,7 @@ def remove_other_key(
 ) -> Publication | None:
     """Remove a key of another signer from the zone's answers, with its CDS and CDNSKEY.
 
-    `in_transaction` runs in the same transaction. Raise RightMissing, and KeyUnknown if no key has this tag.
+    `in_transaction` runs in the same transaction. Raise RightMissing without the right, and KeyUnknown for another tag.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
 

@@ -24,10 +24,10 @@ _FIRST_DIGEST = "2"
 
 @dataclass(frozen=True, slots=True)
 class AnsweredDs:
-    """The DS RRsets that nodes may answer for a zone whose parent is in this panel, and the largest recent TTL.
+    """The DS RRsets that nodes may return for a zone whose parent is in this panel, and the largest recent TTL.
 
-    `sets` has each possible DS RRset; () means no DS. `nameservers` has the targets of the parent's NS records. Each
-    target has its addresses in zones of this panel, or ().
+    `sets` has each possible DS RRset; () means no DS. `nameservers` maps the targets of the parent's NS records to
+    their addresses in zones of this panel, or to ().
     """
 
     parent_id: int
@@ -38,7 +38,7 @@ class AnsweredDs:
 
 
 def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | None:
-    """Return the zone's DS RRsets that nodes may serve after they have acknowledged the sequence `acked`.
+    """Return the zone's DS RRsets that nodes may serve if they have acknowledged at least the sequence `acked`.
 
     Return None if the parent isn't a zone of this panel.
     """
@@ -79,7 +79,7 @@ def replace_ds(  # noqa: PLR0913  # a change of a DS, and who makes it
 
     Only the digest types of the parent's DS RRset are added. If the parent has no DS for the zone, nothing changes,
     because no person asked for trust in the zone. But with `first`, a first SHA-256 DS is added, with the TTL of the
-    NS. Raise RightMissing, and the refusals of a publication.
+    NS. Raise the errors of `zone_patches.publish_patches`, such as RightMissing.
     """
     parent = parent_here(zone_name)
     if parent is None:

@@ -59,7 +59,7 @@ def pause_denial(
 
 
 def resume_denial(*, zone_ids: Collection[int], acting: Acting) -> Publication | None:
-    """Resume the denial of the paused zones among `zone_ids`, with their current chain."""
+    """Resume the denial of the paused zones among `zone_ids`, with their current chain. Return None without any."""
     return _publish(zone_ids, acting, lambda _: None, paused=False)
 
 

@@ -46,7 +46,7 @@ class Target:
 
     @property
     def key(self) -> dict[str, Any]:
-        """The lookup of the attachment's row."""
+        """The filter that finds the attachment's row."""
         if self.zone is not None:
             return {"zone": self.zone}
         return {"team": self.team} if self.team is not None else {"tag": self.tag}
@@ -64,7 +64,7 @@ AS_IT_IS = Attached()
 
 
 def require_signer_of_all(by: Author) -> None:
-    """Raise Forbidden unless the author has the right to sign every zone, which policies require."""
+    """Raise Forbidden unless the author has the right to sign every zone, which changes to policies require."""
     actor = None if by is None else actor_of(by)
     if by is not None and (actor is None or not actor.may_everywhere(Right.DNSSEC)):
         raise Forbidden(Permission.EDIT, gettext("DNSSEC policies require the right `dnssec` on all zones."))
@@ -73,7 +73,7 @@ def require_signer_of_all(by: Author) -> None:
 def create_policy(
     *, name: str, terms: Terms, is_default: bool = False, attached: Attached = AS_IT_IS, by: Author, now: datetime
 ) -> DnssecPolicy:
-    """Create a policy. With `is_default` it replaces the old default. Raise Forbidden, or PolicyRefused if invalid."""
+    """Create a policy. With `is_default` it replaces the default. Raise Forbidden, or PolicyRefused if invalid."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     try:
@@ -111,7 +111,7 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
     by: Author,
     now: datetime,
 ) -> DnssecPolicy:
-    """Change a policy. Zones change only in the next run. Raise Forbidden, PolicyRefused, PolicyUnknown."""
+    """Change a policy. Zones change only in the next run. Raise as `create_policy`, or PolicyUnknown if deleted."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     values = {"name": name, "is_default": is_default, **columns}
@@ -135,7 +135,8 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
 def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_by: DnssecPolicy | None = None) -> None:
     """Delete a policy. Its attachments, and its role as default, move to `replaced_by`.
 
-    Raise Forbidden, PolicyUnknown, and PolicyRefused if the policy is attached and nothing replaces it.
+    Raise Forbidden without the right, PolicyUnknown for a deleted policy, and PolicyRefused if the policy is attached
+    and nothing replaces it.
     """
     require_signer_of_all(by)
     with transaction.atomic():
@@ -168,7 +169,7 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Ta
 
     Return the target, with its tag in canonical form. Raise RightMissing for a zone that the person is not allowed to
     sign, Forbidden for tags and teams if the person is not allowed to sign every zone, PolicyRefused for an invalid
-    tag, PolicyUnknown, Unknown.
+    tag, and PolicyUnknown or Unknown if the policy or the zone was deleted.
     """
     to = _require_right(by, to)
     with transaction.atomic():

@@ -33,7 +33,7 @@ _KEY_IDS = "SELECT nextval(pg_get_serial_sequence('zones_zonekey', 'id')) FROM g
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """The author, and a function that begins the rollovers of policies (None: rollovers are only reported)."""
+    """The author, and a function that begins required rollovers. If it is None, rollovers are only reported."""
 
     acting: Acting
     begin_rollover: BeginRollover | None = None
@@ -54,7 +54,7 @@ def follow_policies(
 
     `applied` has the policies by zone id. Return the publications (of rollovers first), and the differences by zone id.
     A refused difference changes nothing. `in_transaction` gets the differences in the transaction of the last
-    publication, even if nothing changes. Raise Unknown for a deleted zone, RightMissing.
+    publication, even if nothing changes. Raise Unknown for a deleted zone, and RightMissing without the right to sign.
     """
     work = _Work(zones, applied, applying, in_transaction)
     work.begin_rollovers()

@@ -71,11 +71,11 @@ def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
 def drop_signatures(
     *, zones: Sequence[Zone], acting: Acting, in_transaction: InTransaction = nothing
 ) -> Publication | None:
-    """Serve all these presigned zones unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records, or change none of them.
+    """Serve all these presigned zones unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records, or change none.
 
-    Publish once, or in pieces if one zone is large. Raise Unknown, RightMissing, and NotSigned for a zone that isn't
-    presigned. Raise DnssecRefused while a parent zone of this panel has a DS, and for several large zones. A person has
-    to check that a parent elsewhere has no DS. `in_transaction` runs in the same (last) transaction.
+    Publish once, or in pieces if one zone is large. Raise Unknown for a deleted zone, RightMissing without the right,
+    NotSigned for a zone that isn't presigned, and DnssecRefused while a parent zone of this panel has a DS, and for
+    several large zones. A person has to check parents elsewhere. `in_transaction` runs in the same (last) transaction.
     """
     for zone in zones:
         access.require_right(acting.author, zone, Right.DNSSEC)

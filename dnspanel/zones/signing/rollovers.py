@@ -1,4 +1,4 @@
-"""The course of zones' rollovers, from beginning to end. `rollover` decides, and this module stores. Verbs."""
+"""Rollovers from beginning to end. `rollover` decides on each step, and this module stores it. Verbs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The findings of one check of a rollover, in the time of the rollover's own clock."""
+    """The findings of one check of a rollover. Most times are by the rollover's own clock (`rollover.steady`)."""
 
     clock: datetime
     looked_at: datetime
@@ -68,8 +68,8 @@ def begin(
     A rollover to a DS uses the signing keys. If the parent is in this panel, the DS is added there, and the author
     needs the right to do that.
 
-    Raise RightMissing, NotSigned, BadKey, and DnssecRefused if the rollover is impossible, or another one is in
-    progress.
+    Raise RightMissing without the right to sign, NotSigned for an unsigned zone, BadKey for invalid key parameters, and
+    DnssecRefused if the rollover is impossible, or another one is in progress.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     ttls = served_ttls(zone, now=acting.now)
@@ -111,7 +111,7 @@ def breakage(*, zone: Zone, kind: Kind, now: datetime) -> str:
 def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
     """Publish the due step, with the panel as author. Return None if another worker was first, or nothing changes.
 
-    Raise DnssecRefused if the zone would not validate, PublishingOnHold.
+    Raise DnssecRefused if the zone would not validate, and PublishingOnHold during a hold.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -133,7 +133,7 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
 
     Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent.
 
-    Raise RightMissing, and DnssecRefused if the rollover cannot be canceled, or cannot be canceled yet.
+    Raise RightMissing without the right to sign, and DnssecRefused if the rollover can't be canceled, or not yet.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()
@@ -407,7 +407,7 @@ def _take_step(zone: Zone, row: Rollover, state: SigningState, act: Act, now: da
 
 
 def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: datetime) -> None:
-    """Mark those keys as deleted that the zone no longer has.
+    """Mark the keys that the zone no longer has as deleted.
 
     `sign.forget_deleted_keys` deletes the private parts of these keys later.
     """

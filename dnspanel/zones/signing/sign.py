@@ -1,4 +1,4 @@
-"""The signing of zones, signing changes, and the unsigning of zones. Verbs.
+"""Signing and unsigning zones, and changing how they are signed. Verbs.
 
 Keys are generated and stored in the transaction that publishes them. Private parts are encrypted with PANEL_MASTER_KEY.
 """
@@ -68,7 +68,7 @@ class RequestedSigning:
     def of(self, zone: Zone, state: SigningState, keys_made: Sequence[KeyState]) -> SigningState:
         """Return the signing state after the request. `keys_made` are the new keys of an unsigned zone.
 
-        Raise NotSigned for NSEC3, CDS or CDNSKEY in a zone without keys, DnssecRefused for too many keys.
+        Raise NotSigned for NSEC3, CDS or CDNSKEY in a zone without keys, and DnssecRefused for too many keys.
         """
         after = state
         if self.signed is True and not state.is_signed:
@@ -102,9 +102,10 @@ def sign(
     split: bool = False,
     nsec3: Nsec3 | None = None,
 ) -> list[Publication]:
-    """Sign each zone with new keys: one CSK, or a KSK and a ZSK (`split`).
+    """Sign each zone with new keys: one CSK, or a KSK and a ZSK (`split`). Signed zones do not change.
 
-    Signed zones do not change. Raise Unknown, RightMissing, BadKey, DnssecRefused.
+    Raise Unknown for a deleted zone, RightMissing without the right, BadKey for invalid key parameters, and
+    DnssecRefused for zones that cannot be signed.
     """
     refuse_nsec3(nsec3)
 
@@ -120,10 +121,10 @@ def sign(
 
 
 def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publication:
-    """Sign the zone that the open transaction has created with a new default key. Call it as the last step.
+    """Sign a zone that the open transaction has created, using a new default key. Call it as the last step.
 
-    A zone that is already signed because of its policy keeps its keys, and its NSEC3, if any. Raise RightMissing. Raise
-    DnssecRefused for parameters that resolvers treat as insecure, and for a zone that delegates a wildcard.
+    A zone that is already signed because of its policy keeps its keys, and its NSEC3, if any. Raise RightMissing
+    without the right to sign, and DnssecRefused for insecure NSEC3 parameters or a delegated wildcard.
     """
     refuse_nsec3(nsec3)
 
@@ -143,8 +144,8 @@ def settle(
 ) -> list[Publication]:
     """Sign the zone, with new keys if it was unsigned, and set the requested denial of existence, CDS and CDNSKEY.
 
-    `in_transaction` runs in the same transaction, even if nothing changes. Raise Unknown, RightMissing, BadKey,
-    NotSigned for NSEC3 in a zone that stays unsigned, and DnssecRefused as `sign`, `unsign` and `set_denial` do.
+    `in_transaction` runs in the same transaction, even if nothing changes. Raise NotSigned for NSEC3 in a zone that
+    stays unsigned, and the errors of `sign`, `unsign` and `set_denial`.
     """
     return settle_zones(zones=[zone], requested=requested, acting=acting, in_transaction=in_transaction)
 
@@ -178,8 +179,8 @@ def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
 def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
     """Stop signing the zones, and delete their keys (permanently after KEPT_AFTER_DELETION).
 
-    Raise Unknown and RightMissing. Raise DnssecRefused while a parent zone of this panel has a DS for one of the zones,
-    or if one has other signers. A person has to check that a parent elsewhere has no DS.
+    Raise Unknown for a deleted zone, RightMissing without the right, and DnssecRefused while a parent zone of this
+    panel has a DS for a zone, or a zone has other signers. A person has to check that a parent elsewhere has no DS.
     """
     return change_guarded(zones, lambda zone, state: _without_keys(zone, state, acting), acting, "dnssec.unsign")
 
@@ -187,7 +188,8 @@ def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
 def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publication]:
     """Set the zone's denial of existence to NSEC3 with the given parameters, or to NSEC (None).
 
-    Raise NotSigned for a zone without keys, DnssecRefused for parameters that resolvers treat as insecure (RFC 9276).
+    Raise NotSigned for a zone without keys, and DnssecRefused for parameters that resolvers treat as insecure (RFC
+    9276).
     """
     refuse_nsec3(nsec3)
 
@@ -207,10 +209,11 @@ def set_cds(
     cdnskey: bool | None = None,
     in_transaction: InTransaction = nothing,
 ) -> list[Publication]:
-    """Set the digest types of the zone's CDS records, and whether it has CDNSKEY records (RFC 7344, RFC 8078).
+    """Set the digest types of the zone's CDS records, and enable or disable CDNSKEY records (RFC 7344, RFC 8078).
 
     `cds` is "2" or "2,4", "0" to ask for deletion of the DS, or empty for no CDS. None means no change.
-    `in_transaction` runs in the same transaction, even if nothing changes. Raise NotSigned, DnssecRefused.
+    `in_transaction` runs in the same transaction, even if nothing changes. Raise NotSigned for a zone without keys, and
+    DnssecRefused for invalid digest types.
     """
     digests = None if cds is None else digest_list(cds)
 
@@ -256,9 +259,9 @@ def add_key(  # noqa: PLR0913  # the fields of a key
 ) -> ZoneKey:
     """Add a new key, or the one in `texts`, to the zone. Return the key.
 
-    A public text in `texts` decides the flags. Raise BadKey, and BadPublicKey if the public text does not belong to the
-    private key or to the zone. Raise DnssecRefused if the zone has the key already, has too many keys, or would not
-    validate.
+    A public text in `texts` decides the flags. Raise BadKey if the key is invalid, and BadPublicKey if the public text
+    does not belong to the private key or to the zone. Raise DnssecRefused if the zone has the key already, has too many
+    keys, or would not validate.
     """
     private_text, public_text = texts.private_text, texts.public_text
     pair = key_material.generate(algorithm, bits) if private_text is None else key_material.read(private_text)
@@ -311,7 +314,7 @@ def set_key(
 ) -> list[Publication]:
     """Set `active` (the key signs) and `published` (the key is in the DNSKEY RRset) of a key. None means no change.
 
-    `in_transaction` runs first, in the same transaction. Raise KeyUnknown, DnssecRefused.
+    `in_transaction` runs first, in the same transaction. Raise KeyUnknown, or DnssecRefused if the zone would be bogus.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -335,7 +338,7 @@ def delete_key(
     """Delete a key of the zone. Its private part is deleted after KEPT_AFTER_DELETION.
 
     Nodes delete the key with the publication. Only an exported key can be added again. `in_transaction` runs first, in
-    the same transaction. Raise KeyUnknown, DnssecRefused.
+    the same transaction. Raise KeyUnknown, or DnssecRefused if the zone would be bogus.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -359,7 +362,7 @@ def forget_deleted_keys(*, now: datetime) -> int:
 def export_key(*, zone: Zone, key_id: int, by: Actor | User, now: datetime) -> str:
     """Return the private-key text, and record the export in the audit log.
 
-    Raise RightMissing if the person is not allowed to export keys, KeyUnknown.
+    Raise RightMissing if the person is not allowed to export keys, and KeyUnknown if the zone has no such key.
     """
     with transaction.atomic():
         text = queries.private_text(zone=zone, key_id=key_id, person=by)

@@ -24,9 +24,9 @@ _ANALYZE = "ANALYZE (SKIP_LOCKED) zones_zone (id, name), zones_rrset (zone_id, t
 
 
 def analyze_if_grown() -> bool:
-    """Analyze zones, RRsets and revisions if a table is GROWTH times larger than plans assume. Return True if it was.
+    """Analyze zones, RRsets and revisions if one of these tables is GROWTH times larger than plans assume.
 
-    Call this function outside transactions after creating hundreds of zones.
+    Return True if they were analyzed. Call this function outside transactions after creating hundreds of zones.
     """
     with connection.cursor() as cursor:
         cursor.execute(_GROWN, [GROWTH, _FEWEST_PAGES])

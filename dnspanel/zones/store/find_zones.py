@@ -69,7 +69,7 @@ def ids_of_living(names: Collection[str]) -> dict[str, int]:
 
 
 class _Table(NamedTuple):
-    """One table of a statement. Its rows belong to rows of the table at the place `of`, through `relation`."""
+    """One table of a statement. Its rows are joined by `relation` to the table with the index `of`."""
 
     model: type[Model]
     names: list[str]  # of its fields, as they stand in the statement

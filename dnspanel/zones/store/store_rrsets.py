@@ -134,7 +134,7 @@ def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[i
 def rrsets_below(tops: Sequence[tuple[int, str, str, int]]) -> list[list[RRset]]:
     """Return the first RRsets strictly below each of `tops`, in canonical order. Needs one query.
 
-    Each of `tops` is (zone id, zone name, name, most).
+    Each of `tops` is (zone id, zone name, name, maximum number of RRsets).
     """
     found: list[list[RRset]] = [[] for _ in tops]
     if not tops:
@@ -155,7 +155,7 @@ def rrsets_below(tops: Sequence[tuple[int, str, str, int]]) -> list[list[RRset]]
 
 
 def names_with_served_below(zone_id: int, zone_name: str, tops: Sequence[str]) -> set[str]:
-    """Return those of the names `tops` that have a name with served records strictly below. Needs one query.
+    """Return the names among `tops` that have served records strictly below them. Needs one query.
 
     A name with only signatures does not count (RFC 4035 section 2.2).
     """
@@ -210,7 +210,8 @@ def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[
 def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, int, RRset]]:
     """Return the RRsets of all live zones that point at one of these names, as (target, zone id, RRset).
 
-    For each target, return at most `limit` RRsets of types whose rdata is only a name, and as many others. One query.
+    For each target, return at most `limit` RRsets of types whose rdata is only a name, and `limit` of other types. One
+    query.
     """
     with connection.cursor() as cursor:
         cursor.execute(_POINTING, [list(targets), limit])
@@ -221,7 +222,7 @@ def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, 
 
 
 def write_changes(zones: Iterable[tuple[int, str, Sequence[Change]]]) -> None:
-    """Write the changes of each (zone id, zone name) to the table of RRsets."""
+    """Write changes, given as (zone id, zone name, changes), to the table of RRsets."""
     both = list(zones)
     # Deletions first, or a CNAME would meet what it replaces.
     delete_rrsets((id, zone, c.name, c.type) for id, zone, changes in both for c in changes if c.after is None)

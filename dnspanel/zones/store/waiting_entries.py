@@ -1,7 +1,7 @@
-"""GIN indexes that collect new entries and sort them in later (PostgreSQL, "GIN Fast Update Technique").
+"""The pending lists of GIN indexes, which collect new entries (PostgreSQL, "GIN Fast Update Technique").
 
-An import should not wait for sorting. Until the entries are sorted in, each search reads all waiting entries. If too
-many wait (`gin_pending_list_limit`), the next writer has to sort them in.
+An import should not wait until its entries are merged into an index. Until then, each search reads the whole pending
+list. If the list is too long (`gin_pending_list_limit`), the next writer has to merge it.
 """
 
 from django.db import connection
@@ -11,7 +11,7 @@ NAMES_AND_TEXTS = ("zone_name_trigram", "search_text_trigram")
 
 
 def sort_in(indexes: tuple[str, ...]) -> int:
-    """Sort all waiting entries into these indexes. Return the number of pages that the entries used.
+    """Merge the pending lists into these indexes. Return the number of pages that the lists used.
 
     Other transactions can write and search at the same time.
     """

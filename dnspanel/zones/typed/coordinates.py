@@ -1,7 +1,7 @@
 """Latitude and longitude as people write them, converted to LOC's format: `52 30 58.600 N`. Pure.
 
-Accepted are decimal degrees (`52.51628`, `-33.85`), degrees and decimal minutes (`52° 30.977′ N`), and degrees, minutes
-and seconds (`52°30′58.6″N`, `52 30 58.6 N`). LOC (RFC 1876) counts thousandths of a second of arc.
+The input can be decimal degrees (`52.51628`, `-33.85`), degrees and decimal minutes (`52° 30.977′ N`), or degrees,
+minutes and seconds (`52°30′58.6″N`, `52 30 58.6 N`). LOC (RFC 1876) counts thousandths of a second of arc.
 """
 
 import re

@@ -1,7 +1,7 @@
 """One field of a type's rdata: its name, its valid values, and its zone-file format. Pure.
 
-`word_of` checks one field separately, so that a fault can be shown at the field. The meaning of the whole rdata is
-decided by the only parser, `replication.dns.rdata`.
+`word_of` checks one field separately, so that a fault can be shown at the field. Only `replication.dns.rdata` parses
+the whole rdata.
 """
 
 import base64

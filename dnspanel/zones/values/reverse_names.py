@@ -1,4 +1,4 @@
-"""The reverse zones of a network or an address, written as people do: `192.0.2.0/24`. Pure.
+"""The reverse zones of a network or an address, given as people write it: `192.0.2.0/24`. Pure.
 
 See RFC 1035 3.5 for IPv4, RFC 3596 2.5 for IPv6, and RFC 2317 for parts of a /24.
 """

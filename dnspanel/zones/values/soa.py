@@ -80,7 +80,7 @@ def _epoch(now: datetime) -> Serial:
 
 
 def start_of_week(now: datetime) -> datetime:
-    """Return the Thursday when PowerDNS's signatures begin. Its weeks are counted from 1970-01-01."""
+    """Return the start of PowerDNS's current signature week, a Thursday. Weeks are counted from 1970-01-01."""
     return now - timedelta(seconds=now.timestamp() % timedelta(weeks=1).total_seconds())
 
 
