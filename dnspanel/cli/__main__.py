@@ -13,7 +13,7 @@ from dnspanel.cli.session import Session
 
 
 def main() -> None:
-    """Run the command line of this process and exit with its code."""
+    """Run the command in `sys.argv`, and exit with the command's exit code."""
     sys.exit(run(sys.argv[1:], environment()))
 
 

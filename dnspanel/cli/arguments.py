@@ -1,4 +1,4 @@
-"""Features of arguments in all commands: `-` for standard input, and shell completion."""
+"""The handling of arguments in all commands: `-` for standard input, and shell completion."""
 
 from collections.abc import Callable, Iterator, Sequence
 from threading import Thread
@@ -83,7 +83,7 @@ def _zones(session: Session, incomplete: str) -> Sequence[str]:
 
 
 def _quote_search(text: str) -> str | None:
-    """Return the text as a search without filters, in quotes. Return None to search for all zones."""
+    """Quote the text, so that the search has no filters. Return None if it is empty or has a quote."""
     return f'"{text}"' if text and '"' not in text else None
 
 

@@ -1,4 +1,4 @@
-"""The HTTP client of the panel's API: JSON requests, errors with the panel's explanation, and retries that are safe."""
+"""The HTTP client of the panel's API: JSON requests, errors with the panel's explanation, and safe retries."""
 
 import json
 import time
@@ -71,7 +71,7 @@ class Client:
     ) -> Any:
         """Send a request and return the JSON of the answer. Return None if the answer has no JSON.
 
-        Raise Refused or Unreachable.
+        Raise Refused if the panel refuses the request, or Unreachable if it does not answer.
         """
         data = None if body is None else json.dumps(body).encode()
         told = {"Content-Type": "application/json"} if body is not None else {}
@@ -82,7 +82,7 @@ class Client:
     ) -> urllib3.BaseHTTPResponse:
         """Send a request with this raw body and return the HTTP response.
 
-        Raise Refused or Unreachable.
+        Raise Refused if the panel refuses the request, or Unreachable if it does not answer.
         """
         return self._answer(method, path, data, query, headers)
 
@@ -151,7 +151,7 @@ class Client:
             )
 
     def _require_success(self, response: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
-        """Return the response if its status is a success. Otherwise, raise Refused or Unreachable."""
+        """Return a successful response. Raise Refused for the panel's errors, and Unreachable for any other answer."""
         if 200 <= response.status < 300:
             return response
         if 300 <= response.status < 400:
@@ -194,7 +194,7 @@ def _text(value: Any) -> str:
 
 
 def _describe(exc: Exception) -> str:
-    """Return a text about a connection error, without the object representations that urllib3 prints."""
+    """Describe a connection error, without the object representations that urllib3 prints."""
     cause = exc.__cause__ or exc.__context__ or exc
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return f"{text}".rstrip(".") + "."

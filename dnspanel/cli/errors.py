@@ -38,7 +38,7 @@ class Refused(click.ClickException):
         return str(self.problem.get("code", ""))
 
     def format_message(self) -> str:
-        """Return the message, with a line below it for each invalid value. Nothing is repeated."""
+        """Return the message, with a line below it for each invalid value that the message does not mention."""
         if "totals" in self.problem:
             return self.message
         lines = self._lines_about(self.problem.get("errors", ()))

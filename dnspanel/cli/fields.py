@@ -46,7 +46,7 @@ def _parse_value(value: str) -> Any:
 
 
 def _set_value(fields: dict[str, Any], key: str, value: Any) -> None:
-    """Set a nested value. Raise UsageError if another field uses the same place as another type of value."""
+    """Set a nested value. Raise UsageError if another field gave the key a value of a different type."""
     matched = _KEY.fullmatch(key)
     assert matched is not None  # `_split` looked
     names = [matched[1], *_INSIDE.findall(matched[2])]

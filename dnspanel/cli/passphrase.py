@@ -18,7 +18,7 @@ def passphrase_option(help_text: str) -> Callable[[Any], Any]:
 
 
 def passphrase_in(path: Path | None) -> dict[str, str]:
-    """Return the body member with the passphrase, which is the file's only line. Return {} if `path` is None."""
+    """Return {"keys_passphrase": the only line of the file}, or {} if `path` is None."""
     if path is None:
         return {}
     return {"keys_passphrase": only_line_of(path, "a passphrase")}

@@ -21,7 +21,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 @dataclass
 class Session:
-    """One run of the command. The configuration is read only at the first request, so `--help` works without one."""
+    """One run of the command. The configuration is read only at the first request, so `--help` does not need it."""
 
     url: str | None = None
     profile: str | None = None

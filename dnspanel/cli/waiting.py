@@ -1,4 +1,4 @@
-"""The wait until all nodes, and with --all all secondaries, answer with a publication.
+"""Waiting until all nodes answer with a publication, and all secondaries too with `--all`.
 
 A timeout raises no exception: the command prints its result and the late servers, and exits with 3.
 """

@@ -61,7 +61,7 @@ def publish(
     """Send a write and return the answer. If `waiting.wait` is set, wait for the nodes.
 
     Raise Refused or Unreachable. The wait is a separate request, so that the publication is known even if the wait is
-    interrupted or nodes are late. With `--dry-run`, nothing is written, and `show_written` shows the answer as a plan.
+    interrupted or nodes are late. With `--dry-run`, nothing is written, and the answer has the plans.
     """
     if isinstance(waiting, Writing) and waiting.dry_run:
         planned: dict[str, Any] = session.client.send(method, path, body, query={**(query or {}), "dry_run": True})

@@ -53,8 +53,8 @@ def show_run(
 ) -> None:
     """Show a run's result for each zone, and the totals.
 
-    Exit with 1 if the run failed, refused a zone or was taken back. After a dry run, `to_carry_out` is the beginning of
-    a sentence about how to apply the result.
+    Exit with 1 if the run failed, refused a zone or was taken back. After a dry run, a sentence that begins with
+    `to_carry_out` says how to apply the result.
     """
     if session.is_json:
         output.show_json(run)

@@ -163,7 +163,7 @@ def _options_in_use(terms: dict[str, Any]) -> dict[str, Any]:
 
 
 def _zones(row: Any) -> str:
-    """Return a text that describes the zones that a publish hook checks."""
+    """Describe the zones that a publish hook checks."""
     if row["zone"]:
         return str(row["zone"])
     if row["tag"]:

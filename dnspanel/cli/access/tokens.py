@@ -176,7 +176,7 @@ def whoami(session: Session) -> None:
 
 
 def scope_text(scope: dict[str, Any]) -> str:
-    """Return a text that describes one scope of a token in one line."""
+    """Describe one scope of a token in one line."""
     where = ["all zones"] if scope["everywhere"] else scope["zones"] + [f"tag {tag}" for tag in scope["tags"]]
     where += [f"team {team}" for team in scope["teams"]]
     limits = [f"{word} {' '.join(scope[word])}" for word in ("names", "types") if scope[word]]

@@ -232,7 +232,7 @@ def signalling(session: Session, zone: str, state: str, **how: Any) -> None:
 def ds(session: Session, zone: str) -> None:
     """Print the DS records for the parent.
 
-    One digest of a key is enough.
+    The parent needs only one digest of each key.
 
     \b
     Example:
@@ -307,7 +307,7 @@ def nodes(session: Session, zone: str) -> None:
 def unproven(session: Session) -> None:
     """List zones that do not validate on a node.
 
-    Failures that a publication caused are not listed.
+    Zones that fail because of a publication are not listed.
     """
     session.show_rows(session.client.items("/dnssec/unproven"), _UNPROVEN, none="Every zone validates on every node.")
 
@@ -359,7 +359,7 @@ def _denial(*, opt_out: bool, narrow: bool) -> dict[str, Any]:
 
 
 def _denial_text(found: Mapping[str, Any] | None) -> str:
-    """Return a short text about the settings of NSEC or NSEC3."""
+    """Describe the settings of NSEC or NSEC3 in a few words."""
     if found is None:
         return "–"
     words = [word.replace("_", "-") for word in ("opt_out", "narrow") if found[word]]

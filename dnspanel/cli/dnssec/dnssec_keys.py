@@ -41,7 +41,7 @@ def key() -> None:
 
 
 def state_options(command: C) -> C:
-    """Add options for a new key: published or not, and active (signing) or not."""
+    """Add the options `--unpublished` and `--inactive` for a new key."""
     command = click.option("--unpublished", is_flag=True, help="Do not publish the key in the DNSKEY records yet.")(
         command
     )

@@ -208,7 +208,7 @@ def list_zones(session: Session, name: str, state: str | None) -> None:
 @shared_options
 @pass_session
 def confirm(session: Session, name: str, revision: int) -> None:
-    """Confirm that members that left a catalog are removed.
+    """Confirm the removal of members that left a catalog.
 
     REVISION is `kept_revision` in the output of `dnspanel catalogs show`.
     """

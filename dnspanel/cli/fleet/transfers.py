@@ -40,7 +40,7 @@ def show(session: Session, zone: str) -> None:
 @shared_options
 @pass_session
 def told(session: Session, zone: str) -> None:
-    """List the extra addresses that get NOTIFY, and last results."""
+    """List the extra NOTIFY addresses with their last results."""
     found = session.client.get(zone_path(zone, "keyless-transfers"))
     session.show_rows(found["notices"], _NOTICES, none="No addresses.")
 

@@ -1,4 +1,4 @@
-"""The command `dnspanel locks`: locks on zones and records, which let only the lock's manager make changes."""
+"""The command `dnspanel locks`: locks, which block changes to zones and records except by the lock's manager."""
 
 import click
 

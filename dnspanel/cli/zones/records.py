@@ -1,4 +1,4 @@
-"""The command `dnspanel records`, which lists and changes records without losing changes by others at the same time."""
+"""The command `dnspanel records`, which lists and changes records without overwriting other people's changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -20,7 +20,7 @@ MOST_SINGLE_FILES = 20
 
 
 def upload(session: Session, number: int, paths: Sequence[Path], *, pack: bool) -> None:
-    """Upload all files for the import. Raise Refused, or UsageError for a folder unless `pack` is True."""
+    """Upload all files for the import. Raise UsageError for a folder unless `pack` is True."""
     if any(path.is_dir() for path in paths) or len(paths) > MOST_SINGLE_FILES:
         if not pack and any(path.is_dir() for path in paths):
             raise click.UsageError("Give files, not folders, for this kind of source.")

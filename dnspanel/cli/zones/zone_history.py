@@ -108,8 +108,8 @@ def undo(session: Session, zone: str, revision: int, *, confirm: bool, writing: 
 def undo_publication(session: Session, sequence: int, *, confirm: bool, writing: Writing) -> None:
     """Undo a publication in all its zones.
 
-    Zones that the publication deleted are restored. Records that others changed since are refused. Zones that cannot be
-    restored are listed.
+    The undo is refused if others changed the same records since. Zones that the publication deleted are restored, or
+    listed if they cannot be restored.
 
     \b
     Example:

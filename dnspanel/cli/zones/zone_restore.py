@@ -56,7 +56,7 @@ def restore(session: Session, names: tuple[str, ...], *, writing: Writing, **whi
 
 
 def show_restored(session: Session, written: Mapping[str, Any], *, waited: bool) -> None:
-    """Show which zones were restored and which were not. Exit with 1 if a zone was not restored."""
+    """Show the zones that were restored and those that were not. Exit with 1 if a zone was not restored."""
     outcome = written["outcome"]
     if session.is_json or written["publication"]:
         show_written(session, written, waited=waited)
@@ -70,7 +70,7 @@ def show_restored(session: Session, written: Mapping[str, Any], *, waited: bool)
 
 
 def tell_way_back(session: Session, written: Mapping[str, Any]) -> None:
-    """Print how long deleted zones can be restored, and the command that restores them."""
+    """Print the command that restores the deleted zones, with the number of days in which it works."""
     if session.is_json or written["publication"] is None:
         return
     sequence, names = written["publication"]["sequence"], [zone["zone"] for zone in written["zones"]]
