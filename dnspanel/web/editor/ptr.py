@@ -113,7 +113,7 @@ def tick_of_row(request: PanelRequest, type_text: str, current: RRset | None) ->
 
 
 def follow(request: PanelRequest, rrsets: Iterable[RRset | None]) -> str:
-    """Update the PTRs of these RRsets' old and new addresses in the draft. Return a sentence about the changes."""
+    """Draft PTR changes for the old and new addresses of these RRsets. Return a sentence about the changes."""
     drafted = pointers.bring_in_step(
         author=request.user, pairs=pointers.pairs_of(*rrsets), now=timezone.now(), take_over=True
     )
@@ -151,7 +151,7 @@ def left_by(request: PanelRequest, rrsets: Iterable[RRset | None]) -> list[Step]
 
 
 def with_offer(request: PanelRequest, zone: Zone, response: HttpResponse, rrsets: Iterable[RRset | None]) -> None:
-    """Append to the response an offer to delete these RRsets' leftover PTRs, or a fragment that clears an old one."""
+    """Append an offer to delete these RRsets' leftover PTRs. If there are none, clear an earlier offer on the page."""
     context = {"zone": zone, "steps": left_by(request, rrsets), "out_of_band": True}
     response.write(render_to_string("editor/_ptr_offer.html", context, request))
 

@@ -106,7 +106,7 @@ def _show_row(request: PanelRequest, zone: Zone, display: DisplayRow) -> HttpRes
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rrset_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the form of one RRset, or an empty form. A POST adds the RRset to the draft."""
+    """Show the form for an existing or a new RRset. A POST adds the RRset to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     if request.method == "POST":
         return _save(request, zone)
@@ -155,7 +155,7 @@ def _show_form(
 
 
 def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
-    """Add the form's RRset to the draft. If it is invalid or its row has changed, show the form again."""
+    """Add the form's RRset to the draft. If the RRset is invalid or the row has changed, show the form again."""
     form = RRsetForm(request.POST, zone_name=zone.name, default_ttl=FALLBACK_TTL)
     if not request.POST.get("ttl", "").strip():
         form.default_ttl = default_ttl(request, zone)
@@ -167,7 +167,7 @@ def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
 
 
 def rrsets_before(request: PanelRequest, zone: Zone, form: RRsetForm) -> list[RRset | None]:
-    """Return the edited RRset as published and as drafted so far. Return an empty list for types without addresses."""
+    """Return the edited RRset as published and as drafted so far, or an empty list unless the type is A or AAAA."""
     key = form.replaces if form.is_valid() else None
     if key is None or key[1] not in ADDRESS_TYPES:
         return []

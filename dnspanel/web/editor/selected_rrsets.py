@@ -1,4 +1,4 @@
-"""Views that change many RRsets of a zone at once: the selected ones, or all that the filter finds."""
+"""Views that change many RRsets of a zone at once: the selected RRsets, or all RRsets that match the filter."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ _PREVIEWED = frozenset({"replace", *_WITH_VALUES})
 
 
 class ManyForm(forms.Form):
-    """The form of a bulk change to RRsets, with the fields for each kind of change."""
+    """The form for a bulk change to RRsets, with the fields for each kind of change."""
 
     ACTS = (
         ("ttl", gettext_lazy("Set TTL")),
@@ -80,7 +80,7 @@ class ManyForm(forms.Form):
 
     @property
     def sent_fields(self) -> list[tuple[str, str]]:
-        """The fields and values that were sent. A form that asks again repeats them."""
+        """The submitted fields and values. A form that asks for a confirmation submits them again."""
         return [(name, self.data[name]) for name in FIELDS if name in self.data]
 
     def clean_ttl(self) -> int | None:
@@ -196,7 +196,7 @@ def selection_of(request: PanelRequest, zone: Zone) -> Selection | None:
 
 
 def ticked_lines(request: PanelRequest) -> Iterator[str]:
-    """Yield the lines that name selected RRsets, at most one more than the MOST_SELECTED that the view accepts."""
+    """Yield the lines that name selected RRsets: at most MOST_SELECTED + 1, so that callers can detect an excess."""
     lines = (line for _, line in numbered_lines(request.POST.get("rrs", "")) if line)
     return itertools.islice(itertools.chain(request.POST.getlist("rr"), lines), MOST_SELECTED + 1)
 
@@ -247,7 +247,7 @@ def refused_rows(zone: Zone, refused: Sequence[many_rrsets.Refused]) -> list[tup
 
 
 def example_of(zone: Zone, change: Change) -> Example:
-    """Return a change for display in its zone."""
+    """Return the change as an example, with the owner name relative to the zone."""
     rrset = change.before or change.after
     assert rrset is not None
     owner = names.owner_text(rrset.name, zone.name)
@@ -259,7 +259,7 @@ def _type(rrset: RRset) -> str:
 
 
 def _lines(rrset: RRset | None) -> tuple[str, ...]:
-    """Return an RRset as lines: TTL and value, disabled values marked, then comment and tags."""
+    """Return the RRset as lines: each value with the TTL, then the comment and tags. Disabled values are marked."""
     if rrset is None:
         return ()
     off = set(rrset.disabled)

@@ -167,7 +167,7 @@ def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRs
 
 
 def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
-    """Return, by column, why this large zone can't be sorted. Return an empty dict if a filter is active."""
+    """Return the columns by which this large zone can't be sorted, with the reasons. Empty if a filter is active."""
     if filters.text or filters.in_draft:
         return {}
     return {
@@ -224,7 +224,7 @@ def zone_sync(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Revisions that others published since the page was loaded, and how many of the person's changes they touch."""
+    """Newer revisions since the page was loaded: the newest one, and the numbers of revisions, RRsets and conflicts."""
 
     newest: HistoryRow
     count: int
@@ -298,7 +298,7 @@ def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _understand(request: PanelRequest, zone: Zone) -> Quick:
-    """Parse the line in the request, and add its value to the RRset as in the author's draft."""
+    """Parse the line in the request. Return its effect on the RRset in the author's draft, or the error."""
     parameters = request.POST if request.method == "POST" else request.GET
     quick = Quick(
         line=parameters.get("line", "")[:LONGEST_LINE],
@@ -341,7 +341,7 @@ def violations_of(request: PanelRequest, zone: Zone, *rrsets: RRset) -> tuple[Vi
 
 
 def default_ttl(request: PanelRequest, zone: Zone) -> int:
-    """Return the TTL for a new RRset: the zone's default, or the TTL of its SOA as in the author's draft."""
+    """Return the TTL for a new RRset: the zone's default, else the TTL of the drafted SOA, else FALLBACK_TTL."""
     if zone.default_ttl is not None:
         return zone.default_ttl
     soa = rrset_pages.rrset_row(zone=zone, author=request.user, name=zone.name, type=rdtypes.SOA).change.after

@@ -1,4 +1,4 @@
-"""DNS lookups of external names in the draft and of delegations, on request."""
+"""On-request DNS lookups for a draft's external names and for delegations."""
 
 from dataclasses import dataclass
 

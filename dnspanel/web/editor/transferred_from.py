@@ -10,7 +10,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class DisplayTransfer:
-    """The source of a transferred zone, its state, and its error. `row` is None if the person can't see details."""
+    """The source of a transferred zone, its state and its error. `row` is None if the person must not see details."""
 
     zone: Zone
     row: TransferredZone | None

@@ -1,4 +1,4 @@
-"""Views that compare an old server with our nodes, and show the delegation checklist of each zone."""
+"""Views that compare an old server with the panel's nodes, and show the delegation checklist of each zone."""
 
 import csv
 import io
@@ -152,7 +152,7 @@ class DisplayDifference:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def cutover_list(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new comparison and the person's recent comparisons. A POST starts a comparison."""
+    """Show the form for a new comparison and the person's recent comparisons. A POST starts a comparison."""
     access.require(request.user, Permission.EDIT)
     if request.method != "POST":
         return _list_page(request, CutoverForm(initial=_initial(request)))

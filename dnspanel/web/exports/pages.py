@@ -182,7 +182,7 @@ def zone_export(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_safe
 def zone_export_file(request: PanelRequest, zone_name: str, file_format: str) -> HttpResponseBase:
-    """Download the zone as a file. For a large zone, redirect to the form of an export job."""
+    """Download the zone as a file. For a large zone, redirect to the form for an export job."""
     zone = access.zone_for_reading(request.user, zone_name)
     if file_format not in _CONTENT_TYPES:
         raise Http404(f"There is no format {file_format}.")
@@ -214,7 +214,7 @@ def _zone_file(zone: Zone, file_format: str) -> BinaryIO:
 @sensitive_post_parameters("keys_passphrase", "keys_passphrase_again")
 @require_http_methods(["GET", "HEAD", "POST"])
 def export_list(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new export and the person's recent exports. A POST starts an export."""
+    """Show the form for a new export and the person's recent exports. A POST starts an export."""
     access.require(request.user, Permission.READ)
     if request.method != "POST":
         return _export_list_page(request, ExportForm(initial=_initial(request)))

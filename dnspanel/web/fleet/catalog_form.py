@@ -36,7 +36,7 @@ class TeamAndTagsForm(PanelForm):
 
 
 class CatalogForm(TeamAndTagsForm):
-    """The form of a catalog's settings for its members."""
+    """The form for the settings that the members of a catalog get."""
 
     within = forms.CharField(
         label=gettext_lazy("Members lie below"),
@@ -87,7 +87,7 @@ class NewCatalogForm(CatalogForm, PrimariesForm, PublishingForm):
 
 
 class RuleForm(TeamAndTagsForm, PrimariesForm):
-    """The form of a rule: the settings for the members of one group."""
+    """The form for a rule: the settings for the members of one group."""
 
     field_order = ("group", "team", "tags", *PrimariesForm.base_fields)
 
@@ -107,7 +107,7 @@ class RuleForm(TeamAndTagsForm, PrimariesForm):
 
 
 def initial_of(catalog: Catalog) -> dict[str, Any]:
-    """Return the initial values of a catalog's form."""
+    """Return the form's initial values for an existing catalog."""
     return {
         "team": catalog.team_id,
         "tags": " ".join(catalog.tags),
@@ -118,6 +118,6 @@ def initial_of(catalog: Catalog) -> dict[str, Any]:
 
 
 def terms_of_rule(rule: Rule) -> RuleTerms:
-    """Return the terms of an existing rule, so that the rule stays when another rule changes."""
+    """Return an existing rule as `RuleTerms`, to keep it when another rule changes."""
     there = primaries.terms_of(rule) if rule.addresses else None
     return RuleTerms(rule.group, rule.team_id, tuple(rule.tags), there)

@@ -169,7 +169,7 @@ def _follow(request: PanelRequest, form: NewCatalogForm) -> Catalog | None:
 
 
 def _with(rules: Sequence[RuleTerms], rule: RuleTerms) -> list[RuleTerms]:
-    """Return the rules with this rule added, or replacing the rule for the same group."""
+    """Return the rules with `rule` added, in place of any rule for the same group."""
     if any(each.group == rule.group for each in rules):
         return [rule if each.group == rule.group else each for each in rules]
     return [*rules, rule]

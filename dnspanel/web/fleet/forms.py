@@ -1,4 +1,4 @@
-"""Forms of nodes: a new node, its group and tags, and the duration of a drain."""
+"""Forms for nodes: a new node, its group and tags, and the duration of a drain."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -86,7 +86,7 @@ class DrainForm(PanelForm):
 
 
 class NewNodeForm(PanelForm):
-    """The form of a new node: its name, role, schema, group, tags and addresses."""
+    """The form for a new node: its name, role, schema, group, tags and addresses."""
 
     name = forms.CharField(
         max_length=63,

@@ -23,7 +23,7 @@ _OF_NODE = "weight-"
 
 
 class FrontForm(PanelForm):
-    """The form of a front: its nodes with their weights, and its limits, which the verb checks."""
+    """The form for a front: its nodes with their weights, and its limits. `fronts` checks the values."""
 
     minimum = forms.IntegerField(
         label=gettext_lazy("Nodes at least"),
@@ -74,7 +74,7 @@ class FrontForm(PanelForm):
         return [self[f"{_OF_NODE}{name}"] for name in self._names]
 
     def terms(self) -> Terms:
-        """Return the front's terms from the form. Nodes without a weight are left out."""
+        """Return the form's values as `Terms`. Nodes without a weight are left out."""
         typed: dict[str, Any] = self.cleaned_data
         weights = {name: typed[f"{_OF_NODE}{name}"] for name in self._names}
         numbers = {name: typed[name] for name in RANGES}

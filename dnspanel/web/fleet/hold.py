@@ -1,4 +1,4 @@
-"""Views of a hold: why publishing is held, publications that only nodes have, and the decision about them."""
+"""Views of a hold on publishing: the reason, the publications that only nodes have, and the decision of a person."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -161,7 +161,7 @@ def _is_working(report: AheadReport | None) -> bool:
 
 
 def _decisions(report: AheadReport, sent: DecisionForm | None, broken: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-    """Return for each choice its form, the phrase to type, the number of zones that break, and any obstacle."""
+    """Return each choice with its form, the phrase to type, the number of zones it would break, and any obstacle."""
     return {
         str(choice): {
             "form": sent if sent is not None and sent.data.get("choice") == choice else DecisionForm(choice=choice),

@@ -55,7 +55,7 @@ class Steps:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def node_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new node. A POST creates the node and shows the command with its one-time code once."""
+    """Show the form for a new node. A POST creates the node and shows the command with its one-time code once."""
     access.require(request.user, Permission.NODES)
     form = NewNodeForm(request.POST or None)
     if form.is_valid():
@@ -70,7 +70,7 @@ def node_new(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def node_change(request: PanelRequest, name: str) -> HttpResponse:
-    """Show the form of a node that hasn't joined yet. A POST changes the node."""
+    """Show the form for a node that hasn't joined yet. A POST changes the node."""
     access.require(request.user, Permission.NODES)
     node = node_lifecycle.node_by_name(name)
     form = NewNodeForm(request.POST or None, initial=_initial_values(node))

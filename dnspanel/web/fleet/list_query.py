@@ -41,7 +41,7 @@ class FleetView:
         return bool(self.group or self.tag or self.state or self.search)
 
     def query(self, **changes: Any) -> str:
-        """Return this view with changes as a URL query, or an empty text for the default view."""
+        """Return the URL query of this view with these changes, or an empty text if the result is the default view."""
         view = replace(self, **changes)
         fields: dict[str, object] = {
             "group": view.group,
@@ -71,7 +71,7 @@ def fleet_view(parameters: QueryDict) -> FleetView:
 
 
 def arrange(statuses: Iterable[NodeStatus], view: FleetView) -> tuple[NodeStatus, ...]:
-    """Return the view's nodes in its order. A frozen order keeps nodes in place while their numbers change."""
+    """Return the nodes that match the view, sorted. A frozen order keeps nodes in place while their numbers change."""
     display = [status for status in statuses if _fits(status, view)]
     display.sort(key=_by_name)
     if view.sort == "lag":

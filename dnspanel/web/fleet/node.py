@@ -123,7 +123,7 @@ def details_of(node: Node, now: datetime) -> NodeDetails:
 
 @require_safe
 def node_points(request: PanelRequest, name: str) -> JsonResponse:
-    """Return the charts' data: points per second after `after` (Unix time), or per minute or hour with `step`."""
+    """Return the charts' data: one point per second after `after` (Unix time), or per minute or hour with `step`."""
     access.require(request.user, Permission.FLEET)
     node = node_lifecycle.node_by_name(name)
     try:
@@ -208,7 +208,7 @@ def _require_typed(request: PanelRequest, node: Node, what: str) -> None:
 
 
 def _rebuild(request: PanelRequest, node: Node, now: datetime) -> None:
-    """Rebuild the node. Raise WrongState if it now needs another schema than the page showed."""
+    """Rebuild the node. Raise WrongState if the node no longer needs the schema that the page showed."""
     required = read_report(node).needed_schema
     if not required or request.POST.get("schema") != str(required):
         raise WrongState(node.name, gettext("wants no such schema any more"))

@@ -1,4 +1,4 @@
-"""Forms of produced catalogs: a new catalog, zones to add, and its groups."""
+"""Forms for produced catalogs: a new catalog, zones to add, and its groups."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class GroupsForm(PanelForm):
 
 
 class NewOwnCatalogForm(GroupsForm, PublishingForm):
-    """The form of a new produced catalog: its name, team and groups."""
+    """The form for a new produced catalog: its name, team and groups."""
 
     field_order = ("form_id", "name", "team", "group_tags")
 

@@ -33,7 +33,7 @@ MOST_LISTED = 50
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_catalog_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new produced catalog. A POST creates the catalog."""
+    """Show the form for a new produced catalog. A POST creates the catalog."""
     if not access.may_create_zones(request.user):
         raise Forbidden(Permission.EDIT)
     form = NewOwnCatalogForm(request.POST or None, initial={"form_id": uuid4()}, person=request.user)

@@ -1,4 +1,4 @@
-"""Views of delivery: the order of groups, the groups that each group waits for, and how to stop, pin and resume."""
+"""Views of delivery: the order of groups, the groups that each group waits for, and actions to stop or pin delivery."""
 
 from collections.abc import Callable
 
@@ -132,6 +132,6 @@ def _run_verb(request: PanelRequest, verb: Callable[[], None], message: str) -> 
 
 
 def _number(request: PanelRequest, field: str) -> int:
-    """Return the typed number, or -1 for anything else. Every verb refuses -1 with its own message."""
+    """Return the typed number, or -1 for anything else. The called functions refuse -1 with their own messages."""
     text = request.POST.get(field, "").strip().replace(",", "")
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1

@@ -44,7 +44,7 @@ def secondary_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def secondary_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new secondary. A POST creates the secondary and shows its configuration and secret once."""
+    """Show the form for a new secondary. A POST creates the secondary and shows its configuration and secret once."""
     access.require_set_up(request.user)
     form = SecondaryForm(request.POST or None, initial={"form_id": uuid4()})
     if form.is_valid():
@@ -177,9 +177,9 @@ def _next(found: Sequence[Member], search: str, *, behind: bool) -> str:
 
 
 def _withheld_names(request: PanelRequest, secondary: Secondary) -> Sequence[str]:
-    """Return the selected zones that the secondary doesn't get, limited to zones that the person is allowed to see.
+    """Return the names of zones that the secondary doesn't get because no signed transfer is possible.
 
-    The list stops at MOST_SIGNED + 1 names.
+    Only zones that the person is allowed to see are included, at most MOST_SIGNED + 1.
     """
     found = access.withheld_zones_of(secondary).filter(pk__in=zones_visible_to(request.user)).order_by("name")
     return list(found.values_list("name", flat=True)[: MOST_SIGNED + 1])

@@ -1,4 +1,4 @@
-"""The form of a secondary: its server, the networks that the server uses for transfers, and the zones it gets."""
+"""The form for a secondary: its server, the networks that the server uses for transfers, and the zones it gets."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, split_lis
 
 
 class SecondaryForm(PublishingForm):
-    """The form for the terms of a secondary. `set_up_secondaries` checks them."""
+    """The form for a secondary's settings. `set_up_secondaries` checks the values."""
 
     name = forms.CharField(
         max_length=set_up_secondaries.LONGEST_NAME,
@@ -114,7 +114,7 @@ class SecondaryForm(PublishingForm):
 
     @classmethod
     def of(cls, terms: Terms) -> "SecondaryForm":
-        """Return the form filled in with these terms."""
+        """Return the form filled in with these settings."""
         return cls(
             initial={
                 "name": terms.name,
@@ -135,7 +135,7 @@ class SecondaryForm(PublishingForm):
         )
 
     def terms(self) -> Terms:
-        """Return the secondary's terms from the form."""
+        """Return the form's values as `Terms`."""
         typed: dict[str, Any] = self.cleaned_data
         team = typed["team"]
         return Terms(

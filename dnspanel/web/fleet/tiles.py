@@ -139,7 +139,7 @@ def fleet_line(
 
 
 def live_of_nodes(statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow]) -> dict[int, LiveNow]:
-    """Return the live numbers of nodes without fronts. Queries through a front are counted at the node behind it."""
+    """Return the live numbers of all nodes except fronts. Queries through a front are counted at the node behind it."""
     fronts = {status.node.pk for status in statuses if status.node.is_front}
     return {pk: now for pk, now in live.items() if pk not in fronts}
 

@@ -71,7 +71,7 @@ def log_for(request: PanelRequest, node: Node) -> list[str] | None:
 
 
 def view_of(top: Top) -> TopView:
-    """Return the lists for display."""
+    """Return a node's top lists for display."""
     lists = [
         _list(gettext("Names"), top.names, gettext("Nobody has asked anything yet.")),
         _list(

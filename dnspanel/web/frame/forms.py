@@ -1,4 +1,4 @@
-"""Base forms with the panel's design, and the forms of zones and of decisions. The forms never save."""
+"""Base classes for forms in the panel's design, and the forms for zones and decisions. The forms never save."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -59,7 +59,7 @@ def split_list(text: str) -> list[str]:
 
 
 def offer_teams(field: forms.Field, author: Author, right: Right = Right.SETTINGS, *, kept: int | None = None) -> bool:
-    """Offer the teams on whose zones the author has this right, and the current team `kept`.
+    """Offer the teams for whose zones the author has this right, and the current team `kept`.
 
     Return True if the field offers at least one team.
     """
@@ -76,7 +76,7 @@ def _by_your_clock() -> str:
 
 
 class OwnClockField(forms.DateTimeField):
-    """A field for a date and time, to the minute, in the reader's time zone, which the default help text names."""
+    """A field for a date and time (to the minute) in the reader's time zone, which the help text names by default."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("help_text", lazy(_by_your_clock, str)())  # whose clock is known when a page is made
@@ -205,7 +205,7 @@ class DeleteZoneForm(TypedNameForm):
         super().__init__(*args, **kwargs)
 
     def hold(self, mass_deletion: MassDeletion) -> bool:
-        """Return True if the right number of zones was typed. Else ask for the number in an error, and return False."""
+        """Return True if the typed number of zones is right. Else add an error that asks for it, and return False."""
         self.mass_deletion = mass_deletion
         if self.cleaned_data.get("typed_count") == mass_deletion.total:
             return True
@@ -214,7 +214,7 @@ class DeleteZoneForm(TypedNameForm):
 
 
 class DecisionForm(PanelForm):
-    """The form that chooses which data to keep after a lost history. A page has two such forms, so their ids differ."""
+    """The form that chooses the data to keep after the panel lost publications. A page has two, so their ids differ."""
 
     choice = forms.CharField(widget=forms.HiddenInput)
     reason = forms.CharField(

@@ -1,4 +1,4 @@
-"""Warnings to a person who is about to add something when a quota is nearly used up."""
+"""Warnings about nearly used-up quotas, for a person who is about to add something."""
 
 from django.utils import timezone
 

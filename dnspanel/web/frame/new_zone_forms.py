@@ -1,4 +1,4 @@
-"""Forms of new zones: their names, name servers and template. The forms never save."""
+"""Forms for new zones: their names, name servers and template. The forms never save."""
 
 import itertools
 from collections.abc import Collection, Iterator, Sequence
@@ -61,7 +61,7 @@ NO_SET = -1
 
 @dataclass(frozen=True, slots=True)
 class ReverseChoice:
-    """Reverse zones that can replace a typed line. The button sends `value`."""
+    """Reverse zones that can replace a typed line. The button for this choice submits `value`."""
 
     typed: str
     zones: tuple[str, ...]
@@ -371,6 +371,6 @@ def _read_names(text: str, leave_out: Collection[str] = ()) -> tuple[list[str], 
 
 
 def _first_of(messages: list[str]) -> list[str]:
-    """Return the first MOST_REFUSALS messages, then a message with the number of others."""
+    """Return the first MOST_REFUSALS messages, then a message with the number of the remaining ones."""
     more = len(messages) - MOST_REFUSALS
     return [*messages[:MOST_REFUSALS], gettext("And {more:,} more lines.").format(more=more)] if more > 0 else messages

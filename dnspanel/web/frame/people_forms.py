@@ -10,7 +10,7 @@ from dnspanel.web.frame.forms import PanelForm
 
 
 class InviteForm(PanelForm):
-    """The form for the role of an invited person."""
+    """The form that chooses the role of an invited person."""
 
     role = forms.ChoiceField(choices=Role.choices, initial=Role.EDITOR)
 
@@ -51,7 +51,7 @@ class LdapPasswordForm(PanelForm):
 
 
 class WelcomeForm(PanelForm):
-    """The form of an account that an invitation creates."""
+    """The form for an account that an invitation creates."""
 
     username = forms.CharField(
         label=gettext_lazy("Name"),

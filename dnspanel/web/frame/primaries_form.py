@@ -1,4 +1,4 @@
-"""The form of a zone's primaries, for existing and new zones."""
+"""The form for a zone's primaries, for existing and new zones."""
 
 from django import forms
 
@@ -94,7 +94,7 @@ class PrimariesForm(PanelForm):
 
 
 class PastRulesForm(PanelForm):
-    """The form to change the primaries of a governed or frozen zone in spite of its rules, with the reason."""
+    """The form to change the primaries of a governed or frozen zone despite its rules, with a reason."""
 
     reason = forms.CharField(label=gettext_lazy("Reason"), required=False, max_length=500)
     past_rules = forms.BooleanField(

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def statuses_of(request: HttpRequest) -> tuple[NodeStatus, ...]:
-    """Return the statuses of all public nodes, without the canary."""
+    """Return the statuses of all nodes except the canary."""
     return without_ring0(watched_statuses_of(request))
 
 

@@ -1,4 +1,4 @@
-"""RRsets as rows of pages: their text, order and element ids. Makes no queries and no decisions."""
+"""RRsets as rows of pages: their text, order and element ids. This module makes no queries."""
 
 import hashlib
 from collections.abc import Iterable
@@ -78,7 +78,7 @@ class DisplayRow(PatternRow):
 
     @property
     def order(self) -> str:
-        """The row's sort key for the script, in the same order as on the server."""
+        """The row's sort key. With it, the script sorts rows in the same order as the server."""
         return row_order(self.zone, self.row.change.name, self.row.change.type)
 
     @cached_property
@@ -317,7 +317,7 @@ def row_address(zone: str, name: str, type: int) -> str:
 
 
 def row_order(zone: str, name: str, type: int) -> str:
-    """Return a row's sort key for the script, in the same order as on the server."""
+    """Return a row's sort key, with which the script sorts rows in the same order as the server."""
     place = place_of((keys.relative_key(name, zone), type))
     return f"{place.name.hex()}-{place.rank:05d}"
 

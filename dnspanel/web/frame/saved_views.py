@@ -36,7 +36,7 @@ class ListedView:
 
     @property
     def asks(self) -> str:
-        """The view's search as readable text: `type:mx · by ttl`."""
+        """The view's search as readable text, for example `mail · type MX · sorted by ttl`."""
         terms = self.view.terms
         found = [terms.get("q", "")]
         found += [gettext("type {terms}").format(terms=terms["type"])] if "type" in terms else []
@@ -67,7 +67,7 @@ class ViewForm(PanelForm):
 
 
 class NewViewForm(ViewForm):
-    """The form of a new saved view, with options to keep its columns and to apply it to all zones."""
+    """The form for a new saved view, with options to keep its columns and to apply it to all zones."""
 
     columns = forms.BooleanField(label=gettext_lazy("With its columns, as I see them now"), required=False)
     everywhere = forms.BooleanField(label=gettext_lazy("For the records of every zone"), required=False)

@@ -15,7 +15,7 @@ from replication.wire.protocol import Unanswered
 class Sync:
     """The number of active nodes that have acknowledged a zone's newest revision. `tone` is ok, warn, bad or quiet.
 
-    One of the nodes that are behind is named with its problem, and the rest are counted.
+    One node that is behind is named with its problem, and the other late nodes are counted.
     """
 
     tone: str
@@ -33,9 +33,9 @@ class Sync:
 
 
 def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "") -> Sync:
-    """Return the number of active nodes that have acknowledged this sequence, and the state of the others.
+    """Return the number of active nodes that have acknowledged this sequence, and one node that hasn't.
 
-    If `zone` is given, a node without an answer for one of the zone's ALIAS or LUA records counts as behind.
+    If `zone` is given, a node that can't answer for one of the zone's ALIAS or LUA records counts as behind.
     """
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     late = [status for status in active if not status.has_acked(sequence)]

@@ -1,4 +1,4 @@
-"""Views of the step between scan and dry run: the scan's findings, and what to do with each zone."""
+"""Views of the step between scan and dry run: the scan's findings, and the choice of an action for each zone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -229,7 +229,7 @@ def _page_context(request: PanelRequest, job: ImportJob, form: OptionsForm) -> d
 
 @require_POST
 def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Set the choice of one zone (`row`), of the selected zones, or of all zones that match."""
+    """Set the choice of one zone (`row`), of the selected zones, or of all zones that match the search."""
     job = queries.job_for(request.user, job_id)
     one = request.POST.get("row", "")
     ids = _ids([one] if one else request.POST.getlist("zone")[:MOST_TICKED])

@@ -1,4 +1,4 @@
-"""Conflicts on the review page: the RRset before both changes, as others published it, and in the draft."""
+"""Conflicts on the review page, with three versions of an RRset: before both changes, as published, and as drafted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Context of a named draft's page next to the review: the draft's shares, and the person's current draft."""
+"""The template context that a named draft's page adds to the review: its shares, and the person's current draft."""
 
 from django.urls import reverse
 

@@ -1,4 +1,4 @@
-"""Views of requests (drafts that wait for approval or a scheduled time): the list, a review, and its steps."""
+"""Views of requests (drafts that wait for approval or a scheduled time): list, review, and actions on a request."""
 
 from collections.abc import Callable
 from uuid import UUID

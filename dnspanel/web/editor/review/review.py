@@ -78,7 +78,7 @@ class _NotAsSeen(Exception):
 def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | None = None) -> HttpResponse:
     """Publish the changes that the person saw. If they now differ or are refused, show the review with the input.
 
-    `of` is the draft, unless it is the person's current draft.
+    `of` is the named draft to publish, or None for the person's current draft.
     """
 
     def consenting(plans: Sequence[ZonePlan]) -> revision.Consent:
@@ -261,7 +261,7 @@ def _template(zone: Zone | None, of: NamedDraft | None) -> str:
 
 
 def _initial(request: PanelRequest) -> dict[str, object]:
-    """Return the form's initial values. The link to this page can suggest a reason, as links of reverts do."""
+    """Return the form's initial values. The page's URL can suggest a reason. Views that revert revisions use this."""
     return {"form_id": uuid4(), "reason": request.GET.get("reason", "")[:500]}
 
 
@@ -284,7 +284,7 @@ def _nearly_full(author: User, plans: Sequence[ZonePlan]) -> list[str]:
 
 
 def fingerprint(plans: Sequence[ZonePlan]) -> str:
-    """Return a digest of the draft's changes, independent of merged revisions and of the order of zones."""
+    """Return a digest of the draft's changes, which doesn't depend on merged revisions or the order of zones."""
     content = [
         [plan.zone.pk, change.name, change.type, change.after.to_json() if change.after else None]
         for plan in sorted(plans, key=lambda plan: plan.zone.pk)

@@ -25,7 +25,7 @@ MOST_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class DisplayCheck:
-    """The violations with one code, under one checkbox: the first violations, and the number of the others."""
+    """The violations with the same code, which share a checkbox: the first ones, and the number of further ones."""
 
     code: str
     severity: str
@@ -184,5 +184,5 @@ def effect_of(plans: Sequence[ZonePlan], now: datetime) -> Effect:
 
 
 def _negative_ttl(soa: RRset | None) -> int:
-    """Return the seconds that "no such name" is cached: the smaller of the SOA's TTL and MINIMUM field (RFC 2308)."""
+    """Return the seconds that "no such name" is cached: the smaller of the SOA's TTL and its MINIMUM (RFC 2308)."""
     return min(soa.ttl, int(soa.rdata[0].split(" ")[-1])) if soa else 0

@@ -18,7 +18,7 @@ from replication.errors import BadName
 class PublishForm(PublishingForm):
     """The form that publishes a draft.
 
-    `accept` has the codes of accepted warnings. `confirm-<zone id>` has the typed name of a zone that the guard holds.
+    `accept` has the codes of accepted warnings. `confirm-<zone id>` has the typed name of a zone to confirm.
     """
 
     reason = forms.CharField(
@@ -63,7 +63,7 @@ class PublishForm(PublishingForm):
 
     @property
     def confirmations(self) -> list[tuple[forms.BoundField, tuple[str, ...]]]:
-        """A confirmation field for each zone that the guard holds, with the guard's reasons."""
+        """A field to confirm each zone that the guard protects, with the guard's reasons."""
         return [(self[f"confirm-{plan.zone.pk}"], plan.guard) for plan in self.guarded]
 
     @property

@@ -22,7 +22,7 @@ _CONFLICT = gettext_lazy("It was published meanwhile, too: choose in the review 
 
 @dataclass(frozen=True, slots=True)
 class BlockedRow:
-    """An RRset that can't be published, and the first reason."""
+    """An RRset that blocks publishing or has a warning, with the first reason."""
 
     id: str
     title: str

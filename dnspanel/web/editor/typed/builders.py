@@ -60,7 +60,7 @@ class BuiltRRset:
 
     @property
     def lines(self) -> list[tuple[str, str]]:
-        """(CSS class, text) of each record: deleted, unchanged or new."""
+        """The records as (CSS class, text): first deleted records, then unchanged and new ones."""
         before, after = self.before.rdata if self.before else (), self.after.rdata
         gone = [("is-delete", text) for text in before if text not in after]
         return gone + [("is-same" if text in before else "is-add", text) for text in after]

@@ -1,7 +1,7 @@
 """The side panel of an RRset: the fields of its type, and its values as text on another tab.
 
-The panel changes only the draft, with the same functions as a row's form. Each request carries all input, so that tabs,
-types and values can be changed without a script as well.
+The panel changes only the draft, with the same functions as a row's form. Each request contains all input, so that
+tabs, types and values can be changed without a script as well.
 """
 
 import json
@@ -196,7 +196,7 @@ def _open_panel(request: PanelRequest, zone: Zone) -> Panel:
 
 
 def _initial_of_line(request: PanelRequest, zone: Zone, line: str) -> dict[str, object]:
-    """Return the initial values from a line, complete or not.
+    """Return the form's initial values from a line, even if the line is incomplete.
 
     If the RRset exists, return its values with the line's value added.
     """
@@ -215,7 +215,7 @@ def _initial_of_line(request: PanelRequest, zone: Zone, line: str) -> dict[str, 
 
 
 def _guess_of_line(line: str) -> dict[str, object]:
-    """Return name, type and the rest of an incomplete line."""
+    """Return initial values from an incomplete line: the name, the type, and all text after the type as values."""
     name, position = word_at(line, 0) or (None, 0)
     at = position
     while word := word_at(line, at):
@@ -226,7 +226,7 @@ def _guess_of_line(line: str) -> dict[str, object]:
 
 
 def _in_fields(zone: Zone, form: RRsetForm, text: str) -> Panel:
-    """Return the panel with the text split into fields. If the text doesn't fit the fields, return it as text."""
+    """Return the panel with the text split into fields. If it doesn't fit the fields, the panel shows the text."""
     layout = _layout_of(form)
     if layout is None:
         return Panel(form)
@@ -285,7 +285,7 @@ def _type_number(text: str) -> int:
 
 
 def _apply_act(zone: Zone, panel: Panel, act: str) -> Panel:
-    """Return the panel after a click: switch tabs, add a value, or remove one. A new type needs no button."""
+    """Return the panel after a click that switches tabs, adds a value, or removes a value."""
     verb, _, number = act.partition("-")
     if act == "raw":
         return replace(panel, values=None)

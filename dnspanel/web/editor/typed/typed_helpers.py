@@ -70,7 +70,7 @@ class Helper:
 
     @property
     def pending(self) -> str:
-        """The action that the Enter key starts while a filled-in field isn't computed yet, or empty."""
+        """The action of the Enter key if a field for a computed value is filled in, else empty."""
         if self.kind == "tlsa":
             return "certificate" if self.certificate.strip() else "server" if self.typed_host.strip() else ""
         return "keys" if self.kind == "sshfp" and self.keys.strip() else ""

@@ -192,7 +192,7 @@ def typed_values(layout: Layout, typed: Mapping[str, object]) -> TypedValues:
 
 
 def values_of_lines(layout: Layout, text: str, zone: str, *, means: Reading | None = None) -> TypedValues:
-    """Return the values from lines of text. Raise Unreadable with the line, or AmbiguousName."""
+    """Return the values from lines of text. Raise Unreadable for an invalid line, AmbiguousName for an unclear name."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > MOST_VALUES:
         raise Unreadable(gettext("{lines} values are too many for fields: edit them as text.").format(lines=len(lines)))
