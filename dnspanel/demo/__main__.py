@@ -3,7 +3,7 @@
 python -m dnspanel.demo run                       the demo, until Ctrl-C
 python -m dnspanel.demo exec COMMAND ...          in the environment of the demo
 python -m dnspanel.demo stores DIRECTORY COMMAND ...
-                                                  with a PostgreSQL and a Redis that live as long as the command
+                                                  with a PostgreSQL and a Redis that stop after the command
 """
 
 import argparse
@@ -78,7 +78,7 @@ def run() -> int:
 
 
 def requested_ports() -> dict[str, int]:
-    """Return the web port: PANEL_PORT if set, else the port of the last start, else 8000.
+    """Return the demo's preferred ports. The web port is PANEL_PORT, else that of the last start, else 8000.
 
     Raise StackError if PANEL_PORT isn't a port number.
     """

@@ -1,4 +1,4 @@
-"""Enrollment of the demo's nodes, which works as for other nodes: by one-time code, signing request and approval."""
+"""The enrollment of the demo's nodes, with the same steps as elsewhere: one-time code, signing request, approval."""
 
 import subprocess
 import sys
@@ -28,9 +28,9 @@ class NotEnrolled(Exception):
 
 
 def enroll_nodes(nodes: Sequence[DemoNode | DemoFront], *, panel: str, now: datetime) -> list[Node]:
-    """Enroll all of these servers as nodes of the panel. Return the newly enrolled ones. Raise NotEnrolled.
+    """Enroll these servers as nodes of the panel. Return the new nodes. Raise NotEnrolled if one fails to enroll.
 
-    After an interruption the next call continues: the code is stored beside the node until its agent has its
+    A call after an interruption continues, because the code is stored in the node's directory until the agent has its
     certificate.
     """
     deadline = time.monotonic() + ENROLLMENT_SECONDS
@@ -57,7 +57,7 @@ def put_before(front: DemoFront, nodes: Sequence[DemoNode], *, now: datetime) ->
 
 
 def _ask_to_enroll(node: DemoNode | DemoFront, *, panel: str, now: datetime) -> subprocess.Popen[bytes]:
-    """Start the agent's enrollment with the code that is stored beside the node, or with a new one."""
+    """Start the agent's enrollment with the code that is stored in the node's directory, or with a new code."""
     known = node_lifecycle.node_in_fleet(node.name) or node_lifecycle.create_node(
         node_lifecycle.NodeDescription(
             name=node.name,

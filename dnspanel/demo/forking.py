@@ -53,7 +53,7 @@ class Forked:
 
 
 def forked_of(argv: Sequence[str], env: Mapping[str, str]) -> Forked | None:
-    """Return how to run a command of supervisord as a fork, or None if it must be executed."""
+    """Return a supervisord command in a form that can run as a fork, or None if it must be executed."""
     match argv:
         case ["setpriv", option, "--", "sh", "-c", text] if option.startswith("--pdeathsig="):
             words = _split_shell_text(text, env)
@@ -98,7 +98,7 @@ class Loaded:
         self._failed = False
 
     def load(self) -> None:
-        """Load Django and the panel with all tasks and pages, unless they are loaded or failed to load before."""
+        """Load Django and the panel with all tasks and pages, unless they are loaded or an earlier attempt failed."""
         if self.at or self._failed:
             return
         at = _newest_code()

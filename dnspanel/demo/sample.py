@@ -28,7 +28,7 @@ def sample_zones() -> list[SampleZone]:
 
 
 def read_zone(path: Path) -> SampleZone:
-    """Read a zone file. Raise BadName, BadRdata or BadRRset, or errors of dnspython."""
+    """Read a zone file. Raise BadName, BadRdata, BadRRset or an error of dnspython if the file is invalid."""
     text = path.read_text()
     origin = names.parse(origin_of(text))
     zone = dns.zone.from_text(text, origin=origin, relativize=False, allow_include=False)
@@ -36,7 +36,7 @@ def read_zone(path: Path) -> SampleZone:
 
 
 def origin_of(text: str) -> str:
-    """Return the name in the first `$ORIGIN` line. The file's name isn't used, because it can't contain a slash."""
+    """Return the name in the first `$ORIGIN` line, because a file name can't contain the slash of some zone names."""
     return next(line.split()[1] for line in text.splitlines() if line.startswith("$ORIGIN"))
 
 

@@ -83,7 +83,7 @@ class StackShape:
 class Stack:
     """A stack in `directory`, as a context manager that starts and stops it.
 
-    Of `requested_ports`, only the web port must be free. The other requested ports are used if they are free. Further
+    The start fails if the requested web port is in use. Other `requested_ports` are used if they are free, and further
     ports come from `free_ports`. `environment` is added to the environment of every process.
     """
 
@@ -246,12 +246,12 @@ class Stack:
         self.stop()
 
     def start(self) -> None:
-        """Start everything and wait until it answers. After StackError, NotUp or another error, nothing runs."""
+        """Start everything and wait until it answers. If StackError, NotUp or another error is raised, nothing runs."""
         self.start_pages()
         self.start_others()
 
     def start_pages(self) -> None:
-        """Start the stores and the web processes, so that the panel can be opened. Raise the errors of `start`."""
+        """Start the stores and the web processes, so that the panel can be opened. Raise the same errors as `start`."""
         with self._stopped_by_errors():
             self._prepare()
             self._start_stores()
@@ -262,7 +262,7 @@ class Stack:
                 self._start_web()
 
     def start_others(self) -> None:
-        """Start the panel's other processes and the nodes, and wait for them. Raise the errors of `start`."""
+        """Start the panel's other processes and the nodes, and wait for them. Raise the same errors as `start`."""
         if not self.shape.stores_only:
             with self._stopped_by_errors():
                 self._start_panel()
@@ -353,7 +353,7 @@ class Stack:
             self._say("dnsdist before them is up.")
 
     def prepare_nodes(self) -> None:
-        """Enroll all nodes and create their LMDB files. The panel must be running. Raise StackError on failure."""
+        """Enroll all nodes and create their LMDB files. The panel must be running. Raise StackError if this fails."""
         self._say(self.manage("demo_fleet", str(self.directory)).strip())
         agent = [sys.executable, "-m", "replication.agent"]
         with ThreadPoolExecutor() as pool:
@@ -419,7 +419,7 @@ class Stack:
         return stored
 
     def _choose_ports(self) -> None:
-        """Choose and store the ports, if possible those of the last start. Raise PortTaken for a fixed port in use."""
+        """Choose and store the ports, if possible the same as before. Raise PortTaken if a fixed port is in use."""
         path = self.directory / "stack.json"
         chosen: dict[str, int] = json.loads(path.read_text())["ports"] if path.exists() else {}
         # Processes of a stack that was killed a moment ago may still be on their way out.

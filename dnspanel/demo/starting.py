@@ -24,7 +24,7 @@ class NotUp(Exception):
 
 
 class Starting:
-    """The start of a supervisor's processes. `ends` counts how often each process ended since the first check."""
+    """The start of a supervisor's processes. `ends` counts the ends of each process since the first check."""
 
     def __init__(self, supervisor: Supervisor, *, say: Callable[[str], None]) -> None:
         self.ends: Counter[str] = Counter()
@@ -49,7 +49,7 @@ class Starting:
             time.sleep(0.05)
 
     def look(self) -> None:
-        """Count the processes that ended since the last check. Raise NotUp if one ended too often, or NotStarted."""
+        """Count newly ended processes. Raise NotUp if one ended too often, or NotStarted if supervisord has ended."""
         if not self._supervisor.is_running:
             raise NotStarted(log=self._supervisor.log)
         for name, run in self._supervisor.runs().items():

@@ -68,7 +68,7 @@ class StoreNotReady(Exception):
 
 
 def postgres_programs() -> Path:
-    """Return the directory with the programs of the newest installed PostgreSQL."""
+    """Return the program directory of the newest installed PostgreSQL. Raise FileNotFoundError if none is installed."""
     found = sorted(POSTGRES_PROGRAMS.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if not found:
         raise FileNotFoundError(f"PostgreSQL is not installed: {POSTGRES_PROGRAMS}/*/bin/initdb is missing.")
@@ -126,11 +126,11 @@ class Stores:
                 time.sleep(0.1)
 
     def postgres_fault(self) -> str:
-        """Create the database if it is missing. Return why PostgreSQL doesn't answer, or "" if it does."""
+        """Create the database if it is missing. Return the error if PostgreSQL doesn't answer, else an empty text."""
         return _fault_of(self._ensure_database, psycopg.Error)
 
     def redis_fault(self) -> str:
-        """Return why Redis doesn't answer, or "" if it does."""
+        """Return the error if Redis doesn't answer, else an empty text."""
         return _fault_of(self._ping_redis, redis.RedisError)
 
     def _init_cluster(self, cluster: Path) -> None:

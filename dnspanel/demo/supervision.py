@@ -147,11 +147,11 @@ class Supervisor:
         return {info["name"]: info["statename"] for info in self._call("getAllProcessInfo")}
 
     def runs(self) -> dict[str, tuple[int, int]]:
-        """Return by process name: the time of its last start in seconds (0: never), and its id (0: not running)."""
+        """Return (time of the last start or 0, process id or 0 if it isn't running) for each process, by name."""
         return {info["name"]: (int(info["start"]), int(info["pid"])) for info in self._call("getAllProcessInfo")}
 
     def kill(self, name: str, sig: int = signal.SIGKILL) -> int:
-        """Send the signal to the process and return its id. supervisord starts it again."""
+        """Send the signal to the process, which supervisord then restarts, and return the old process id."""
         pid = self.pid(name)
         if pid is None:
             raise ProcessLookupError(name)

@@ -49,7 +49,7 @@ class Questions:
 
 
 def questions_for(zones: Iterable[SampleZone]) -> Questions:
-    """Return a query for each RRset (for a wildcard, with a name that it covers), and a missing name per zone."""
+    """Return a query for each RRset, and for one missing name per zone. For a wildcard, query a name that it covers."""
     existing: list[bytes] = []
     missing: list[bytes] = []
     for zone in zones:
@@ -61,7 +61,7 @@ def questions_for(zones: Iterable[SampleZone]) -> Questions:
 
 
 class Trickle:
-    """The queries to one node, sent at a varying rate. Answers are read and dropped."""
+    """A sender of queries to one node at a varying rate. It ignores the answers."""
 
     def __init__(self, port: int, *, phase: float, questions: Questions, chance: random.Random) -> None:
         self._phase, self._questions, self._chance = phase, questions, chance

@@ -43,7 +43,7 @@ def account() -> pwd.struct_passwd | None:
 
 @cache
 def prefix() -> tuple[str, ...]:
-    """Return the words that make a command run unprivileged, or none without root.
+    """Return the command prefix that drops root, or an empty tuple if the process doesn't run as root.
 
     Raise NoWayIn if the unprivileged user can't read the checkout.
     """

@@ -1,9 +1,9 @@
-"""A renderer that renders rows of the same shape once, and fills in the texts of each further row. Pure.
+"""A renderer that renders one row of each shape, and only fills in the texts of the other rows. Pure.
 
 A template takes 40 steps for a row of the editor, and most of them give the same result in each of a hundred rows. So a
-row declares the attributes that the template decides by (`SHAPED_BY`), and the texts that the template only writes
-(`FILLED_IN`). Rows with equal values for `SHAPED_BY` share a pattern: the template's output with a placeholder for each
-text.
+row declares the attributes that the template's conditions use (`SHAPED_BY`), and the texts that the template only
+writes (`FILLED_IN`). Rows with equal values for `SHAPED_BY` share a pattern: the template's output with a placeholder
+for each text.
 """
 
 import html
@@ -81,7 +81,7 @@ class _Placeholder(str):
 
 
 class _Outline:
-    """A row for rendering its pattern: real values for `SHAPED_BY`, and placeholders for `FILLED_IN`."""
+    """A stand-in for a row, to render its pattern: real values for `SHAPED_BY`, and placeholders for `FILLED_IN`."""
 
     def __init__(self, row: PatternRow, faults: list[str]) -> None:
         self._row, self._faults = row, faults

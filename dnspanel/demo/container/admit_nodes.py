@@ -1,4 +1,4 @@
-"""The panel's part in the enrollment of nodes in separate containers."""
+"""The panel's side of the enrollment of nodes in separate containers: one-time codes and approvals."""
 
 import time
 from collections.abc import Mapping
@@ -24,13 +24,13 @@ class NoRequests(Exception):
 def admit_nodes(
     addresses: Mapping[str, str], *, codes: Path, now: datetime, seconds: float, ring0: str | None = None
 ) -> None:
-    """Approve all of these nodes. A repeated call continues where the last one stopped. Raise NoRequests.
+    """Approve all of these nodes. A repeated call continues where the last one stopped.
 
     `ring0` is the name of the private node that gets every publication first.
 
     1. Create the nodes that the panel doesn't have yet.
-    2. Write a code for each node that hasn't used one to `<name>/code`, atomically. Each node sees only its directory.
-    3. Approve the requests made with these codes.
+    2. Write a code for each node that hasn't used one to `<name>/code`, atomically. A node can read only its directory.
+    3. Approve the requests made with these codes. Raise NoRequests if a request is missing after `seconds` seconds.
     """
     nodes = [_node(name, address, is_ring0=name == ring0, now=now) for name, address in addresses.items()]
     for node in nodes:

@@ -82,7 +82,7 @@ class ColumnsForm(PanelForm):
 
     @property
     def used_columns(self) -> list[bool]:
-        """A list with True for each column that has a meaning."""
+        """For each column, True if the column has a meaning."""
         return [bool(column.value()) for column in self.columns]
 
     def clean_fixed_zone(self) -> str:
@@ -121,7 +121,7 @@ class ColumnsForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_columns(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Show the first rows with guessed meanings. A POST saves the meanings of the columns and starts the scan."""
+    """Show the table's first rows with guessed column meanings. A POST saves the meanings and starts the scan."""
     job = queries.job_for(request.user, job_id)
     files = upload.uploaded_files(job)
     if job.source != SourceKind.CSV or job.state != State.UPLOADING or len(files) != 1:

@@ -25,7 +25,7 @@ QUOTED_LENGTH = 190  # a fault quotes at most 200 characters, the white space at
 
 @dataclass(frozen=True, slots=True)
 class FixableFault:
-    """An error next to its zone's text. `line` is the error's line in the typed text, or 0 if unknown."""
+    """An error, displayed next to its zone's text. `line` is the line of the typed text, or 0 if unknown."""
 
     item: DisplayFault
     line: int
@@ -143,8 +143,8 @@ def with_fix(text: str, fault: ImportFault) -> str:
 def line_of(fault: ImportFault, lines: Sequence[str], path: str) -> int:
     """Return the line number (from 1) of the error in these lines, or 0 if it isn't found.
 
-    An error has the line number in the source file. Lines can have been added since, and a text made from CSV has
-    different lines.
+    The error's own line number is from the source file. The text's lines can differ, because lines were added or
+    because the text was made from CSV.
     """
     source = fault.source.strip()
     if fault.path != path or not source:
@@ -156,6 +156,6 @@ def line_of(fault: ImportFault, lines: Sequence[str], path: str) -> int:
 
 
 def _says(line: str, source: str) -> bool:
-    """Return True if the error quotes this line. Of a long line, only the beginning is quoted."""
+    """Return True if the error quotes this line. For a long line, only the beginning is quoted."""
     line = line.strip()
     return line == source or (len(source) >= QUOTED_LENGTH and line.startswith(source))

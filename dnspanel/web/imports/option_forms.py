@@ -1,4 +1,4 @@
-"""Forms of an existing import: its options and confirmations."""
+"""Forms for an existing import: its options and confirmations."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _APEX_CHOICES = [
 
 
 class OptionsForm(PanelForm):
-    """The options of an import: how to read zones, and what to do with new and existing zones."""
+    """The import options: the treatment of new and existing zones, name servers, SOA, signatures, TTLs and comments."""
 
     new = forms.ChoiceField(
         label=gettext_lazy("New zones"), choices=[("create", gettext_lazy("Create")), ("skip", gettext_lazy("Skip"))]

@@ -96,7 +96,7 @@ SOURCES = (
 @sensitive_post_parameters("tsig_secret", "key", "password", "keys_passphrase")
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpResponse:
-    """Show the form of a source. A POST creates the import. Without scripts, the POST also contains the files."""
+    """Show the form for a source. A POST creates the import. Without scripts, the POST also contains the files."""
     access.require(request.user, Permission.EDIT)
     if source not in SOURCE_FORMS:
         raise Http404

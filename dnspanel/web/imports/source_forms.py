@@ -1,4 +1,4 @@
-"""Forms of the import wizard, one for each kind of source."""
+"""Forms for the import wizard, one for each kind of source."""
 
 import base64
 import binascii
@@ -28,7 +28,7 @@ _MONO_TEXT = {**_PLAIN, "class": "textarea input-mono"}
 
 
 class SourceForm(PublishingForm):
-    """The base of the forms of sources. `parameters` and `secret` are the arguments of `jobs.create_job`."""
+    """The base class of the forms for sources. `parameters` and `secret` are arguments for `import_jobs.create_job`."""
 
     kind: ClassVar[SourceKind]
     takes_files: ClassVar[bool] = False

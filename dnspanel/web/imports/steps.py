@@ -56,7 +56,7 @@ class Badge:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the bar."""
+    """One step of the step bar."""
 
     text: str
     is_done: bool
@@ -114,7 +114,7 @@ def steps_of(job: ImportJob, display: str = "") -> list[Step]:
 
 
 def _url(job: ImportJob, step: str) -> str:
-    """Return the URL of a step if it can be opened: the current step, or the choices while they can change."""
+    """Return the URL of the current step, or of the step `choose` after a dry run. Other steps have an empty URL."""
     page = reverse("import-detail", args=[job.pk])
     if step == "choose" and job.state == State.PLANNED:
         return f"{page}?step=choose"

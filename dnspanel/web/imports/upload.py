@@ -1,4 +1,4 @@
-"""Views of file uploads for an import: chunks as raw bodies, the offset to resume from, and completion."""
+"""Views of file uploads for an import: chunks as raw request bodies, the offset to resume from, and completion."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ LONGEST_NAME = 4 * import_limits.MOST_PATH_BYTES
 
 
 def upload_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
-    """Return the template context of the upload: the files so far, and the URLs for the rest."""
+    """Return the template context of the upload: the files received so far, and the URLs that the script needs."""
     return {
         "files": upload.uploaded_files(job),
         "addresses": addresses_of(job),

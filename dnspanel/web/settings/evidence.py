@@ -39,7 +39,7 @@ _SECRET_STAYS = gettext_lazy("Empty: what is stored stays. It is never shown.")
 
 
 class DestinationForm(PanelForm):
-    """The form of an audit log destination: its address, the CA that verifies it, and the panel's credentials."""
+    """The form for an audit log destination: its address, the CA that verifies it, and the panel's credentials."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=LONGEST_NAME)
     address = forms.CharField(max_length=LONGEST_URL, widget=forms.TextInput(attrs=MONO))
@@ -98,13 +98,13 @@ class DestinationForm(PanelForm):
 
     @property
     def terms(self) -> Terms:
-        """The destination's terms from a valid form."""
+        """The valid form's values as `Terms`."""
         return Terms(**self.cleaned_data)
 
 
 @require_safe
 def evidence_list(request: PanelRequest) -> HttpResponse:
-    """List the destinations, with the progress of each in receiving the log."""
+    """List the destinations, each with the progress of sending the log to it."""
     destinations.require_operator(request.user)
     rows = destinations.destination_rows()
     context = {"rows": rows, "may_add": len(rows) < destinations.MOST_DESTINATIONS, "tab": "evidence"}
@@ -113,7 +113,7 @@ def evidence_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def evidence_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new destination. A POST asks for the password and adds the destination."""
+    """Show the form for a new destination. A POST asks for the password and adds the destination."""
     destinations.require_operator(request.user)
     kind = Kind.OTLP if request.GET.get("kind") == Kind.OTLP else Kind.SYSLOG
     form = DestinationForm(request.POST or None, kind=kind)
@@ -216,6 +216,6 @@ def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
 
 
 def _row(request: PanelRequest, destination_id: int) -> DestinationRow:
-    """Return the destination. Raise Forbidden if the person isn't an operator, DestinationUnknown for a wrong id."""
+    """Return the destination. Raise Forbidden for people who aren't operators, DestinationUnknown for a wrong id."""
     destinations.require_operator(request.user)
     return destinations.destination_row(destination_id)

@@ -26,7 +26,7 @@ _ABOUT_SECRET = before_secret(forged=gettext_lazy("questions that seem to be thi
 
 
 class HookForm(ScopeForm):
-    """The form of a hook: its URL, and the decision if the hook doesn't answer."""
+    """The form for a hook: its URL, and the decision if the hook doesn't answer."""
 
     name = forms.CharField(
         required=False,
@@ -69,7 +69,7 @@ class HookForm(ScopeForm):
 
     @property
     def terms(self) -> HookTerms:
-        """The hook's terms from a valid form."""
+        """The valid form's values as `HookTerms`."""
         given = self.cleaned_data
         return HookTerms(given["url"].strip(), given["seconds"], given["when_silent"], given["name"])
 

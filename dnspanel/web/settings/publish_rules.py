@@ -71,7 +71,7 @@ class DisplayFreeze:
 
 
 class ScopeForm(PanelForm):
-    """The base of the forms of rules: the zones that a rule applies to, and the reason for it."""
+    """The base class of forms for rules: the zones that a rule applies to, and the reason for the rule."""
 
     zone = forms.CharField(required=False, max_length=1100, widget=forms.TextInput(attrs=MONO))
     tag = forms.CharField(required=False, max_length=40, widget=forms.TextInput(attrs=MONO))
@@ -104,7 +104,7 @@ class ScopeForm(PanelForm):
 
     @property
     def scope(self) -> Scope:
-        """The rule's scope from a valid form."""
+        """The scope of the rule in the valid form."""
         given = self.cleaned_data
         return Scope(given["zone"], given["tag"], given["team"])
 
@@ -127,7 +127,7 @@ class ScopeForm(PanelForm):
 
 
 class ApprovalRuleForm(ScopeForm):
-    """The form of an approval rule: the changes that need approval, and the people who can approve them."""
+    """The form for an approval rule: the changes that need approval, and the people who can approve them."""
 
     needed = forms.IntegerField(
         label=gettext_lazy("How many approve"),
@@ -200,7 +200,7 @@ class ApprovalRuleForm(ScopeForm):
 
     @property
     def terms(self) -> ApprovalTerms:
-        """The approval rule's terms from a valid form."""
+        """The valid form's values as `ApprovalTerms`."""
         given = self.cleaned_data
         return ApprovalTerms(
             needed=given["needed"],
@@ -215,7 +215,7 @@ class ApprovalRuleForm(ScopeForm):
 
 
 class FreezeForm(ScopeForm):
-    """The form of a freeze: its period, and its repetition."""
+    """The form for a freeze: its period, and its repetition."""
 
     starts_at = OwnClockField(label=gettext_lazy("From"), help_text="")
     ends_at = OwnClockField(label=gettext_lazy("Until"))
@@ -231,7 +231,7 @@ class FreezeForm(ScopeForm):
 
     @property
     def times(self) -> FreezeTimes:
-        """The freeze's times from a valid form, in the person's time zone."""
+        """The valid form's values as `FreezeTimes`, in the person's time zone."""
         given = self.cleaned_data
         place = str(timezone.get_current_timezone())
         return FreezeTimes(given["starts_at"], given["ends_at"], given["repeats"].strip().upper(), place)

@@ -81,7 +81,7 @@ class FoldedNode(template.Node):
 def folded(parser: template.base.Parser, token: template.base.Token) -> FoldedNode:
     """Replace each line break between `folded` and `endfolded`, with the spaces around it, by one space.
 
-    Browsers show the same, except in `pre` and `textarea`. A hundred table rows become a quarter smaller.
+    Browsers display the same page, except in `pre` and `textarea`. A hundred table rows become a quarter smaller.
     """
     nodes = parser.parse(("endfolded",))
     parser.delete_first_token()

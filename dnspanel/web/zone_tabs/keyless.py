@@ -24,7 +24,7 @@ _LONGEST = 50
 
 
 class KeylessForm(PanelForm):
-    """The form for the networks of keyless transfers and the addresses to notify. The verbs check the values."""
+    """The form for the networks of keyless transfers and the addresses to notify. `keyless` checks the values."""
 
     networks = forms.CharField(
         label=gettext_lazy("May transfer it without a key"),
@@ -60,7 +60,7 @@ def _about(zone: Zone, found: keyless.Keyless) -> dict[str, object]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_transfers(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show networks that transfer the zone without a key, and additional NOTIFY receivers. A POST changes the two."""
+    """Show the networks of keyless transfers and the additional NOTIFY receivers. A POST changes both lists."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     found = keyless.keyless_of(zone)
     context = _about(zone, found)

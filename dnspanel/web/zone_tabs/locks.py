@@ -25,7 +25,7 @@ from dnspanel.zones.rights.locks import LONGEST_REASON, NOBODY, Manager, add_loc
 
 
 class LockForm(AboutRRsetForm):
-    """The form of a lock: its records, its reason, and the person or token that can still change the records."""
+    """The form for a lock: its records, its reason, and the person or token that can still change the records."""
 
     without_type = None
     reason = forms.CharField(
@@ -65,7 +65,7 @@ def locks_context(zone: Zone, form: LockForm) -> dict[str, object]:
 
 
 def lock_form(request: PanelRequest, zone: Zone, data: QueryDict | None = None) -> LockForm:
-    """Return the form of a new lock, bound to `data` if given."""
+    """Return the form for a new lock, bound to `data` if given."""
     reader = actor_of(request.user)
     assert reader is not None  # a person that may set the zone is signed in
     return LockForm(data, zone=zone, reader=reader)

@@ -84,7 +84,7 @@ class DisplayHour:
 
 @require_safe
 def zone_statistics(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show how often the zone is queried. htmx fetches only the numbers.
+    """Show the query rate of the zone. htmx fetches only the numbers.
 
     Nodes are asked for statistics only while a person looks at the page.
     """
@@ -158,7 +158,7 @@ def _hour(minutes: Sequence[MinuteOfZone]) -> DisplayHour | None:
 
 
 def _lists(samples: Sequence[NodeSample]) -> tuple[DisplayList, ...]:
-    """Return the lists over all nodes: names and types by queries per second, failures by number of occurrences."""
+    """Return the lists for all nodes together: names and types by query rate, failures by number of occurrences."""
     types: dict[str, float] = {}
     for sample in samples:
         for rrtype, times in sample.top.types:
@@ -196,7 +196,7 @@ def _display_most_frequent(title: str, lists: Collection[Sequence[Counted]]) -> 
 
 @require_safe
 def draft_queries(request: PanelRequest) -> HttpResponse:
-    """Show how often names in the draft are queried now, if they are among the most queried names.
+    """Show the query rates of names in the draft that are among the most queried names.
 
     `zone` limits the names to one zone. Nodes are asked for statistics only while a person looks at the page.
     """

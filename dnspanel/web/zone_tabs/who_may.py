@@ -51,7 +51,7 @@ class DisplayToken:
 
 @require_safe
 def zone_access(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show who has rights over the zone, and check a name and type. htmx gets only the next rows of a list."""
+    """Show people and tokens with rights over the zone, and check a name and type. htmx gets only more list rows."""
     zone = access.zone_for_reading(request.user, zone_name)
     actor = actor_of(request.user)
     assert actor is not None  # a person that sees the zone is signed in

@@ -1,4 +1,4 @@
-"""Forms of templates: their name and team, and the contents of a version."""
+"""Forms for templates: their name and team, and the contents of a version."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ class HeadForm(PanelForm):
 
 
 class NewTemplateForm(HeadForm):
-    """The form of a new template: its name, team, description, and use (for whole zones or as a snippet)."""
+    """The form for a new template: its name, team, description, and use (for whole zones or as a snippet)."""
 
     # A set of name servers is made of names, on a page of its own.
     kind = forms.ChoiceField(

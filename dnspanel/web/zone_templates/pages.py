@@ -45,7 +45,7 @@ class DisplayVariable:
 
 @dataclass(frozen=True, slots=True)
 class DisplayRecords:
-    """The first records that a template makes, as lines, and the number of further records."""
+    """The first records that a template creates, as lines, and the number of further records."""
 
     lines: list[str]
     more: int
@@ -74,7 +74,7 @@ def template_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new template. A POST creates the template. A POST from htmx only checks the text."""
+    """Show the form for a new template. A POST creates the template. A POST from htmx only checks the text."""
     if not access.may_make_templates(request.user):
         raise Forbidden(Permission.EDIT, gettext("You may make templates neither for the whole panel nor for a team."))
     if request.method != "POST":
@@ -126,7 +126,7 @@ def _new_page(request: PanelRequest, head: HeadForm, text: TextForm, status: int
 
 @require_safe
 def template_detail(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show a template: its current text, its variables and versions, and how many zones are linked to it."""
+    """Show a template: its current text, its variables and versions, and the number of linked zones."""
     require(request.user, Permission.READ)
     template = access.template_for(request.user, template_id)
     version = version_of(template)
@@ -186,7 +186,7 @@ def _check(request: PanelRequest, form: TextForm) -> HttpResponse:
 
 
 def _preview(form: TextForm) -> dict[str, object]:
-    """Return the records that the text makes with default values, or the text's errors. Empty for a refused form."""
+    """Return the records that the text creates with default values, or its errors. Empty if the form is invalid."""
     if not form.is_bound:
         made = try_text(str(form.initial.get("text", "")), form.declared)
     elif form.is_valid():
@@ -253,7 +253,7 @@ def template_zones(request: PanelRequest, template_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_delete(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show how deleting the template affects zones that use it. A POST deletes the template."""
+    """Show the effect of the deletion on zones that use the template. A POST deletes the template."""
     template = _changeable(request, template_id)
     if request.method == "POST":
         edit_template.delete_template(template=template, by=request.user, now=timezone.now())

@@ -38,7 +38,7 @@ _LABELS: Labels = {
 
 
 class RunForm(PublishingForm):
-    """The form for the zones of a template run."""
+    """The form that chooses the zones of a template run."""
 
     scope = forms.ChoiceField(
         label=gettext_lazy("Zones"),
@@ -67,7 +67,7 @@ class RunForm(PublishingForm):
 
 
 class CarryOutForm(PublishingForm):
-    """The form with the choice to also overwrite records that were edited by hand."""
+    """The form that applies a template run. `overwrite` also replaces records that were edited by hand."""
 
     overwrite = forms.BooleanField(required=False)
 
@@ -104,7 +104,7 @@ class DisplayTemplateRun(DisplayRun[TemplateRun]):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_runs(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show the form of a new template run, and the recent runs. A POST starts a dry run."""
+    """Show the form for a new template run, and the recent runs. A POST starts a dry run."""
     require(request.user, Permission.EDIT)
     template = access.template_for(request.user, template_id)
     variables = variables_stored(version_of(template))

@@ -29,7 +29,7 @@ def server_set_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def server_set_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a new set. A POST creates the set."""
+    """Show the form for a new set. A POST creates the set."""
     if not access.may_make_templates(request.user):
         raise Forbidden(Permission.EDIT, gettext("You may make sets neither for the whole panel nor for a team."))
     head = HeadForm(request.POST or None, author=request.user, initial={"team": request.GET.get("team", "")[:9]})

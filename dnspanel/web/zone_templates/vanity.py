@@ -1,4 +1,4 @@
-"""The view of a set's vanity names in zones of this panel: their addresses, glue, and records at the parents."""
+"""The view of a name server set's vanity names in this panel's zones: addresses, glue, and records at the parents."""
 
 from dataclasses import dataclass
 
@@ -52,7 +52,7 @@ class DisplayPlace:
 
     @property
     def lost(self) -> list[str]:
-        """The names that no longer have any nodes."""
+        """The names that no longer belong to a node."""
         return [name for name, found in self.place.addresses.items() if not found]
 
     @property

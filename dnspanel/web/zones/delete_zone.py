@@ -86,7 +86,7 @@ def _pointed_at(request: PanelRequest, zone: Zone, traces: Sequence[RRset]) -> d
 
 
 def _expect_hold(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> None:
-    """Make the form ask for the number of zones if the guard would hold this deletion."""
+    """Make the form ask for the number of zones if the guard against mass deletions would refuse this deletion."""
     try:
         refuse_mass_deletion(author=request.user, count=1, now=timezone.now(), names=[zone.name])
     except MassDeletion as exc:

@@ -224,7 +224,7 @@ def _spoken(page: queries.ZonePage) -> str:
 def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -> list[ListedZone]:
     """Return the zones with their state on the nodes, computed once per sequence.
 
-    Zones with unanswered ALIAS or LUA records on a node are computed separately.
+    For a zone with ALIAS or LUA records that a node can't answer, the state is computed separately.
     """
     syncs = {sequence: sync_of(sequence, statuses) for sequence in {row.sequence for row in rows}}
     special = {zone for status in statuses for zone, *_ in status.node.unanswered}
@@ -236,7 +236,7 @@ def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of new zones. htmx gets a preview of their first RRsets. A POST creates the zones."""
+    """Show the form for new zones. htmx gets a preview of the zones' first RRsets. A POST creates the zones."""
     if not access.may_create_zones(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":

@@ -1,4 +1,4 @@
-"""Views that restore many zones from the trash: selected ones, search results, or all that a publication deleted."""
+"""Views that restore many zones from the trash: selected zones, search results, or zones that a publication deleted."""
 
 import hashlib
 import json
@@ -74,7 +74,7 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
 
 
 def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
-    """Start a dry run that restores all zones found, and redirect to its page. If refused, go back with an error."""
+    """Start a dry run that restores all matching zones, and redirect to it, or redirect back with an error."""
     given = request.POST if request.method == "POST" else request.GET
     if request.method != "POST" or selection.publication is not None or selection.ids:
         messages.error(

@@ -77,7 +77,7 @@ def search_suggestions(request: PanelRequest) -> JsonResponse:
 
 
 def _search_pages(request: PanelRequest, text: str, searched: Search) -> tuple[queries.ZonePage, FoundPage, str]:
-    """Return some zones, a page of RRsets, and the reason if the search is too general to run."""
+    """Return the first zones, a page of RRsets, and the reason if the search is too general to run."""
     zones = queries.ZonePage((), "")
     after = place_of(request.GET.get("after", ""))
     try:

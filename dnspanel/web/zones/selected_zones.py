@@ -1,7 +1,7 @@
-"""Views that change many zones: the selected ones, or all that match the list's search.
+"""Views that change many zones: the selected zones, or all zones that match the list's search.
 
-For few zones, deletions and changes to tags or team are previewed and made immediately. For many zones, and for DNSSEC
-policies and templates, a dry run starts. An export is a separate job.
+For few zones, deletions and changes to tags or team are previewed and applied immediately. For many zones, and for
+DNSSEC policies and templates, a dry run starts. An export is a separate job.
 """
 
 import hashlib
@@ -68,7 +68,7 @@ NONE = "none"
 
 
 class ManyZonesForm(PanelForm):
-    """The form of a bulk change to zones, with the fields for each kind of change."""
+    """The form for a bulk change to zones, with the fields for each kind of change."""
 
     q = forms.CharField(
         label=gettext_lazy("Which zones"),
@@ -183,7 +183,7 @@ class ManyZonesForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_many_zones(request: PanelRequest) -> HttpResponse:
-    """Show the form that changes many zones. The first POST previews the change, and the second makes it."""
+    """Show the form that changes many zones. The first POST previews the change, and the second applies it."""
     if not change_run_queries.may_begin_runs(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":

@@ -26,7 +26,7 @@ from replication.errors import BadName
 
 
 class NewTransferredZoneForm(PrimariesForm, PublishingForm):
-    """The form of a new transferred zone: its name and its primaries."""
+    """The form for a new transferred zone: its name and its primaries."""
 
     field_order = ("form_id", "name")
 
@@ -46,7 +46,7 @@ class NewTransferredZoneForm(PrimariesForm, PublishingForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_new_transferred(request: PanelRequest) -> HttpResponse:
-    """Show the form of a transferred zone. A POST creates the zone and starts its first transfer."""
+    """Show the form for a transferred zone. A POST creates the zone and starts its first transfer."""
     if not access.may_create_zones(request.user):
         raise access.Forbidden(Permission.EDIT)
     allowed_servers.refuse_servers(request.user)
