@@ -1,4 +1,4 @@
-"""The rights to catalogs: to see and set up consumer catalogs, and to see producer catalogs."""
+"""Access checks for catalogs: the rights to see and set up consumer catalogs, and to see producer catalogs."""
 
 from django.db.models import QuerySet
 

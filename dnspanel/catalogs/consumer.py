@@ -109,7 +109,7 @@ def _known_members(catalog: Catalog) -> dict[str, Known]:
 def _remove(turn: Turn, leaving: Collection[str]) -> None:
     """Delete zones that left the catalog.
 
-    A zone that was taken over is only removed from the catalog's members.
+    A zone that is now edited here is only removed from the catalog's members.
     """
     here = Listing.objects.filter(catalog=turn.catalog, zone_name__in=leaving, state=State.MEMBER)
     here.filter(zone__transferred_from="").delete()
@@ -329,7 +329,7 @@ def _make_all(turn: Turn, new: Sequence[str], rule: Rule | None, team: Team | No
 def _members_here(turn: Turn) -> set[int]:
     """Return the ids of the catalog's members and of members of other catalogs that move to it.
 
-    A member that was taken over does not count, because it is edited here.
+    A member that is no longer transferred does not count, because it is edited here.
     """
     rows = Listing.objects.filter(state=State.MEMBER, zone__deleted_at=None).exclude(zone__transferred_from="")
     coming = rows.filter(coo=turn.name).values_list("zone_name", "zone")

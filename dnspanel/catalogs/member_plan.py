@@ -55,7 +55,7 @@ def plan_members(
 
 
 def most_leaving(members: int, most_lost: int) -> int:
-    """Return how many of these members can leave at once without a confirmation."""
+    """Return the number of members that can leave at once without a confirmation. `most_lost` is a percentage."""
     return members if most_lost == 100 else max(FEW, members * most_lost // 100)
 
 

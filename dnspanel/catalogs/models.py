@@ -90,7 +90,7 @@ class Listing(models.Model):
 
 
 class Producer(models.Model):
-    """A producer catalog, with the tags that are its groups, and its progress in following changes of its members.
+    """A producer catalog, with the tags that are its groups, and counters of the changes to its members.
 
     The module `producer` writes this table.
     """

@@ -1,18 +1,18 @@
 """Moves of zones from one producer catalog to another (change of ownership, RFC 9432, section 4.3.1). Verbs.
 
-The old catalog keeps listing the zone for SAYS_WHERE and names the new catalog (`coo`). The new catalog lists the zone
-under the same label after UNTIL_READ, which gives consumers of the old catalog time to see the change. Consumers of
-both then keep the zone's content. A row on LeaveStep.SAID belongs to the last catalog that listed the zone without
-`coo`: a zone has at most one such row.
+For SAYS_WHERE, the old catalog still lists the zone and names the new catalog (`coo`). UNTIL_READ after the `coo`, when
+consumers of the old catalog have read it, the new catalog lists the zone under the same label. Consumers of both
+catalogs then keep the zone's content. A row with LeaveStep.SAID belongs to the last catalog that listed the zone
+without `coo`. A zone has at most one such row.
 
-Knot DNS doesn't know `coo`: it ignores the new catalog's record, and drops the zone when the old catalog does. Then the
-panel publishes the new catalog's record again with another TTL, which has no meaning in a catalog. This happens once
-notified consumers know that the old catalog dropped the zone, and after UNTIL_READ for all other consumers. Knot
-ignores even the repeated record unless it gets the whole catalog (`gateway.ixfr_out`).
+Knot DNS doesn't support `coo`: it ignores the new catalog's record, and drops the zone when the old catalog does. After
+that, the panel publishes the new record again with another TTL, which has no meaning in a catalog. This happens once
+notified consumers have read the change of the old catalog, and after UNTIL_READ for all other consumers. Knot ignores
+even the repeated record unless it gets the whole catalog (`gateway.ixfr_out`).
 
-If a zone returns while the old catalog still lists it, and it has not arrived elsewhere, it stays listed as before.
-Otherwise it gets another label after the catalog that it leaves has published the move: BIND does not take back a zone
-under a label that it already knows.
+If a zone returns while the old catalog still lists it, and no other catalog lists it yet, it stays listed as before.
+Otherwise it gets another label, after the catalog that it leaves has published the move: BIND does not accept a zone
+again under a former label.
 """
 
 from collections.abc import Collection, Sequence
@@ -72,7 +72,7 @@ UPDATE catalogs_producer SET moves = moves + 1 WHERE zone_id IN (
 def take_steps(*, now: datetime) -> None:
     """Mark catalogs that must be rewritten because a zone changed, arrives, or is dropped.
 
-    A catalog has published a move when it has followed all moved zones. A catalog in the trash publishes nothing.
+    A move is published when the catalog zone has all changes of members. A catalog in the trash publishes nothing.
     """
     with connection.cursor() as cursor:
         moments = {"notified": now - UNTIL_NOTIFIED, "read": now - UNTIL_READ, "over": now - SAYS_WHERE}
@@ -140,8 +140,8 @@ def most_on_their_way(catalog_ids: Collection[int]) -> int:
 def _ids_of_listed(left: Sequence[Produced]) -> set[int]:
     """Return the ids of the zones that their catalogs currently list.
 
-    Other zones can leave without a change of ownership. Zones in the trash are left out, because no catalog lists them
-    after its next check.
+    Zones that are not listed can leave without a change of ownership. Zones in the trash are omitted, because catalogs
+    drop them at the next check.
     """
     if not left:
         return set()

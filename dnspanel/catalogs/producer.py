@@ -119,8 +119,8 @@ def create_producer(
 ) -> Publication:
     """Create a catalog without members. The new zone's RRsets must be only its SOA and NS.
 
-    Without NS, the zone gets an NS that leads nowhere. Raise the errors of `edit.create_zone`, and CatalogRefused for
-    other RRsets or invalid tags.
+    Without NS, the zone gets an NS with an unusable name. Raise the errors of `edit.create_zone`, and CatalogRefused
+    for other RRsets or invalid tags.
     """
     groups, rrsets = _checked_groups(group_tags), zone.rrsets or ()
     name = names.parse(zone.name)
@@ -174,7 +174,7 @@ def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) ->
 
     A zone is in one catalog at most. The catalog zone changes soon after. The caller checks the right to change the
     zone. Raise RightMissing if the author is not allowed to change a catalog that the zone enters or leaves, and
-    CatalogRefused.
+    CatalogRefused if the zone is a catalog or the producer catalog is full.
     """
     catalog = _producers().filter(zone__name=catalog_name).first() if catalog_name else None
     if catalog is not None or Produced.objects.filter(zone=zone).exists():
@@ -192,9 +192,8 @@ def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: da
 def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime) -> int:
     """Move the chosen zones to this producer catalog. Return the number of zones that moved.
 
-    Raise RightMissing if the author is not allowed to change the settings of a catalog that a zone enters or leaves.
-    Raise CatalogRefused, with the fields of `Chosen`, also for a zone whose settings the author is not allowed to
-    change.
+    Raise the errors of `put_into`. Raise CatalogRefused, with the fields of `Chosen`, also for invalid choices and for
+    a zone whose settings the author is not allowed to change.
     """
     return take_in(catalog=catalog, zone_ids=_chosen_ids(chosen, author), author=author, now=now)
 

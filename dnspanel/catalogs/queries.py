@@ -20,7 +20,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class CatalogRow:
-    """A consumer catalog, with the numbers of listed zones that are here and that are refused."""
+    """A consumer catalog, with the number of its members and the number of refused zones."""
 
     catalog: Catalog
     members: int
@@ -87,7 +87,7 @@ def listings_page(
 
 
 def troubled_catalogs() -> list[CatalogTrouble]:
-    """Return the catalogs that are broken, wait for a confirmed removal, or have refused members.
+    """Return the catalogs that are broken, have a removal that waits for a confirmation, or have refused members.
 
     This takes two queries, and one for each catalog with refused members.
     """

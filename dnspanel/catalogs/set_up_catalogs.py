@@ -73,8 +73,8 @@ def follow_catalog(
 ) -> Catalog:
     """Follow a consumer catalog: transfer the catalog zone, and create the zones that it lists.
 
-    No node gets the catalog zone. Raise the errors of `create_transferred_zone`, Forbidden, and CatalogRefused with the
-    invalid fields.
+    No node gets the catalog zone. Raise Forbidden without the right to set up catalogs, CatalogRefused with the invalid
+    fields, and the errors of `create_transferred_zone`.
     """
     assert acting.author is not None, "a person follows a catalog"
     actor = require_set_up(acting.author)
@@ -98,7 +98,8 @@ def follow_catalog(
 def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     """Turn a transferred zone into a consumer catalog and remove it from the nodes. A second call changes nothing.
 
-    Raise Forbidden, CatalogRefused if this panel is the zone's primary, and the errors of the zone's rules.
+    Raise Forbidden without the right to set up catalogs, CatalogRefused if the panel is its primary, or errors of its
+    rules.
     """
     actor = require_set_up(author)
     if Catalog.objects.filter(zone=zone).exists():
@@ -124,8 +125,8 @@ def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
 def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     """Turn a consumer catalog into an ordinary transferred zone. The next transfer brings it to the nodes.
 
-    Its members do not change. A zone that isn't a catalog does not change. Raise Forbidden, and the errors of the
-    zone's rules.
+    The members do not change. For a zone that isn't a catalog, do nothing. Raise Forbidden without the right to set up
+    catalogs, and the errors of `publish_guards.refuse_act`.
     """
     actor = require_set_up(author)
     with transaction.atomic():
@@ -141,7 +142,8 @@ def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
 def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Actor, now: datetime) -> Catalog:
     """Change the terms of new and existing members.
 
-    Raise Forbidden, CatalogUnknown, or CatalogRefused for invalid terms.
+    Raise Forbidden without the right to set it up, CatalogUnknown if it is deleted, or CatalogRefused for invalid
+    terms.
     """
     actor = require_set_up(author)
     columns = _check_terms(terms)
@@ -188,7 +190,7 @@ def set_rules(*, catalog: Catalog, rules: Sequence[RuleTerms], author: User | Ac
 def confirm_removals(*, catalog: Catalog, revision: int, author: User | Actor, now: datetime) -> None:
     """Confirm the removal of all members that left in this revision of the catalog zone.
 
-    Raise Forbidden, CatalogUnknown, or NothingKept if no removal of this revision waits.
+    Raise the errors of `change_catalog`, and NothingKept if no removal of this revision waits.
     """
     actor = require_set_up(author)
     with transaction.atomic():
@@ -211,7 +213,7 @@ def unfollow_catalog(*, catalog: Catalog, author: User | Actor, channel: str, no
     """Delete the catalog zone and keep its members as ordinary transferred zones.
 
     This takes two transactions. After a crash between them, the catalog's zone is in the trash, and the catalog is no
-    longer followed. Raise Forbidden, CatalogUnknown, and the errors of `edit.delete_zone`.
+    longer followed. Raise the errors of `change_catalog` and `edit.delete_zone`.
     """
     actor = require_set_up(author)
     zone, reason = catalog.zone, panel_reasons.FOLLOWED_NO_MORE

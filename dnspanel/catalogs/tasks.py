@@ -1,7 +1,7 @@
 """The tasks that follow consumer catalogs and update producer catalogs: `celery worker -Q push --pool=threads`.
 
-The tasks have no arguments and process the catalogs that are due. Beat enqueues the tasks again in case a wake-up was
-lost.
+The tasks have no arguments and process the catalogs that are due. Celery beat enqueues the tasks again in case a
+wake-up was lost.
 """
 
 import time

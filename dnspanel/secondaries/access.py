@@ -68,7 +68,7 @@ def members_visible_to(person: Person, secondary: Secondary) -> QuerySet[Member]
 
 
 def members_of_zone(person: Person, zone: Zone) -> QuerySet[Member]:
-    """Return the state of this zone at each secondary; empty if the person isn't allowed to see nodes."""
+    """Return the state of this zone at each secondary, or no rows if the person isn't allowed to see nodes."""
     if not can(person, Permission.FLEET):
         return Member.objects.none()
     return Member.objects.filter(zone=zone, until=None).select_related("secondary")
@@ -105,9 +105,9 @@ def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
 
 
 def zone_open_to(name: str, address: str) -> Zone:
-    """Return the zone with this canonical name for a client without a key at this address. Raise TransferRefused.
+    """Return the zone with this canonical name if clients at this address can transfer it without a key.
 
-    The refusal doesn't show whether the zone exists without being open, or doesn't exist.
+    Otherwise raise TransferRefused, which doesn't show if a zone that isn't open exists.
     """
     found = OpenZone.objects.filter(zone__name=name, zone__deleted_at=None).select_related("zone__signing").first()
     if found is None or not is_within(address, found.networks, ()):
@@ -117,7 +117,7 @@ def zone_open_to(name: str, address: str) -> Zone:
 
 
 def reason_against(zone: Zone) -> str:
-    """Return why no secondary gets this zone now, or an empty string. The zone's signing must be loaded."""
+    """Return the reason why no secondary gets this zone now, or "". The zone must be loaded with its signing."""
     state = loaded_signing_of(zone)
     if state.is_signed and signer() is None:
         return gettext(SIGNED).format(name=zone.name)
@@ -132,7 +132,7 @@ def _refuse_ungiven(zone: Zone) -> None:
 
 
 def certificates_in_use() -> tuple[str, ...]:
-    """Return the certificates (PEM) of all active secondaries, each once."""
+    """Return the certificates (PEM) of all active secondaries, without duplicates."""
     found = Secondary.objects.filter(active=True).exclude(certificate="").values_list("certificate", flat=True)
     return tuple(sorted(set(found)))
 

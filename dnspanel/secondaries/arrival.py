@@ -56,7 +56,7 @@ class Lacking:
 
     @property
     def text(self) -> str:
-        """A clause for people about the zones that the secondary lacks."""
+        """The zones that the secondary lacks, as a text for pages and messages."""
         if not self.zones:
             return gettext("{name}: it is about to be told").format(name=self.name)
         if self.zones > 1:

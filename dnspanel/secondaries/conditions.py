@@ -1,4 +1,4 @@
-"""Conditions for secondaries that are silent, late, or answer wrongly."""
+"""Alert conditions for secondaries that are silent, late, or answer wrongly."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

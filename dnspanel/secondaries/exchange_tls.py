@@ -27,10 +27,11 @@ def exchange_over_tls(
     seconds: float,
     certificates: frozenset[str] = frozenset(),
 ) -> list[Answer]:
-    """Check the address, send the messages over TLS and return their answers. Each window has `seconds`.
+    """Send the messages over TLS and return their answers. An address that isn't allowed gets only errors.
 
-    If `certificates` (fingerprints) are given, the server must present one of them. Otherwise only the signatures on
-    its answers prove its identity, and TLS protects the questions from eavesdroppers.
+    Up to _WINDOW messages are sent at once, and answered within `seconds`. If `certificates` (fingerprints) are given,
+    the server must present one of them. Otherwise only the signatures on its answers prove its identity, and TLS
+    protects the questions from eavesdroppers.
 
     If the server closes the connection, ask once more for the missing answers: NSD closes its connections whenever it
     has loaded a zone.

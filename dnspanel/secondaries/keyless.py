@@ -116,7 +116,7 @@ def change(*, zone: Zone, networks: Sequence[str], addresses: Sequence[str], by:
 def notify_zone(*, zone: Zone, now: datetime) -> int:
     """Queue NOTIFY for the zone to all of its secondaries and addresses. Return their number.
 
-    The caller must check the right. NOTIFY reveals only what a publication reveals too.
+    The caller must check the right. NOTIFY reveals nothing that a publication doesn't reveal.
     """
     with transaction.atomic():
         of_zone = Member.objects.filter(zone=zone, until=None, secondary__active=True)

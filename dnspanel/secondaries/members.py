@@ -1,7 +1,7 @@
 """One row for each zone of each secondary, with pending NOTIFY and progress. Verbs.
 
-`access.zone_to_transfer` decides about each transfer when it happens. These rows decide about NOTIFY, the catalog's
-members, and the known progress of each zone.
+`access.zone_to_transfer` checks each transfer when it is requested. These rows are used for NOTIFY, for the catalog's
+members, and for the known progress of each zone.
 """
 
 from collections.abc import Iterable
@@ -164,7 +164,7 @@ def _at_same_server(secondary_id: int) -> dict[int, Secondary]:
 
 
 def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime) -> int:
-    """Write `coo` for members that move to one of the `others`' catalogs. Return the number of members."""
+    """Set `coo` for members that move to another secondary's catalog. Return the number of members."""
     if not secondary.active:
         return 0
     given, count = zones_given_to(secondary), 0
@@ -177,7 +177,7 @@ def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime)
 
 
 def _on_their_way(secondary: Secondary, now: datetime) -> QuerySet[Member, Any]:
-    """Return the ids of zones that move here from another catalog if the server hasn't read the other catalog yet."""
+    """Return the ids of zones that move here from another catalog, if the server hasn't read their `coo` yet."""
     leaving = Member.objects.filter(coo=catalog_name(secondary), until=None, zone__isnull=False)
     return leaving.exclude(_is_read(now)).values("zone")
 
@@ -226,7 +226,7 @@ def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datet
 
 
 def _regroup(secondary: Secondary, serial: int) -> bool:
-    """Put each member into the catalog group of its first tag. Return True if a member from before `serial` changed."""
+    """Put each member into the catalog group of its first tag. Return True if a member older than `serial` changed."""
     present = Member.objects.filter(secondary=secondary, until=None)
     if not secondary.group_tags and not present.exclude(catalog_group="").exists():
         return False

@@ -23,7 +23,7 @@ class Kind(models.TextChoices):
 
 
 class ZoneChoice(models.TextChoices):
-    """How the zones of a secondary are chosen."""
+    """The ways to choose the zones of a secondary."""
 
     ALL = "all", gettext_lazy("every zone")
     TAG = "tag", gettext_lazy("the zones with a tag")
@@ -211,7 +211,7 @@ class NoticeAddress(models.Model):
 
 
 class NoticeMark(models.Model):
-    """The sequence up to which NOTIFY to zones' addresses has been queued for publications."""
+    """A single row. NOTIFY to zones' addresses has been queued for all publications up to its sequence."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     sequence = models.BigIntegerField(default=0)

@@ -1,4 +1,4 @@
-"""The sender of waiting NOTIFY messages (RFC 1996), with growing pauses between attempts, as for serial queries."""
+"""The sender of waiting NOTIFY messages (RFC 1996), with growing pauses between attempts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange
 
     1. Read the waiting messages.
     2. Send them, outside of any transaction.
-    3. Record the answers. A crash before this step sends the messages again.
+    3. Record the answers. After a crash before this step, the messages are sent again.
     """
     now = clock()
     secondary = Secondary.objects.filter(pk=secondary_id, active=True).first()

@@ -14,7 +14,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class SecondaryRow:
-    """A secondary in the list, with its number of zones, how many of them are behind, and since when."""
+    """A secondary in the list, with counts of its zones. `behind_since` is the earliest time of a zone."""
 
     secondary: Secondary
     zones: int
@@ -29,7 +29,7 @@ class SecondaryRow:
 
 @dataclass(frozen=True, slots=True)
 class LateSecondary:
-    """A secondary that has been behind with some zones, or silent, for longer than its bound."""
+    """A secondary that has been behind with some zones, or silent, for longer than its `lag_bound`."""
 
     name: str
     zones: int
@@ -40,7 +40,7 @@ class LateSecondary:
 
 @dataclass(frozen=True, slots=True)
 class DifferingSecondary:
-    """A secondary whose answers differ from some zones in spite of equal serials."""
+    """A secondary whose answers differ from some zones although the serials are equal."""
 
     name: str
     zones: int
@@ -87,12 +87,12 @@ def gets_all_of(secondary: Secondary, zone: Zone) -> bool:
 
 
 def is_late(secondary: Secondary, behind_since: datetime, now: datetime) -> bool:
-    """Return True if the secondary has been behind for longer than its bound."""
+    """Return True if the secondary has been behind for longer than its `lag_bound`."""
     return now - behind_since > timedelta(seconds=secondary.lag_bound)
 
 
 def state_of(secondary: Secondary, member: Member, now: datetime) -> tuple[str, int]:
-    """Return the state of the zone at the secondary as a word, and how many seconds the zone is behind."""
+    """Return the state of the zone at the secondary as a word, and the number of seconds that the zone is behind."""
     word = _word(secondary, member.behind_since, now, differs=member.differs_since is not None)
     if not secondary.active or member.behind_since is None:
         return word, 0

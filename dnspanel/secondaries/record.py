@@ -1,4 +1,4 @@
-"""Counters and audit entries about transfers to secondaries and about refusals. Refusals are written rarely. Verbs."""
+"""Records of transfers to secondaries and of refusals. Frequent refusals are counted and written together. Verbs."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -140,7 +140,7 @@ def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: dat
 
 
 def note_comparison(*, member_id: int, difference: str, now: datetime) -> None:
-    """Record how the secondary's answers differ from the zone, and since when. An empty `difference` means equal."""
+    """Record a difference between the secondary's answers and the zone. If `difference` is "", there is none."""
     since = Coalesce("differs_since", Value(now)) if difference else None
     Member.objects.filter(pk=member_id).update(
         compared_at=now, difference=shortened(difference, 500), differs_since=since
@@ -176,7 +176,7 @@ class _Refusals:
         self._waiting: dict[int, tuple[int, int, datetime]] = {}  # how many, how many at once are left, last written
 
     def take(self, secondary_id: int, now: datetime) -> int:
-        """Count a refusal. Return how many refusals to write now, or 0 if a later call will write them."""
+        """Count a refusal. Return the number of refusals to write now, or 0 if a later call will write them."""
         with self._lock:
             count, left, written = self._waiting.get(secondary_id, (0, _AT_ONCE, now))
             if now - written >= _EVERY:

@@ -1,7 +1,7 @@
-"""Queries for the SOA of each zone at secondaries, soon after a publication and otherwise in slow rounds.
+"""Queries for the SOA of each zone at secondaries, soon after a publication and otherwise at long intervals.
 
 Only an answer proves that a secondary is in sync: after a transfer the secondary has the zone, but might not serve it.
-The serial doesn't prove the rest of the zone, so more of the zone is queried at intervals (`samples`).
+A serial proves nothing about other records, so some of them are queried at longer intervals (`samples`).
 """
 
 import logging
@@ -95,10 +95,10 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
 
 
 def _is_to_be_compared(member: Member, now: datetime) -> bool:
-    """Return True for the first comparison, daily, while a difference is known, or after a transfer (at most once an
-    hour).
+    """Return True if a comparison is due. Catalogs aren't compared, because secondaries needn't answer queries about
+    them.
 
-    Catalogs aren't compared, because a secondary doesn't have to answer queries about them.
+    Other zones are compared daily, while a difference is known, and after a transfer (at most hourly).
     """
     if member.zone is None or member.zone.is_catalog:
         return False

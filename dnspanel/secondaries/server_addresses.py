@@ -1,4 +1,4 @@
-"""The forms in which people type addresses with ports, and networks, and their stored forms. Pure."""
+"""The parsing of typed addresses, with or without port, and of networks into their stored forms. Pure."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address, ip_network

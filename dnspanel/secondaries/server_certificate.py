@@ -33,7 +33,7 @@ OWN_NAME = "gateway.dnspanel"
 
 @dataclass(frozen=True, slots=True)
 class TlsEndpoint:
-    """The gateway's TLS addresses, and the names and pin that identify it to secondaries."""
+    """The gateway's TLS addresses, and the name, pin and authority that identify it to secondaries."""
 
     addresses: tuple[tuple[str, int], ...]
     name: str  # the first name in its certificate

@@ -82,9 +82,9 @@ def create_secondary(
     algorithm: str = "hmac-sha256",
     form_id: UUID | None = None,
 ) -> NewSecondary:
-    """Create a secondary. It can transfer zones and gets NOTIFY at once. A form sent twice creates only one secondary.
+    """Create a secondary, which can transfer zones immediately and gets NOTIFY. A form sent twice creates only one.
 
-    Raise Forbidden, or SecondaryRefused with the invalid fields.
+    Raise Forbidden without the right to set up secondaries, and SecondaryRefused with the invalid fields.
     """
     actor = require_set_up(by)
     if first := _secondary_of_form(form_id):
@@ -129,7 +129,7 @@ def create_secondary(
 
 
 def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, now: datetime) -> Secondary:
-    """Change the secondary's settings, but not its key. Raise the errors of `create_secondary`, or SecondaryUnknown."""
+    """Change a secondary's settings, but not its key. Raise SecondaryUnknown, or the errors of `create_secondary`."""
     actor = require_set_up(by)
     terms, zones = _check_terms(terms, {})
     try:
@@ -176,7 +176,7 @@ def rotate_key(*, secondary: Secondary, by: User | Actor, now: datetime) -> str:
 
 
 def delete_secondary(*, secondary: Secondary, by: User | Actor, now: datetime) -> None:
-    """Delete the secondary and its state. The server then can't transfer zones. A second call changes nothing."""
+    """Delete the secondary and its state. The server can no longer transfer zones. A second call changes nothing."""
     actor = require_set_up(by)
     with transaction.atomic():
         if Secondary.objects.filter(pk=secondary.pk).delete()[0]:

@@ -1,7 +1,7 @@
 """Tasks of secondaries: `celery worker -Q push --pool=threads`.
 
-A task gets at most a secondary's id, and does all due work that it finds. Beat enqueues the tasks again, in case a
-wake-up was lost. No publication waits for them.
+A task gets at most a secondary's id, and does all due work that it finds. Celery beat enqueues the tasks again, in case
+a wake-up was lost. Publications do not wait for these tasks.
 """
 
 import threading
@@ -27,7 +27,7 @@ _places = threading.BoundedSemaphore(4)
 
 @shared_task(ignore_result=True)
 def follow_publications() -> None:
-    """Record publications since the last run, and wake a sender for every secondary with due NOTIFY."""
+    """Queue NOTIFY for publications since the last run, and wake a sender for every secondary with due NOTIFY."""
     with while_postgresql_answers():
         if members.note_publications(now=timezone.now()):
             wake_each(notify_secondary, notices.secondaries_with_due(now=timezone.now()))

@@ -73,10 +73,11 @@ def soa_question(zone_name: str) -> dns.message.Message:
 def exchange(
     messages: Sequence[dns.message.Message], *, address: str, key: dns.tsig.Key | None, seconds: float
 ) -> list[Answer]:
-    """Check the address, send the messages and return their answers. Each window has `seconds`.
+    """Send the messages and return their answers. An address that isn't allowed gets only errors.
 
-    An answer without a valid signature counts only as a server's reason to reject the message. Without a key nothing is
-    signed, and any answer from that address counts.
+    Up to _WINDOW messages are sent at once, and answered within `seconds`. An answer without a valid signature counts
+    only as a server's reason to reject the message. Without a key nothing is signed, and any answer from that address
+    counts.
     """
     host, port = host_and_port(address)
     if not outbound.is_allowed(host, settings.SECONDARY_NETWORKS):
@@ -159,7 +160,7 @@ def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | Non
 
 
 def _read_unsigned(wire: bytes, query: dns.message.Message) -> Answer | None:
-    """Return the unsigned rejection of a message with its reason, which proves nothing. Otherwise return None."""
+    """Return an unsigned rejection of the message, with its reason and `proven` false, or None for any other answer."""
     try:
         message = dns.message.from_wire(wire)
     except (dns.exception.DNSException, ValueError):
