@@ -16,7 +16,7 @@ from dnspanel.accounts.errors import BadToken
 from dnspanel.accounts.models import TokenKind, User
 from dnspanel.accounts.tokens.tokens import actor_by_secret
 
-if TYPE_CHECKING:  # views import this module
+if TYPE_CHECKING:  # avoids an import cycle: views import this module
     from rest_framework.views import APIView
 
 

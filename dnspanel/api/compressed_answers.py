@@ -18,8 +18,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponse, HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
-LEAST_BYTES = 1_000  # a smaller answer fits into one packet anyway
-_LEVEL = 5  # 6 takes half as long again for a twentieth fewer bytes
+LEAST_BYTES = 1_000  # a smaller response fits into one packet
+_LEVEL = 5  # level 6 takes 50 % longer and saves only 5 % more
 _PATHS = ("/api/", "/scim/")
 
 

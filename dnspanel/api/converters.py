@@ -2,8 +2,8 @@
 
 from replication.dns import names
 
-# Every octet as `\DDD`, the backslash as `=5C` as PowerDNS has it in zone ids. Two names in one URL would otherwise be
-# tried at each `/rrsets/` of it, before anybody has signed in.
+# The longest name has every octet as `\DDD`, with the backslash as `=5C` as in PowerDNS's zone ids. Without a limit, a
+# URL with many `/rrsets/` would be costly to match, and matching happens before authentication.
 LONGEST = 6 * names.MAX_WIRE
 
 
@@ -14,7 +14,7 @@ class NameInPathConverter:
     that ends in a name must come after the patterns that continue after the name.
     """
 
-    regex = rf"[\s\S]{{1,{LONGEST}}}"  # a line end too: whatever is no name is refused by the API, in its own form
+    regex = rf"[\s\S]{{1,{LONGEST}}}"  # line ends too, so that the API itself rejects invalid names
 
     def to_python(self, value: str) -> str:
         return value

@@ -51,7 +51,7 @@ from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset, make
 from replication.errors import BadName, ReplicationError
 
-TTL = 60  # of new records: an address that moved is forgotten soon
+TTL = 60  # of new records. Short, so that resolvers soon drop old addresses.
 MAX_HOSTS = 20
 
 _HOST_PARAMETERS = ("hostname", "host_id", "host", "domain")
@@ -97,7 +97,7 @@ class Prefix:
         return str(type(address)(int(self.network.network_address) | int(address) & int(self.network.hostmask)))
 
 
-Intents = Mapping[int, Addresses | Prefix]  # by record type; a type that is missing stays
+Intents = Mapping[int, Addresses | Prefix]  # by record type; missing types stay unchanged
 
 
 @csrf_exempt
@@ -109,7 +109,7 @@ def update(request: HttpRequest) -> HttpResponse:
     """
     try:
         actor = _actor(request)
-        if actor is None or (actor.token is not None and actor.token.needs_if_match):  # which nothing here can carry
+        if actor is None or (actor.token is not None and actor.token.needs_if_match):  # not possible here
             return _text_answer("badauth", status=401, headers={"WWW-Authenticate": 'Basic realm="dnspanel"'})
         if _has_spent_all(request, actor):
             return _text_answer("abuse", status=429)
@@ -218,7 +218,7 @@ def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) ->
             outcome = zone_patches.publish_patches(
                 patches=_patches(zones, intents), acting=Acting(actor, Channel.DYNAMIC_UPDATE, now)
             )
-            if outcome.publication is not None:  # `good` is the last that a router hears of it
+            if outcome.publication is not None:  # a router gets no later news
                 wait_for_canary(outcome.publication)
         except ZoneError as exc:
             refused, line = _explain_refusal(exc, zones)
@@ -242,7 +242,7 @@ def _patch(zone: Zone, owners: frozenset[str], intents: Intents) -> Patch:
     def decide(current: CurrentRRsets) -> Changes:
         keys = [(name, type_) for name in sorted(owners) for type_ in intents]
         results = {key: intents[key[1]].rrset_after(*key, current.get(key)) for key in keys}
-        # A prefix for a host without addresses asks for nothing, and a host without a request is `nohost`.
+        # A prefix changes nothing for a host without addresses. The line of a host without changes is `nohost`.
         return {key: rrset for key, rrset in results.items() if rrset or isinstance(intents[key[1]], Addresses)}
 
     return Patch(zone, decide, owners)

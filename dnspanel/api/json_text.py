@@ -12,7 +12,7 @@ def parse_json(text: str) -> Any:
     lone surrogate, a zero byte. Raise RecursionError if it is nested too deeply.
     """
     value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object_of)
-    if "\\u" in text:  # else there can be no such character
+    if "\\u" in text:  # only escapes can create such characters
         _refuse_unstorable(value)
     return value
 

@@ -13,7 +13,7 @@ class RememberedAnswer(models.Model):
 
     token = models.ForeignKey(Token, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)
-    request_sha256 = models.BinaryField()  # of method, path and body: a key means one request
+    request_sha256 = models.BinaryField()  # of method, path and body, to reject the key for other requests
     at = models.DateTimeField(db_index=True)
     status = models.SmallIntegerField(null=True)
     headers: "models.JSONField[Any]" = models.JSONField(default=dict)
@@ -36,5 +36,5 @@ class PowerdnsZone(models.Model):
     api_rectify = models.BooleanField(default=False)
     masters: "models.JSONField[Any]" = models.JSONField(default=list)
     metadata: "models.JSONField[Any]" = models.JSONField(default=dict)  # kind → list of values
-    # "name type" → its comments in PowerDNS's form, an RRset here has only their text.
+    # "name type" → the RRset's comments in PowerDNS's format. The RRset itself has only their text.
     comments: "models.JSONField[Any]" = models.JSONField(default=dict)

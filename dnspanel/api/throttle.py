@@ -23,7 +23,7 @@ from dnspanel.accounts.tokens.token_terms import request_limits
 
 WINDOW = 60  # seconds
 REDIS_ANSWERS_WITHIN = 0.1  # seconds
-REDIS_LEFT_ALONE_FOR = 5.0  # seconds after it did not
+REDIS_LEFT_ALONE_FOR = 5.0  # seconds after a failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class TokenThrottle(BaseThrottle):
 
     def allow_request(self, request: Request, view: object) -> bool:
         if not isinstance(request.auth, Actor) or request.auth.token is None:
-            return True  # an open view: no token to count for
+            return True  # a view that needs no token
         allowance = spend_of(request.auth.token, now=time.time())
         request._request.allowance = allowance
         self._reset = allowance.reset

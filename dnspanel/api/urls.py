@@ -12,7 +12,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("dnspanel.api.v2.urls")),
     path("scim/v2/", include("dnspanel.api.scim.urls")),
     path("metrics", MetricsView.as_view(), name="metrics"),
-    # The two paths of the dyndns2 protocol; clients that ask elsewhere can be configured.
+    # The two paths of the dyndns2 protocol. Clients with other paths must be configured.
     path("nic/update", dyndns.update, name="dyndns"),
     path("v3/update", dyndns.update, name="dyndns-v3"),
 ]

@@ -13,11 +13,11 @@ from dnspanel.zones.models import Publication
 from dnspanel.zones.publishing.failed import raise_if_taken_back
 
 LONGEST_WAIT = 60.0  # seconds
-# Each one that waits holds a thread of the web process, which has twice as many (Procfile).
+# Each waiting request occupies a thread of the web process, which has twice as many threads (Procfile).
 MOST_WAITING = 12
 _LONGEST_PAUSE = 0.25
 
-# Written out, because it runs for every write and at every look of those who wait.
+# Plain SQL for speed, because it runs for every write and in every poll of a waiting request.
 _PROOFS = """
 SELECT p.failed_reason <> '' OR EXISTS (  -- or an earlier part of the same write was taken back
     SELECT FROM zones_publication f

@@ -2,7 +2,7 @@
 
 import re
 
-# Strings in quotes and escaped characters are passed over.
+# The first two alternatives skip quoted strings and escaped characters.
 _MAYBE = re.compile(r"[;()\r\n]")
 _SYNTAX = re.compile(r'"(?:[^"\\]|\\.)*"|\\.|([;()\r\n])', re.DOTALL)
 

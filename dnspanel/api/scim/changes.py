@@ -19,7 +19,7 @@ MOST_OPERATIONS = 1_000
 LONGEST_TEXT = 255
 PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
 _READ_ONLY = frozenset({"id", "meta", "groups"})
-# Attributes of a person in RFC 7643 that are not kept here. A password too: the directory would know it.
+# Attributes of a person in RFC 7643 that are not stored. The password isn't either: the directory would know it.
 _NOT_KEPT = frozenset(
     {
         *(
@@ -103,7 +103,7 @@ def group_in(body: Any) -> GroupTerms:
 def patched_group(terms: GroupTerms, operations: Sequence[Operation]) -> GroupTerms:
     """Return the group after a PATCH. Raise ScimFault if an operation isn't allowed."""
     for path, value, op, is_named in _steps(operations):
-        # Okta names the id of the group in the value of a rename.
+        # When Okta renames a group, the value also contains the id of the group.
         if path.attribute in _READ_ONLY - {"id"}:
             raise ScimFault(400, f"{path.attribute} is not yours to change.", "mutability")
         terms = _group_with(terms, path, value, op, must_know=is_named)
@@ -183,7 +183,7 @@ def _person_with(terms: PersonTerms, path: Path, value: Any, *, must_know: bool)
         if not must_know:
             return terms
         raise ScimFault(400, f"A person has no {attribute}{'.' if part else ''}{part}.", "invalidPath")
-    return replace(terms, **{field: _text(value, attribute)})  # type: ignore[arg-type]  # the fields of texts alone
+    return replace(terms, **{field: _text(value, attribute)})  # type: ignore[arg-type]  # only text fields
 
 
 def _mail(path: Path, value: Any) -> str | None:

@@ -26,7 +26,7 @@ from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.schema.fields import stamp
 
-MOST_PER_PAGE = 20  # each with as many members as a group may have
+MOST_PER_PAGE = 20  # because each group can have many members
 GROUP = "urn:ietf:params:scim:schemas:core:2.0:Group"
 _SEARCHED: dict[str, Callable[[str], Q]] = {
     "displayname": partial(same_but_for_ascii_case, "name"),

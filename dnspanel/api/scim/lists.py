@@ -16,7 +16,7 @@ _MOST_NAMES = 50
 _ALWAYS = frozenset({"id", "schemas"})
 
 Resource = dict[str, Any]
-# A term of a filter as a condition on rows; raises KeyError for an attribute that is not searched.
+# Converts a filter term into a condition on rows. Raises KeyError for an attribute that is not searchable.
 Condition = Callable[[Term], Q]
 
 

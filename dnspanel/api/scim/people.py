@@ -140,7 +140,7 @@ def user_condition(term: Term) -> Q:
         return Q(pk=id_of(term.value) if isinstance(term.value, str) else 0)
     if term.attribute == "active":
         return Q(is_active=term.value in (True, "True", "true"))
-    if term.attribute == "emails.type":  # every address is one of work
+    if term.attribute == "emails.type":  # all addresses count as work addresses
         return Q() if term.value == "work" else Q(pk=0)
     if term.attribute == "emails.primary":
         return Q() if term.value is True else Q(pk=0)

@@ -16,12 +16,12 @@ from dnspanel.zones.rights import tsig_permissions
 from replication.dns import names
 
 ALLOW_AXFR_FROM, ALSO_NOTIFY, IXFR = "ALLOW-AXFR-FROM", "ALSO-NOTIFY", "IXFR"
-# NOTIFY goes out after each publication, whichever way it came: these are so, and cannot be otherwise.
+# Always in effect, and not configurable: the panel sends NOTIFY after each publication, whatever its origin.
 ALWAYS = frozenset(("NOTIFY-DNSUPDATE", "SLAVE-RENOTIFY"))
-# Those that name TSIG keys. PowerDNS's API writes the second one as a field of the zone, `master_tsig_key_ids`.
+# The kinds that name TSIG keys. In PowerDNS's API, the second kind is the zone's field `master_tsig_key_ids`.
 TSIG_ALLOW_AXFR = "TSIG-ALLOW-AXFR"
 TSIG_ACTS = {"TSIG-ALLOW-DNSUPDATE": TsigAct.UPDATE, TSIG_ALLOW_AXFR: TsigAct.TRANSFER}
-# The key that the zone is transferred with from its primaries; PowerDNS's API writes it as `slave_tsig_key_ids`.
+# The key for transfers from the zone's primaries. In PowerDNS's API, it is the field `slave_tsig_key_ids`.
 AXFR_MASTER_TSIG = "AXFR-MASTER-TSIG"
 
 _AUTO_NS = "AUTO-NS"

@@ -26,9 +26,9 @@ from replication.dns import rdata
 Comment = dict[str, Any]  # account, content, modified_at
 CommentKey = tuple[str, int]  # owner name and type
 
-# Names of the TSIG keys that may transfer the zone; PowerDNS keeps them as metadata, and so does this.
+# Names of the TSIG keys that can transfer the zone. They are stored as metadata, as in PowerDNS.
 TRANSFER_KEYS = "master_tsig_key_ids"
-SERIAL_FIELDS = {"soa_edit_api": "api", "soa_edit": "edit"}  # and what `change_soa_edit` calls them
+SERIAL_FIELDS = {"soa_edit_api": "api", "soa_edit": "edit"}  # → the argument of `change_soa_edit`
 FIELDS = ("kind", "account", "catalog", "api_rectify", "masters", *SERIAL_FIELDS)
 
 

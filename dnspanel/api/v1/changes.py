@@ -56,7 +56,7 @@ def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndCo
             raise Refusal(422, f"Duplicate {title(*key)} with changetype: {changetype}")
         seen.add((key, changetype))
         if changetype == "DELETE" and not names.is_within(key[0], zone.name):
-            continue  # it is not there, as wanted
+            continue  # it cannot exist, so nothing is left to delete
         says_what = changetype != "DELETE"
         rrset_input = read_rrset(value, key, zone.name, now) if says_what else RRsetInput(*key, None, None, ())
         step = reader(rrset_input)

@@ -33,13 +33,13 @@ def config(*, unanswered: Collection[int]) -> dict[str, str]:
         "api": "yes",
         "api-key": "***",
         "autosecondary": "no",
-        # A supervisor starts and stops the nodes' servers.
+        # A supervisor runs the servers on the nodes.
         "daemon": "no",
         # Nodes are always rectified.
         "default-api-rectify": "yes",
-        # What the panel writes into a zone that is created without a SOA; `@` is the zone.
+        # The SOA of a zone that is created without one. `@` is the zone.
         "default-soa-content": f"{servers[0] if servers else '@'} {settings.DEFAULT_HOSTMASTER} 0 {soa.DEFAULT_TIMERS}",
-        # Serials move with every publication, whatever a zone says.
+        # The serial increases with every publication, whatever the zone is set to.
         "default-soa-edit": "",
         "default-soa-edit-signed": "",
         "default-ttl": str(soa.DEFAULT_TTL),
@@ -47,7 +47,7 @@ def config(*, unanswered: Collection[int]) -> dict[str, str]:
         "enable-lua-records": "yes" if settings.ALLOW_LUA_RECORDS and rdtypes.LUA not in unanswered else "no",
         "expand-alias": "no" if rdtypes.ALIAS in unanswered else "yes",
         "launch": "lmdb",
-        # Nodes get their zones from the panel, and answer no transfers for it.
+        # Nodes get their zones from the panel without zone transfers.
         "master": "no",
         "primary": "no",
         "secondary": "no",

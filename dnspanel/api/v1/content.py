@@ -14,8 +14,8 @@ from replication.dns import rdata, rdtypes
 from replication.errors import BadRdata
 
 _QUOTED = frozenset((rdtypes.TXT, rdtypes.SPF))
-_HOSTS = frozenset((rdtypes.NS, rdtypes.MX, rdtypes.SRV))  # types that must name a host
-# PowerDNS writes these two in names as they are: a SOA whose mailbox has an @ is often seen, and compared as text.
+_HOSTS = frozenset((rdtypes.NS, rdtypes.MX, rdtypes.SRV))  # types whose content must be a host name
+# PowerDNS does not escape @ and $ in names. Clients compare contents as text, and @ is common in SOA mailboxes.
 _ESCAPE = re.compile(r"\\(?:([@$])|.)", re.DOTALL)
 _SVCB_VALUE = re.compile(r'\b(alpn|mandatory|port|ipv4hint|ipv6hint)="([^"\\ ]*)"')
 _LOC_REST = ("1.00m", "10000.00m", "10.00m")

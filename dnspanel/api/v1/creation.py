@@ -47,7 +47,7 @@ class NewZone:
     soa_edit: soa.SoaEdit
     signing: RequestedSigning
     comments: Mapping[CommentKey, Sequence[Comment]]
-    soa_is_made: bool  # its SOA is not the client's, but the one of a zone that was sent without
+    soa_is_made: bool  # the SOA was generated, because the client sent none
 
 
 def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
@@ -170,7 +170,7 @@ def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
 
     Generated NS records are left out. Raise Refusal (422) with the first error. Records outside the zone are an error.
     """
-    # PowerDNS has a TTL for text without one; its line is not counted.
+    # Add a default TTL, as PowerDNS does. Line numbers do not count the added line.
     lines = range(text.count("\n") + 2)
     document = Document("zone", f"$TTL {DEFAULT_TTL}\n{text}".encode(), name, lines)
     parsed = read_zone(
@@ -182,13 +182,13 @@ def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
         first_serial=soa.NO_SERIAL,
     )
     for fault in parsed.faults:
-        # PowerDNS would keep what is left out here; an answer of 201 would say that it is there.
+        # PowerDNS would keep records that the panel drops here. Status 201 would hide the loss.
         if fault.is_loss:
             raise Refusal(422, _describe(fault))
     if parsed.name != name:
         raise Refusal(422, f"The zone data is about {parsed.name or 'no zone'}, not {name}")
     found = [RRset(r.name, r.type, r.ttl, r.texts, r.disabled, r.comment) for r in parsed.rrsets]
-    if rdtypes.NS in parsed.made:  # then those of the request are meant, or of a set
+    if rdtypes.NS in parsed.made:  # use the request's name servers or a set instead
         found = [rrset for rrset in found if (rrset.name, rrset.type) != (name, rdtypes.NS)]
     return found, rdtypes.SOA in parsed.made
 

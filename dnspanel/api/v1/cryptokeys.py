@@ -33,7 +33,7 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.signing import sign
 
 _FLAGS = {"ksk": KSK_FLAGS, "csk": KSK_FLAGS, "zsk": ZSK_FLAGS}
-# What PowerDNS calls algorithms, in whatever case.
+# PowerDNS's names of algorithms, in lowercase. Clients can use any case.
 _ALGORITHMS: Mapping[str, int] = {
     "rsamd5": 1,
     "dh": 2,
@@ -52,7 +52,7 @@ _ALGORITHMS: Mapping[str, int] = {
     "ed25519": 15,
     "ed448": 16,
 }
-_SIZED = range(11)  # algorithms whose keys have no size of their own
+_SIZED = range(11)  # algorithms for which the client must choose the key size
 _SIZES: Mapping[int, int] = {13: 256, 14: 384, 15: 256, 16: 456}
 _NONE = -1  # PowerDNS's default for a ZSK: no algorithm
 _MOST_BITS = 2**31 - 1

@@ -7,9 +7,9 @@ from rest_framework.request import Request
 
 from dnspanel.api.v1.view import ROOT_URL, SERVER, SERVER_URL, PowerdnsView, answer
 
-# Clients parse this and branch on it, so it says which release's API this is, and nothing about the nodes. 4.9.12
-# is the first release with EXTEND and PRUNE, which we have; from 5.0 on a server has views and networks, which we
-# have not. What came between 4.7 and 4.9 is here too: PUT of a zone with its RRsets, 204 for deleted metadata.
+# The release whose API this is, because clients choose features by it. It is not the version of the nodes. 4.9.12 is
+# the first release with EXTEND and PRUNE, which the panel has. 5.0 adds views and networks, which the panel lacks. The
+# panel also has the changes from 4.7 to 4.9: PUT of a zone with its RRsets, and 204 for deleted metadata.
 VERSION = "4.9.12"
 
 SERVER_OBJECT: dict[str, Any] = {

@@ -32,7 +32,7 @@ from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.settings.settings_of_zone import change_soa_edit
 from dnspanel.zones.signing import sign
 
-# How PowerDNS's API sees kinds: those that it writes, and those that it shows only.
+# The kinds that clients can write in PowerDNS's API, and the kinds that they can read.
 WRITABLE = frozenset(
     [
         "ALLOW-AXFR-FROM",
@@ -55,10 +55,10 @@ WRITABLE = frozenset(
 READABLE = WRITABLE | frozenset(
     ["AXFR-MASTER-TSIG", "LUA-AXFR-SCRIPT", "NSEC3NARROW", "NSEC3PARAM", "PRESIGNED", "TSIG-ALLOW-AXFR"]
 )
-# Those that are fields of the zone itself.
+# The kinds that are also fields of the zone.
 SOA_EDIT, SOA_EDIT_API, API_RECTIFY = "SOA-EDIT", "SOA-EDIT-API", "API-RECTIFY"
 
-# Kinds that are kept although nothing acts on them, and why.
+# Kinds that are stored although they have no effect, and the reason.
 NO_EFFECT: Mapping[str, str] = {
     "AXFR-SOURCE": "primaries are asked from the address that leads there",
     "FORWARD-DNSUPDATE": "updates are carried out by the panel itself",
@@ -66,11 +66,11 @@ NO_EFFECT: Mapping[str, str] = {
     "GSS-ALLOW-AXFR-PRINCIPAL": "TSIG keys are shared secrets only",
     "SOA-EDIT-DNSUPDATE": "serials move by SOA-EDIT-API, whichever way a change came",
 }
-# Kinds whose values are not taken: a client that sets them relies on a limit that does not exist.
+# Refused kinds: a client that sets one relies on a restriction that does not exist.
 REFUSED: Mapping[str, str] = {
     "ALLOW-DNSUPDATE-FROM": "updates are allowed by TSIG key, from whatever address; limit the key instead",
 }
-# Those that are about DNSKEY records; nothing acts on them while a zone has no keys.
+# The kinds about DNSKEY records. They have no effect while a zone has no keys.
 OF_KEYS = frozenset((PUBLISH_CDS, PUBLISH_CDNSKEY))
 
 MOST_BYTES = 64 << 10
@@ -190,7 +190,7 @@ def _keep(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetim
         if sum(len(text.encode()) for word, texts in row.metadata.items() for text in (word, *texts)) > MOST_BYTES:
             raise TooMuchMetadata(zone.name)
         row.save()
-        counts = {"values": len(result), "values_before": len(current)}  # what they say may be secret
+        counts = {"values": len(result), "values_before": len(current)}  # not the values, which can be secret
         audit.record(action="zone.metadata", by=by, now=now, target=zone.name, kind=kind, **counts)
     return result
 

@@ -27,7 +27,7 @@ SLAVE = "Slave"
 PRODUCER = "Producer"
 CONSUMER = "Consumer"
 ELSEWHERE = frozenset((SLAVE, CONSUMER))
-# Names of the TSIG keys that the zone is transferred here with. Keys are those of `/tsigkeys`; their secret is
+# Names of the TSIG keys for transfers from the zone's primaries. They are keys of `/tsigkeys`, whose secrets are
 # copied.
 PRIMARY_KEYS = "slave_tsig_key_ids"
 
@@ -124,7 +124,7 @@ def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] |
     if key is not None:
         secret = base64.b64encode(tsig_secret(key)).decode()
         return replace(there, tsig_name=key_names[0], tsig_algorithm=key.tsig_algorithm, tsig_secret=secret)
-    if zone is not None and key_name_of(zone) == key_names[0]:  # set up on its page, and sent back unchanged
+    if zone is not None and key_name_of(zone) == key_names[0]:  # set on the zone's page, sent back unchanged
         return there
     raise Refusal(422, f"A TSIG key with the name '{shorten_text(key_names[0])}' does not exist for zone transfers")
 

@@ -21,9 +21,9 @@ from replication.errors import BadName, BadRdata, BadRRset
 StoredRow = tuple[str, int, int, list[str], list[str], str, str]  # name, type, TTL, rdata, disabled, comment, notes
 
 MOST_COMMENT = 2000
-MOST_RECORDS = 5_000  # of an RRset; of addresses, 4,095 fit into one
+MOST_RECORDS = 5_000  # per RRset. At most 4,095 addresses fit into an RRset.
 _LATEST = 2**32 - 1
-_SURELY_FITS = 10_000  # characters of a record that fits into a DNS message whatever its name is
+_SURELY_FITS = 10_000  # A record with fewer characters fits into a DNS message, whatever its name is.
 _ALLOWED = re.compile(r"[A-Za-z0-9_/.*-]+", re.ASCII)
 _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,12}", re.ASCII)
 
@@ -35,9 +35,9 @@ class RRsetInput:
     name: str
     type: int
     ttl: int | None
-    records: Mapping[str, bool] | None  # canonical rdata → whether it is disabled, in the order given
+    records: Mapping[str, bool] | None  # canonical rdata → True if disabled, in the given order
     comments: tuple[Comment, ...] | None
-    spellings: Mapping[str, str] = field(default_factory=dict)  # canonical rdata → content, where that is another text
+    spellings: Mapping[str, str] = field(default_factory=dict)  # canonical rdata → content, if they differ
 
     @property
     def key(self) -> tuple[str, int]:
@@ -53,7 +53,7 @@ class RRsetInput:
         assert self.records is not None
         disabled = [text for text, is_disabled in self.records.items() if is_disabled]
         if len(self.records) == 1 and len(next(iter(self.records))) < _SURELY_FITS:
-            # Most RRsets have one record: it is canonical already, and there is nothing to put in order.
+            # A single record, as in most RRsets, is already canonical and needs no sorting.
             return RRset(self.name, self.type, ttl, tuple(self.records), tuple(disabled), comment, self._notes)
         try:
             return make(self.name, self.type, ttl, self.records, disabled, comment, notes=self._notes)
@@ -137,7 +137,7 @@ def _records(value: Mapping[str, Any], name: str, type_: int, spellings: dict[st
         if records and rdata.in_both(type_, [text], records):
             raise Refusal(422, f'Duplicate record in {title(name, type_)} with content "{shorten_text(content)}"')
         records[text] = is_disabled
-        # PowerDNS itself writes a SOA again whenever its serial moves.
+        # PowerDNS itself rewrites the SOA whenever the serial changes.
         if type_ != rdtypes.SOA and content != content_for_client(type_, text):
             spellings[text] = content
     return records
@@ -187,7 +187,7 @@ def _record_text(content: str, *, is_disabled: bool) -> str:
     return f'{{"content": {quoted(content)}, "disabled": {"true" if is_disabled else "false"}}}'
 
 
-# Most records are of these types, whose canonical text is PowerDNS's too where nothing is escaped.
+# Most records have one of these types. Without escapes, their canonical text is the same as PowerDNS's.
 _AS_IT_STANDS = frozenset(
     (rdtypes.A, rdtypes.AAAA, rdtypes.NS, rdtypes.CNAME, rdtypes.MX, rdtypes.TXT, rdtypes.SOA, rdtypes.PTR, rdtypes.SRV)
 )

@@ -27,7 +27,7 @@ OBJECT_TYPES = ("all", "zone", "record", "comment")
 USUAL_MAX = 100
 MOST = 10_000
 LONGEST = 1000
-# Of an answer that may lack finds: not everything was compared.
+# The header of a response that can lack matches, because not everything was compared.
 INCOMPLETE = "X-Search-Incomplete"
 
 

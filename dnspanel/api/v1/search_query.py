@@ -37,21 +37,21 @@ from replication.dns import names
 from replication.dns.notes import parse_notes
 from replication.errors import BadName
 
-MOST_COMPARED = 200_000  # RRsets; about a second
+MOST_COMPARED = 200_000  # RRsets, which takes about a second
 MOST_WILDCARDS = 8
 
 _CHUNK = 500
-# RRsets and zones that the first statement compares, so that many finds are at hand soon; each later one twice as many.
+# The RRsets and zones in the first statement, which returns frequent matches fast. Each later one has twice as many.
 _PORTION, _PORTION_ZONES = 20_000, 5_000
-_OF_ZONES = '"zones_rrset"."zone_id" = ANY(%s)'  # an IN of thousands of ids takes longer to write than to compare
+_OF_ZONES = '"zones_rrset"."zone_id" = ANY(%s)'  # faster to build than IN with thousands of ids
 _WILDCARD = re.compile(r"[*?]")
 _TEXTS = ArrayField(TextField())
 _NAMED = '"zones_rrset"."name" LIKE %s'
-# In this collation upper() takes half as long, and rdata have no letters but those of ASCII.
+# upper() takes half as long in this collation, which is enough because rdata has only ASCII letters.
 _RDATA_FITS = 'upper(t COLLATE "C") LIKE upper(%s) OR upper(t COLLATE "C") LIKE upper(%s)'
 _HOLDS = f'EXISTS (SELECT FROM unnest("zones_rrset"."rdata") t WHERE {_RDATA_FITS})'
 _MATCHING_RDATA = f'ARRAY(SELECT t FROM unnest("zones_rrset"."rdata") t WHERE {_RDATA_FITS})'
-# Several comments of an RRset stand in one text.
+# The comments of an RRset are stored in one text, separated by semicolons.
 _COMMENTS = 'string_to_array("zones_rrset"."comment", \'; \')'
 _MATCHING_COMMENTS = f'ARRAY(SELECT t FROM unnest({_COMMENTS}) t WHERE "zones_rrset"."name" LIKE %s OR t ILIKE %s)'
 
@@ -192,7 +192,7 @@ def find_records(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundRec
         in_capitals = Q(folded__overlap=spellings, folded__isnull=False)
         fitting = _at_name(actor, pattern) | Q(rdata__overlap=spellings) | in_capitals
         rrsets = RRset.objects.filter(fitting, zone__in=zones_visible_to(actor))
-        with transaction.atomic(savepoint=False):  # or the database would collect all rows before it gives the first
+        with transaction.atomic(savepoint=False):  # for a server-side cursor: rows arrive one by one
             found = Matches(list(islice(matching(rrsets), limit)))
     else:
         fitting = Q(named) | Q(RawSQL(_HOLDS, likes, output_field=BooleanField()))
@@ -219,14 +219,14 @@ def _compare(zones: QuerySet[Zone], matching: Callable[[QuerySet[RRset]], Iterat
     found: list[M] = []
     left = MOST_COMPARED
     for ids, count in _portions(zones):
-        # With a condition instead of ids, PostgreSQL may compare all RRsets before it looks at zones.
+        # With a condition on zones instead of ids, PostgreSQL can compare the RRsets of all zones first.
         rrsets = RRset.objects.filter(RawSQL(_OF_ZONES, [ids], output_field=BooleanField()))
         if count > left:
             if len(ids) > 1 or left <= 0:
                 return Matches(found, is_complete=False)
             last = rrsets.order_by("owner_key", "type").values_list("owner_key", flat=True)[left - 1 : left].first()
             rrsets = rrsets.filter(owner_key__lte=last)
-        with transaction.atomic(savepoint=False):  # or the database would collect all rows before it gives the first
+        with transaction.atomic(savepoint=False):  # for a server-side cursor: rows arrive one by one
             found += islice(matching(rrsets), limit - len(found))
         if len(found) == limit:
             break

@@ -29,7 +29,7 @@ _COUNTERS = {
     "servfail-packets": "rcode:SERVFAIL",
     "real-memory-usage": "memory_bytes",
 }
-# As PowerDNS writes out the rcodes that a `Sample` names.
+# PowerDNS's texts for the response codes in a `Sample`.
 _RCODES = {
     "NOERROR": "No Error",
     "FORMERR": "Form Error",

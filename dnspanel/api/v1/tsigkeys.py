@@ -41,7 +41,7 @@ class TsigKeys(PowerdnsView):
             raise Refusal(403, "This token may not make TSIG keys.")
         body = json_object(request)
         name, algorithm, secret = _name(text_in(body, "name")), text_in(body, "algorithm"), _text(body, "key")
-        # Without a key the real server fails while it makes one, and says so in another way.
+        # Without a secret, PowerDNS fails while it generates one, and returns another status.
         algorithm = _algorithm(algorithm, request, 422 if secret else 400)
         if secret:
             _refuse_bad_secret(secret, "TSIG content '{}' cannot be base64-decoded")

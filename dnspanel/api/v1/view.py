@@ -121,9 +121,9 @@ class PowerdnsView(APIView):
         return answer_to_error
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(response, Response):  # what a DRF mixin made; ours are ready
+        if isinstance(response, Response):  # made by a DRF mixin. Our own responses are complete.
             return super().finalize_response(request, response, *args, **kwargs)
-        # An answer is for one key only, and an error looks different to clients that accept something else.
+        # The response depends on the key, and an error also on the accepted media types.
         patch_vary_headers(response, ("Accept", "X-API-Key"))
         response["Cache-Control"] = "no-store"
         response["Access-Control-Allow-Origin"] = "*"

@@ -34,8 +34,8 @@ _LISTED = (
     *("name", "serial", "powerdns__kind", "powerdns__account", _CATALOG, "powerdns__masters"),
     *("is_catalog", "is_served", "transferred_from", "transferred__addresses", "transferred__serial"),
 )
-# A row of these: name, serial, kind, account, catalog, primaries, is it a catalog, is it served, where it comes from,
-# at which addresses, with which serial.
+# A row of _LISTED: name, serial, kind, account, catalog, masters, is_catalog, is_served, transferred_from, and the
+# addresses and the serial of the primaries.
 _Texts = list[str]
 _Listed = tuple[str, int, str | None, str | None, str | None, _Texts | None, bool, bool, str, _Texts | None, int | None]
 
@@ -88,7 +88,7 @@ def zone_object(
 
 def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int | None = None) -> Iterator[StoredRow]:
     """Yield the zone's RRsets that the actor is allowed to see, in canonical order. This needs one query."""
-    if zone.is_producer:  # PowerDNS makes the rest of a catalog while it is transferred, and does not show it
+    if zone.is_producer:  # PowerDNS generates the other RRsets of a catalog in transfers, and never shows them
         if name and name != zone.name:
             return iter(())
         name = zone.name

@@ -44,7 +44,7 @@ from dnspanel.zones.signing.sign import RequestedSigning
 from replication.dns import rdata
 from replication.errors import BadRdata
 
-NO_TYPE = 0  # no RRset has it
+NO_TYPE = 0  # matches no RRset
 
 
 class Zones(PowerdnsView):

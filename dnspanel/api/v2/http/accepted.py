@@ -51,7 +51,7 @@ def answer_outcome(
     if (rehearsed := rehearsal.under_way()) is not None:
         return plans_answer(request, rehearsed, {})
     zones = [moved_json(plan) for plan in outcome.plans]
-    if outcome.publication is not None and not outcome.plans:  # published by an earlier sending of this request
+    if outcome.publication is not None and not outcome.plans:  # published by an earlier attempt
         zones = moved_by(outcome.publication, actor_in(request))
     body = {"zones": zones, "warnings": _warnings(outcome.plans, actor_in(request)), **(extensions or {})}
     changed = [plan for plan in outcome.plans if plan.changes]
@@ -90,7 +90,7 @@ def answer_publication(
     seconds, with_secondaries = requested_wait(request), waits_for_secondaries(request)
     if seconds is not None:
         waited = wait_for_nodes(publication, seconds, with_secondaries=with_secondaries)
-        # What was not waited for does not look as if its time were over.
+        # Retry-After shows that the request did not wait at all, unlike after a timeout.
         named |= {"Retry-After": "1"} if waited is None else {"Preference-Applied": f"wait={seconds}"}
     published = publication_json(
         publication,
@@ -125,7 +125,7 @@ def requested_wait(request: Request) -> int | None:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):
             raise bad_parameter("wait", f"Use whole seconds from 0 to {LONGEST_WAIT:.0f}.")
         return int(typed)
-    preferred = _PREFER_WAIT.search(request.headers.get("Prefer", ""))  # a preference is never an error
+    preferred = _PREFER_WAIT.search(request.headers.get("Prefer", ""))  # an invalid preference is ignored
     return min(int(preferred[1]), int(LONGEST_WAIT)) if preferred else None
 
 

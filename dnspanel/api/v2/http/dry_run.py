@@ -30,7 +30,7 @@ from dnspanel.zones.rights.access import visibility_of, zones_within_reach
 from dnspanel.zones.store.store_rrsets import rrsets_of_zones
 from replication.dns.rrset import Change
 
-# RRsets of zones that are created, restored or deleted are listed only up to this number of all zones together.
+# If created, restored and deleted zones have more RRsets than this in total, their RRsets are not listed.
 MOST_CONTENT = 1_000
 _MOVING = frozenset({RevisionKind.CREATE, RevisionKind.RESTORE, RevisionKind.DELETE})
 
@@ -53,7 +53,7 @@ def rehearse_writes(do: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
             if response.status_code == HTTPStatus.NO_CONTENT:
                 response = plans_answer(request, under_way, {})
         response.status_code = HTTPStatus.OK
-        del response["Location"]  # of what is not there
+        del response["Location"]  # the resource was not created
         return response
 
     return rehearse

@@ -24,7 +24,7 @@ from dnspanel.zones.models import Publication
 from dnspanel.zones.publishing.failed import raise_if_taken_back
 
 REMEMBERED_FOR = timedelta(hours=24)
-# Longer than any request takes; after it, the process that began one is taken for dead.
+# No request takes longer. After this time, the process with the request counts as dead.
 LEASE = timedelta(seconds=90)
 LONGEST_KEY = 255
 NAMESPACE = UUID("5f3c7a52-6d0e-4b1c-9c39-2f0d6e4b8a11")
@@ -70,7 +70,7 @@ def claim(*, request: HttpRequest, actor: Actor, key: str, now: datetime) -> Cla
         return claim(request=request, actor=actor, key=key, now=now)
     if not is_new:
         _refuse_or_recall(row, digest)
-        # One of the retries takes over; the others see a row that is under way again.
+        # Only one retry takes over. The update makes the request appear in progress to all other retries.
         stale = RememberedAnswer.objects.filter(pk=row.pk, status=None, at=row.at, at__lte=now - LEASE)
         if not stale.update(at=now):
             raise Problem("under-way", "The first request with this key is not finished.", headers={"Retry-After": "1"})

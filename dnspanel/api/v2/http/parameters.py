@@ -39,14 +39,14 @@ class Taken(NamedTuple):
 
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
-# Of each view and method that was looked up: the description depends on the code alone.
+# A cache by view and method. The accepted inputs depend only on the code.
 _TAKEN: dict[tuple[type[APIView], str], Taken] = {}
 
 
 def taken_by(view: APIView, method: str) -> Taken | None:
     """Return the inputs that an operation accepts, or None if the view doesn't have this method."""
     do = getattr(view, method.lower(), None)
-    # A client can send any word as a method, and `options` is one of the framework.
+    # A client can send any word as a method, such as `options`, which the framework defines.
     if do is None or method.lower() not in view.http_method_names:
         return None
     kind = type(view), method

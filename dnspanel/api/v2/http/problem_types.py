@@ -15,7 +15,7 @@ class ProblemType:
     status: int
     title: str
     cause: str  # what happened
-    remedy: str  # what a client does about it
+    remedy: str  # what a client can do
 
     @property
     def meaning(self) -> str:

@@ -44,7 +44,7 @@ MEDIA_TYPE = "application/problem+json"
 ROOT_URL = "/api/v2/problems"
 NO_TOKEN = "No token was sent. Send one as `Authorization: Bearer dnsp_…` or `X-API-Key: dnsp_…`."
 
-# Zones that wait for confirmation: listed, and named in the sentence.
+# Zones that need confirmation: at most this many in the list, and in the sentence.
 MOST_ZONES = 100
 ZONES_IN_DETAIL = 3
 
@@ -330,7 +330,7 @@ def unavailable(exc: BaseException) -> Problem:
     return Problem("unavailable", database_away.sentence(exc), headers=headers, extensions=extensions)
 
 
-# In this order: an error is translated by the first of its classes here.
+# The order matters: the first class that matches an exception translates it.
 _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] = (
     # zones
     (zones.InTrash, _in_trash),
@@ -426,7 +426,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (fleet.BadNode, lambda exc: bad_value(f"/{exc.field}", str(exc))),
     (fleet.BadRequest, _simply("invalid")),
     (fleet.FleetError, _simply("conflict")),  # WrongState, CodeRefused
-    # names and rdata that no reader pointed at
+    # invalid names and rdata without a pointer
     (replication.BadName, _of_value("bad-name")),
     (replication.BadRdata, _of_value("bad-rdata")),
     (replication.BadRRset, _of_value("bad-rrset")),

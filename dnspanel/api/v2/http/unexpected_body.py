@@ -20,7 +20,7 @@ def refuse_unexpected_body(request: Request, view: APIView) -> None:
     taken = taken_by(view, method)
     if taken is None or taken.body or not _has_body(request):
         return
-    request._request.body  # noqa: B018  kept for the digest of an Idempotency-Key: the stream is read once only
+    request._request.body  # noqa: B018  stores the body for the Idempotency-Key's digest
     if not (sent := request.data):
         return
     known = taken.parameters

@@ -66,13 +66,13 @@ class V2View(APIView):
     parser_classes: Any = (StrictJSONParser, MergePatchParser)
     renderer_classes: Any = (JSONOnly, ProblemOnly)
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
-    unconditional = False  # creates, or acts on something that cannot be stale
+    unconditional = False  # True: writes create resources or do not depend on a state
 
     _claim: idempotency.Claim | None = None
 
     def get_parsers(self) -> list[BaseParser]:
         """Return the parsers. The media type of RFC 7386 is only accepted for PATCH."""
-        is_patch = self.request is None or self.request.method == "PATCH"  # None: a document is made
+        is_patch = self.request is None or self.request.method == "PATCH"  # None: OpenAPI generation
         return [each for each in super().get_parsers() if is_patch or not isinstance(each, MergePatchParser)]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -82,19 +82,19 @@ class V2View(APIView):
             return
         refuse_unexpected_body(request, self)
         self._require_condition(request)
-        requested_wait(request), waits_for_secondaries(request)  # what cannot be read is refused before any write
+        requested_wait(request), waits_for_secondaries(request)  # raises Problem before any write
         method = request.method.lower()
-        if not hasattr(self, method):  # it is never done, but refused
+        if not hasattr(self, method):  # will be rejected
             return
         if is_dry_run(request):
-            setattr(self, method, rehearse_writes(getattr(self, method)))  # which `dispatch` calls after this
+            setattr(self, method, rehearse_writes(getattr(self, method)))  # called by `dispatch`
             return
         key = request.META.get("HTTP_IDEMPOTENCY_KEY")
         if key is not None:
             self._claim = idempotency.claim(
                 request=request._request, actor=actor_in(request), key=key, now=timezone.now()
             )
-            begin_write()  # the claim was committed, and is nothing that was asked for
+            begin_write()  # do not count the committed claim as a write
             if self._claim.taken_over and (before := accepted_before(request, self._claim.form_id)):
                 raise idempotency.Remembered(before)
 
@@ -121,7 +121,7 @@ class V2View(APIView):
         say_deprecated(self, request, final)
         if self._claim is not None:
             self._remember(self._claim, cast(HttpResponse, final))
-        # Others need not know which errors this version has. Not `auth`, which authenticates again where that failed.
+        # Only for valid tokens, so that attackers do not learn the version. `auth` would authenticate again.
         if getattr(request, "_auth", None) is not None:
             final.headers["Panel-Version"] = __version__
         return final
@@ -129,7 +129,7 @@ class V2View(APIView):
     def _remember(self, claim: idempotency.Claim, response: HttpResponse) -> None:
         try:
             idempotency.remember(claim=claim, response=response, now=timezone.now())
-        except (DatabaseError, InterfaceError) as exc:  # the write is done, and a retry will find it in the log
+        except (DatabaseError, InterfaceError) as exc:  # the log has the write, so a retry finds it
             if not is_away(exc):
                 logger.exception("the answer to a request with an Idempotency-Key was not stored")
 

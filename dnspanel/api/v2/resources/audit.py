@@ -67,7 +67,7 @@ class Audit(V2View):
             until=moment_parameter(query, "until"),
             texts=(text,) if (text := text_parameter(query, "q")) else (),
         )
-        # A cursor has no null: beyond every id means none seen yet.
+        # Cursors cannot contain null. A number above every id means that no entry of the kind was listed yet.
         after = Place(*(None if key >= _NONE_YET else key for key in page.after)) if page.after else Place()
         acts, place = acts_page(actor_in(request), filters=filters, after=after, limit=page.limit)
         key = None if place is None else tuple(_NONE_YET if part is None else part for part in place)

@@ -246,7 +246,7 @@ class CatalogRules(V2View):
 class CatalogConfirmation(V2View):
     """View to confirm that many members leave a consumed catalog."""
 
-    unconditional = True  # it names the revision
+    unconditional = True  # the body has the revision
 
     @extend_schema(
         operation_id="confirmCatalogRemovals", request=ConfirmationSerializer, responses={202: CatalogSerializer}

@@ -55,7 +55,7 @@ from dnspanel.zones.search.terms import LONGEST_SEARCH
 SET_POLICY = "set-policy"
 _MEMBERS = {**MEMBERS_OF_ZONES, SET_POLICY: ({"policy"}, set[str]()), RESTORE: (set[str](), set[str]())}
 _OUTCOMES = [str(outcome) for outcome in Outcome]
-_OPS: Mapping[str, str] = {ZoneAct.TEAM: SET_TEAM, ZoneAct.POLICY: SET_POLICY}  # the others are called as they are
+_OPS: Mapping[str, str] = {ZoneAct.TEAM: SET_TEAM, ZoneAct.POLICY: SET_POLICY}  # other names are equal
 
 
 class RunActSerializer(ZonesActSerializer):

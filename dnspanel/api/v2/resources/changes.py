@@ -45,7 +45,7 @@ class ZoneRequest:
 
     zone: Zone
     orders: Sequence[Order]
-    pointer: str  # of the zone's object: "" or "/zones/3"
+    pointer: str  # to the zone's object: "" or "/zones/3"
     at_revision: int | None
 
 
@@ -85,7 +85,7 @@ class ZoneChanges(V2View):
 class Bulk(V2View):
     """View to change many RRsets of many zones."""
 
-    unconditional = True  # each zone says at which revision it must be
+    unconditional = True  # each zone can have `at_revision` instead
 
     @extend_schema(operation_id="changeRRsetsInZones", parameters=WRITING, request=BulkSerializer, responses=_ANSWERS)
     def post(self, request: Request) -> HttpResponse:

@@ -51,7 +51,7 @@ from dnspanel.zones.store import find_zones
 from replication.dns import names
 from replication.errors import BadName
 
-# Making RSA keys takes a tenth of a second each, while the zones are locked.
+# Creating an RSA key takes 0.1 s, while the zones are locked.
 MOST_WITH_RSA = 20
 
 _REASON = TERMS[0]
@@ -115,7 +115,7 @@ class ZoneDnssec(V2View):
 class BulkDnssec(V2View):
     """View to change how many zones are signed."""
 
-    unconditional = True  # it sets the state of zones, whatever it was
+    unconditional = True  # the result doesn't depend on the previous state
 
     @extend_schema(
         operation_id="changeDnssecOfZones",
@@ -209,7 +209,7 @@ def answer_publications(
     """Return the response to a change of a zone's signing, which can take several publications."""
     form_id = form_id_of(request)
     if not publications and form_id is not None:
-        # Everything is so already: perhaps because an earlier sending of this request made it so.
+        # Nothing to change, perhaps because an earlier attempt of this request has published the change.
         publications = list(Publication.objects.filter(form_id=form_id))
     last = publications[-1] if publications else None
     zones = [] if last is None else moved_by(last, actor_in(request))

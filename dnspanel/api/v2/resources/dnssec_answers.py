@@ -35,7 +35,7 @@ from dnspanel.zones.signing.safety import parent_here
 class DnssecParent(V2View):
     """View to read the DS records at the parent zone, or to query the parent again."""
 
-    unconditional = True  # it asks again, whatever was found
+    unconditional = True  # the earlier result does not matter
 
     @extend_schema(operation_id="getDnssecParent", responses={200: ParentCheckSerializer})
     def get(self, request: Request, zone_name: str) -> HttpResponse:

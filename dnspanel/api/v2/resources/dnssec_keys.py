@@ -71,7 +71,7 @@ class DnssecKeys(V2View):
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         body = read(NewKeySerializer, request.data)
         by = acting(request, terms_of_query(request).reason)
-        if by.form_id is None:  # the publication is found again with it
+        if by.form_id is None:  # needed to find the publication
             by = Acting(by.author, by.channel, by.now, by.reason, uuid4())
         made = _add_key(zone, body, by)
         key = _key(zone, made)

@@ -37,7 +37,7 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.signing import rollovers
 
 _REASON = TERMS[0]
-_PAGE = page_of(RolloverSerializer)  # one class, or the document has two shapes of one name
+_PAGE = page_of(RolloverSerializer)  # one class for both uses: the document needs unique names
 
 
 class RolloversUnderWay(V2View):
@@ -85,7 +85,7 @@ class RolloverKinds(V2View):
 class ZoneRollovers(V2View):
     """View to list the rollovers of a zone and to start one."""
 
-    unconditional = True  # a zone has one at a time
+    unconditional = True  # a zone has at most one active rollover
 
     @extend_schema(operation_id="listZoneRollovers", parameters=PAGED, responses=_PAGE)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -151,7 +151,7 @@ class OneRollover(V2View):
 class RolloverCancel(V2View):
     """View to cancel a rollover."""
 
-    unconditional = True  # refused where it is not safe, whatever was read
+    unconditional = True  # the panel checks the rollover's current state
 
     @extend_schema(
         operation_id="cancelRollover",

@@ -313,7 +313,7 @@ def _read_drafted(request: Request, zone: Zone, key: Key) -> tuple[dict[str, Any
     """Return the body of a PUT and its RRset, which is None for a deletion. Raise Problem if the body is invalid."""
     value = request.data
     if not isinstance(value, dict):
-        return read(DraftedSerializer, value), None  # which refuses it
+        return read(DraftedSerializer, value), None  # raises ValidationError
     body = read(DraftedSerializer, {**value, "wanted": None} if "wanted" in value else value)
     if value["wanted"] is None:
         return body, None

@@ -21,7 +21,7 @@ from dnspanel.zones.rights.access import may_know_author, visibility_of
 from replication.dns import rdata
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST = 2**57  # microseconds; a cursor that a client made up names no time behind it
+_LAST = 2**57  # microseconds; limits the times in forged cursors
 
 
 class ExpirySerializer(Shape):

@@ -22,7 +22,7 @@ from dnspanel.transfer.sources.columns import CsvMapping
 
 MOST_NAMED = 100_000
 MOST_TTL = 2**31 - 1
-# Which member of the body tells about a source; the others need none.
+# The member of the body that describes each kind of source. Other kinds need none.
 MEMBERS = {
     SourceKind.PASTE: "paste",
     SourceKind.AXFR: "axfr",

@@ -49,7 +49,7 @@ ACTS: dict[str, Callable[..., Any]] = {
     "cancel": import_jobs.cancel,
     "undo": import_jobs.start_undo,
 }
-_IN_THE_NAME_OF = ("apply", "undo")  # these publish
+_IN_THE_NAME_OF = ("apply", "undo")  # the steps that publish
 _COUNTS = (
     "creates",
     "unions",

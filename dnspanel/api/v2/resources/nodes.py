@@ -40,7 +40,7 @@ ACTS: dict[str, Callable[..., Any]] = {
     "resync": resync.resync,
     "check": resync.check_now,
 }
-# What a node's tag is made of: its numbers change every second, so they are no condition.
+# The fields that a node's tag covers. Statistics change every second, so the tag does not cover them.
 _STABLE = ("name", "state", "dns_address", "dns_port", "agent_host", "agent_port", "schema", "fingerprint")
 
 

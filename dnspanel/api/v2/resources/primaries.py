@@ -230,7 +230,7 @@ class ZonePrimaries(V2View):
 class ZoneTransfer(V2View):
     """View to transfer a zone from its primaries now."""
 
-    unconditional = True  # whatever the zone is, it becomes what its primary has
+    unconditional = True  # the zone gets the primary's content, whatever it has now
 
     @extend_schema(
         operation_id="transferZone", request=TransferNowSerializer, responses={202: TransferredZoneSerializer}

@@ -37,7 +37,7 @@ class PageForBrowsers(JSONOnly):
 class KindView(V2View):
     """Base class of the views of problem kinds, with JSON for programs and a page for browsers."""
 
-    permission_classes = ()  # says the same to every client, and nothing about people
+    permission_classes = ()  # the same for every client, without personal data
     authentication_classes = ()
     renderer_classes: Any = (JSONOnly, ProblemOnly, PageForBrowsers)
 

@@ -212,7 +212,7 @@ class CatalogMembers(V2View):
 class CatalogPutIn(V2View):
     """View to add zones to a produced catalog."""
 
-    unconditional = True  # zones that are in it already stay as they are
+    unconditional = True  # zones that are already members stay unchanged
 
     @extend_schema(
         operation_id="addCatalogMembers", request=CatalogPutInSerializer, responses={202: CatalogMovesSerializer}

@@ -81,7 +81,7 @@ class PublicationList(V2View):
         visible = publications_visible_to(actor).filter(sequence__gt=after)
         seconds = requested_wait(request)
         waited = wait_until(visible.exists, seconds) if seconds else False
-        head = LogHead.objects.values("epoch", "sequence").first()  # before the page: all up to it can be seen by now
+        head = LogHead.objects.values("epoch", "sequence").first()  # read first: the page has all up to it
         if page.after:
             key = {"sequence__gt" if is_ascending else "sequence__lt": page.after[0]}
             visible = visible.filter(**key)
@@ -96,7 +96,7 @@ class PublicationList(V2View):
             up_to = max(up_to, head["sequence"])
         epoch = str(head["epoch"]) if head else None
         found = page_answer(request, items, (rows[-1].sequence,) if more else None, up_to=up_to, epoch=epoch)
-        if waited is None:  # every place of those who wait is taken
+        if waited is None:  # too many requests wait already
             found["Retry-After"] = "1"
         return found
 

@@ -56,7 +56,7 @@ def publish(request: Request, patches: Sequence[Patch], terms: Terms, *, in_piec
         in_pieces=in_pieces,
     )
     if outcome.publication is None and form_id is not None:
-        # Everything is so already: perhaps because an earlier sending of this request made it so.
+        # Nothing to change, perhaps because an earlier attempt of this request has published the change.
         return Outcome(Publication.objects.filter(form_id=form_id).first(), outcome.plans)
     return outcome
 

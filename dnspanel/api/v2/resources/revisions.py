@@ -111,7 +111,7 @@ class RevisionRRsets(V2View):
         found = revision_of(zone, number)
         page = page_request(request, int)
         visibility = access.visibility_of(actor, zone)
-        # A revision never changes, so its RRsets can be counted through.
+        # A revision never changes, so the cursor is the number of RRsets before the page.
         start = page.after[0] if page.after else 0
         then = (
             r
@@ -125,7 +125,7 @@ class RevisionRRsets(V2View):
 class RevisionUndo(V2View):
     """View to undo a revision."""
 
-    unconditional = True  # what others changed since is never undone
+    unconditional = True  # later changes by others are never undone
 
     @extend_schema(operation_id="undoRevision", parameters=WRITING, request=UndoSerializer, responses=_UNDONE)
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
@@ -177,7 +177,7 @@ class PublicationUndo(V2View):
 class ZoneRestoreTo(V2View):
     """View to restore a zone to a revision."""
 
-    unconditional = True  # it means the same, whatever the zone is now
+    unconditional = True  # the result doesn't depend on the zone's current state
 
     @extend_schema(operation_id="restoreRevision", parameters=WRITING, request=UndoSerializer, responses=_UNDONE)
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:

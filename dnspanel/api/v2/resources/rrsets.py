@@ -46,7 +46,7 @@ from replication.dns.notes import parse_notes
 from replication.dns.rrset import Key, RRset
 from replication.errors import BadName, BadRdata
 
-# The revision is read by the same statement as the RRset, or a tag could name one that the RRset was not in.
+# One statement reads the RRset and the revision. Otherwise the tag could have a revision without this RRset.
 _COLUMNS = ("owner_key", "zone__revision", "name", "type", "ttl", "rdata", "disabled", "comment", "notes")
 _WRITTEN = {202: RRsetWrittenSerializer, 200: RRsetWrittenSerializer}
 
@@ -223,7 +223,7 @@ def at_path(
         raise Problem("not-found", str(exc)) from exc
     visibility = access.visibility_of(actor, zone)
     if visibility is not None and not visibility(*key):
-        # Answers to writes show what there was, so who may not see it may not write it here.
+        # Responses to writes show the previous RRset. So a token that must not read it must not write it.
         raise access.RightMissing(Right.CHANGE, zone.name, *key) if to_change else absent(key)
     return zone, key
 

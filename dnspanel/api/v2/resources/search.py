@@ -23,7 +23,7 @@ from dnspanel.zones.search.terms import parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
 from dnspanel.zones.search.zones_by_name import zones_fitting
 
-Found = tuple[dict[str, Any], tuple[Any, ...]]  # what is displayed, and the cursor behind it
+Found = tuple[dict[str, Any], tuple[Any, ...]]  # the item and the cursor after the item
 
 
 class Search(V2View):
@@ -58,7 +58,7 @@ class Search(V2View):
                 found, looked_to = _zones(actor, text, requested)
             if kind == "zone" or looked_to or len(found) >= requested.limit:
                 page = found[: requested.limit]
-                # Behind the last zone there may be RRsets.
+                # RRsets can follow the last zone.
                 behind = page[-1][1] if page and (len(found) > requested.limit or kind != "zone") else None
                 behind = _zone_cursor(looked_to) if looked_to else behind
             else:

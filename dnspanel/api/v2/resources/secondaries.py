@@ -227,7 +227,7 @@ class SecondaryNotification(V2View):
         """
         actor, secondary = _to_change(request, secondary_id)
         set_up_secondaries.notify_now(secondary=secondary, by=actor, now=timezone.now())
-        # Which zones are behind after that is what there is to see.
+        # The list of zones shows which zones are still behind.
         place = request.path.removesuffix("notify") + "zones"
         return answer(secondary_json(secondary), 202, headers={"Location": place})
 

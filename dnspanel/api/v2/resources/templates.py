@@ -239,7 +239,7 @@ class OneTemplate(V2View):
 class TemplateVersions(V2View):
     """View to list the versions of a template and to publish a new one."""
 
-    unconditional = True  # a version that was published in between is never overwritten: it has its own number
+    unconditional = True  # a new version has its own number and never replaces another version
 
     @extend_schema(operation_id="listTemplateVersions", parameters=PAGED, responses=page_of(TemplateVersionSerializer))
     def get(self, request: Request, template_id: int) -> HttpResponse:
@@ -290,7 +290,7 @@ class OneTemplateVersion(V2View):
 class ZoneTemplateUse(V2View):
     """View to apply a template to a zone."""
 
-    unconditional = True  # what was proposed is published for the revision that it was proposed for
+    unconditional = True  # publishing fails if the zone has a newer revision than the proposal
 
     @extend_schema(
         operation_id="applyTemplate",

@@ -208,7 +208,7 @@ class ZoneDetail(V2View):
 class ZoneClones(V2View):
     """View to clone a zone."""
 
-    unconditional = True  # the source is read as of one moment, and not changed
+    unconditional = True  # the source is read in one snapshot and stays unchanged
 
     @extend_schema(
         operation_id="cloneZone",
@@ -258,7 +258,7 @@ def _new_names(typed: Sequence[str]) -> list[str]:
 class Deletions(V2View):
     """View to delete many zones in one publication."""
 
-    unconditional = True  # each zone says at which revision it must be
+    unconditional = True  # each zone can have `at_revision` instead
 
     @extend_schema(
         operation_id="deleteZones",
@@ -457,13 +457,13 @@ def _filter_zones(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
 
 
 def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
-    """Return the team with this id, or None for None. Raise Problem if the actor can't choose a new team."""
+    """Return the team with this id, or None. Raise Problem if it isn't `present` and the actor can't choose it."""
     if team_id is None:
         return None
     if team_id == present:
         return Team.objects.get(pk=team_id)
     found = next((team for team in teams_to_choose_from(actor) if team.pk == team_id), None)
-    # A person that may create zones in a team may perhaps not move zones there.
+    # A person who can create zones in a team cannot always move zones into the team.
     if found is None and actor.may(Right.CREATE_ZONE, zone_id=0, tags=(), team_id=team_id):
         found = Team.objects.filter(pk=team_id).first()
     if found is None:

@@ -26,7 +26,7 @@ from dnspanel.api.v2.schema.texts import answer_text, variable_text
 ROOT = "/api/v2/"
 Schema = dict[str, Any]
 
-# First part of a path → the task it serves; in the order of the docs page.
+# First part of a path → tag and description, in the order of the documentation page.
 TAGS: dict[str, tuple[str, str]] = {
     "me": ("Start here", "The token and what it can do, and this document."),
     "openapi.json": ("Start here", ""),
@@ -164,7 +164,7 @@ def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, 
     components["responses"] = {f"Problem{status}": _problem_response(status) for status in statuses}
     for name, schema in components["schemas"].items():
         if name.endswith("Request") and schema.get("type") == "object":
-            schema.setdefault("additionalProperties", False)  # a member that means nothing is refused
+            schema.setdefault("additionalProperties", False)  # unknown members are rejected
     settle_defaults(components["schemas"])
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
@@ -190,10 +190,10 @@ def tag_of(path: str) -> str:
 
 def _complete(path: str, method: str, operation: Schema) -> None:
     """Add the problems that every operation with this method can return to the operation's own problems."""
-    operation.setdefault("security", [])  # open to every client
+    operation.setdefault("security", [])  # needs no token
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "path" and parameter["schema"].get("type") == "integer":
-            parameter["schema"].setdefault("minimum", 0)  # Django's converter takes digits alone
+            parameter["schema"].setdefault("minimum", 0)  # Django's converter accepts only digits
     statuses = [*_ALWAYS, 404, 422] if method == "get" else [*_ALWAYS, 404, *_WRITING]
     if method == "get" and any(each["name"] == "If-None-Match" for each in operation.get("parameters", [])):
         operation["responses"].setdefault("304", {"description": "The version of `If-None-Match` is the present one."})

@@ -11,7 +11,7 @@ from typing import Any
 Schema = dict[str, Any]
 Enums = dict[str, Schema]
 
-# Name → one place that has these values: `Component.member`, `Component.member[]`, or `operationId?parameter`.
+# Name → a place with these values: `Component.member`, `Component.member[]` or `operationId?parameter`.
 NAMES = {
     "ActorKind": "Actor.kind",
     "ApexOption": "OptionsRequest.soa",

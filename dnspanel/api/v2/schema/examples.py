@@ -56,7 +56,7 @@ def _parse_value(value: str, type: str | None) -> str | int | bool:
 def variables_in(path: str, real: str) -> dict[str, str]:
     """Return the values that a real path has for the variables of a document path, or {} if the path doesn't match."""
     places = path.split("/")
-    parts = real.split("/", len(places) - 1)  # the name of a file can have slashes
+    parts = real.split("/", len(places) - 1)  # a file name can contain slashes
     fixed = [(place, part) for place, part in zip(places, parts, strict=False) if not place.startswith("{")]
     if len(places) != len(parts) or any(place != part for place, part in fixed):
         return {}

@@ -8,10 +8,10 @@ from rest_framework.exceptions import ErrorDetail
 
 from dnspanel.api.v2.http import fault_texts
 
-# Of a member that another one excludes, or that another one's value does.
+# The error code of a member that another member, or the value of another member, excludes.
 NOT_TOGETHER = "not-together"
 
-# The codes of Django REST framework that say what is wrong with a value whatever its field is, and ours.
+# Codes of Django REST framework that mean the same for every field → codes of the API.
 _CODES = {
     "required": "required",
     "null": "required",
@@ -27,7 +27,7 @@ _CODES = {
     "date": "invalid",
 }
 _LENGTHS = {"min_length": ("too-short", "too-few"), "max_length": ("too-long", "too-many")}
-# Of the fields that are not ours: what one is, and what several are. The first that fits counts.
+# Singular and plural for the values of the framework's fields. The first matching class counts.
 _KINDS: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], tuple[str, str]], ...] = (
     (serializers.TimeField, ("a time of day such as 22:30", "times of day")),
     (serializers.UUIDField, ("a UUID", "UUIDs")),

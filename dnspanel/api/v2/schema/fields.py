@@ -45,7 +45,7 @@ class Shape(serializers.Serializer):
         except serializers.ValidationError as exc:
             if not faults:
                 raise
-            faults |= exc.detail  # a misspelled member is often one that is missing too: both are named
+            faults |= exc.detail  # names the misspelled member and the missing one
         if faults:
             raise serializers.ValidationError(faults)
         return value
@@ -74,7 +74,7 @@ class Integer(serializers.IntegerField):
 
     def to_internal_value(self, data: Any) -> int:
         if type(data) is float and data.is_integer():
-            data = int(data)  # JSON has but one kind of number
+            data = int(data)  # JSON has only one number type
         if type(data) is not int:
             self.fail("invalid")
         return int(data)
@@ -140,7 +140,7 @@ class RecordType(Text):
     needs = ("a record type such as AAAA", "record types")
 
     def to_internal_value(self, data: Any) -> int:  # type: ignore[override]
-        return type_number(super().to_internal_value(data)[:20])  # no type has a longer name
+        return type_number(super().to_internal_value(data)[:20])  # longer than any type name
 
     def to_representation(self, value: int) -> str:
         return rdtypes.type_to_text(value)

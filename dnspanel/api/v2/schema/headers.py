@@ -32,11 +32,11 @@ HEADERS: Schema = {
     "WWW-Authenticate": {"schema": _TEXT, "description": "How a token is sent."},
 }
 _TO_TOKENS = ["Panel-Version", *(name for name in HEADERS if name.startswith("RateLimit"))]
-# Statuses whose answers are remembered by `Idempotency-Key`, which a request claims after the token was accepted.
+# Error statuses that are stored for an `Idempotency-Key`. A request claims its key after the token was accepted.
 _REMEMBERED = {400, 403, 404, 409, 412, 413, 415, 422, 428}
-# Reads with an ETag, though nothing at their address is written.
+# Reads with an ETag although no operation writes to their URL.
 _TAGGED_READS = {"getMe", "getMyQuotas", "getRequest", "getTemplateVersion", "getZoneNameServers"}
-# Writes by POST that answer with the version of what they changed, or of what a dry run found.
+# POST operations whose response has the ETag of the changed resource or of the dry run.
 _TAGGED_ACTS = {
     "actOnImport",
     "actOnNode",
@@ -62,11 +62,11 @@ _TAGGED_ACTS = {
     "rotateWebhookSecret",
     "transferZone",
 }
-# Writes by POST that create what has its address elsewhere.
+# POST operations that create a resource whose URL is not below their own path.
 _LOCATED_ACTS = {"createServiceAccount", "createTransferredZone", "rotateToken"}
 _UNTAGGED_WRITES = {"uploadImportFile"}
 _FILES = {"downloadExport", "downloadImportFaults"}
-_RESUMED = {"downloadExport"}  # a file in parts
+_RESUMED = {"downloadExport"}  # supports Range requests
 
 
 def declare_headers(document: Schema) -> None:

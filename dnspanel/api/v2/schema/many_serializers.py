@@ -31,7 +31,7 @@ from dnspanel.zones.values.rrset_notes import MOST_TAGS
 SET_TTL, SET_VALUES, ADD_VALUES, REMOVE_VALUES = "set-ttl", "set-values", "add-values", "remove-values"
 REPLACE_TEXT, SET_COMMENT, ENABLE, DISABLE, DELETE = "replace-text", "set-comment", "enable", "disable", "delete"
 ADD_TAGS, REMOVE_TAGS = "add-tags", "remove-tags"
-# What each act needs, and what else it may have.
+# The required and the optional members of each act.
 MEMBERS = {
     SET_TTL: ({"ttl"}, set[str]()),
     SET_VALUES: ({"values"}, set[str]()),

@@ -38,7 +38,7 @@ class Order:
     pointer: str
 
 
-# A body of 12 MiB has room for millions of faults; a client that made this many does not need the rest.
+# A body of 12 MiB can have millions of errors. A client with this many errors needs no more of them.
 MOST_FAULTS = 1_000
 
 
@@ -224,7 +224,7 @@ def _read_key(value: Mapping[str, Any], zone_name: str, pointer: str, faults: Fa
     return None if owner is None or number is None else (owner, number)
 
 
-Content = tuple[int, Sequence[str], Sequence[str], str, Mapping[str, Any]]  # TTL, rdata, disabled, comment, all of it
+Content = tuple[int, Sequence[str], Sequence[str], str, Mapping[str, Any]]  # TTL, rdata, disabled, comment, the object
 
 
 def _read_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, ttl: int | None) -> Content | None:
@@ -278,7 +278,7 @@ def _comments_in(type_: int, value: Mapping[str, Any], pointer: str, faults: Fau
 
 def _check_ttl(value: Mapping[str, Any], pointer: str, faults: Faults) -> None:
     ttl = value.get("ttl")
-    is_integer = type(ttl) is int or (type(ttl) is float and ttl.is_integer())  # JSON has but one kind of number
+    is_integer = type(ttl) is int or (type(ttl) is float and ttl.is_integer())  # JSON has only one number type
     if not is_integer or not 0 <= ttl <= MAX_TTL:  # type: ignore[operator]
         faults.wrong(f"{pointer}/ttl", ttl, f"a whole number of seconds from 0 to {MAX_TTL}")
 

@@ -126,7 +126,7 @@ class WrittenSerializer(Shape):
     warnings = ViolationSerializer(many=True)
 
 
-# Such an answer is made of the log of publications, which has nothing else.
+# After a lost response, a retry gets a response from the publication log, which does not have these members.
 LOST = "Left out where the answer to an earlier request with the same `Idempotency-Key` was lost."
 
 

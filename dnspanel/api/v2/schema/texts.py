@@ -5,7 +5,7 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 
-# Variables whose name does not say what list their value comes from.
+# Variables whose names do not show which list has their values.
 _VARIABLES = {
     "zone_name": "Name of the zone; the dot at its end may be left out.",
     "owner": "Name of the RRset: relative to the zone, or absolute with a dot at its end; `@` is the zone.",
@@ -16,7 +16,7 @@ _VARIABLES = {
     "act": "What to do.",
     "sequence": "Sequence of the publication; answers to writes have it.",
 }
-# What a 2xx answer means, if no view says more about it.
+# The meaning of each 2xx status, unless a view describes it.
 _WRITTEN = {
     "200": "Published and on every node, as `wait` asked for; or nothing had to change, and `publication` is null.",
     "201": "Created, and on every node, as `wait` asked for.",

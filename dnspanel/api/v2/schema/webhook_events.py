@@ -189,7 +189,7 @@ def add_webhooks(result: Schema, generator: SchemaGenerator, **more: Any) -> Sch
 
     drf-spectacular has a setting for webhooks, but builds the components before it reads the setting.
     """
-    view = build_mocked_view("POST", "/", extend_schema(), generator.registry)  # a view is what shapes are asked of
+    view = build_mocked_view("POST", "/", extend_schema(), generator.registry)  # serializers are resolved by a view
     result["webhooks"] = {
         str(kind): {"post": _operation(kind, view.schema.resolve_serializer(_body(kind), "response").ref)}
         for kind in EVENTS
