@@ -32,7 +32,7 @@ def chromium() -> Iterator[Browser]:
 
 
 class Person:
-    """One person in one browser window of their own."""
+    """A simulated person with a separate browser window."""
 
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
@@ -66,12 +66,12 @@ class Person:
         expect(self.page.locator("#draft-bar")).to_contain_text("in your draft")
 
     def opens(self, zone: str) -> None:
-        """Go to the editor of the zone, out of the drawer over it."""
+        """Go to the editor of the zone. Close the review drawer if it is open."""
         if not self.page.url.endswith(f"/zones/{zone}/") or self.page.locator("#review-drawer[open]").count():
             self.goes_to(f"/zones/{zone}/")
 
     def changes_value(self, zone: str, owner: str, values: str) -> None:
-        """Edit the values of a row in place."""
+        """Edit the values of the owner's row in place."""
         self.opens(zone)
         row = self.row(f"{owner}.{zone}")
         row.locator("[data-edit]").click()
@@ -81,7 +81,7 @@ class Person:
         expect(self.row(f"{owner}.{zone}")).to_contain_text(values.splitlines()[0])
 
     def deletes(self, zone: str, owner: str) -> None:
-        """Delete a row into the draft."""
+        """Delete the owner's row, as an operation in the draft."""
         self.opens(zone)
         row = self.row(f"{owner}.{zone}")
         row.hover()
@@ -98,7 +98,7 @@ class Person:
         expect(self.page.locator("#publish-form")).to_be_visible()
 
     def publishes(self) -> None:
-        """Accept the warnings there are, give a reason, publish; the page that follows shows the progress."""
+        """Accept all warnings, give a reason and publish. The next page then shows the progress."""
         for box in self.page.locator("#publish-form input[name=accept]").all():
             box.check()
         typed = self.page.locator("#publish-form input[name^=confirm-]")
@@ -109,14 +109,14 @@ class Person:
         expect(self.page.locator("#progress")).to_be_visible()
 
     def sees_everywhere(self, nodes: int = 3) -> None:
-        """Check that the progress says, without a reload, that every node answers."""
+        """Check that the progress display, without a reload, shows that every node answers with the publication."""
         expect(self.page.locator("#progress")).to_contain_text("everywhere", timeout=10_000)
         expect(self.page.locator("#progress .big-number")).to_contain_text(f"{nodes}/{nodes}")
 
 
 @contextlib.contextmanager
 def person(browser: Browser, stack: Stack, *, width: int = 1280, height: int = 900) -> Iterator[Person]:
-    """Open a fresh browser window of a person; at the end, the console must have had nothing to complain of."""
+    """Open a new browser window for a person. Fail at the end if the browser's console contains a complaint."""
     context = browser.new_context(viewport={"width": width, "height": height})
     someone = Person(context.new_page(), stack.url)
     yield someone

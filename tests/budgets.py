@@ -1,11 +1,12 @@
-"""Compare the CPU seconds and the number of tests of a whole run with the budgets of `tests/budgets.toml`.
+"""Compare the CPU seconds and the number of tests of a full run with the budgets of `tests/budgets.toml`.
 
     .venv/bin/python -m tests.budgets [--raise PATH...]
 
-writes what the last whole run of `./dev test` used into the budgets: lower numbers, and those that were not measured
-yet. `--raise` names the families whose numbers may also grow; `--raise all` means all families.
+updates the budgets from the last full run of `./dev test`: it lowers numbers and adds missing ones. `--raise` names the
+families whose numbers may also grow; `--raise all` means all families.
 
-A family is a file or a folder of tests that has a row in the table. A test belongs to the longest path that fits.
+A family is a file or folder of tests with a row in the table. A test belongs to the family with the longest matching
+path.
 """
 
 import argparse
@@ -34,10 +35,10 @@ HEADER = """\
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One family: its path or the name of its row, what its tests may use, and why they need it.
+    """The budget of one family: its path or name, the limits of its tests, and the reason for them.
 
-    None: not measured yet, and without a limit until then. `turns`: other files of the family run each day.
-    `also`: other paths whose tests belong to it.
+    A limit of None means not measured yet, so that nothing is compared. `turns` is True if only some files of the
+    family run each day. `also` has other paths whose tests belong to the family.
     """
 
     path: str
@@ -50,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """All rows, and how many CPU seconds the loop of `tests/processors.py` took on the machine that they are from."""
+    """All rows, and the CPU seconds of `processors.loop_seconds` on the machine where the budgets were measured."""
 
     loop: float | None
     rows: list[Row]
@@ -77,7 +78,7 @@ def write(budgets: Budgets, path: Path = BUDGETS) -> None:
 
 
 def family_of(name: str, rows: Iterable[Row]) -> str:
-    """Return the path of the row that a file of tests belongs to; the name itself without one."""
+    """Return the path of the row that a test file belongs to. Return the file's own name if there is none."""
     fitting = [
         (len(path), row.path)
         for row in rows
@@ -88,12 +89,12 @@ def family_of(name: str, rows: Iterable[Row]) -> str:
 
 
 def speed_of(run: dict[str, Any], budgets: Budgets) -> float:
-    """Return how many times as fast as the machine of the budgets this run's machine was."""
+    """Return the speed of this run's machine relative to the machine of the budgets: 2.0 if it is twice as fast."""
     return budgets.loop / run["loop"] if budgets.loop and run["loop"] else 1.0
 
 
 def complaints(run: dict[str, Any], budgets: Budgets) -> list[str]:
-    """Return what is wrong with a whole default run, one line each."""
+    """Return the complaints about a full default run, one line each."""
     speed = speed_of(run, budgets)
     found = []
     for row in budgets.rows:
@@ -117,7 +118,7 @@ def complaints(run: dict[str, Any], budgets: Budgets) -> list[str]:
 
 
 def adjusted(run: dict[str, Any], budgets: Budgets, *, growing: Sequence[str] = ()) -> Budgets:
-    """Return the budgets with the numbers of a run: lower ones, missing ones, and any of the families `growing`."""
+    """Return the budgets, updated from a run: lower and missing numbers, and all numbers of `growing` families."""
     speed = speed_of(run, budgets)
 
     def fitted(row: Row) -> Row:
@@ -140,7 +141,7 @@ def adjusted(run: dict[str, Any], budgets: Budgets, *, growing: Sequence[str] = 
 
 
 def table(run: dict[str, Any], budgets: Budgets) -> list[str]:
-    """Return the lines that a run prints: the dearest family first."""
+    """Return the table that a run prints, as lines, with the most expensive family first."""
     speed = speed_of(run, budgets)
     limits = {row.path: row for row in budgets.rows}
     lines = [f"{'CPU s':>8} {'budget':>8} {'wall s':>8} {'tests':>7}  family"]

@@ -1,14 +1,14 @@
-"""Choose the test files that a change can reach: `./dev test --changed` runs them.
+"""The choice of the test files that a change can affect, which `./dev test --changed` runs.
 
     python -m tests.changed [--since COMMIT] [--seconds SECONDS]
 
-prints their paths, and on standard error how many there are of each kind. A change is everything that differs from the
-commit at which this branch left main, files that git does not know yet included.
+prints their paths, and the number of each kind on standard error. A change is everything that differs from the commit
+where this branch left main, including untracked files.
 
-Static imports of Python modules lead from a changed file to test files. What imports do not show is found by rules: a
-test file named for a module, or whose docstring names it; the folder that mirrors a changed file's; code that names a
-template or another file. The nearest test files come first, until their estimated cost is reached. Nothing here proves
-that the other tests pass: `./dev test` does.
+Static imports of Python modules lead from a changed file to test files. Rules find other relations: a test file that is
+named for a module or names it in its docstring, the folder that mirrors a changed file's folder, and code that names a
+template or another file. The nearest test files come first, until the time is used up. This does not prove that all
+other tests pass; only `./dev test` does.
 """
 
 import argparse
@@ -67,7 +67,7 @@ OF_A_ROOM = re.compile(r"(?:templates/([\w]+)/.*|static/(?:css|js)/(\w+)\.\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """What is read of a Python file: what it imports, which files it names, which modules its docstring names."""
+    """The relevant parts of a Python file: its imports, the files it names, and the modules its docstring names."""
 
     imports: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class Tree:
     templates: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def imported_by(self) -> dict[str, set[str]]:
-        """Return the files that use each file: they import it, or it is a conftest.py that pytest loads for them."""
+        """Return by file the files that use it: those that import it, and for a conftest.py those in its folder."""
         found: dict[str, set[str]] = defaultdict(set)
         for path, module in self.modules.items():
             for name in module.imports:
@@ -117,7 +117,7 @@ class Tree:
         return found
 
     def _files_of(self, name: str) -> list[str]:
-        """Return the files that an imported name can mean: a module, or the module or package that it is defined in."""
+        """Return the files that an imported name can refer to: a module, or the module or package that defines it."""
         for dotted in (name, name.rpartition(".")[0]):
             path = dotted.replace(".", "/")
             for file in (f"{path}.py", f"{path}/__init__.py"):
@@ -126,7 +126,7 @@ class Tree:
         return []
 
     def users_of(self, path: str) -> set[str]:
-        """Return the Python files that name a file which is no module: a template by any template that has it."""
+        """Return the Python files that name this file. For a template, also follow the templates that use it."""
         targets = {path}
         if path.startswith("templates/"):
             names = _closure(path.removeprefix("templates/"), self._including().get)
@@ -159,7 +159,7 @@ def is_test(path: str) -> bool:
 
 
 def read_tree(root: Path = ROOT, cache: Path = CACHE) -> Tree:
-    """Read the modules and templates of a checkout; what was read before is taken from the cache."""
+    """Read the modules and templates of a checkout. Unchanged files come from the cache."""
     try:
         known: dict[str, list[object]] = json.loads(cache.read_text())
     except (OSError, ValueError):
@@ -190,7 +190,7 @@ def read_tree(root: Path = ROOT, cache: Path = CACHE) -> Tree:
 
 
 def mirror_of(path: str) -> str | None:
-    """Return the folder of tests that mirrors the folder of a file of the code; None without such a folder."""
+    """Return the test folder that mirrors the folder of a source file, or None if no folder does."""
     if path.startswith(("dnspanel/", "replication/")):
         return f"tests/{PurePosixPath(path).parent}"
     if room := OF_A_ROOM.fullmatch(path):
@@ -201,7 +201,7 @@ def mirror_of(path: str) -> str | None:
 def reachable(  # noqa: C901  # the functions inside it count
     tree: Tree, changed: Iterable[str]
 ) -> dict[str, tuple[str, int]]:
-    """Return the test files that these files can reach, each with the kind of its nearest reason and its distance."""
+    """Return the test files that a change to these files can affect, with the nearest reason (kind, distance)."""
     found: dict[str, tuple[str, int]] = {}
     tests = [path for path in tree.modules if is_test(path)]
 
@@ -239,7 +239,7 @@ def reachable(  # noqa: C901  # the functions inside it count
 
 
 def _follow(tree: Tree, changed: set[str], named: set[str], add: Callable[[str, Iterable[str], int], None]) -> None:
-    """Follow the imports backwards, step by step. A module that names a changed file is one step away itself."""
+    """Follow imports backwards, step by step. A module in `named`, which names a changed file, has the distance 1."""
     users = tree.imported_by()
     seen, nearest = set(changed), set(changed)
     for distance in range(1, FURTHEST + 1):
@@ -257,7 +257,7 @@ def _rank(reason: tuple[str, int]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The test files that run, by kind; those that are too many; and the estimated CPU seconds of both."""
+    """The test files to run by kind, the files left out, and the estimated CPU seconds of each group."""
 
     chosen: Mapping[str, Sequence[str]]
     left_out: Sequence[str]
@@ -270,9 +270,10 @@ class Choice:
 
 
 def choose(reasons: Mapping[str, tuple[str, int]], cost: Callable[[str], float], *, most: float) -> Choice:
-    """Choose the nearest files whose cost together is at most `most` CPU seconds; cheap ones first where as near.
+    """Choose the nearest files that cost at most `most` CPU seconds in total. Of equally near files, prefer cheap ones.
 
-    A test file that was changed runs in any case. Slow ones need a reason of their own: see SLOW.
+    A changed test file is always chosen. A slow file (SLOW) is chosen only if it changed or is named for a changed
+    module.
     """
     chosen: dict[str, list[str]] = {kind: [] for kind in KINDS}
     left_out, spent, spared = [], 0.0, 0.0
@@ -289,7 +290,7 @@ def choose(reasons: Mapping[str, tuple[str, int]], cost: Callable[[str], float],
 
 
 def costs(tree: Tree) -> Callable[[str], float]:
-    """Return a function that estimates the CPU seconds of a test file: the last run's, else by its number of tests."""
+    """Return a function that estimates the CPU seconds of a test file, from the last run or its number of tests."""
     try:
         files = json.loads(budgets.LAST_RUN.read_text())["files"]
     except (OSError, ValueError, KeyError):
@@ -306,7 +307,7 @@ def costs(tree: Tree) -> Callable[[str], float]:
 
 
 def changed_files(since: str | None, *, root: Path = ROOT) -> list[str]:
-    """Return the files that differ from a commit, or from where this branch left main; new ones included."""
+    """Return the files that differ from a commit (by default where this branch left main), including new files."""
 
     def git(*arguments: str) -> list[str]:
         done = subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True)
@@ -321,7 +322,7 @@ def changed_files(since: str | None, *, root: Path = ROOT) -> list[str]:
 
 
 def described(choice: Choice, changed: Sequence[str], *, processors: int) -> list[str]:
-    """Return the lines that say what runs and why."""
+    """Return a description of the choice, as lines: the files to run with the reasons, and the estimated time."""
     lines = [f"{len(changed)} changed files, {len(choice.files)} test files:"]
     lines += [f"{len(paths):>5} {kind}: {_few(paths)}" for kind, paths in choice.chosen.items()]
     lines.append(f"Estimate: {choice.cpu / processors + START_SECONDS:.0f} seconds on {processors} processors.")

@@ -1,4 +1,4 @@
-"""Subjects of commits: `area: Verb object`, imperative, at most 72 characters.
+"""The rule for commit subjects: `area: Verb object`, imperative, at most 72 characters.
 
 `./dev` installs a `commit-msg` hook that refuses any other subject, and `./dev check` prints the subjects since `BASE`
 that are wrong. Only the standard library is used: the hook runs without the environment of the tests.
@@ -61,7 +61,7 @@ class UnknownHistory(Exception):
 
 
 def complaint(subject: str) -> str:
-    """Return what is wrong with a commit's subject, and what is right; nothing if it is good."""
+    """Return a complaint about a commit's subject with a suggestion, or an empty string if the subject is valid."""
     if OF_GIT.match(subject):
         return ""
     found = SUBJECT.match(subject)
@@ -88,9 +88,9 @@ def subject_of(message: str) -> str:
 
 
 def complaints(repository: Path, base: str = BASE) -> Iterator[str]:
-    """Yield a line for each commit since the base whose subject is wrong.
+    """Yield a line for each commit since the base whose subject is invalid.
 
-    Of a shallow clone without the base, all commits are younger than it. Raise UnknownHistory if Git cannot tell.
+    In a shallow clone without the base, all commits are checked. Raise UnknownHistory if Git cannot list the commits.
     """
     since = [f"{base}..HEAD"]
     if _git(repository, "rev-parse", "--verify", "--quiet", "HEAD") is None:
@@ -115,7 +115,7 @@ def _git(repository: Path, *args: str) -> str | None:
 
 
 def install_hook(repository: Path) -> None:
-    """Write the `commit-msg` hook, unless the repository has another one or a folder of hooks of its own."""
+    """Write the `commit-msg` hook, unless the repository has another one or its own hooks directory."""
     path = _git(repository, "rev-parse", "--git-path", "hooks/commit-msg")
     if path is None or _git(repository, "config", "core.hooksPath") is not None:
         return
@@ -132,7 +132,7 @@ def install_hook(repository: Path) -> None:
 
 
 def main(args: list[str]) -> str | None:
-    """Install the hook, check a message's file as the hook does, or check the history. Return what is wrong."""
+    """Install the hook, check a message file as the hook does, or check the history. Return complaints, or None."""
     if args == ["--install"]:
         install_hook(ROOT)
         return None

@@ -1,4 +1,4 @@
-"""What every test sees: a database, static files as they are, quick passwords, and a `stack` of real processes."""
+"""Fixtures and settings for all tests: a database, unhashed static files, fast password hashes and a `stack`."""
 
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
@@ -39,12 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Search for cycles as rarely as the panel does, and not in what collection made, which lives to the end."""
+    """Run the garbage collector as rarely as the panel does, and exclude the objects that exist now."""
     leave_out_what_is_loaded()
 
 
 def pytest_prepared() -> None:
-    """Exclude a file's module and tests likewise, and what they imported."""
+    """Also exclude a file's module and tests, with everything they imported, from garbage collection."""
     leave_out_what_is_loaded()
 
 
@@ -57,9 +57,9 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Replace pytest-django's: use a copy of a template, which is migrated once and not by every process.
+    """Replace pytest-django's fixture: use a copy of a template database, which is migrated once, not by every process.
 
-    A test that says nothing of a database is refused it: what it wrote would be there in all tests after it.
+    A test that does not request the database cannot use it. Otherwise its rows would stay for all later tests.
     """
     with ExitStack() as made:
         with django_db_blocker.unblock():

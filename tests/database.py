@@ -1,8 +1,8 @@
-"""The database of a test run: a copy of a template that was migrated once, and put back by what a test touched.
+"""The database of a test run: a copy of a template that was migrated once. Each test's changes are undone.
 
-Django's own way migrates for each process of a run, and truncates every table after each test that commits: on
-PostgreSQL that is half a second for 70 tables, and such a test fills five. It also closes the connection. A new
-connection knows no table and no plan, which costs PostgreSQL more than most tests do; so both of these are kept.
+Django itself migrates in each process of a run, and truncates every table after each test that commits: on PostgreSQL
+this takes half a second for 70 tables, although such a test fills five. It also closes the connection. A new connection
+has no caches or plans, which costs PostgreSQL more than most tests. So this module keeps the connection too.
 """
 
 import fcntl
@@ -33,7 +33,7 @@ KEPT = "django_migrations"
 
 @contextmanager
 def test_database() -> Iterator[None]:
-    """Django is connected to a database of this process: migrated, without rows but those that migrating makes."""
+    """Connect Django to this process's test database, which is migrated and has only the rows of the migrations."""
     made, name = settings.DATABASES["default"]["NAME"], f"test_panel_{WORKER}"
     with _server() as server:
         template = _template(server)
@@ -54,9 +54,9 @@ def test_database() -> Iterator[None]:
 
 @contextmanager
 def lasting_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Keep what is written at the start of the block for every test within it, and roll it back after it.
+    """Keep the rows written at the start of the block for all tests within it, and roll them back at its end.
 
-    This is for a fixture of a whole module: each of its tests has a savepoint, which pytest-django rolls back to.
+    This is for a module-scoped fixture. Each test of the module runs in a savepoint, which pytest-django rolls back.
     """
     # As a test's own block is, so that verbs which insist on being outermost do not mind it.
     block = transaction.atomic()
@@ -67,9 +67,9 @@ def lasting_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
 
 
 class InitialRows:
-    """The rows that a migrated database has, by table: they are put back after a test that commits.
+    """The initial rows of a migrated database, by table. They are restored after a test that commits.
 
-    A connection of its own does that: it keeps the plans, and its deletions set off no trigger.
+    A separate connection restores them. It keeps its plans, and its deletions fire no triggers.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class InitialRows:
         self._cleaner: psycopg.Connection | None = None
 
     def read(self) -> None:
-        """Remember the rows of the database as it is now."""
+        """Store the current rows of the database as the initial rows."""
         with connection.cursor() as cursor:
             tables = [name for name in connection.introspection.table_names(cursor) if name != KEPT]
             self._rows = {name: _copy_out(cursor, name) for name in tables}
@@ -92,7 +92,7 @@ class InitialRows:
         self._changed = " UNION ALL ".join(found)
 
     def restore(self) -> None:
-        """Make the database hold these rows, and no others."""
+        """Make the database contain the initial rows and no others."""
         cleaner = self._open()
         changed = [name for (name,) in cleaner.execute(self._changed, prepare=True)]
         with cleaner.pipeline(), cleaner.transaction():
@@ -103,13 +103,13 @@ class InitialRows:
                 _copy_in(cleaner.cursor(), name, self._rows[name])
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the separate connection."""
         if self._cleaner is not None:
             self._cleaner.close()
             self._cleaner = None
 
     def _open(self) -> psycopg.Connection:
-        """Return the connection; a new one if a test has ended all sessions of the server."""
+        """Return the separate connection. Open a new one if a test has ended all sessions of the server."""
         if self._cleaner is not None and not _is_at_rest(self._cleaner):
             self.close()
         if self._cleaner is None:
@@ -127,24 +127,24 @@ class InitialRows:
 
 
 def put_back() -> None:
-    """Undo what a test that commits did, its open transaction first: rows that it holds could not be deleted."""
+    """Undo the changes of a test that commits. Its open transaction ends first, to release its row locks."""
     session.reset()
     initial.restore()
 
 
 class KeptSession:
-    """Django's connection, which outlives a test that commits, as it outlives a test that does not."""
+    """Django's connection, which is kept after a test that commits, just as after other tests."""
 
     def __init__(self) -> None:
         self._opened: Any = None
 
     def open(self) -> None:
-        """Connect before the test changes how; a connection that a test makes itself is not kept."""
+        """Connect before the test can change connection settings. A connection opened by the test isn't kept."""
         connection.ensure_connection()
         self._opened = connection.connection
 
     def reset(self) -> None:
-        """Take back what the test left in the session; close one that it broke or made."""
+        """Reset the session state that the test left. Close the connection if the test broke or opened it."""
         kept = connection.connection
         if kept is None or kept is not self._opened or connection.in_atomic_block or not _is_at_rest(kept):
             connection.close()
@@ -171,7 +171,7 @@ def _copy_in(cursor: Any, name: str, rows: bytes) -> None:
 
 
 def _template(server: psycopg.Connection) -> str:
-    """Return the name of the database that all migrations were applied to; made by the first process that comes."""
+    """Return the name of the template database, with all migrations applied. The first process creates it."""
     name = TEMPLATES + _migrations_digest()
     LOCK.parent.mkdir(parents=True, exist_ok=True)
     with LOCK.open("w") as lock:
@@ -192,7 +192,7 @@ def _template(server: psycopg.Connection) -> str:
 
 
 def _migrations_digest() -> str:
-    """Return a digest that changes with a migration or a model of any installed application."""
+    """Return a digest of the migrations and models of all installed applications."""
     digest = hashlib.sha256()
     for config in apps.get_app_configs():
         folder = Path(config.path)
@@ -207,7 +207,7 @@ def _connect_to(name: str) -> None:
 
 
 def _server(name: str = "postgres", **parameters: str) -> psycopg.Connection:
-    """Open a connection to one database of the cluster, beside Django's."""
+    """Open a connection to a database of the cluster, separate from Django's connection."""
     there = settings.DATABASES["default"]
     return psycopg.connect(
         host=there["HOST"], port=there["PORT"], user=there["USER"], password=there["PASSWORD"], dbname=name,
@@ -216,7 +216,7 @@ def _server(name: str = "postgres", **parameters: str) -> psycopg.Connection:
 
 
 def _is_at_rest(session: psycopg.Connection[Any]) -> bool:
-    """Return True if the session is open, in no transaction, and the server has not said that it ends."""
+    """Return True if the session is open, outside of a transaction, and the server hasn't announced its end."""
     if session.closed or session.info.transaction_status != TransactionStatus.IDLE:
         return False
     poll = select.poll()

@@ -1,10 +1,9 @@
-"""BIND, Knot and NSD on loopback, configured by what a secondary's page gives to copy and by the addresses that
-they may listen at.
+"""BIND, Knot and NSD on loopback, with the configuration that a secondary's page offers, and addresses to listen on.
 
-What that configuration has in /etc/bind or /etc/nsd is in the directory above theirs: the authority that is given to
-copy, and for TLS the certificate and key that their starter made. With these a TLS port answers questions too.
+Files that this configuration expects in /etc/bind or /etc/nsd are in the directory above the server's directory: the CA
+certificate to copy, and for TLS the certificate and key. With TLS, the TLS port answers questions too.
 
-Knot speaks no TLS in Debian 12, and its NSD reads no catalog zones: `newer_knot` and `newer_nsd` are those of a suite.
+Debian 12's Knot has no TLS, and its NSD can't read catalog zones. `newer_knot` and `newer_nsd` are from a newer suite.
 """
 
 import re
@@ -30,7 +29,7 @@ Record = tuple[str, int, str, str]  # name, TTL, type, rdata
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A running secondary: where it answers, its log, and how to have it write out a zone."""
+    """A running secondary: its port, its log, and a function that returns the text of a zone."""
 
     kind: str
     port: int
@@ -48,7 +47,7 @@ class Foreign:
         return int(answer.answer[0][0].serial) if answer is not None and answer.answer else None
 
     def records_of(self, zone: str) -> set[Record]:
-        """Return every record, in the form of dnspython."""
+        """Return every record of the zone in dnspython's text form."""
         return in_canonical_form(zone, self.text_of(zone))
 
 
@@ -122,7 +121,7 @@ def knot(
 
 
 def newer_knot(directory: Path, port: int, parts: list[str], tls_port: int | None = None) -> Made:
-    """Run Knot of a newer suite. Raise Unavailable, as `newer_nsd` does."""
+    """Run Knot from a newer Debian suite. Raise Unavailable if the suite can't be installed here."""
     programs = [str(program_of_suite(SUITE, f"usr/sbin/{name}", directory)) for name in ("knotd", "knotc")]
     return knot(directory, port, parts, tls_port, programs)
 
@@ -166,9 +165,7 @@ def nsd(
 
 
 def newer_nsd(directory: Path, port: int, parts: list[str], tls_port: int | None = None) -> Made:
-    """Run NSD of a newer suite by the part for one that reads catalog zones, which comes before that for an
-    older one.
-    """
+    """Run NSD from a newer suite, with all `parts` except the last, which is for NSD without catalog zones."""
     programs = [str(program_of_suite(SUITE, f"usr/sbin/{name}", directory)) for name in ("nsd", "nsd-control")]
     return nsd(directory, port, parts[:-1], tls_port, programs)
 
@@ -178,7 +175,7 @@ NEWER = {"newer-knot": newer_knot, "newer-nsd": newer_nsd}
 
 
 def newer_kinds() -> list[str]:
-    """Return those of NEWER that can be had here: all, or none where no root of the suite can be made."""
+    """Return the kinds in NEWER if the newer suite can be installed here, else an empty list."""
     try:
         with tempfile.TemporaryDirectory() as directory:
             program_of_suite(SUITE, "usr/sbin/knotd", Path(directory))
@@ -196,9 +193,9 @@ def running(
     *,
     tls_ports: Mapping[str, int] | None = None,
 ) -> Iterator[list[Foreign]]:
-    """Servers of these kinds, each in a directory of its own, with the configuration of its kind.
+    """Run servers of these kinds, each in its own directory with the configuration of its kind.
 
-    Questions over TLS are answered at the ports that are given for that.
+    They answer over TLS at the ports in `tls_ports`.
     """
     processes: list[subprocess.Popen[bytes]] = []
     servers = []

@@ -1,4 +1,4 @@
-"""A front of a whole stack: enrolled and approved as a person does it, with a dnsdist that a supervisor starts."""
+"""A front in a running stack, enrolled and approved like a real one, with a supervised dnsdist."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ _FRONT = (sys.executable, "-m", "replication.front")
 
 @dataclass
 class JoinedFront:
-    """A front that the panel knows."""
+    """A front that has joined the panel of a stack."""
 
     stack: Stack
     name: str
@@ -30,19 +30,19 @@ class JoinedFront:
 
     @property
     def port(self) -> int:
-        """Where clients ask."""
+        """The port that clients query."""
         return self.config.listen[0].port
 
     def set_terms(self, **terms: Any) -> None:
         run_inside(self.stack, "fronts.set_terms", self.name, terms)
 
     def report(self) -> FrontReport | None:
-        """Return what the panel has of it."""
+        """Return the front's last report from the panel, or None before the first report."""
         found = run_inside(self.stack, "fronts.report", self.name)
         return FrontReport.from_json(found) if found else None
 
     def rotation(self) -> list[str]:
-        """Return the nodes that dnsdist asks, as the panel knows."""
+        """Return the names of the nodes that dnsdist queries, according to the front's last report."""
         report = self.report()
         return [backend.name for backend in report.backends if backend.is_in and backend.is_up] if report else []
 
@@ -51,7 +51,7 @@ class JoinedFront:
 def joined_front(
     stack: Stack, directory: Path, terms: Mapping[str, Any], name: str = "front1"
 ) -> Iterator[JoinedFront]:
-    """Join a front before the nodes of a stack, all in rotation."""
+    """Join a front that sends queries to all nodes of the stack."""
     dns_port, agent_port = free_port(), free_port()
     ports = ["--dns-port", str(dns_port), "--agent-port", str(agent_port)]
     code = stack.manage("create_node", name, *ports, "--front").strip()
@@ -81,7 +81,7 @@ def joined_front(
 
 
 def _enroll(stack: Stack, name: str, code: str, identity: Path) -> None:
-    """Give the front its identity: it asks, and is approved by the fingerprint that it printed."""
+    """Enroll the front: request a certificate, and approve the request by the fingerprint that the front prints."""
     command = [*_FRONT, "enroll", "--panel", stack.url, "--code", code, "--dir", str(identity)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as enrolling:
         try:

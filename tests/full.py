@@ -1,7 +1,7 @@
-"""What a run without `--full` leaves out: tests marked `full`, all but a sample of those marked `sample`, and what has
-its turn on another day.
+"""The tests that a run without `--full` leaves out: those marked `full`, most marked `sample`, and resting files.
 
-The sample is another one each day. The header of the run names its seed, and `--sample-seed` repeats it.
+A resting file runs on other days. The sample changes each day. The header of the run shows its seed, and
+`--sample-seed` repeats it.
 """
 
 import math
@@ -158,7 +158,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _not_today(items: Sequence[pytest.Item], config: pytest.Config) -> dict[pytest.Item, str]:
-    """Return the items whose turn it is not, or their files', each with what they are."""
+    """Return the items that do not run today, each with a description. An item also rests if its file rests."""
     if not config.option.names_no_path:
         return {}
     seed = config.option.sample_seed
@@ -175,22 +175,22 @@ def _not_today(items: Sequence[pytest.Item], config: pytest.Config) -> dict[pyte
 
 
 def _has_turn(name: str, days: int, *, seed: int) -> bool:
-    """Return True on one of `days` days, which depends on the name of the test."""
+    """Return True on one of every `days` days. The test's name decides on which one."""
     return (zlib.crc32(name.encode()) + seed) % days == 0
 
 
 @cache
 def _resting(seed: int) -> dict[str, str]:
-    """Return the files whose turn it is not, each with what it is."""
+    """Return the files that do not run today, each with the name of its group in TURNS."""
     return {
         path: name for name, (count, paths) in TURNS.items() for path in {*paths} - {*choose(paths, count, seed=seed)}
     }
 
 
 def _sampled(items: Sequence[pytest.Item]) -> dict[tuple[str, int, str], dict[str, list[pytest.Item]]]:
-    """Return the items of each sample by what is chosen from, in an order that does not depend on pytest-randomly.
+    """Return the items of each sample, grouped by the unit to choose. The order does not depend on pytest-randomly.
 
-    That is the tests of one name, or, with `by`, the values of this parameter in all tests of a file.
+    A sample is one test with items as units or, with `by`, the tests of a file with values of this parameter as units.
     """
     found: dict[tuple[str, int, str], dict[str, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in sorted(items, key=lambda item: item.nodeid):
@@ -207,7 +207,7 @@ def _sampled(items: Sequence[pytest.Item]) -> dict[tuple[str, int, str], dict[st
 
 
 def choose(items: Sequence[T], count: int, *, seed: int) -> list[T]:
-    """Choose `count` of these at random, in their order; all if there are fewer."""
+    """Choose `count` of the items at random, in their original order. Return all if there are not more than `count`."""
     if len(items) <= count:
         return list(items)
     chosen = sorted(random.Random(seed).sample(range(len(items)), count))
@@ -216,20 +216,20 @@ def choose(items: Sequence[T], count: int, *, seed: int) -> list[T]:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How much a test that samples by itself does."""
+    """The extent of a test that samples by itself."""
 
     full: bool
     seed: int
 
     def some(self, items: Sequence[T], count: int, *, reason: str) -> list[T]:
-        """Return `count` of these in this run, all in a full one."""
+        """Return `count` of the items, chosen at random, or all items in a full run."""
         if self.full or len(items) <= count:
             return list(items)
         _left_out[reason] += len(items) - count
         return choose(items, count, seed=self.seed)
 
     def turn(self, items: Sequence[T], count: int, *, reason: str) -> list[T]:
-        """Return about `count` of these, others each day until all had their turn; return all in a full run."""
+        """Return about `count` of the items, different ones each day, in turn. Return all in a full run."""
         days = math.ceil(len(items) / count)
         if self.full or days <= 1:
             return list(items)
@@ -238,7 +238,7 @@ class Sample:
         return taken
 
     def few(self, count: int, full: int, *, reason: str) -> int:
-        """Return one number for this run, another for a full one."""
+        """Return `count`, or `full` in a full run."""
         if self.full:
             return full
         _left_out[reason] += full - count
@@ -246,9 +246,7 @@ class Sample:
 
 
 def examples(count: int, full: int) -> int:
-    """Return how many examples of hypothesis this run has, and a full one; for decorators, before there are
-    fixtures.
-    """
+    """Return the number of hypothesis examples: `count`, or `full` in a full run. For decorators, before fixtures."""
     if _is_full:
         return full
     _left_out["examples that hypothesis makes"] += full - count
@@ -256,7 +254,7 @@ def examples(count: int, full: int) -> int:
 
 
 def is_full() -> bool:
-    """Say whether this is a full run."""
+    """Return True in a full run."""
     return _is_full
 
 
@@ -270,7 +268,7 @@ def sample(pytestconfig: pytest.Config) -> Sample:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell the process that reports, from a process of pytest-xdist."""
+    """Pass the numbers of left-out tests from a pytest-xdist process to the reporting process."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["left_out"] = dict(_left_out)

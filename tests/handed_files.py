@@ -1,10 +1,10 @@
-"""Collect the tests of a file in the one process that runs them, shortly before they run.
+"""Collection of a test file's tests in the process that runs them, immediately before they run.
 
-pytest-xdist lets each of its processes import and collect all test files, and then hands out tests by their number.
-Here the processes collect one item for each file, without a look into the file, and hand out files. The process that
-gets a file collects its tests and runs them. So each file is imported, and its asserts are rewritten, once in a run.
+Normally every process of pytest-xdist imports and collects all test files, and then tests are distributed by number.
+Here each process collects one item per file without reading the file, and files are distributed. The process that gets
+a file collects its tests and runs them. So each file is imported, and its asserts are rewritten, only once in a run.
 
-Runs that choose tests by more than files (`-k`, `-m`, `PATH::NAME`) are collected by pytest-xdist's way.
+pytest-xdist itself collects if a run chooses tests by more than files (`-k`, `-m`, `PATH::NAME`).
 """
 
 import gc
@@ -20,11 +20,11 @@ from tests.run_results import chooses_tests
 
 
 class Hooks:
-    """What other plugins of the tests can listen to."""
+    """The hooks that this module offers to other plugins of the tests."""
 
     @pytest.hookspec
     def pytest_prepared(self, seconds: float) -> None:
-        """Called when a process has done what tests need, such as collecting a file, and what no test shall pay for."""
+        """Called after preparations that are not charged to a test, such as the collection of a file."""
 
 
 class HandedFile(pytest.Item):
@@ -38,21 +38,21 @@ class HandedFile(pytest.Item):
         return super().nodeid if self.running is None else self.running.nodeid
 
     def runtest(self) -> None:
-        """Do nothing: a file without tests of this run still tears down what only files before it used."""
+        """Do nothing. Running the item tears down fixtures of earlier files, even if this file has no tests to run."""
 
     def reportinfo(self) -> tuple[Path, None, str]:
         return self.path, None, self.nodeid
 
 
 class UnreadFile(pytest.File):
-    """A test file that was not imported yet, in its folder: pytest tears down what the next item is not below."""
+    """A test file that is not imported yet. It is in its folder's node, so that pytest tears down fixtures as usual."""
 
     def collect(self) -> Iterable[HandedFile]:
         yield HandedFile.from_parent(self, name=self.name, nodeid=self.nodeid)
 
 
 class HandedFiles:
-    """Hand out files in place of tests."""
+    """The pytest plugin that distributes files instead of tests."""
 
     def __init__(self) -> None:
         self._reads_files = False
@@ -75,7 +75,7 @@ class HandedFiles:
         return True
 
     def _collect(self, item: HandedFile) -> list[pytest.Item]:
-        """Return the tests of the file as pytest itself would collect, leave out and order them."""
+        """Return the tests of the file, collected, deselected and ordered as by pytest itself."""
         file, session = item.parent, item.session
         assert isinstance(file, UnreadFile)
         self._reads_files = True
@@ -102,14 +102,14 @@ def _run(item: HandedFile, tests: Sequence[pytest.Item], *, nextitem: pytest.Ite
 
 
 def _pass_over(item: HandedFile, *, nextitem: pytest.Item | None) -> None:
-    """Tear down what the next file does not need. Report what fails there."""
+    """Tear down fixtures that the next file does not need, and report errors of the teardown."""
     for report in runner.runtestprotocol(item, log=False, nextitem=nextitem):
         if report.failed:
             item.ihook.pytest_runtest_logreport(report=report)
 
 
 def hands_out_files(config: pytest.Config) -> bool:
-    """Return True for a run in several processes that names no tests within files."""
+    """Return True if the run has several processes and selects whole files only."""
     return (
         bool(getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"))
         and not chooses_tests(config)

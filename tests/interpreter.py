@@ -1,9 +1,9 @@
-"""A process with the panel's environment that runs functions: Django starts once, and each call has a fork of its own.
+"""A process with the panel's environment that runs functions. It starts Django once, and forks for each call.
 
     python -m tests.interpreter
 
 reads one request per line, `{"name": "catalogs.follow", "args": [...]}`, runs that function of `tests.inside`, and
-answers one line, `{"status": 0, "result": ..., "out": ..., "err": ...}`.
+answers with one line, `{"status": 0, "result": ..., "out": ..., "err": ...}`.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from dnspanel.demo import unprivileged
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a call ended: its exit status, or less the number of the signal that killed it; its result and output."""
+    """The outcome of a call: its exit status (negative: the signal that killed it), its result and its output."""
 
     status: int
     result: Any
@@ -33,7 +33,7 @@ class Ended:
 
 
 class Interpreter:
-    """One such process, started by its first call. Threads may share it; they wait for each other."""
+    """An interpreter process, started by the first call. Threads can share it; their calls run one at a time."""
 
     def __init__(self, env: Mapping[str, str], *, prefix: Sequence[str] = ()) -> None:
         self._env = dict(env)
@@ -42,7 +42,7 @@ class Interpreter:
         self._process: subprocess.Popen[str] | None = None
 
     def run(self, name: str, *args: Any) -> Ended:
-        """Run a function of `tests.inside`, named by its module and its own name."""
+        """Run the function of `tests.inside` with this name (module and function), and return the outcome."""
         with self._lock:
             process = self._process = self._process or self._started()
             assert process.stdin is not None
@@ -70,7 +70,7 @@ class Interpreter:
 
 
 def serve() -> None:
-    """Run what is asked on standard input until it ends."""
+    """Run the requests from standard input until it ends."""
     import django
 
     django.setup()

@@ -1,9 +1,9 @@
-"""Which process of a test run takes which tests.
+"""The distribution of tests to the processes of a test run.
 
-Two kinds of work share the machine: tests that compute, and tests that wait for a stack of real processes. Each
-process of pytest-xdist belongs to one lane and takes the other lane's work only when its own is done.
+Two kinds of work share the machine: tests that compute, and tests that wait for a stack of real processes. Each process
+of pytest-xdist belongs to one lane. It runs tests of the other lane only after its own lane is finished.
 
-A unit of work is what must stay in one process: the tests of a file, or all tests that use one running stack.
+A unit of work is a group of tests that must stay in one process: those of a file, or those that use the same stack.
 """
 
 import contextlib
@@ -86,7 +86,7 @@ def waits(unit: str) -> bool:
 
 
 def order(unit: str) -> int:
-    """Return the order of a unit: a low number begins early. A long unit that begins last delays the end."""
+    """Return the position of a unit: lower numbers start earlier. Long units start early, not to delay the end."""
     joined = [STACK, FAULTS, ORACLE, SOURCE]
     if unit in joined:
         return joined.index(unit)
@@ -94,7 +94,7 @@ def order(unit: str) -> int:
 
 
 class Lanes(LoadScopeScheduling):  # type: ignore[misc]
-    """Hands out whole units, each to a process of its lane where there is one."""
+    """A scheduler that assigns whole units, each to a process of the unit's lane if there is one."""
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
@@ -121,7 +121,7 @@ class Lanes(LoadScopeScheduling):  # type: ignore[misc]
             self._estimate_tests(files=len(self.registered_collections[node]))
 
     def _estimate_tests(self, *, files: int) -> None:
-        """Estimate how many tests there are from the files that ended, for the percentage that pytest prints."""
+        """Estimate the total number of tests from the finished files, for pytest's percentage."""
         self._files_ended += 1
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
         if terminal is not None:
@@ -134,7 +134,7 @@ def _is_waiting(worker: str) -> bool:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    """Prepare the stacks in one process of the waiting lane; the other waits for it, and the rest run tests."""
+    """Prepare the stacks in one process of the waiting lane. The lane's other process waits for that."""
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker is not None and _is_waiting(worker) and runs_everything(session.config):
         from tests.stack import prepared_stack  # imports Django
@@ -153,7 +153,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave the processor to tests that wait for answers, in a process that computes."""
+    """Lower the priority of a process that computes, in favor of tests that wait for answers."""
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker is not None and not _is_waiting(worker):
         os.nice(max(0, 5 - os.nice(0)))
@@ -161,7 +161,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the tests of a unit follow each other, long units first; otherwise the order is pytest-randomly's."""
+    """Put the tests of each unit together and long units first. Otherwise keep pytest-randomly's order."""
     first_seen: dict[str, int] = {}
     for item in items:
         first_seen.setdefault(unit_of(item.nodeid), len(first_seen))

@@ -1,4 +1,4 @@
-"""A real SMTP server in a process of its own: keeps what it takes, refuses what the test asks for."""
+"""A real SMTP server in a separate process. It stores accepted mails and refuses mails when a test requests this."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ class Mail:
 
 
 class MailServer:
-    """Runs while it is entered."""
+    """The mail server, which runs within a `with` block."""
 
     def __enter__(self) -> Self:
         self._directory = tempfile.TemporaryDirectory(prefix="mail-")

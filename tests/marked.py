@@ -1,4 +1,4 @@
-"""Which texts of templates, pages and of what is stored for pages are not marked. Used by `tests/test_languages.py`."""
+"""A search for untranslatable texts in templates, pages and stored messages. Used by `tests/test_languages.py`."""
 
 import ast
 import re
@@ -35,7 +35,7 @@ _NAMES = re.compile(
 
 
 def unmarked_in_template(text: str) -> Iterator[tuple[int, str]]:
-    """Line number and text of what a person would read in English whatever their language is."""
+    """Yield the line number and text of each piece of a template that would be English in every language."""
 
     def blank(found: re.Match[str]) -> str:
         return re.sub(r"[^\n]", " ", found.group())
@@ -54,7 +54,7 @@ def unmarked_in_template(text: str) -> Iterator[tuple[int, str]]:
 
 
 def unmarked_in_module(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
-    """Line number and text of labels and messages that are plain strings."""
+    """Yield the line number and text of labels and messages that are plain strings."""
     for node in nodes:
         if isinstance(node, ast.Dict):
             yield from _unmarked_attributes(node)
@@ -70,7 +70,7 @@ def unmarked_in_module(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
 
 
 def _unmarked_attributes(attrs: ast.Dict) -> Iterator[tuple[int, str]]:
-    """Yield the same of attributes of elements; examples of other things than words are no texts."""
+    """Yield the line number and text of plain strings in element attributes, except values that aren't words."""
     for key, value in zip(attrs.keys, attrs.values, strict=True):
         said = _text_of(value)
         if isinstance(key, ast.Constant) and key.value in READ_ATTRIBUTES and _PLAIN.fullmatch(_NAMES.sub("", said)):
@@ -152,7 +152,7 @@ def stored_columns() -> frozenset[str]:
 
 
 def unmarked_in_errors(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
-    """Line number and text of errors that are raised with plain strings, or say what their class says in one."""
+    """Yield the line number and text of plain strings that are raised as errors or passed to an error's `__init__`."""
     for node in nodes:
         call = node.exc if isinstance(node, ast.Raise) else node
         if not isinstance(call, ast.Call):
@@ -166,7 +166,7 @@ def unmarked_in_errors(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
 
 
 def unmarked_in_columns(nodes: Sequence[ast.AST], columns: frozenset[str]) -> Iterator[tuple[int, str]]:
-    """Line number and text of what is given to such a column as a plain string."""
+    """Yield the line number and text of plain strings that are assigned to these columns."""
     for node in nodes:
         if isinstance(node, ast.Call):
             values = [keyword.value for keyword in node.keywords if keyword.arg in columns]
@@ -184,7 +184,7 @@ def unmarked_in_columns(nodes: Sequence[ast.AST], columns: frozenset[str]) -> It
 
 
 def unmarked_anywhere(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
-    """Line number and text of whole sentences, wherever they stand, but in docstrings and logs."""
+    """Yield the line number and text of whole sentences anywhere except in docstrings, asserts and logs."""
     passed_over: set[int] = set()
     for node in nodes:
         passed = []
@@ -207,12 +207,12 @@ def unmarked_anywhere(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
 
 
 def _last_name(target: ast.expr) -> str:
-    """`error` of `row.error` and of `error`."""
+    """Return the last part of a name: `error` for `row.error` and for `error`."""
     return target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
 
 
 def _messages_in(value: ast.expr) -> str:
-    """Return the words of a string that is no call of `gettext`, in whichever branch; none if there are not several."""
+    """Return the text of an unmarked string of several words, also within a condition. Return "" for others."""
     if isinstance(value, ast.IfExp):
         return _messages_in(value.body) or _messages_in(value.orelse)
     if isinstance(value, ast.BoolOp):
@@ -222,13 +222,13 @@ def _messages_in(value: ast.expr) -> str:
 
 
 def _text_of(value: ast.expr) -> str:
-    """Return what a string says, with an ellipsis for each value in it; nothing for anything else."""
+    """Return the text of a string, with an ellipsis for each embedded value, or "" for any other expression."""
     parts = value.values if isinstance(value, ast.JoinedStr) else [value]
     return "…".join(part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
 
 
 def unmarked() -> Iterator[str]:
-    """Yield every unmarked text of our pages, with its place."""
+    """Yield every unmarked text with its file and line."""
     yield from _unmarked_in_pages()
     yield from _unmarked_in_panel()
     yield from _unmarked_in_nodes()

@@ -1,6 +1,6 @@
-"""How templates, style sheets and scripts are set: `python -m tests.markup` prints what is not, as `./dev check` does.
+"""Checks of the layout of templates, style sheets and scripts: `python -m tests.markup` prints complaints.
 
-And HTML with invisible white space folded, so that tests of pages speak about what is shown.
+Also a function that folds invisible white space in HTML, so that tests compare only what is shown.
 """
 
 import re
@@ -36,7 +36,7 @@ def folded(html: str) -> str:
 
 
 def complaints_of_template(text: str) -> Iterator[tuple[int, str]]:
-    """Line number and complaint: a line too long, or two block elements that begin on one line."""
+    """Yield the line number and complaint for a line that is too long or starts two block elements."""
     yield from _long_lines(_MESSAGE_TAG.sub("", text))
     for number, line in enumerate(text.splitlines(), 1):
         started = [name for name in _START_TAG.findall(_DJANGO.sub("", line)) if name in BLOCK_ELEMENTS]
@@ -45,7 +45,7 @@ def complaints_of_template(text: str) -> Iterator[tuple[int, str]]:
 
 
 def complaints_of_style_sheet(text: str) -> Iterator[tuple[int, str]]:
-    """Line number and complaint: a line too long, two declarations or two selectors on one line."""
+    """Yield the line number and complaint for a line that is too long or has two declarations or selectors."""
     yield from _long_lines(text)
     # A comment keeps its lines, so that the numbers stay right.
     code = re.sub(r"/\*.*?\*/", lambda found: "\n" * found.group().count("\n"), text, flags=re.DOTALL)
@@ -58,7 +58,7 @@ def complaints_of_style_sheet(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _selectors(line: str) -> int:
-    """Return how many selectors the line names; commas in parentheses separate none."""
+    """Return the number of selectors on the line. Commas in parentheses don't count."""
     depth, found, head = 0, 1, line.rstrip(" {,")
     if re.match(r"\s*[\w-]+: ", head):
         return 0  # the first line of a declaration that goes on
@@ -69,7 +69,7 @@ def _selectors(line: str) -> int:
 
 
 def complaints_of_script(text: str) -> Iterator[tuple[int, str]]:
-    """Line number and complaint: a line too long."""
+    """Yield the line number and complaint for a line that is too long."""
     yield from _long_lines(text)
 
 
@@ -80,7 +80,7 @@ def _long_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def complaints() -> Iterator[str]:
-    """Yield every complaint about a file of ours, with its place."""
+    """Yield every complaint about the panel's files, with file and line."""
     checks = (
         ("templates", "*.html", complaints_of_template),
         ("static/css", "*.css", complaints_of_style_sheet),

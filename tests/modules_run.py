@@ -1,4 +1,4 @@
-"""Counts the modules of ours that run while something is done, by `sys.setprofile`."""
+"""A recorder of the panel's modules that run during an action, with `sys.setprofile`."""
 
 import sys
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ PACKAGES = (f"{ROOT}/dnspanel/", f"{ROOT}/replication/")
 
 @contextmanager
 def modules_run() -> Iterator[set[str]]:
-    """Yield a set; afterwards it has the path of each module that had a function run in this thread.
+    """Yield a set that, after the block, has the paths of all modules with a function that ran in this thread.
 
-    Imports count for nothing: do the same once before.
+    To exclude imports, perform the same action once before.
     """
     files: set[str] = set()
     paths: set[str] = set()

@@ -1,4 +1,4 @@
-"""Where a fault of a running stack is named: by an alert, on a page and in a metric, as an operator sees them."""
+"""Checks that a fault of a running stack is shown to an operator: by an alert, on a page and in a metric."""
 
 import http.client
 import time
@@ -18,7 +18,7 @@ OPEN_ALERTS = "SELECT key FROM alerts_alert WHERE over_at IS NULL"
 
 
 class Operator:
-    """A person with the pages of a stack, and a Prometheus that scrapes it. A request that fails returns its error."""
+    """An operator with access to a stack's pages and metrics. A request that fails returns its error."""
 
     def __init__(self, stack: Stack) -> None:
         make_person(stack, "operator")
@@ -32,7 +32,7 @@ class Operator:
         return self._get(path, {"Cookie": self._cookie})
 
     def metrics(self) -> dict[tuple[str, ...], float]:
-        """Return each sample by its name and labels; none while the panel does not answer."""
+        """Return each sample by name and label values, or an empty dict while the panel does not answer."""
         text = self._get("/metrics", {"Authorization": f"Bearer {self._token}"})
         if not text.startswith("200 "):
             return {}
@@ -43,7 +43,7 @@ class Operator:
         }
 
     def alerts(self) -> set[str]:
-        """Return the keys of open alerts; none while PostgreSQL does not answer."""
+        """Return the keys of open alerts, or an empty set while PostgreSQL does not answer."""
         options: dict[str, Any] = {"connect_timeout": 3, "options": "-c statement_timeout=3000"}
         try:
             with psycopg.connect(self._database, autocommit=True, **options) as connection:
@@ -65,12 +65,12 @@ class Operator:
 
 @dataclass(slots=True)
 class Named:
-    """After how many seconds a fault was named, by where; what has not named it is missing."""
+    """The seconds until each place reported a fault. Places that have not reported it are missing."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
     def look(self, began: float, places: Mapping[str, Callable[[], bool]]) -> bool:
-        """Look once at every place that has not named it yet. Return True if all have."""
+        """Check once each place that has not reported the fault yet. Return True if all have."""
         for place, names in places.items():
             if place not in self.seconds and names():
                 self.seconds[place] = time.monotonic() - began
@@ -78,7 +78,7 @@ class Named:
 
 
 def wait_until_named(places: Mapping[str, Callable[[], bool]], *, seconds: float) -> Named:
-    """Return when each place named the fault that begins now; what did not within the time is missing."""
+    """Wait until all places report the fault that begins now, and return their times. Late places are missing."""
     found, began = Named(), time.monotonic()
     while not found.look(began, places) and time.monotonic() - began < seconds:
         time.sleep(0.5)
@@ -86,17 +86,17 @@ def wait_until_named(places: Mapping[str, Callable[[], bool]], *, seconds: float
 
 
 def works(operator: Operator, name: str) -> bool:
-    """Return True if at least one process of this name is at work, by the metric."""
+    """Return True if at least one process with this name is working, according to the metric."""
     return operator.metrics().get(("dnspanel_process_instances", name), 0) > 0
 
 
 def key_of(name: str) -> str:
-    """Return the key of the alert that no process of this name is at work."""
+    """Return the key of the alert for the absence of working processes with this name."""
     return "panel.collector" if name == COLLECTOR else f"panel.process:{name}"
 
 
 def places_of(operator: Operator, name: str) -> dict[str, Callable[[], bool]]:
-    """Return where an operator sees that no process of this name is at work."""
+    """Return checks, by place, that an operator is shown the absence of working processes with this name."""
     label = f'<span class="strong">{name}</span>'
 
     def page_names_it() -> bool:

@@ -1,4 +1,4 @@
-"""Certificates that an operator makes for their own server: a key and what it signed itself."""
+"""Self-signed certificates, as an operator makes them for their own server."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True, slots=True)
 class OwnCertificate:
-    """Both as PEM."""
+    """A certificate and its key, both in PEM."""
 
     certificate: str
     key: str
@@ -26,10 +26,9 @@ class OwnCertificate:
 def own_certificate(
     name: str = "ns.partner.test", *, rsa_bits: int = 0, begins: datetime | None = None, days: int = 30
 ) -> OwnCertificate:
-    """Make a certificate signed by itself, with an elliptic curve unless RSA is asked for; good since yesterday
-    unless said otherwise.
+    """Make a self-signed certificate. By default, its key is elliptic (else RSA) and it has been valid since yesterday.
 
-    `name` is of a host, or its address.
+    `name` is a host name or an IP address.
     """
     key = rsa.generate_private_key(65537, rsa_bits) if rsa_bits else ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

@@ -1,4 +1,4 @@
-"""The cast of every test: Alice administers, Bob edits, Charlie reads, Dora is a stranger."""
+"""The people in the tests: Alice is an administrator, Bob edits, Charlie reads, and Dora is a stranger."""
 
 from datetime import UTC, datetime
 from functools import cache
@@ -22,7 +22,7 @@ def make_person(name: str, role: str) -> User:
 
 @cache
 def _hash() -> str:
-    """Return the hash of the password: hashing takes as long as it must; once for all tests is enough."""
+    """Return the hash of PASSWORD. It is computed only once for all tests, because hashing is slow by design."""
     return make_password(PASSWORD)
 
 

@@ -13,7 +13,7 @@ _given: set[int] = set()
 
 
 def free_port() -> int:
-    """Return a port that is free on loopback, for TCP and for UDP, and that this process was not given before."""
+    """Return a port that is free on loopback, for TCP and UDP, and that this process has not returned before."""
     port = ports.choose(taken=_given, among=_RANGE)
     _given.add(port)
     return port

@@ -1,11 +1,11 @@
-"""Measure the processor time of a test run: which files and families of tests use how many CPU seconds.
+"""The processor time of a test run: the CPU seconds of each file and family of tests.
 
-Each test process measures itself: its own CPU time, that of children which ended, and that of processes below it
-which still run (a stack, a browser). A test also pays for what happened since the test before it. The process that
-reports adds up the numbers, writes `var/test/last-run.json` and prints a table; `tests/budgets.py` compares them.
+Each test process measures its own CPU time, that of ended children, and that of running processes below it (a stack, a
+browser). Time since the previous test counts for the next one. The reporting process adds up the numbers, writes
+`var/test/last-run.json` and prints a table, which `tests/budgets.py` compares with the budgets.
 
 Machines differ in speed, and a busy machine is slower than an idle one. So each test process repeats a short loop
-during the run, and the median of its times says how fast the processors were.
+during the run. The median of its times shows how fast the processors were.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ LOOP_EVERY = 30.0
 
 @dataclass(slots=True)
 class Used:
-    """What a file's tests used: CPU seconds, seconds of the clock, and how many tests ran."""
+    """The resources that a file's tests used: CPU seconds, elapsed seconds, and the number of tests."""
 
     cpu: float = 0.0
     wall: float = 0.0
@@ -49,7 +49,7 @@ class Used:
 
 @dataclass(slots=True)
 class Measured:
-    """What one process, or all processes of a run, measured: by file or row, and the times of the loop."""
+    """The measurements of one process or of a whole run: use by file or row, and the times of the loop."""
 
     used: dict[str, Used] = field(default_factory=dict)
     loops: list[float] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Measured:
 
 
 def loop_seconds() -> float:
-    """Return how many CPU seconds a fixed piece of work takes, of the kind that the tests do."""
+    """Return the CPU seconds of a fixed piece of work that resembles the work of tests."""
     start = time.process_time()
     for turn in range(20):
         names = {f"host{number}.example{turn}.test.": [number, str(number * turn)] for number in range(400)}
@@ -81,7 +81,7 @@ def loop_seconds() -> float:
 
 
 def cpu_below(pid: int, *, without: int | None = None) -> float:
-    """Return the CPU seconds of the processes below this one that still run, and of children that ended below them."""
+    """Return the CPU seconds of the running processes below `pid`, including those of their ended children."""
     total = 0.0
     for child in _children(pid):
         if child != without:
@@ -113,7 +113,7 @@ def cpu_now() -> float:
 
 
 class Meter:
-    """Measure the tests of one process."""
+    """A pytest plugin that measures the tests of one process."""
 
     def __init__(self) -> None:
         self.measured = Measured()
@@ -146,7 +146,7 @@ class Meter:
         return self.measured
 
     def _take(self, name: str, *, wall: float, tests: int) -> None:
-        """Put what was used since the last call under this name."""
+        """Add the resources used since the last call to this name."""
         now = cpu_now()
         # A process that left its parent, or was never waited for, takes its time with it.
         self.measured.add(name, Used(cpu=max(0.0, now - self._cpu), wall=wall, tests=tests))
@@ -154,7 +154,7 @@ class Meter:
 
 
 class Reporter:
-    """Add up the numbers of a run in the process that reports, write them, compare them, and print the table."""
+    """A plugin of the reporting process that sums, stores and compares a run's numbers, and prints a table."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -215,7 +215,7 @@ class Reporter:
 
 
 def summarize(measured: Measured, *, rows: list[budgets.Row], wall: float) -> dict[str, Any]:
-    """Return what `last-run.json` holds: the run, its families and its files."""
+    """Return the content of `last-run.json`: the run, its families and its files."""
     families: dict[str, Used] = {}
     for name, used in measured.used.items():
         families.setdefault(budgets.family_of(name, rows), Used()).add(used)
@@ -235,7 +235,7 @@ def _rounded(used: Used) -> dict[str, float]:
 
 
 def _cpu_of_stores() -> float:
-    """Return the CPU seconds of what runs beside pytest: `python -m dnspanel.demo stores` started both."""
+    """Return the CPU seconds of the stores, which `python -m dnspanel.demo stores` starts beside pytest."""
     return cpu_below(os.getppid(), without=os.getpid())
 
 
@@ -256,7 +256,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand the numbers of a process of pytest-xdist to the one that reports."""
+    """Pass the measurements of a pytest-xdist process to the reporting process."""
     meter: Meter | None = session.config.pluginmanager.get_plugin(METER)
     output = getattr(session.config, "workeroutput", None)
     if output is not None and meter is not None:

@@ -1,4 +1,4 @@
-"""Installs every program of other people that the tests run, side by side: `./dev setup`."""
+"""The installation of all third-party programs that the tests run, in parallel, for `./dev setup`."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from tests.oracle.powerdns import Unavailable, of_suite
 
 
 def install(step: Callable[[], object]) -> str:
-    """Return why it could not be had; the tests that need it will say so too."""
+    """Run the step. Return an error message, or "" on success. Tests that need the program report the error too."""
     try:
         step()
     except (NotInstalled, Unavailable) as exc:

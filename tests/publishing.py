@@ -1,4 +1,4 @@
-"""RRsets published past any draft, in one call, as most tests need it."""
+"""A function that publishes RRsets directly, without a draft, as most tests need it."""
 
 from datetime import datetime
 
@@ -20,7 +20,7 @@ def change_rrsets(
     reason: str = "",
     confirmed: bool = False,
 ) -> Publication:
-    """Publish these RRsets of the zone as given (None: deleted). Raise NothingToPublish if all is so already."""
+    """Publish these RRsets of the zone (None: deleted). Raise NothingToPublish if nothing would change."""
     patch = zone_patches.Patch(zone, lambda current: changes, {name for name, _ in changes})
     outcome = zone_patches.publish_patches(
         patches=[patch], acting=Acting(author, channel, now, reason), confirmed=confirmed

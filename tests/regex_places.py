@@ -1,4 +1,4 @@
-"""Every regular expression of the code: its place, its pattern, and how it is used."""
+"""A list of every regular expression in the code: its place, its pattern and its use."""
 
 import ast
 import importlib
@@ -20,7 +20,7 @@ _USES = {"sub": "finditer", "subn": "finditer", "split": "finditer", "findall": 
 
 @dataclass(frozen=True)
 class Place:
-    """One regular expression: the file, the constant, class or function that has it, and the calls made with it."""
+    """A regular expression, its file, the constant, class or function that contains it, and the calls on it."""
 
     path: str
     name: str
@@ -45,13 +45,13 @@ def places() -> list[Place]:
 
 
 def calls_of(module: Any, name: str) -> frozenset[str]:
-    """Return how a module of another author uses a compiled pattern of its own."""
+    """Return the calls that a third-party module makes on one of its compiled patterns."""
     path = Path(module.__file__)
     return frozenset(_USES.get(each, each) for each in _Reader(str(path), tree_of(path))._calls_of(name))
 
 
 class _Reader:
-    """Finds the patterns of one file."""
+    """A reader that finds the patterns of one file."""
 
     def __init__(self, path: str, tree: ast.Module) -> None:
         self.path, self.tree = path, tree
@@ -81,7 +81,7 @@ class _Reader:
             return None
 
     def _calls_of(self, name: str) -> set[str]:
-        """Return the methods that are called of a compiled pattern; all of them if none is seen here."""
+        """Return the methods called on a compiled pattern, or all methods if no call is found in this file."""
         found = {
             node.attr
             for node in self.nodes
@@ -104,7 +104,7 @@ class _Reader:
 
 
 def _use(call: ast.Call) -> str:
-    """Return `compile`, `search` … of a call that makes or uses a pattern; empty for any other call."""
+    """Return the function of a call that makes or uses a pattern, such as `compile`. Return "" for any other call."""
     name = dotted(call.func)
     module, _, function = name.rpartition(".")
     if module == "re" and function in _FUNCTIONS:
@@ -121,7 +121,7 @@ def _value(expression: ast.expr, module: Any) -> Any:
 
 
 def _with_owner(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
-    """Yield every node with the function it is in: `Reader.read`, or an empty name."""
+    """Yield every node with the name of its class or function, such as `Reader.read`, or ""."""
     waiting: list[tuple[str, ast.AST]] = [("", tree)]
     while waiting:
         owner, node = waiting.pop()
@@ -132,7 +132,7 @@ def _with_owner(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _constant(tree: ast.Module, wanted: ast.expr) -> str:
-    """Return the constant of the module whose value contains a node, or an empty name."""
+    """Return the name of the module constant whose value contains this node, or ""."""
     for node in tree.body:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or (node.end_lineno or 0) < wanted.lineno:
             continue

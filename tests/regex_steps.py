@@ -1,11 +1,11 @@
-"""Counts the steps that Python's engine of regular expressions takes, without a clock.
+r"""A counter of the steps that Python's regular expression engine takes, without a clock.
 
-The engine itself says nothing of its work, so this is a second one, slow and plain, that backtracks over the same
-parsed pattern (`re._parser`) in the same order. `tests/test_regular_expressions.py` holds it against `re` on random
-patterns and texts: one that found other matches would count other steps. What a single character or a place (`^`,
-`\\b`) means is left to `re`.
+The engine itself doesn't report its work. So this is a second, simple and slow engine. It backtracks over the same
+parsed pattern (`re._parser`) in the same order. `tests/test_regular_expressions.py` compares it with `re` on random
+patterns and texts, because an engine with other matches would count other steps. `re` itself decides about single
+characters and positions (`^`, `\b`).
 
-A step is one character looked at, or one part of the pattern begun. References back to a group are not known.
+A step is a look at one character, or the start of one part of the pattern. Backreferences are not supported.
 """
 
 import re
@@ -28,14 +28,12 @@ ONE_CHARACTER = {ops.LITERAL, ops.NOT_LITERAL, ops.IN, ops.ANY}
 
 
 class TooManySteps(Exception):
-    """The count passed the limit: nothing else is known."""
+    """The count passed the limit, so the result of the match is unknown."""
 
 
 @contextmanager
 def deep_recursion() -> Iterator[None]:
-    """Allow deep recursion: a repeated group is a call within a call here, and texts are longer than Python's
-    limit of calls.
-    """
+    """Allow deep recursion. Each repetition of a group is a nested call, so long texts exceed Python's limit."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(1_000_000)
     try:
@@ -45,7 +43,7 @@ def deep_recursion() -> Iterator[None]:
 
 
 class CountedPattern:
-    """One compiled pattern, and how many `steps` all calls took so far."""
+    """A compiled pattern, with the total number of steps of all calls in `steps`."""
 
     def __init__(self, pattern: re.Pattern[Any], limit: int = 10_000_000) -> None:
         self.real = pattern
@@ -74,7 +72,7 @@ class CountedPattern:
         return None
 
     def finditer(self, text: Text) -> list[tuple[int, int]]:
-        """Return what `sub`, `split` and `findall` do too. An empty match beside another one is left out."""
+        """Return the spans of all matches, like `finditer`, `sub`, `split` and `findall` of `re`."""
         found: list[tuple[int, int]] = []
         at = 0
         while at <= len(text) and (span := self.search(text, at)) is not None:
@@ -83,7 +81,7 @@ class CountedPattern:
         return found
 
     def follow(self, text: Text) -> int:
-        """Return where one match behind the other, as a loop reads tokens, stops."""
+        """Match repeatedly, each time at the end of the last match, like a tokenizer. Return the final position."""
         at = 0
         while at < len(text) and (end := self.match(text, at)) is not None and end > at:
             at = end
@@ -133,7 +131,7 @@ class CountedPattern:
         return compiler.compile(parser.SubPattern(self._state, [node]), flags)
 
     def _fits(self, node: Any, flags: int) -> Callable[[int], bool]:
-        """Return a function that is true if the character at a place is one that the node means."""
+        """Return a function that returns True if the character at a position matches the node."""
         one = self._compiled(node, flags)
         known = cache(lambda character: one.fullmatch(character) is not None)
 
@@ -277,7 +275,7 @@ def _is_bytes(pattern: re.Pattern[Any]) -> bool:
 
 
 def _one_character(inner: Any) -> Callable[[int], tuple[Any, int]] | None:
-    """Return the one node of a repeat that the engine walks without a call: `a*`, `(?:[ab])*`, but not `(a)*`."""
+    """Return the only node of a repeat that needs no call per round (`a*`, `(?:[ab])*`), or None (`(a)*`)."""
     if len(inner) != 1:
         return None
     op, value = inner[0]

@@ -1,7 +1,6 @@
-"""Texts that a regular expression may read more than once: parts of it, repeated, behind a start that fits and before
-an end that does not.
+"""Texts that can make a regular expression backtrack: a matching start, a repeated part, and an end that doesn't match.
 
-They are made of the pattern itself, so that a new one is met by its own words.
+They are derived from the pattern itself, so that new patterns are also tested with texts that suit them.
 """
 
 import random
@@ -27,7 +26,7 @@ _TEXTS = 25
 
 
 def texts(pattern: re.Pattern[Any]) -> list[Made]:
-    """Return functions from a size to a text, the same ones in each run."""
+    """Return functions from a size to a text. Every run gets the same functions."""
     tree = parser.parse(
         pattern.pattern, pattern.flags & ~re.UNICODE if isinstance(pattern.pattern, bytes) else pattern.flags
     )
@@ -73,9 +72,7 @@ def _made(start: str, pump: str, second: str, end: str) -> Made:
 
 
 class _Samples:
-    """Short texts that parts of one pattern match; a part that only marks a place (`^`, lookahead) is taken
-    as empty.
-    """
+    """Short texts that match parts of a pattern. Parts that only assert a position (`^`, lookahead) count as empty."""
 
     def __init__(self, tree: Any) -> None:
         self._state = tree.state
@@ -86,11 +83,11 @@ class _Samples:
         return list(dict.fromkeys(found))[:20]
 
     def endings(self) -> list[str]:
-        """Return the pattern's own words without their last character."""
+        """Return up to three texts that match the pattern, each without its last character."""
         return list(dict.fromkeys(text[:-1] for text in self.of(self._tree) if len(text) > 1))[:3]
 
     def repeats(self, nodes: list[Any], before: str = "") -> Iterator[tuple[str, list[Any]]]:
-        """Yield each repeated part, and a text that leads to it."""
+        """Yield each repeated part, with a text that matches everything before it."""
         for op, value in nodes:
             if op in _REPEATS:
                 yield before, list(value[2])

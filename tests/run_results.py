@@ -1,4 +1,4 @@
-"""Whether a run is a whole one, and how it reports the result of something that is no test."""
+"""Functions that recognize full test runs, and report the result of a check as if it were a test."""
 
 import time
 
@@ -6,21 +6,21 @@ import pytest
 
 
 def runs_everything(config: pytest.Config) -> bool:
-    """Return True for a run that names no part of the tests, with or without `--full`."""
+    """Return True if the run includes all tests, with or without `--full`."""
     return bool(config.option.names_no_path) and not chooses_tests(config)
 
 
 def chooses_tests(config: pytest.Config) -> bool:
-    """Return True for a run that chooses among the tests below its paths, or runs none of them."""
+    """Return True if the run selects only some tests within its paths, or none."""
     parts = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise", "collectonly")
     return any(getattr(config.option, part, None) for part in parts)
 
 
 def report_result(session: pytest.Session, name: str, *, complaint: str, seconds: float = 0.0) -> None:
-    """Report a passed test of this name; a failed one if there is a complaint.
+    """Report a passed test with this name, or a failed test if there is a complaint.
 
-    Call it in the process that reports, between the last test and the end of the session, in a wrapper of
-    `pytest_runtestloop`: pytest then still counts the result for its last line and its exit status.
+    Call this in the reporting process, between the last test and the end of the session, in a wrapper of
+    `pytest_runtestloop`. Only then does pytest include the result in its last line and exit status.
     """
     now = time.time()
     report = pytest.TestReport(

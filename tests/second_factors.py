@@ -1,4 +1,4 @@
-"""A second factor as a person's phone has it: an app with a secret, which makes codes."""
+"""A simulated authenticator app, as on a person's phone."""
 
 from datetime import datetime
 
@@ -18,17 +18,17 @@ class App:
         self.secret = secret
 
     def code(self, at: datetime, steps: int = 0) -> str:
-        """Return the code of that time, or of `steps` later."""
+        """Return the code at this time, or `steps` time steps later."""
         return str(format_hotp_value(hotp_value(self.secret, int(at.timestamp()) // STEP + steps)))
 
     def wrong_code(self, at: datetime) -> str:
-        """Return one of six digits that is not one of the codes near that time."""
+        """Return a six-digit code that isn't valid near this time."""
         near = {self.code(at, steps) for steps in range(-3, 4)}
         return next(code for code in (f"{number:06}" for number in range(10)) if code not in near)
 
 
 def set_up(user: User, at: datetime) -> tuple[App, list[str]]:
-    """Return the app of this person, set up two minutes before, and their recovery codes."""
+    """Set up an app for this user two minutes before `at`. Return the app and the recovery codes."""
     session = SessionStore()
     app = App(begin_set_up(session))
     before = datetime.fromtimestamp(at.timestamp() - 4 * STEP, at.tzinfo)

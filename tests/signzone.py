@@ -1,4 +1,4 @@
-"""Zones that BIND's dnssec-signzone signs, with keys that it makes; and one with two chains, which it never makes."""
+"""Zones signed by BIND's dnssec-signzone, and a zone with two NSEC3 chains, which BIND never makes."""
 
 import subprocess
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ DENIALS: dict[str, tuple[Nsec3 | None, tuple[str, ...]]] = {
 
 
 def signed_text(zone: str, text: str, folder: Path, *options: str, end: datetime | None = None) -> str:
-    """Return the zone file, signed by a CSK that is in the folder, or is made there; `end` of its signatures."""
+    """Return the zone file, signed with the folder's CSK (generated if missing). Signatures expire at `end`."""
     needed("dnssec-keygen", "dnssec-signzone")
     keys = folder / f"keys-{zone}"
     if not keys.exists():
@@ -59,9 +59,7 @@ def _run(command: list[str | Path]) -> None:
 
 
 def text_with_two_chains(zone: str, text: str, chains: tuple[Nsec3, Nsec3]) -> str:
-    """Return the zone file, signed over two NSEC3 chains without opt-out, as while a signer goes from one to
-    the other.
-    """
+    """Return the zone file, signed with two NSEC3 chains without opt-out, as during a change from one to the other."""
     origin = dns.name.from_text(zone)
     private = ec.generate_private_key(ec.SECP256R1())
     dnskey = dns.dnssec.make_dnskey(private.public_key(), dns.dnssec.Algorithm.ECDSAP256SHA256, flags=257)
@@ -97,7 +95,7 @@ def text_with_two_chains(zone: str, text: str, chains: tuple[Nsec3, Nsec3]) -> s
 def _links(
     origin: dns.name.Name, nsec3: Nsec3, signed: dict[dns.name.Name, set[dns.rdatatype.RdataType]]
 ) -> Iterator[dns.rrset.RRset]:
-    """Yield the NSEC3 records over these names and the empty ones above them."""
+    """Yield the NSEC3 records for these names and for the empty non-terminals above them."""
     empty = {above for name in signed for above in _names_above(name, origin)} - signed.keys()
     listed = dict.fromkeys(empty, "")
     for name, owned in signed.items():

@@ -1,4 +1,4 @@
-"""A whole real stack for tests: processes, three PowerDNS nodes, sample zones; and the questions tests ask of it."""
+"""A complete real stack for tests: processes, three PowerDNS nodes and sample zones, and functions that query it."""
 
 import fcntl
 import hashlib
@@ -36,7 +36,7 @@ shared_stacks: list[Stack] = []
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
-    """Start one running stack with the sample zones and a trickle of queries, for all tests of a run."""
+    """Start the stack that all tests of a run share, with the sample zones and a low rate of queries."""
     with new_stack("stack", sample_zones=True, traffic=True) as running:
         wait_until_in_sync(running)
         shared_stacks.append(running)
@@ -44,14 +44,14 @@ def stack() -> Iterator[Stack]:
 
 
 def stop_shared_stacks() -> None:
-    """Stop all of them, so that none takes the processor from the tests that follow."""
+    """Stop all shared stacks, so that they don't use the processor during later tests."""
     while shared_stacks:
         shared_stacks.pop().stop()
 
 
 @pytest.fixture
 def fresh_stack() -> Iterator[Stack]:
-    """Start a running stack for this test alone, without zones."""
+    """Start a stack without zones for one test only."""
     with new_stack("fresh-stack", sample_zones=False, traffic=False) as running:
         yield running
 
@@ -65,7 +65,7 @@ OTHER_SERVERS = {"PANEL_SECONDARY_NETWORKS": "127.0.0.0/8", "PANEL_SOURCE_NETWOR
 
 
 class PreparedStack(Stack):
-    """A stack whose directory is a copy of a prepared one: only its ports are new, and what names its machines."""
+    """A stack in a copy of a prepared directory. Only the ports and the identities of its machines are new."""
 
     def prepare_panel(self) -> None:
         update = "UPDATE fleet_node SET dns_port = %s, agent_port = %s, machine = '' WHERE name = %s"
@@ -74,14 +74,14 @@ class PreparedStack(Stack):
                 connection.execute(update, (node.dns_port, node.agent_port, node.name))
 
     def prepare_nodes(self) -> None:
-        """Do nothing: identities and LMDB files were copied."""
+        """Do nothing, because identities and LMDB files were copied."""
 
     @cached_property
     def interpreter(self) -> Interpreter:
         return Interpreter(self.env, prefix=unprivileged.prefix())
 
     def manage(self, *args: str) -> str:
-        """Run a management command in a fork; return what it printed. Raise StackError."""
+        """Run a management command in a fork and return its output. Raise StackError if it fails."""
         return str(run_inside(self, "management.run", *args))
 
     def stop(self) -> None:
@@ -91,11 +91,11 @@ class PreparedStack(Stack):
 
 
 def run_inside(stack: Stack, name: str, *args: Any) -> Any:
-    """Run a function of `tests.inside` in the panel's environment; return what it returned.
+    """Run a function of `tests.inside` in the panel's environment and return its result.
 
-    `name` is module and function, such as `catalogs.follow`; arguments and the result travel as JSON. Raise StackError
-    if the function fails. A prepared stack keeps an interpreter, which has started Django by then; others, those of
-    benchmarks, start one.
+    `name` consists of module and function, such as `catalogs.follow`. Arguments and result are passed as JSON. Raise
+    StackError if the function fails. A prepared stack reuses an interpreter with Django already loaded. Other stacks,
+    such as those of benchmarks, start a new one.
     """
     if isinstance(stack, PreparedStack):
         ended = stack.interpreter.run(name, *args)
@@ -109,9 +109,9 @@ def run_inside(stack: Stack, name: str, *args: Any) -> Any:
 
 
 def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = False) -> Stack:
-    """Return a stack in a directory of its own, without zones or with the sample zones; it runs while it is entered.
+    """Return a stack in its own directory, without zones or with the sample zones. It runs within a `with` block.
 
-    In a full run, each of its processes is executed as in production.
+    In a full run, each of its processes is started as in production.
     """
     from tests.full import is_full  # it imports this module
 
@@ -130,9 +130,7 @@ def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = F
 
 @cache
 def prepared_stack() -> Path:
-    """Return what every new stack has, made once: secrets, a migrated database, static files, enrolled nodes
-    in sync.
-    """
+    """Return the directory that new stacks copy: secrets, a migrated database, static files and nodes in sync."""
     shared = ROOT / "var" / "test" / "prepared"
     shared.mkdir(parents=True, exist_ok=True)
     with (shared / "lock").open("w") as lock:
@@ -154,7 +152,7 @@ def prepared_stack() -> Path:
 
 @cache
 def _digest() -> str:
-    """Return a digest that changes with anything that a stack is made of."""
+    """Return a digest of all code and files that a stack is made of."""
     digest = hashlib.sha256()
     for folder in ("dnspanel", "replication", "static"):
         for path in sorted(path for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"):
@@ -164,14 +162,14 @@ def _digest() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a node said: the code, and the rdata of the answer section in text form, sorted."""
+    """A node's answer: the response code, and the sorted rdata of the answer section as text."""
 
     rcode: str
     rdata: tuple[str, ...]
 
 
 def ask(node: DemoNode, name: str, rdtype: str = "A", *, timeout: float = 2.0) -> Answer:
-    """Ask one node over UDP. Raises dns.exception.Timeout where it does not answer."""
+    """Query one node over UDP. Raise dns.exception.Timeout if it does not answer."""
     reply = dns.query.udp(dns.message.make_query(name, rdtype), "127.0.0.1", port=node.dns_port, timeout=timeout)
     wanted = dns.rdatatype.from_text(rdtype)
     found = sorted(str(rdata) for rrset in reply.answer if rrset.rdtype == wanted for rdata in rrset)
@@ -179,7 +177,7 @@ def ask(node: DemoNode, name: str, rdtype: str = "A", *, timeout: float = 2.0) -
 
 
 def ask_all(stack: Stack, name: str, rdtype: str = "A") -> list[Answer]:
-    """Return what each node of the stack says, in the order of their names."""
+    """Return the answer of each node of the stack, ordered by name."""
     return [ask(node, name, rdtype) for node in stack.nodes]
 
 
@@ -190,9 +188,9 @@ PAUSE_PER_LOOK, LONGEST_PAUSE = 4.0, 1.0
 def until(
     condition: Callable[[], bool], *, seconds: float, what: str | Callable[[], str], pause: float = 0.05
 ) -> float:
-    """Return how many seconds it took until the condition held. Raises TimeoutError naming `what`, asked for then.
+    """Wait until the condition is true, and return the seconds that this took. Raise TimeoutError if it stays false.
 
-    After a look that took long, such as one with a process of its own, the pause is longer.
+    The error names `what`, or the result of calling it. After a slow check of the condition, the pause is longer.
     """
     start = time.monotonic()
     while True:
@@ -206,13 +204,13 @@ def until(
 
 
 def make_person(stack: Stack, username: str, *, role: str = "administrator") -> str:
-    """Make an account by the way of a real invitation; return its password."""
+    """Create an account through a real invitation, and return its password."""
     run_inside(stack, "people.make_person", username, role, PASSWORD)
     return PASSWORD
 
 
 def wait_until_in_sync(stack: Stack, *, seconds: float = 30) -> None:
-    """Wait until every node has acknowledged the head of the log. Raise TimeoutError, with what holds the nodes up."""
+    """Wait until every node has acknowledged the head of the log. Raise TimeoutError with the reasons for the delay."""
 
     behind = """
         SELECT NOT EXISTS (SELECT FROM fleet_node)

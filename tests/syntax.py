@@ -1,8 +1,8 @@
-"""Syntax trees of our modules and tests, parsed once a process for all tests that read them.
+"""Syntax trees of the panel's modules and tests, parsed once in each process for all tests that read them.
 
-A tree of all modules has more than a million objects. The collector of garbage would look through them again and again
-while more trees are parsed, which takes seven times as long as to parse them. They have no cycles, so the trees are
-taken out of its sight.
+A tree of all modules has more than a million objects. The garbage collector would examine them again and again while
+more trees are parsed, which takes seven times as long as the parsing. The trees have no cycles, so they are excluded
+from garbage collection.
 """
 
 import ast
@@ -15,7 +15,7 @@ from pathlib import Path
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Keep the collector of garbage from what is made within, now and later."""
+    """Exclude objects that are created within the block from garbage collection, during and after the block."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -28,7 +28,7 @@ def without_collections() -> Iterator[None]:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    """Return the syntax tree of a file; no test changes it."""
+    """Return the syntax tree of a file. Don't change it, because tests share it."""
     with without_collections():
         return ast.parse(path.read_text())
 
@@ -41,15 +41,15 @@ def nodes_of(path: Path) -> Sequence[ast.AST]:
 
 
 def nodes_in(text: str) -> Sequence[ast.AST]:
-    """Return the same of a text."""
+    """Return all nodes of a text's syntax tree, in the order of `ast.walk`."""
     return tuple(ast.walk(ast.parse(text)))
 
 
 def dotted(node: ast.expr) -> str:
-    """Return a name as `ast.unparse` writes it, with … for what is neither a name nor a part of one.
+    """Return a dotted name as `ast.unparse` writes it, with … for parts that aren't names.
 
-    `logger.info` of `logger.info`, `super().method` of `super().method`, `….method` of `rows[0].method`: what is called
-    is compared with names, and to write out everything takes longer than to parse it.
+    For example `logger.info`, `super().method`, and `….method` for `rows[0].method`. Only names are compared, and
+    unparsing everything would take longer than parsing it.
     """
     if isinstance(node, ast.Name):
         return node.id

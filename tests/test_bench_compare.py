@@ -1,4 +1,4 @@
-"""What a comparison of two commits makes of what their benchmarks printed."""
+"""The comparison of two commits by the output of their benchmarks."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What runs beside the tests is one result more: its complaints are printed, counted, and fail the run."""
+"""The check in parallel with the tests counts as one more result: its complaints are printed and fail the run."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ def pytest_configure(config):
 def run_with(
     folder: Path, script: str, *arguments: str, test: str = "pass", longest_wait: float = 60.0
 ) -> tuple[int, str]:
-    """Run one test in a pytest of its own, and the script beside it."""
+    """Run one test in a separate pytest, with the script in parallel."""
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "conftest.py").write_text(CONFTEST.format(script=script, longest_wait=longest_wait))
     (folder / "test_one.py").write_text(f"def test_one():\n    {test}\n")

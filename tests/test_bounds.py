@@ -1,6 +1,6 @@
-"""Whatever cuts a text from outside into lines, rows or members has a bound, which `docs/develop/bounds.md` names.
+"""Code that splits external text into lines, rows or members has a limit, listed in `docs/develop/bounds.md`.
 
-Forms and bodies of API v2 are looked through as they are when the panel runs: each text has a length, each list a size.
+Forms and bodies of API v2 are checked at run time: each text has a maximum length, and each list a maximum size.
 """
 
 import ast
@@ -41,7 +41,7 @@ _READ_OTHERWISE = {
 
 
 def places() -> Iterator[tuple[str, str]]:
-    """Yield file and function of each call that cuts a text."""
+    """Yield the file and function of each call that splits a text."""
     for path in sorted((ROOT / "dnspanel").rglob("*.py")):
         name = str(path.relative_to(ROOT))
         if not name.startswith(_OURS):
@@ -82,7 +82,7 @@ def test_whatever_cuts_a_text_has_a_bound() -> None:
 
 @cache
 def _everything() -> None:
-    """Import every module of the faces, and the URLs that use them."""
+    """Import every module of the web pages and the API, and the URL configuration."""
     assert get_resolver().url_patterns
     for package in (dnspanel.web, dnspanel.api):
         for each in pkgutil.walk_packages(package.__path__, package.__name__ + "."):

@@ -1,4 +1,4 @@
-"""A run that costs more than its budget fails, on slow and fast machines alike, and budgets only get lower."""
+"""A run over its budget fails, on slow and on fast machines. Budgets are only lowered."""
 
 from dataclasses import replace
 from pathlib import Path

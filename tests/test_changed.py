@@ -1,4 +1,4 @@
-"""A change leads to the test files that it can reach, the nearest first, and to as many as there is time for."""
+"""The choice of test files for a change: the nearest first, as many as the time allows."""
 
 import subprocess
 from pathlib import Path

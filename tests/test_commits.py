@@ -1,4 +1,4 @@
-"""The subjects of commits that the hook and `./dev check` refuse, and those that pass."""
+"""Commit subjects that the hook and `./dev check` accept, and those that they refuse."""
 
 import os
 import subprocess
@@ -94,7 +94,7 @@ def test_the_subject_is_read_as_git_reads_it(message: str, subject: str) -> None
 
 
 class Repository:
-    """A Git repository of a test, with this checkout's check in it."""
+    """A temporary Git repository that contains this checkout's subject check."""
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.path = path
@@ -118,12 +118,12 @@ class Repository:
         return subprocess.run(["git", *args], cwd=self.path, check=True, capture_output=True, text=True).stdout.strip()
 
     def commit(self, message: str, *args: str) -> str:
-        """Commit nothing with this message. Return the commit's name."""
+        """Make an empty commit with this message. Return the commit's hash."""
         self.git("commit", "--quiet", "--allow-empty", "--message", message, *args)
         return self.git("rev-parse", "HEAD")
 
     def refused(self, message: str) -> str:
-        """Return what Git says when it refuses a commit with this message."""
+        """Return Git's error output when it refuses a commit with this message."""
         with pytest.raises(subprocess.CalledProcessError) as failed:
             self.commit(message)
         return failed.value.stderr

@@ -1,4 +1,4 @@
-"""Samples are seeded, kept in order, and all of it with `--full`."""
+"""Samples are seeded and keep their order. `--full` runs everything."""
 
 from argparse import Namespace
 from pathlib import Path
@@ -17,7 +17,7 @@ def test_a_choice_is_the_same_for_the_same_seed_and_keeps_the_order() -> None:
 
 
 def item(nodeid: str, mark: pytest.MarkDecorator, **params: str) -> Namespace:
-    """Return as much of a test as choosing needs."""
+    """Return a stand-in for a pytest item, with the attributes that the choice needs."""
     spec = {"callspec": Namespace(params=params)} if params else {}
     return Namespace(nodeid=nodeid, get_closest_marker=lambda name: mark.mark, **spec)
 

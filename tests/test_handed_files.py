@@ -1,4 +1,4 @@
-"""Each file of a run in several processes is imported once, and its tests run as in one process."""
+"""With several processes, each test file is imported once, and its tests run as in one process."""
 
 import os
 import re
@@ -33,7 +33,7 @@ FILES = {
 
 
 def run(folder: Path) -> tuple[str, list[str]]:
-    """Run the files in two processes. Return what pytest printed, and what the files wrote."""
+    """Run the files in two processes. Return pytest's output and the lines that the files wrote."""
     log = folder / "log"
     log.unlink(missing_ok=True)
     for name, text in FILES.items():

@@ -1,4 +1,4 @@
-"""The rules of the house that a program can check."""
+"""The project's rules that a program can check."""
 
 import ast
 import contextlib
@@ -164,7 +164,7 @@ def test_no_file_has_a_name_that_says_nothing() -> None:
 
 
 def test_names_of_modules_say_whose_they_are() -> None:
-    """A traceback, a list of open files and a search by name tell `node_keys` from `primary_keys`."""
+    """Distinct module names help in tracebacks, lists of open files and searches: `node_keys` and `primary_keys`."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for path in source_files():
         if path.parts[0] not in PACKAGES or path.parent.name == "commands":
@@ -176,7 +176,7 @@ def test_names_of_modules_say_whose_they_are() -> None:
 
 
 def test_functions_are_short_and_take_few_parameters() -> None:
-    """More parameters than six are often one thing of the domain: the actor, a new zone, a node's description."""
+    """More than six parameters often belong to one object, such as the actor, a new zone or a node's description."""
     found = []
     for path in modules():
         for node in nodes_of(ROOT / path):
@@ -192,7 +192,7 @@ def test_functions_are_short_and_take_few_parameters() -> None:
 
 
 def _has_reason(path: Path, line: int) -> bool:
-    """Return whether the function that begins at this line says why it has many parameters."""
+    """Return True if the function at this line explains in a comment why it has many parameters."""
     return "noqa: PLR0913  # " in (ROOT / path).read_text().split("\n")[line - 1]
 
 
@@ -218,8 +218,9 @@ def test_modules_are_short() -> None:
 
 
 def test_every_module_has_tests() -> None:
-    """A file of its own name in the folder that mirrors its own; or its package's tests import it (`dnspanel.zones`),
-    or a test file's docstring says that it tests this module too (`package.module`).
+    """Each module has a test file of its name, or tests that import it or name it.
+
+    The file is in the mirrored folder. Otherwise the package's tests import the module, or a docstring has its name.
     """
     files, imports, named = set(), set(), set()
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
@@ -244,7 +245,7 @@ def test_every_module_has_tests() -> None:
 
 
 def _package(path: Path) -> tuple[str, ...]:
-    """Return `dnspanel.zones` of `dnspanel/zones/publishing/edit.py`; `replication` of everything below it."""
+    """Return the package, such as `dnspanel.zones`. For all files below `replication`, that is `replication`."""
     return path.parts[:1] if path.parts[0] == "replication" else path.parts[:2]
 
 
@@ -276,7 +277,7 @@ def test_pure_modules_reach_nothing_outside() -> None:
 
 
 def test_the_tags_are_said_in_one_way() -> None:
-    """As the last word of the first line of a module's docstring, and nowhere else in that line."""
+    """A tag is the last word of the first line of a module's docstring, and appears nowhere else in that line."""
     lines = {path: _first_line(path) for path in modules()}
     other = re.compile(r"\b(verb module|verbs|pure)\b", re.IGNORECASE)
     assert [
@@ -321,7 +322,7 @@ def _writes(call: ast.Call) -> bool:
 
 
 def test_identifiers_use_the_words_of_the_field() -> None:
-    """Columns and JSON fields keep their names, wherever they are set; a test's name is a sentence."""
+    """Identifiers don't contain banned words. Columns, JSON fields and the names of test functions are exempt."""
     tests = [path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("*.py"))]
     public = {name for path in modules() for name in _columns_and_fields(tree_of(ROOT / path), _has_models(path))}
     found = []
@@ -336,14 +337,12 @@ def test_identifiers_use_the_words_of_the_field() -> None:
 
 @cache
 def _banned_parts(name: str) -> list[str]:
-    """Return the words of a name that the field has other words for. Most names occur many times."""
+    """Return the banned words in a name. The result is cached, because most names occur many times."""
     return [part for part in _parts(NOT_BANNED.sub("", name)) if part in BANNED_PARTS]
 
 
 def _identifiers(nodes: Iterable[ast.AST]) -> list[tuple[str, int]]:
-    """Return what a module itself names: functions, classes, parameters, variables, attributes that it sets,
-    aliases.
-    """
+    """Return the names that a module defines: functions, classes, parameters, variables, attributes and aliases."""
     found = []
     for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -364,7 +363,7 @@ def _has_models(path: Path) -> bool:
 
 
 def _columns_and_fields(tree: ast.Module, is_models: bool) -> list[str]:
-    """Return the names that models and serializers assign: those of the database and of JSON."""
+    """Return the names assigned in models and serializers, which are database columns and JSON fields."""
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     public = [node for node in classes if is_models or node.name.endswith("Serializer")]
     return [name for of_class in public for node in of_class.body for name in _assigned(node)]
@@ -395,7 +394,7 @@ def test_locks_are_taken_and_workers_woken_in_one_place(word: str, home: str) ->
 
 
 def test_no_look_up_folds_letters_in_the_database() -> None:
-    """`UPPER` of PostgreSQL makes the dotless i one of ASCII: an account is found by its stored canonical spelling."""
+    """PostgreSQL's `UPPER` turns a dotless i into an ASCII I. So accounts are found by their canonical names."""
     folds = re.compile(r"__i(exact|startswith|endswith|regex)\b")
     assert [str(path) for path in modules() if folds.search((ROOT / path).read_text())] == []
 
@@ -438,7 +437,7 @@ def test_no_file_holds_unfinished_work_or_a_path_of_one_machine() -> None:
 
 
 def long_sleeps(path: Path) -> list[str]:
-    """Return where the file sleeps longer than a second, and no comment on the line or above it says why."""
+    """Return the places where the file sleeps longer than a second without a comment that explains why."""
     text = path.read_text()
     if "sleep(" not in text and ".wait(" not in text:
         return []
@@ -475,7 +474,7 @@ IMPORT = re.compile(r"^\s*(?:import|from) \w", re.MULTILINE)
 
 
 def _programs_in_strings(text: str) -> list[str]:
-    """Return the Python programs in strings of several lines that import something."""
+    """Return the Python programs in multi-line strings: those that contain an import."""
     found = []
     for _, string in STRING_OF_LINES.findall(text):
         if string.strip().count("\n") + 1 < LINES_OF_A_PROGRAM or not IMPORT.search(string):
@@ -488,7 +487,7 @@ def _programs_in_strings(text: str) -> list[str]:
 
 
 def test_python_is_in_modules_and_not_in_strings() -> None:
-    """No tool reads a program in a string: `tests/inside` and `tests/alone` have those that tests start."""
+    """Linters don't read programs in strings. Programs that tests start are in `tests/inside` and `tests/alone`."""
     paths = sorted(
         path.relative_to(ROOT) for package in (*PACKAGES, "tests") for path in (ROOT / package).rglob("*.py")
     )
@@ -502,7 +501,7 @@ def test_python_is_in_modules_and_not_in_strings() -> None:
 
 
 def test_functions_that_tests_run_inside_a_stack_exist() -> None:
-    """They are named by a string, `module.function`; a wrong one would be noticed only where a stack runs."""
+    """Tests name these functions in strings, `module.function`. A wrong name would fail only in tests with a stack."""
     functions = {
         f"{path.stem}.{node.name}": node.args
         for path in sorted((ROOT / "tests" / "inside").glob("*.py"))

@@ -1,4 +1,4 @@
-"""What tests run inside a stack fits the panel of today. Without this only a run of that stack would show it."""
+"""Code that tests run inside a stack matches the panel. Otherwise, only tests with a stack would detect this."""
 
 import ast
 import importlib
@@ -14,7 +14,7 @@ INSIDE = Path(__file__).resolve().parent / "inside"
 
 
 def names_of_functions(path: Path) -> set[str]:
-    """Return what functions themselves name: a call by such a name is not one of the module's."""
+    """Return the names that functions define locally. A call of such a name doesn't refer to the module."""
     parts = [
         node
         for function in tree_of(path).body
@@ -27,7 +27,7 @@ def names_of_functions(path: Path) -> set[str]:
 
 
 def function_called(module: ModuleType, call: ast.Call) -> Callable[..., Any] | None:
-    """Return the function that a call names, by itself or within an imported module. Raise AttributeError."""
+    """Return the function that a call names, here or in an imported module. Raise AttributeError if it is missing."""
     if isinstance(call.func, ast.Name):
         return getattr(module, call.func.id, None)
     if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):

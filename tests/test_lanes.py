@@ -1,4 +1,4 @@
-"""A run is shared out so that what uses one stack stays in one process."""
+"""Tests are distributed so that all tests with the same stack stay in one process."""
 
 from argparse import Namespace
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_a_file_that_uses_the_shared_stack_is_in_its_unit() -> None:
 
 
 class Process:
-    """A process of pytest-xdist that keeps what it is sent."""
+    """A stand-in for a pytest-xdist process that records the tests sent to it."""
 
     def __init__(self, name: str) -> None:
         self.gateway = Namespace(id=name)

@@ -1,4 +1,4 @@
-"""Every text of a page is marked, and every language has every text, with the same placeholders and elements."""
+"""Every text on pages is marked for translation, and every language has it, with the same placeholders and elements."""
 
 import ast
 import gettext
@@ -36,7 +36,7 @@ def catalog(code: str) -> Path:
 
 @cache
 def texts(code: str) -> dict[str, str]:
-    """Return the translations of a language by their English; those with a plural once for each number."""
+    """Return a language's translations by English text. Texts with a plural have one entry per number."""
     with (ROOT / catalog(code)).with_suffix(".mo").open("rb") as file:
         read = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]  # the one way to all of it
     return {key if isinstance(key, str) else f"{key[0]}\0{key[1]}": text for key, text in read.items() if key}
@@ -61,7 +61,7 @@ def test_every_text_of_a_page_is_marked() -> None:
 
 
 def test_no_text_is_made_within_another_string() -> None:
-    """Those who collect texts do not look into f-strings."""
+    """The program that collects texts does not look into f-strings."""
     found = [
         f"{path}: {ast.unparse(node)}"
         for package in ("dnspanel", "replication")
@@ -76,7 +76,7 @@ def test_no_text_is_made_within_another_string() -> None:
 
 
 def test_no_text_has_its_language_when_a_module_is_read() -> None:
-    """What is made then is `gettext_lazy`: by `gettext` it would be English for every reader."""
+    """Texts made at import need `gettext_lazy`. With `gettext`, they would be English for every reader."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.alone.texts_at_import"], cwd=ROOT, check=True, capture_output=True, text=True
     )
@@ -92,7 +92,7 @@ def test_a_language_has_every_text(collected: Path, code: str) -> None:
 
 @pytest.mark.parametrize("code", TRANSLATED)
 def test_a_catalog_says_nothing_of_places(code: str) -> None:
-    """The places of texts change with every move of a file: 30,000 lines without readers that every diff shows."""
+    """Source positions in catalogs change whenever code moves: 30,000 useless lines that would be in every diff."""
     lines = (ROOT / catalog(code)).read_text().splitlines()
     assert [line for line in lines if line.startswith(("#: ", '"POT-Creation-Date', '"Report-Msgid-Bugs-To'))] == []
 

@@ -1,4 +1,4 @@
-"""One element, one declaration, one selector a line; and the check that holds it sees what is not."""
+"""One element, declaration or selector per line, and a check that finds violations."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The CPU seconds of a run: its tests, the processes that tests start, and the processes of the run itself."""
+"""The CPU seconds of a run: those of its tests, of processes that tests start, and of the run's own processes."""
 
 import subprocess
 import sys

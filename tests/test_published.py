@@ -1,7 +1,8 @@
 """The page of the published tests: its sentences, charts and configurations.
 
-Tests `published.page`, `published.recorded`, `published.tables` and `published.charts`, and what
-`published.propagation` makes of what it measured."""
+Tests `published.page`, `published.recorded`, `published.tables` and `published.charts`, and the evaluation of
+measurements in `published.propagation`.
+"""
 
 import sys
 from collections import Counter
@@ -31,7 +32,7 @@ RESULT = Result(
 
 @pytest.fixture
 def document(tmp_path: Path) -> Path:
-    """Return the page of one test that was kept, and of others that never ran."""
+    """Return the page with one recorded test and others that never ran."""
     recorded.keep(tmp_path / "kept", "random_names", Options(tmp_path, zones=12), RESULT)
     path = tmp_path / "published.md"
     page.write_page(path, recorded.kept(tmp_path / "kept", ("backends", "random_names")))
@@ -39,7 +40,7 @@ def document(tmp_path: Path) -> Path:
 
 
 def page_of_test(document: Path) -> str:
-    """Return the page of the test that was kept."""
+    """Return the page of the recorded test."""
     return (document.with_suffix("") / "random_names.md").read_text()
 
 
@@ -86,7 +87,7 @@ def test_charts_have_their_figures_and_no_script(document: Path) -> None:
 
 
 def test_whoever_draws_a_chart_can_still_import_as_before() -> None:
-    """pygal's finder has no `find_spec`: after it was imported, pytest could not import the next module of tests."""
+    """pygal's import finder has no `find_spec`. After its import, pytest could not import other test modules."""
     assert [finder for finder in sys.meta_path if not hasattr(finder, "find_spec")] == []
 
 
