@@ -20,7 +20,7 @@ def send_password_link(user_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def look_at_ldap_people() -> None:
-    """Update people from their LDAP servers: their groups, and whether they still exist.
+    """Update people's groups from their LDAP servers, and close accounts of people who are gone.
 
     If two tasks run at the same time, only one checks a server.
     """

@@ -48,12 +48,12 @@ class Subject:
 
 
 def reasons_of(user: User) -> tuple[Reason, ...]:
-    """Return all sources of this person's rights. A closed account has none. Make at most three queries."""
+    """Return all sources of this person's rights. A closed account has none. Needs at most three queries."""
     return reasons_of_people([user])[user.pk]
 
 
 def reasons_of_people(people: Sequence[User]) -> dict[int, tuple[Reason, ...]]:
-    """Return all sources of these people's rights, keyed by user id. Make at most three queries in total."""
+    """Return all sources of these people's rights, keyed by user id. Needs at most three queries in total."""
     active = [person for person in people if person.is_active]
     prefetch_related_objects([person for person in active if person.own_role_id is not None], "own_role")
     members: dict[int, list[Membership]] = {}

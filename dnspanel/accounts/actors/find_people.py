@@ -22,7 +22,7 @@ def has_mail(text: str, prefix: str = "") -> Q:
 
 
 def account_named(typed: str) -> User | None:
-    """Return the account whose user name or mail address was typed into the sign-in form, or None. Make one query."""
+    """Return the account whose user name or mail address was typed into the sign-in form, or None. Needs one query."""
     found = User.objects.filter(has_username(typed) | has_mail(typed)) if typed else User.objects.none()
     return min(found, key=lambda user: (user.username != typed, user.pk), default=None)
 

@@ -1,4 +1,4 @@
-"""The origin of each request, as needed by tokens that are bound to networks, the audit log and `X-Request-ID`."""
+"""The origin of each request, for the audit log, `X-Request-ID`, and tokens that are bound to networks."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -60,7 +60,7 @@ class RequestOriginMiddleware:
 
 
 def _name_host(request: HttpRequest) -> None:
-    """Set the Host of a request without one to the host of PANEL_URL.
+    """If a request has no Host header, set it to the host of PANEL_URL.
 
     HTTP/1.0, which some routers use, does not require the header. Without it, Django would use the address or socket
     that the web processes listen on.

@@ -55,7 +55,7 @@ class ListLook:
 
 
 def look_of(person: User, of: ListName) -> ListLook:
-    """Return the person's display settings for this list. Make no query."""
+    """Return the person's display settings for this list. Needs no query."""
     stored = person.list_looks.get(of, {})
     return ListLook(of, frozenset(stored.get("hidden", ())) & COLUMNS[of].keys(), bool(stored.get("dense")))
 

@@ -7,7 +7,7 @@ from dnspanel.languages import LANGUAGE_CODES, UnknownLanguage
 
 
 def language_of(person: User) -> str:
-    """Return the code of the person's language, or "" if none is chosen or it isn't available. Make no query."""
+    """Return the code of the person's language, or "" if none is chosen or it isn't available. Needs no query."""
     return person.language if person.language in LANGUAGE_CODES else ""
 
 
@@ -17,7 +17,7 @@ def mail_language(person: User) -> str:
 
 
 def set_language(*, person: User, code: str) -> None:
-    """Set the language of the person's pages. An empty code means the browser's language. Raise UnknownLanguage."""
+    """Set the language of the person's pages ("": the browser's). Raise UnknownLanguage for an unknown code."""
     if code and code not in LANGUAGE_CODES:
         raise UnknownLanguage
     User.objects.filter(pk=person.pk).update(language=code)

@@ -21,7 +21,7 @@ from dnspanel.accounts.tokens.tokens import end_token
 
 
 def person_by_id(pk: int) -> User:
-    """Return the person with this id, even if the account is closed. Raise PersonUnknown."""
+    """Return the person with this id, even if the account is closed. Raise PersonUnknown if there is none."""
     person = User.objects.filter(pk=pk).first()
     if person is None:
         raise PersonUnknown
@@ -32,7 +32,7 @@ def change_role(*, user: User, role: str, by: Author, now: datetime, own_role: O
     """Change the person's role. A person who can no longer manage people loses the invitations that they created.
 
     If `own_role` is given, the person gets this custom role, and `role` must be member. Raise LastAdministrator if no
-    other administrator would be left, GrantRefused if the role has more rights than the token, and AboveYou.
+    other administrator would be left, and GrantRefused or AboveYou for a token without the necessary rights.
     """
     role = Role(role)
     assert own_role is None or role == Role.MEMBER
@@ -48,7 +48,7 @@ def change_role(*, user: User, role: str, by: Author, now: datetime, own_role: O
 def set_role(
     *, user: User, role: Role, by: Author, now: datetime, own_role: OwnRole | None = None, **details: str
 ) -> None:
-    """Like `change_role`, without the rights check, inside the caller's transaction. Raise LastAdministrator."""
+    """Change the role as `change_role` does, but without checking rights, in the caller's transaction."""
     if set_roles(changes=[RoleChange(user, role, own_role)], by=by, now=now, **details):
         raise LastAdministrator(user.username)
 
@@ -98,7 +98,7 @@ def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **det
 def deactivate(*, user: User, by: Author, now: datetime) -> None:
     """Close the account. The person cannot sign in. Their sessions, tokens, keys and invitations end permanently.
 
-    The person's publications are not affected. Raise LastAdministrator or AboveYou.
+    Publications stay. Raise LastAdministrator for the last one, or AboveYou for a token without the necessary rights.
     """
     refuse_at_or_above(by, user)
     with transaction.atomic(durable=True):
@@ -107,7 +107,7 @@ def deactivate(*, user: User, by: Author, now: datetime) -> None:
 
 
 def close_account(*, user: User, by: Author, now: datetime, **details: str) -> None:
-    """Like `deactivate`, without the rights check, inside the caller's transaction. Raise LastAdministrator."""
+    """Close the account as `deactivate` does, but without checking rights, in the caller's transaction."""
     _keep_an_administrator(without=user)
     closing = User.objects.filter(pk=user.pk, is_active=True)
     if closing.update(is_active=False, sessions_ended=F("sessions_ended") + 1):
@@ -118,9 +118,7 @@ def close_account(*, user: User, by: Author, now: datetime, **details: str) -> N
 
 
 def reactivate(*, user: User, by: Author, now: datetime) -> None:
-    """Open a closed account again. Earlier sessions and tokens stay invalid. Raise AboveYou for a token with fewer
-    rights.
-    """
+    """Reopen a closed account, without its old sessions and tokens. Raise as `refuse_to_open` does."""
     refuse_to_open(by, user)
     with transaction.atomic(durable=True):
         open_account(user=user, by=by, now=now)
@@ -128,7 +126,7 @@ def reactivate(*, user: User, by: Author, now: datetime) -> None:
 
 
 def open_account(*, user: User, by: Author, now: datetime, **details: str) -> None:
-    """Like `reactivate`, without the rights check, inside the caller's transaction."""
+    """Reopen the account as `reactivate` does, but without checking rights, in the caller's transaction."""
     if User.objects.filter(pk=user.pk, is_active=False).update(is_active=True):
         audit.record(action="person.open", by=by, now=now, target=user.username, **details)
 

@@ -49,7 +49,7 @@ def set_same_person(*, user: User, other: User | None, by: Author, now: datetime
 
 
 def humans_of(ids: Collection[int]) -> dict[int, int]:
-    """Map each account id to the id of the person who has the account (`User.human_id`). Make one query."""
+    """Map each account id to the id of the person who has the account (`User.human_id`). Needs one query."""
     found = User.objects.filter(pk__in=ids).values_list("pk", Coalesce("same_person_as", "pk"))
     return dict(found)
 

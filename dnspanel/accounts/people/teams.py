@@ -1,4 +1,4 @@
-"""Teams and their members. `zones.settings` sets which zones belong to a team. Verbs."""
+"""Teams and their members. `zones.settings` assigns zones to teams. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MEMBER_ROLES = (Role.READER, Role.EDITOR)
 
 
 def team_by_id(pk: int) -> Team:
-    """Return the team with this id. Raise TeamUnknown."""
+    """Return the team with this id. Raise TeamUnknown if there is none."""
     team = Team.objects.filter(pk=pk).first()
     if team is None:
         raise TeamUnknown
@@ -71,8 +71,8 @@ def delete_team(*, team: Team, by: Author, now: datetime) -> None:
 def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) -> Membership:
     """Add the person to the team, or change their role in it. `role` is "reader" or "editor".
 
-    Raise TeamRefused for another role, TeamUnknown, GrantRefused if the team gives more rights than the token has, and
-    AboveYou.
+    Raise TeamRefused for another role, TeamUnknown for a deleted team, and GrantRefused or AboveYou for a token without
+    the necessary rights.
     """
     if role not in MEMBER_ROLES:
         raise TeamRefused({"role": [gettext("In a team a person is reader or editor.")]})
@@ -97,7 +97,7 @@ def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) 
 
 
 def remove_member(*, team: Team, user: User, by: Author, now: datetime) -> None:
-    """Remove the person from the team. If they are not a member, change nothing. Raise AboveYou."""
+    """Remove the person from the team. Do nothing for non-members. Raise AboveYou for a token without the rights."""
     refuse_at_or_above(by, user)
     with transaction.atomic():
         if Membership.objects.filter(team=team, user=user).delete()[0]:
@@ -151,7 +151,7 @@ def _refuse_more_than_own(by: Author, team: Team, role: str) -> None:
 
 
 def _lock_team(team: Team) -> Team:
-    """Lock and return the current row of the team. Raise TeamUnknown."""
+    """Lock and return the current row of the team. Raise TeamUnknown if the team was deleted."""
     locked = Team.objects.select_for_update().filter(pk=team.pk).first()
     if locked is None:
         raise TeamUnknown

@@ -19,12 +19,12 @@ from dnspanel.texts import gettext
 
 
 def links_of(user: User) -> Sequence[ProviderLink]:
-    """Return the person's links to providers. Make one query."""
+    """Return the person's links to providers. Needs one query."""
     return list(ProviderLink.objects.filter(user=user).select_related("provider").order_by("provider__name"))
 
 
 def session_hours_of(user: User) -> int:
-    """Return the session length in hours for a person whose password an LDAP server checks. Make one query."""
+    """Return the session length in hours for a person whose password an LDAP server checks. Needs one query."""
     links = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP)
     return min(links.values_list("provider__session_hours", flat=True), default=1)
 
@@ -45,7 +45,7 @@ def make_link(
     """Link the person at the provider to this account, inside the caller's transaction.
 
     If the provider is an LDAP server, it checks the account's password from then on, and the password stored in the
-    panel is deleted. Raise SignInRefused.
+    panel is deleted. Raise SignInRefused if the account must keep its password.
     """
     if provider.kind == ProviderKind.LDAP:
         _take_ldap_password(user)
@@ -86,7 +86,7 @@ def link_own_account(*, provider: SignInProvider, identity: Identity, user: User
 def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
     """Delete the link and everything that the provider's rules gave the person. End all the person's sessions.
 
-    Raise SignInRefused if the person would lose their last way to sign in. Raise AboveYou for a token.
+    Raise SignInRefused if the person would lose their last way to sign in, and AboveYou as `refuse_to_open` does.
     """
     with transaction.atomic(durable=True):
         row = ProviderLink.objects.select_for_update(of=("self",)).filter(pk=link.pk).select_related("user").first()
@@ -150,7 +150,7 @@ def forget_ldap_password(link: ProviderLink) -> None:
 
 
 def _take_ldap_password(user: User) -> None:
-    """Delete the person's stored password and let the LDAP server check it from now on. Raise SignInRefused."""
+    """Delete the person's stored password: the LDAP server checks it from now on. Raise SignInRefused if refused."""
     if user.signs_in_by_ldap:
         raise SignInRefused(
             "linked-already",

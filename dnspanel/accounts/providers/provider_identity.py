@@ -64,7 +64,7 @@ class Outcome:
 
 
 def identity_of(claims: Mapping[str, Any], *, group_claim: str, trusts_mail: bool) -> Identity:
-    """Return the identity in a provider's claims. Raise SignInRefused if a long list of groups is missing.
+    """Return the identity in a provider's claims. Raise SignInRefused if there are too many groups.
 
     If `trusts_mail` is True, an address counts as verified unless the claims deny it.
     """

@@ -43,7 +43,7 @@ class CommonTerms:
 
 
 def providers_with_buttons() -> Sequence[SignInProvider]:
-    """Return the providers with buttons on the sign-in page, sorted by name. Make one query.
+    """Return the providers with buttons on the sign-in page, sorted by name. Needs one query.
 
     LDAP servers have no button, because they use the password form.
     """
@@ -51,14 +51,14 @@ def providers_with_buttons() -> Sequence[SignInProvider]:
 
 
 def linkable() -> Sequence[SignInProvider]:
-    """Return the active providers that accounts can be linked to, sorted by name. Make one query."""
+    """Return the active providers that accounts can be linked to, sorted by name. Needs one query."""
     return list(
         SignInProvider.objects.filter(active=True).only("slug", "name", "kind").order_by("name")[:MOST_PROVIDERS]
     )
 
 
 def provider_rows() -> Sequence[SignInProvider]:
-    """Return all providers. Their attribute `people` is the number of linked people. Make one query."""
+    """Return all providers. Their attribute `people` is the number of linked people. Needs one query."""
     rows = SignInProvider.objects.annotate(people=Count("links")).order_by("-active", "name")
     return list(rows[:MOST_PROVIDERS])
 
@@ -72,7 +72,7 @@ def provider_by_id(pk: int, *kinds: ProviderKind) -> SignInProvider:
 
 
 def provider_in_use(slug: str, *kinds: ProviderKind) -> SignInProvider:
-    """Return the active provider of these kinds with this URL word. Raise ProviderUnknown if there is none."""
+    """Return the active provider of these kinds with this slug. Raise ProviderUnknown if there is none."""
     provider = SignInProvider.objects.filter(slug=slug, active=True).first() if _SLUG.fullmatch(slug) else None
     if provider is None or (kinds and provider.kind not in kinds):
         raise ProviderUnknown
@@ -84,7 +84,7 @@ def insert(
 ) -> SignInProvider:
     """Insert a provider and write it to the audit log. The audit log omits the `unlogged` columns.
 
-    Raise ProviderRefused if there are too many providers, or another one has the same URL word.
+    Raise ProviderRefused if there are too many providers, or another one has the same slug.
     """
     if SignInProvider.objects.count() >= MOST_PROVIDERS:
         raise ProviderRefused(
@@ -107,7 +107,7 @@ def update(
     by: Author,
     now: datetime,
 ) -> None:
-    """Update the provider. The audit log only records the names of the `unlogged` columns. Raise ProviderUnknown."""
+    """Update the provider. The audit log only has the names of `unlogged` columns. Raise ProviderUnknown if deleted."""
     with transaction.atomic(durable=True):
         row = SignInProvider.objects.select_for_update().filter(pk=provider.pk).first()
         if row is None:
@@ -249,6 +249,6 @@ def _is_domain(domain: str) -> bool:
 
 
 def links_page(provider: SignInProvider, *, after: int, limit: int) -> Sequence[ProviderLink]:
-    """Return up to `limit` of the provider's links with an id above `after`, oldest first. Make one query."""
+    """Return up to `limit` of the provider's links with an id above `after`, oldest first. Needs one query."""
     links = ProviderLink.objects.filter(provider=provider, pk__gt=after).select_related("user")
     return list(links.order_by("pk")[:limit])

@@ -16,7 +16,7 @@ def set_quotas(*, of: User | Team, quotas: Mapping[Kind, int | None], by: Author
     """Set the quotas of a person or team. None means unlimited. Kinds that are missing use the panel's settings.
 
     Write the change to the audit log. If nothing differs, change nothing. Existing objects are kept, even if they
-    exceed the new quota. Raise AboveYou for a token.
+    exceed the new quota. Raise AboveYou as `refuse_at_or_above` does.
     """
     model: type[User] | type[Team] = type(of)
     given = {str(kind): amount for kind, amount in quotas.items()}

@@ -160,7 +160,7 @@ def room_beyond(holder: Holder, kind: Kind, *, count: Callable[[Holder, int], in
 
 
 def refusal_message(holder: Holder, kind: Kind, *, limit: int, used: int, added: int) -> str:
-    """Return a message with the holder, the limit, the current use, and the people that can change the limit."""
+    """Return a message with the holder, the limit, the current use, and the people who can change the limit."""
     if holder.team:
         message = (
             gettext(

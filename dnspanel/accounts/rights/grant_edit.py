@@ -28,7 +28,7 @@ _LARGEST_ID = 2**31 - 1
 
 
 def grant_by_id(pk: int) -> GrantRow:
-    """Return the grant with this id. Raise GrantUnknown."""
+    """Return the grant with this id. Raise GrantUnknown if there is none."""
     row = GrantRow.objects.select_related("user", "team", "created_by").filter(pk=pk).first()
     if row is None:
         raise GrantUnknown
@@ -36,9 +36,10 @@ def grant_by_id(pk: int) -> GrantRow:
 
 
 def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> GrantRow:
-    """Give the grant to the person, or to every member of the team.
+    """Give the grant to the person, or to every member of the team. The caller checks that the zones exist.
 
-    Raise GrantRefused with the invalid fields, and AboveYou for a token. The caller checks that the zones exist.
+    Raise GrantRefused if the grant is invalid or exceeds the author's rights, and AboveYou as `refuse_at_or_above`
+    does.
     """
     refuse_bad_grant(grant)
     if isinstance(to, User):
@@ -54,7 +55,7 @@ def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> G
 
 
 def take_grant(*, row: GrantRow, by: Author, now: datetime) -> None:
-    """Delete a grant. If it is already deleted, change nothing. Raise AboveYou for a token."""
+    """Delete a grant, unless it is already deleted. Raise AboveYou as `refuse_at_or_above` does."""
     if row.user is not None:
         refuse_at_or_above(by, row.user)
     with transaction.atomic():

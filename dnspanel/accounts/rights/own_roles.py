@@ -26,7 +26,7 @@ GIVEABLE = frozenset(Permission) - {Permission.PEOPLE, Permission.APPROVE}
 
 
 def role_by_id(pk: int) -> OwnRole:
-    """Return the custom role with this id. Raise RoleUnknown."""
+    """Return the custom role with this id. Raise RoleUnknown if there is none."""
     role = OwnRole.objects.filter(pk=pk).first()
     if role is None:
         raise RoleUnknown
@@ -36,7 +36,7 @@ def role_by_id(pk: int) -> OwnRole:
 def create_role(
     *, name: str, permissions: Collection[str], rights: Collection[str], by: Author, now: datetime
 ) -> OwnRole:
-    """Create a custom role. Raise RoleRefused, and GrantRefused if the role has more rights than the token."""
+    """Create a custom role. Raise RoleRefused if it is invalid, and GrantRefused if it exceeds the token's rights."""
     columns = _columns(name, permissions, rights, by)
     with _one_of_a_name(name), transaction.atomic():
         if OwnRole.objects.count() >= MOST_ROLES:
@@ -51,7 +51,7 @@ def create_role(
 def change_role(
     *, role: OwnRole, name: str, permissions: Collection[str], rights: Collection[str], by: Author, now: datetime
 ) -> None:
-    """Change a custom role for everyone who has it. Raise the errors of `create_role`, and RoleUnknown."""
+    """Change a custom role for everyone who has it. Raise as `create_role` does, or RoleUnknown if it was deleted."""
     columns = _columns(name, permissions, rights, by)
     with _one_of_a_name(name), transaction.atomic():
         locked = _lock_role(role)

@@ -41,13 +41,13 @@ class DirectoryTerms:
 
 
 def directory_rows() -> Sequence[ScimDirectory]:
-    """Return all directories. Their attribute `kept` is the number of people that they manage. Make one query."""
+    """Return all directories. Their attribute `kept` is the number of people that they manage. Needs one query."""
     rows = ScimDirectory.objects.annotate(kept=Count("people", filter=Q(people__deleted_at=None)))
     return list(rows.order_by("name")[:MOST_DIRECTORIES])
 
 
 def directory_by_id(pk: int) -> ScimDirectory:
-    """Return the directory with this id. Raise DirectoryUnknown."""
+    """Return the directory with this id. Raise DirectoryUnknown if there is none."""
     directory = ScimDirectory.objects.select_related("account").filter(pk=pk).first()
     if directory is None:
         raise DirectoryUnknown
@@ -55,7 +55,7 @@ def directory_by_id(pk: int) -> ScimDirectory:
 
 
 def directory_of(actor: Actor) -> ScimDirectory:
-    """Return the directory that the actor's token belongs to. Raise DirectoryUnknown."""
+    """Return the directory that the actor's token belongs to. Raise DirectoryUnknown if there is none."""
     directory = ScimDirectory.objects.filter(account=actor.user).first()
     if directory is None:
         raise DirectoryUnknown
@@ -96,7 +96,7 @@ def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tup
 def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Author, now: datetime) -> None:
     """Change the directory and apply its rules to its people.
 
-    Raise DirectoryRefused, DirectoryUnknown, and GrantRefused as `create_directory` does.
+    Raise DirectoryUnknown if it was deleted, and DirectoryRefused and GrantRefused as `create_directory` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     terms = _check_terms(terms, frozenset(directory.teams))
@@ -121,10 +121,10 @@ def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Aut
 
 
 def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewToken:
-    """Replace the directory's secret and return the new one. The old one stops working at once.
+    """Replace the directory's secret and return the new one. The old one stops working immediately.
 
-    Reopen the directory's service account if it is closed. Raise DirectoryUnknown, and GrantRefused as
-    `create_directory` does.
+    Reopen the directory's service account if it is closed. Raise DirectoryUnknown if the directory was deleted, and
+    GrantRefused as `create_directory` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -139,7 +139,7 @@ def delete_directory(*, directory: ScimDirectory, by: Author, now: datetime) -> 
     """Delete the directory with its token and everything that its rules gave.
 
     Accounts are not deleted; administrators manage them from now on. If the directory is already deleted, change
-    nothing. Raise GrantRefused.
+    nothing. Raise GrantRefused as `create_directory` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -190,7 +190,7 @@ def _audit_values(terms: DirectoryTerms) -> dict[str, object]:
 def _check_terms(terms: DirectoryTerms, before: frozenset[int] = frozenset()) -> DirectoryTerms:
     """Return the settings with normalized spaces in the name, and without teams that have been deleted.
 
-    `before` are the teams that the directory had. Raise DirectoryRefused.
+    `before` are the teams that the directory had. Raise DirectoryRefused if a setting is invalid.
     """
     name = " ".join(terms.name.split())
     faults: dict[str, list[str]] = {}

@@ -10,7 +10,7 @@ from dnspanel.accounts.models import GrantRow, Membership, Role, ScimDirectory, 
 
 
 def locked_directory(directory: ScimDirectory) -> ScimDirectory:
-    """Lock and return the current row of the directory. Raise DirectoryUnknown."""
+    """Lock and return the current row of the directory. Raise DirectoryUnknown if it was deleted."""
     row = ScimDirectory.objects.select_for_update(of=("self",)).filter(pk=directory.pk).first()
     if row is None:
         raise DirectoryUnknown

@@ -40,7 +40,7 @@ def groups_of(directory: ScimDirectory) -> "QuerySet[ScimGroup]":
 
 
 def group_of(directory: ScimDirectory, pk: int) -> ScimGroup:
-    """Return the directory's group with this id. Raise GroupUnknown."""
+    """Return the directory's group with this id. Raise GroupUnknown if there is none."""
     group = groups_of(directory).filter(pk=pk).first() if 0 < pk <= _LARGEST_ID else None
     if group is None:
         raise GroupUnknown
@@ -48,14 +48,15 @@ def group_of(directory: ScimDirectory, pk: int) -> ScimGroup:
 
 
 def members_of(group: ScimGroup) -> frozenset[int]:
-    """Return the ids of the accounts in the group. Make one query."""
+    """Return the ids of the accounts in the group. Needs one query."""
     return frozenset(group.people.values_list("user_id", flat=True))
 
 
 def create_group(*, directory: ScimDirectory, terms: GroupTerms, by: Author, now: datetime) -> ScimGroup:
     """Create a group and give its members the group's roles and teams.
 
-    Raise AccountRefused, TeamRefused, Taken, DirectoryFull, PersonUnknown, OutOfReach, DirectoryUnknown.
+    Raise AccountRefused or TeamRefused for an invalid name, Taken for a name in use, DirectoryFull at a limit,
+    PersonUnknown or OutOfReach for a member, and DirectoryUnknown for a deleted directory.
     """
     _refuse(terms)
     try:
@@ -83,7 +84,7 @@ def change_group(
 ) -> ScimGroup:
     """Change a group to the terms that `change` returns. The directory is locked until the commit.
 
-    Raise the errors of `create_group` and of `change`, and GroupUnknown.
+    Raise the errors of `create_group` and of `change`, and GroupUnknown if the group doesn't exist.
     """
     try:
         with transaction.atomic(durable=True):
@@ -107,9 +108,9 @@ def change_group(
 def delete_group(
     *, directory: ScimDirectory, pk: int, check: Callable[[ScimGroup], None], by: Author, now: datetime
 ) -> None:
-    """Delete a group and take back the roles and teams that it gave. Raise GroupUnknown.
+    """Delete a group and take back the roles and teams that it gave. `check` can raise an error to prevent that.
 
-    The group's own team is kept, because zones can belong to it.
+    The group's own team is kept, because zones can belong to it. Raise GroupUnknown if the group doesn't exist.
     """
     with transaction.atomic(durable=True):
         row = locked_directory(directory)

@@ -78,7 +78,8 @@ def closed_people(directory: ScimDirectory) -> list[ScimPerson]:
 def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, now: datetime) -> User:
     """Create an account without a password, or reopen the account that the directory deleted before.
 
-    Raise AccountRefused with the invalid fields, Taken, DirectoryFull, DirectoryUnknown.
+    Raise AccountRefused with the invalid fields, Taken if another person has the name or address, DirectoryFull at the
+    limit, and DirectoryUnknown for a deleted directory.
     """
     try:
         with transaction.atomic(durable=True):
@@ -97,7 +98,8 @@ def change_person(
     """Change a person to the terms that `change` returns. The directory is locked until the commit.
 
     If the person becomes inactive, they cannot sign in, and their sessions, tokens, keys and invitations end
-    permanently. Raise the errors of `create_person` and of `change`, PersonUnknown, OutOfReach, LastAdministrator.
+    permanently. Raise the errors of `create_person`, `change` and `deactivate`, PersonUnknown for an unknown id, and
+    OutOfReach as `refuse_out_of_reach` does.
     """
     try:
         with transaction.atomic(durable=True):
@@ -142,7 +144,7 @@ def kept_people(*, directory: ScimDirectory, ids: Collection[int], by: Author, n
 
 
 def _get_or_create_rows(directory: ScimDirectory, users: Sequence[User], by: Author, now: datetime) -> list[ScimPerson]:
-    """Return the ScimPerson rows of these users. Create missing rows. Raise DirectoryFull."""
+    """Return the ScimPerson rows of these users. Create missing rows. Raise DirectoryFull if there are too many."""
     new = [user for user in users if getattr(user, "scim_person", None) is None]
     if new:
         if people_count(directory) + len(new) > MOST_PEOPLE:

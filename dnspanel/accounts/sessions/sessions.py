@@ -19,7 +19,7 @@ MOST_LISTED = 100
 
 
 def sessions_of(user: User, now: datetime) -> list[Session]:
-    """Return the person's valid sessions, most recently used first, at most MOST_LISTED. Make one query."""
+    """Return the person's valid sessions, most recently used first, at most MOST_LISTED. Needs one query."""
     rows = Session.objects.filter(user=user, expire_date__gt=now).order_by(F("seen_at").desc(nulls_last=True))
     hashed = user.get_session_auth_hash()
     idle_since = now - timedelta(minutes=settings.SESSION_IDLE_MINUTES)
@@ -32,7 +32,7 @@ def sessions_of(user: User, now: datetime) -> list[Session]:
 
 
 def end_session(*, user: User, public_id: str, now: datetime) -> None:
-    """End the person's session with this public id. Raise SessionUnknown."""
+    """End the person's session with this public id. Raise SessionUnknown if there is none."""
     found = [row for row in sessions_of(user, now) if constant_time_compare(row.public_id, public_id)]
     if not found:
         raise SessionUnknown
@@ -47,7 +47,7 @@ def end_other_sessions(*, user: User, keep: str | None, now: datetime) -> int:
 def end_all_sessions(*, user: User, by: Author, now: datetime) -> int:
     """End all sessions of the person, including sign-ins that wait for a second factor.
 
-    Return the number of ended sessions. Raise AboveYou for a token.
+    Return the number of ended sessions. Raise AboveYou as `refuse_to_open` does.
     """
     refuse_to_open(by, user)
     found = sessions_of(user, now)

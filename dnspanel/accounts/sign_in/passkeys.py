@@ -83,7 +83,7 @@ def add_passkey(*, user: User, name: str, credential: Any, alone: bool, now: dat
 
 
 def remove_passkey(*, user: User, pk: int, now: datetime) -> None:
-    """Remove one of the person's own passkeys. Raise PasskeyUnknown."""
+    """Remove one of the person's own passkeys. Raise PasskeyUnknown if the person doesn't have it."""
     with transaction.atomic(durable=True):
         row = Authenticator.objects.filter(user=user, type=Type.WEBAUTHN, pk=pk).first()
         if row is None:

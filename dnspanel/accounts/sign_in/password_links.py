@@ -1,6 +1,6 @@
 """One-time links that set a password: mailed after a forgotten password, or made by an administrator. Verbs.
 
-Nothing is stored. Like in Django's links, the signature covers facts that change when the link is used. It also covers
+Nothing is stored. As in Django's links, the signature covers facts that change when the link is used. It also covers
 facts that change when sessions are ended, so that an old link does not open an account that was closed since.
 """
 
@@ -33,11 +33,11 @@ _links = _Links()
 
 
 def make_password_link(*, user: User, by: Author, now: datetime) -> str:
-    """Return the path after `/password/` of a link that sets this person's password within a day. Write an audit entry.
+    """Return the path after `/password/` of a link that sets this person's password within a day. Audit the act.
 
     The link becomes invalid when it is used, when the person signs in, or when their sessions are ended. If `by` is
-    None, the person requested the link by mail. Raise AboveYou for a token, PersonUnknown for a service account, and
-    AccountRefused for a person whose password an LDAP server checks.
+    None, the person requested the link by mail. Raise AboveYou as `refuse_to_open` does, PersonUnknown for a service
+    account, and AccountRefused for a person whose password an LDAP server checks.
     """
     refuse_to_open(by, user)
     if user.signs_in_by_ldap:

@@ -54,7 +54,7 @@ class SecondFactors:
 
 
 def second_factors_of(user: User) -> SecondFactors:
-    """Return the person's second factors. Make one query."""
+    """Return the person's second factors. Needs one query."""
     rows = list(Authenticator.objects.filter(user=user).order_by("pk"))
     of_type = {row.type: row for row in rows}
     passkeys = tuple(row for row in rows if row.type == Type.WEBAUTHN)
@@ -123,7 +123,7 @@ def remove_app(*, user: User, now: datetime) -> None:
 def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
     """Remove all second factors of the person and end all their sessions.
 
-    `by` is None on the console. Raise AboveYou for a token.
+    `by` is None on the console. Raise AboveYou as `refuse_to_open` does.
     """
     refuse_to_open(by, user)
     with transaction.atomic(durable=True):
@@ -213,7 +213,7 @@ def first_codes(user: User, now: datetime) -> list[str]:
 
 
 def drop_lonely_codes(user: User) -> None:
-    """Delete the recovery codes if the person has no other second factor, in the transaction that removed the last."""
+    """Delete the recovery codes if the person has no other second factor. The caller opens the transaction."""
     rows = Authenticator.objects.filter(user=user)
     if not rows.exclude(type=Type.RECOVERY_CODES).exists():
         rows.delete()

@@ -31,14 +31,14 @@ class Late:
 
 
 def rules() -> list[SecondFactorRule]:
-    """Return all rules. Make one query."""
+    """Return all rules. Needs one query."""
     return list(SecondFactorRule.objects.select_related("team").order_by("team__name", "role"))
 
 
 def second_factor_due(user: User) -> datetime | None:
     """Return the time when the person must have a second factor, or None if they have one or need none.
 
-    If there are no rules, make only one query.
+    If there are no rules, this needs only one query.
     """
     found = rules()
     if not found or user.is_service:

@@ -151,7 +151,7 @@ def columns_of_terms(terms: TokenTerms) -> dict[str, object]:
 
 
 def requests_per_minute(token: Token) -> int:
-    """Return how many requests the token can make per minute: the token's own limit, or else the setting."""
+    """Return the number of requests that the token can make per minute: its own limit, or else the setting."""
     return token.requests_per_minute or settings.API_REQUESTS_PER_MINUTE
 
 

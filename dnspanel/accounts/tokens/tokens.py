@@ -109,7 +109,7 @@ def create_tsig_key(  # noqa: PLR0913  # the fields of a key
     If `needs_permission` is True, the key's scope only covers zones that name the key.
 
     Raise the errors of `create_token`. Also raise TokenRefused for an invalid name, algorithm or secret, and for a
-    creating token whose writes must carry If-Match. Raise TsigNameTaken.
+    creating token whose writes must carry If-Match. Raise TsigNameTaken if a key has the name already.
     """
     refuse_tokens_of_another(owner=owner, by=by)
     terms = inherited_terms(terms, by)
@@ -217,8 +217,8 @@ def _refuse_wider(by: Author, token: Token) -> None:
 def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
     """Transfer the person's valid tokens with these ids to `to`, with the tokens that they replaced by rotation.
 
-    Return the ids of the valid tokens. A token must not gain rights, so every token must be within the person's current
-    rights. The caller opens the transaction. Raise TokenRefused or TokenQuotaExceeded.
+    Return the ids of the valid tokens. Raise TokenRefused if a token exceeds the person's current rights, because a
+    token must not gain rights. Raise TokenQuotaExceeded if `to` would have too many. The caller opens the transaction.
     """
     if not ids:
         return []
@@ -255,7 +255,7 @@ def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
 
 
 def end_token(*, token: Token, by: Author, now: datetime) -> None:
-    """Like `revoke_token`, without the rights check, inside the caller's transaction."""
+    """Revoke tokens as `revoke_token` does, but without checking rights, in the caller's transaction."""
     # First these tokens end, then the tokens made with them are searched: `_living_maker` prevents new ones in
     # between.
     for ending in _line_of(token):
@@ -272,7 +272,8 @@ def ending_with(token: Token) -> int:
 def _refuse_above(by: Author, token: Token) -> None:
     """Raise AboveYou if the author is a token that is not allowed to revoke this token.
 
-    A token can revoke itself, tokens that it made, and its owner's tokens in its scope. Else see `refuse_at_or_above`.
+    A token can revoke itself, tokens that it made, and its owner's tokens in its scope. For all other tokens,
+    `refuse_at_or_above` decides.
     """
     mine = by if isinstance(by, Actor) and by.token is not None else None
     if mine is None or mine.token is None or mine.token.pk in (token.pk, token.made_with_id):
@@ -344,7 +345,7 @@ def _allowance_after(earlier: Token | None) -> dict[str, object]:
 
 
 def actor_by_secret(*, secret: str, address: str | None, now: datetime, kind: TokenKind = TokenKind.API) -> Actor:
-    """Return the actor of the token with this secret. Make one query, or two if the use must be stored.
+    """Return the actor of the token with this secret. Needs one query, or two if the use must be stored.
 
     Raise TokenUnknown, TokenElsewhere, or TokenDead (revoked, expired, unused for too long, or its owner's account is
     closed). The response must not reveal the reason.
@@ -380,7 +381,7 @@ def _token_of(secret_sha256: bytes) -> Token:
 
 
 def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor:
-    """Return the actor of a TSIG key whose signature was verified. Raise TokenDead or TokenElsewhere."""
+    """Return the actor of a token whose secret or signature was verified. Raise TokenDead or TokenElsewhere."""
     refuse_dead(token, now)
     if token.networks and not _is_within(address, token.networks):
         raise TokenElsewhere

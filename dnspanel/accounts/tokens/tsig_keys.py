@@ -84,8 +84,8 @@ def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, no
 def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret: str | None, now: datetime) -> Token:
     """Change the key's name, algorithm and secret (Base64). If `secret` is None, keep it.
 
-    Raise NotYours for another person's key, because the key acts as its owner. Raise TokenUnknown, TokenRefused or
-    TsigNameTaken.
+    Raise NotYours for another person's key, because the key acts as its owner. Raise TokenUnknown for a revoked key,
+    TokenRefused for invalid values, and TsigNameTaken if a key has the name already.
     """
     if key.owner_id != by.user.pk:
         raise NotYours

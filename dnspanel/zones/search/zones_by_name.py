@@ -41,8 +41,7 @@ def zones_fitting(
 ) -> Fitting[Row]:
     """Return at most `limit` matching zones after a name, in order of name.
 
-    With `part`, the search does only that fraction of the work (4: a quarter), because the page also shows other
-    results.
+    With `part` 4, the search does only a quarter of the work, because the page also shows other results.
     """
     if search.faults:
         return Fitting([])

@@ -140,7 +140,7 @@ def _find_set(which: Q) -> ServerSet | None:
 def link_new_zones(
     *, template_id: int, version: int, zone_names: Iterable[str], now: datetime, values: Mapping[str, str] | None = None
 ) -> None:
-    """Link zones to the template from which this transaction created them.
+    """Link zones to the template that this transaction created them from.
 
     `values` are the values of the template's variables. A set of name servers doesn't have variables.
     """

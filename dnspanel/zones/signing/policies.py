@@ -135,8 +135,8 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
 def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_by: DnssecPolicy | None = None) -> None:
     """Delete a policy. Its attachments, and its role as default, move to `replaced_by`.
 
-    Raise Forbidden without the right, PolicyUnknown for a deleted policy, and PolicyRefused if the policy is attached
-    and nothing replaces it.
+    Raise Forbidden without the right, PolicyUnknown if it was deleted, or PolicyRefused if it's in use and not
+    replaced.
     """
     require_signer_of_all(by)
     with transaction.atomic():

@@ -102,10 +102,9 @@ def sign(
     split: bool = False,
     nsec3: Nsec3 | None = None,
 ) -> list[Publication]:
-    """Sign each zone with new keys: one CSK, or a KSK and a ZSK (`split`). Signed zones do not change.
+    """Sign each zone with new keys: one CSK, or a KSK and a ZSK (`split`).
 
-    Raise Unknown for a deleted zone, RightMissing without the right, BadKey for invalid key parameters, and
-    DnssecRefused for zones that cannot be signed.
+    Signed zones do not change. Raise BadKey for invalid key parameters, and the errors of `change_guarded`.
     """
     refuse_nsec3(nsec3)
 
@@ -188,8 +187,7 @@ def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
 def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publication]:
     """Set the zone's denial of existence to NSEC3 with the given parameters, or to NSEC (None).
 
-    Raise NotSigned for a zone without keys, and DnssecRefused for parameters that resolvers treat as insecure (RFC
-    9276).
+    Raise NotSigned for a zone without keys, and DnssecRefused for parameters that make it insecure (RFC 9276).
     """
     refuse_nsec3(nsec3)
 
@@ -211,9 +209,8 @@ def set_cds(
 ) -> list[Publication]:
     """Set the digest types of the zone's CDS records, and enable or disable CDNSKEY records (RFC 7344, RFC 8078).
 
-    `cds` is "2" or "2,4", "0" to ask for deletion of the DS, or empty for no CDS. None means no change.
-    `in_transaction` runs in the same transaction, even if nothing changes. Raise NotSigned for a zone without keys, and
-    DnssecRefused for invalid digest types.
+    `cds` is "2" or "2,4", "0" to have the DS deleted, or "" for no CDS. None means no change. `in_transaction` runs in
+    the same transaction, even if nothing changes. Raise NotSigned without keys, and DnssecRefused for a bad `cds`.
     """
     digests = None if cds is None else digest_list(cds)
 

@@ -64,12 +64,12 @@ class LdapBackend(ModelBackend):
 
 
 def ldap_providers() -> list[SignInProvider]:
-    """Return the active LDAP servers, sorted by name. Make one query."""
+    """Return the active LDAP servers, sorted by name. Needs one query."""
     return list(SignInProvider.objects.filter(kind=ProviderKind.LDAP, active=True).order_by("name")[:MOST_PROVIDERS])
 
 
 def message_of(request: HttpRequest | None) -> str:
-    """Return the error message if the sign-in failed for another reason than a wrong password, else ""."""
+    """Return the error message if the sign-in failed for a reason other than a wrong password, else ""."""
     return str(getattr(request, _MESSAGE, ""))
 
 

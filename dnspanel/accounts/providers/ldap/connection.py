@@ -35,7 +35,7 @@ _LONGEST_ANSWER = 4096  # to it
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The host and port of an LDAP server. `at_once` is True if TLS starts at once (ldaps), False for StartTLS."""
+    """The host and port of an LDAP server. `at_once` is True for immediate TLS (ldaps), False for StartTLS."""
 
     host: str
     port: int

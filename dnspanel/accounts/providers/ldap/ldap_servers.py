@@ -55,9 +55,9 @@ def create_provider(*, terms: LdapTerms, secret: str = "", by: Author, now: date
 def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str = "", by: Author, now: datetime) -> None:
     """Change an LDAP server from the next sign-in on. An empty secret keeps the current one.
 
-    The permanent attribute and the URL word cannot change, because people's links depend on them. A different URI or
-    bind DN requires the secret again. Otherwise, an editor could make the panel send the secret to their own server.
-    Raise ProviderRefused, ProviderUnknown, and GrantRefused as `create_provider` does.
+    The permanent attribute and the slug cannot change, because people's links depend on them. A different URI or bind
+    DN requires the secret again. Otherwise, an editor could make the panel send the secret to their own server. Raise
+    ProviderUnknown for a deleted server, and ProviderRefused and GrantRefused as `create_provider` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     has_secret = bool(provider.client_secret)

@@ -9,7 +9,7 @@ from dnspanel.texts import gettext
 
 
 class Groups(StrEnum):
-    """How the server stores group membership."""
+    """The ways in which an LDAP server stores group membership."""
 
     ATTRIBUTE = "attribute"  # an attribute of the person lists them, such as memberOf
     SEARCH = "search"  # an attribute of the group lists its members

@@ -1,7 +1,7 @@
 """The regular check of people on LDAP servers for changed groups and for deleted or disabled accounts. Verbs.
 
 If a person is gone or disabled, their account is closed, and their sessions and tokens end. The account opens again
-when the server has the person again.
+when the server lists the person as active again.
 """
 
 from collections.abc import Sequence

@@ -130,7 +130,7 @@ class Visit:
         self.accepts(Entry(f"cn={secrets.token_hex(8)},{self.terms['base']}", "", {}), secrets.token_hex(8))
 
     def identity(self, entry: Entry) -> Identity:
-        """Return the person's identity, with their groups by name and by distinguished name. Raise SignInRefused."""
+        """Return the person's identity, with groups by name and by DN. Raise SignInRefused for too many groups."""
         claims = {
             "sub": entry.subject,
             "email": entry.text(self.terms["mail"]),

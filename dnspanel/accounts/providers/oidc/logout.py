@@ -67,7 +67,7 @@ def end_sessions(*, provider: SignInProvider, ended: Ended, now: datetime) -> in
 
 
 def _sessions_of(provider: SignInProvider, ended: Ended) -> list[Session]:
-    """Return the panel sessions that came from the ended session, or all of the person's from this provider."""
+    """Return the panel sessions that came from the ended session, or from any session of the person there."""
     person: User | None = None
     if ended.subject:
         link = ProviderLink.objects.select_related("user").filter(provider=provider, subject=ended.subject).first()

@@ -62,9 +62,7 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         return SocialToken(token=str(data["access_token"]))
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> NoReturn:
-        """Verify the ID token and raise the response that replaces allauth's own flow. Raise SignInRefused for a bad
-        token.
-        """
+        """Verify the ID token, then raise the response that replaces allauth's flow. Raise SignInRefused if bad."""
         row, id_token = self.get_provider().row, kwargs["response"].get("id_token")
         claims = verified_claims(
             id_token,
@@ -103,7 +101,7 @@ class Provider(OpenIDConnectProvider):  # type: ignore[misc]
         super().__init__(request, app=app)
 
     def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
-        """Store the state of a new sign-in and return the provider's URL to redirect to. Raise ProviderAway."""
+        """Store the state of a new sign-in and return the provider's URL. Raise ProviderAway if it isn't available."""
         nonce = secrets.token_urlsafe(24)
         # Looked at first in any case: a session that was ended is emptied by it, and what is kept below with it.
         user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None

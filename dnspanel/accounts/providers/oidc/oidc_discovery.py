@@ -17,7 +17,7 @@ _remembered: dict[str, tuple[float, dict[str, Any]]] = {}
 
 
 def configuration_of(issuer: str) -> dict[str, Any]:
-    """Return the provider's configuration, cached for REMEMBERED_SECONDS. Raise ProviderAway.
+    """Return the provider's configuration, cached for REMEMBERED_SECONDS. Raise ProviderAway if it can't be used.
 
     The configuration must name this issuer. Otherwise, one provider could act as another (section 4.3).
     """

@@ -52,8 +52,8 @@ def change_provider(
 ) -> None:
     """Change the provider from the next sign-in on. An empty secret keeps the current one.
 
-    The URL word and the issuer cannot change, because people's links depend on them. Raise ProviderRefused,
-    ProviderUnknown, and GrantRefused as `create_provider` does.
+    The slug and the issuer cannot change, because people's links depend on them. Raise ProviderUnknown for a deleted
+    provider, and ProviderRefused and GrantRefused as `create_provider` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     _refuse(terms, secret or "kept")

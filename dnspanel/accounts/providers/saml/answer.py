@@ -120,7 +120,7 @@ def request_to(url: str) -> dict[str, Any]:
 
 
 def verify_answer(provider: SignInProvider, encoded: str, now: datetime) -> Answer:
-    """Return the provider's answer if it is signed, addressed to this panel and valid now. Raise SignInRefused."""
+    """Return the provider's answer. Raise SignInRefused unless it is signed, addressed to this panel and valid now."""
     if not encoded or len(encoded) > LONGEST_ANSWER:
         raise SignInRefused("invalid", gettext("This is no answer of a SAML provider."))
     here = panel_url("saml-acs", provider.slug)
@@ -160,7 +160,7 @@ def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
 
 
 def redeem_handle(provider: SignInProvider, handle: str) -> tuple[str, Identity]:
-    """Return the request id and identity stored under a handle, and delete them. Raise SignInRefused without them."""
+    """Return and delete the request id and identity stored under a handle. Raise SignInRefused if there are none."""
     stale = SignInRefused("state", gettext("This answer was used before, is too old, or was not asked for here."))
     try:
         pk = signing.loads(handle, salt=_SALT, max_age=TAKEN_SECONDS)

@@ -26,7 +26,7 @@ class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
         super().__init__(request, app=app)
 
     def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
-        """Store the state of a new sign-in and return the provider's URL to redirect to. Raise SignInRefused."""
+        """Store the state of a new sign-in and return the provider's URL. Raise SignInRefused for bad metadata."""
         # Looked at first in any case: a session that was ended is emptied by it, and what is kept below with it.
         user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None
         now = timezone.now()

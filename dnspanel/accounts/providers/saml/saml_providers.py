@@ -71,8 +71,8 @@ def change_provider(
 ) -> None:
     """Change the provider from the next sign-in on. Without a URL and metadata, the current metadata is kept.
 
-    The URL word and the issuer cannot change, because people's links depend on them. Raise ProviderRefused,
-    ProviderUnknown, and GrantRefused as `create_provider` does.
+    The slug and the issuer cannot change, because people's links depend on them. Raise ProviderUnknown for a deleted
+    provider, and ProviderRefused and GrantRefused as `create_provider` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     _refuse(terms)
@@ -111,7 +111,7 @@ def refresh_metadata(provider: SignInProvider, now: datetime) -> None:
 
 
 def _read(terms: SamlTerms, metadata: str, now: datetime) -> tuple[str, Described]:
-    """Return the metadata and the provider that it describes. Raise ProviderRefused."""
+    """Return the metadata and the provider that it describes. Raise ProviderRefused if the metadata can't be used."""
     name = "metadata_url" if terms.metadata_url else "metadata"
     try:
         xml = fetch_metadata(terms.metadata_url) if terms.metadata_url else metadata
