@@ -70,7 +70,7 @@ def refuse_source(author: Author, source: str, parameters: Mapping[str, Any]) ->
 def refuse_dns_server(
     field: str, address: str, port: int, *, port_field: str, low_ports: Sequence[int] = DNS_PORTS
 ) -> None:
-    """Raise ServerRefused if people's jobs must not query this address and port.
+    """Raise ServerRefused unless `address` is an IP address that people's jobs are allowed to query on this port.
 
     Ports below 1024 are refused unless they are in `low_ports`.
     """

@@ -133,8 +133,8 @@ class ParsedZone:
     """The zone in a document. It must only be imported if none of its faults is an error.
 
     `name` is "" if the zone's name could not be determined. `rrsets` is sorted by (key, type). `records` counts rdata,
-    and `generated` counts those that `$GENERATE` made. `signatures` is set if the RRsets include signatures. `made` are
-    the apex types (SOA, NS) that the source lacks and that the options asked to create: an existing zone keeps its own.
+    and `generated` counts those that `$GENERATE` made. `signatures` is set if the RRsets include signatures. `made` has
+    the apex types (SOA, NS) that the import created because the source lacks them. An existing zone keeps its own.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The quotas of unfinished imports and of the imports' files, and the usage of each quota by a person or a team."""
+"""The quotas for unfinished imports and for their files, and the usage of a person or a team."""
 
 from datetime import datetime, timedelta
 from typing import Any

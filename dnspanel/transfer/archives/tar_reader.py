@@ -45,7 +45,7 @@ def is_tar(first: bytes) -> bool:
 
 
 def tar_entries(chunks: Iterator[bytes], most_content: int) -> Iterator[Entry]:
-    """Yield every entry. A file of more than `most_content` bytes is skipped and has the kind TOO_LARGE.
+    """Yield every entry. A file of more than `most_content` bytes has the kind TOO_LARGE and no content.
 
     Raise Damaged, with the number and the path of the member, if the archive is damaged.
     """

@@ -28,7 +28,7 @@ _USABLE_RCODES = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
 class Delegation:
     """A zone's delegation as the parent has it.
 
-    `nameservers` is empty if the zone is not delegated. `ds` is None if the parent could not be asked for the DS.
+    `nameservers` is empty if the zone is not delegated. `ds` is None if the parent did not answer the query for DS.
     """
 
     parent: str

@@ -1,4 +1,4 @@
-"""Comparisons of an old server with our nodes, which people create and cancel and workers run. Verbs.
+"""The comparisons of an old server with our nodes: people create and cancel them, and workers run them. Verbs.
 
 Zones are read, compared and recorded in batches. No DNS query is sent while a transaction is open. If a worker dies,
 the next one continues after the last zone that was recorded.

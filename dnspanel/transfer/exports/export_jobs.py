@@ -77,7 +77,7 @@ def create_export(
     encrypted until the export ends.
 
     Raise WrongState if the person has several unfinished exports, Forbidden for a token that sees only parts of zones,
-    PassphraseRefused, or RightMissing with a zone whose keys the author must not export.
+    PassphraseRefused for a weak passphrase or a wrong format, or RightMissing if the author must not export a key.
     """
     job_rights.refuse_partial_visibility(author)
     if keys_passphrase:

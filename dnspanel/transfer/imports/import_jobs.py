@@ -120,7 +120,7 @@ def retry_failed(
 ) -> ImportJob:
     """Create an import of corrected zones.
 
-    `texts` maps ids of this job's failed ImportZones to their corrected texts.
+    `texts` maps ids of this job's failed ImportZones to corrected texts. Raise WrongState if no such zone has failed.
     """
     if first := _job_of_form(form_id):
         return first
@@ -403,7 +403,7 @@ def _move(job: ImportJob, expected: Collection[str], state: str, now: datetime, 
 
 
 def forget_old_files(*, now: datetime) -> int:
-    """Delete the files of imports that were deleted or that ended KEPT_DAYS ago. Return how many imports had files.
+    """Delete the files of imports that were deleted or that ended KEPT_DAYS ago. Return the number of imports.
 
     The reports of imports stay. Undoing an import remains possible, because an undo needs no files.
     """

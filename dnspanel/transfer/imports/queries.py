@@ -217,7 +217,7 @@ def scan_summary(job: ImportJob) -> ScanSummary:
 
 
 def fault_kinds(job: ImportJob) -> Iterator[FaultKind]:
-    """Yield the faults grouped by kind. Errors come first, then the most frequent kinds."""
+    """Yield the faults grouped by kind, sorted by severity (errors first) and then by frequency."""
     rows = ImportFault.objects.filter(job=job).values("code", "severity").annotate(count=Count("pk"), first=Min("pk"))
     samples = dict(ImportFault.objects.filter(pk__in=[row["first"] for row in rows]).values_list("pk", "reason"))
     order = {"error": 0, "warning": 1, "note": 2}

@@ -1,6 +1,6 @@
 """The scan of a piece: it parses every document, records the faults, and stages the zones that can be created. Verbs.
 
-All results are committed together. If a scan dies, the next attempt repeats the scan and replaces its file.
+All results are committed together. If a scan dies, the next attempt starts again and replaces the stage file.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -48,7 +48,7 @@ class CsvSample:
 def sample(path: Path) -> CsvSample:
     """Return the beginning of a table and a guess at its columns.
 
-    Raise SourceRefused if the table is not UTF-8 text.
+    Raise SourceRefused if the file is not UTF-8 text or not a table.
     """
     lines = list(itertools.islice(TextFile(path).lines(import_limits.MOST_LINE_BYTES), _SNIFFED_LINES))
     delimiter = sniffed_delimiter(lines)

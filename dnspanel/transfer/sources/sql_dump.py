@@ -272,7 +272,7 @@ class _Dump:
                 return
 
     def _row(self) -> list[Value]:
-        """Return the next row of an INSERT and move past it. Raise _Unreadable, without moving, if there is none."""
+        """Return the next row of an INSERT and move past it. Raise _Unreadable, without moving, if it is invalid."""
         text, size = self._text, _AHEAD_BYTES
         while text.fill(size):
             found = self._reader.row(text.buffer, text.at)

@@ -59,7 +59,7 @@ class Place:
 
 
 def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
-    """Return the zones with names of the set that have nodes, sorted by name, as far as this person sees the zones."""
+    """Return the zones in which the set has names with nodes, sorted by name. Hidden zones are left out."""
     found = newest_set(template)
     hosts = [] if found is None else [host for host in found.servers.hosts if host.nodes]
     closest = access.closest_zones_visible_to(person, [host.name for host in hosts]) if hosts else {}

@@ -1,8 +1,8 @@
 """The rights to see, create and change templates.
 
 A panel-wide template is visible to everyone who sees zones. A team's template is visible to people who see all zones or
-some zones of that team. People with the right TEMPLATES over the team's zones, or over all zones, can change it.
-Everyone who sees a template can use it in zones whose records they are allowed to change.
+some zones of that team. People with the right TEMPLATES for all zones can change every template; with the right for a
+team's zones, the team's. Everyone who sees a template can use it in zones whose records they are allowed to change.
 """
 
 from django.db.models import Q, QuerySet
@@ -76,7 +76,7 @@ def may_change_in(person: Person, team_id: int | None) -> bool:
 def require_change_in(author: Author, team: Team | None) -> None:
     """Raise Forbidden unless the author is allowed to create and change templates of this team.
 
-    Without a team it checks panel-wide templates. The panel itself (author None) is always allowed.
+    None as the team means panel-wide templates. The panel itself (author None) is always allowed.
     """
     if author is not None and not may_change_in(author, None if team is None else team.pk):
         message = (

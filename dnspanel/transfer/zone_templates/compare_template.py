@@ -47,9 +47,9 @@ class Step:
 def compare(now: RRsets, wanted: RRsets, bases: Sequence[RRsets], *, apex: str) -> list[Step]:
     """Return the steps that make a zone match the template, in the order of names and types.
 
-    `now` has the zone's RRsets at the keys of `wanted` and `bases`. Each base has the RRsets of an earlier version that
-    the template put into the zone. An RRset that is equal to a base's, or missing like in a base, was not edited by
-    hand and follows the template.
+    `now` has the zone's RRsets at the keys of `wanted` and `bases`. Each base has the RRsets that one version of the
+    template put into the zone. If the zone's RRset is the same as in a base, or both lack it, it was not edited by hand
+    and follows the template.
 
     Any other RRset that differs is a conflict. The NS of the apex are never removed, because a zone needs NS records.
     Comments and tags are not differences, and stay if the template has none.

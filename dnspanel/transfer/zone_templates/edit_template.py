@@ -47,7 +47,7 @@ class Head:
 
 
 def create_template(*, head: Head, kind: str, content: Text, by: Author, now: datetime) -> ZoneTemplate:
-    """Create a template with version 1. Raise Forbidden for the team, or TemplateRefused for invalid fields."""
+    """Create a template with version 1. Raise Forbidden like `change_template`, or TemplateRefused for bad fields."""
     access.require_change_in(by, head.team)
     head = _checked_head(head)
     if kind not in TemplateKind.values:
@@ -87,7 +87,8 @@ def create_template(*, head: Head, kind: str, content: Text, by: Author, now: da
 def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: datetime) -> ZoneTemplate:
     """Change the name, team and description of the template. Its versions stay.
 
-    Raise Forbidden for the old or new team, TemplateRefused for invalid fields, or TemplateUnknown if it was deleted.
+    Raise Forbidden if the author must not change templates of the old or the new team, TemplateRefused for bad fields,
+    or TemplateUnknown if the template was deleted.
     """
     head = _checked_head(head)
     try:
@@ -154,10 +155,10 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
 
 
 def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: datetime) -> None:
-    """Make this set of name servers the default for its team's new zones (or those without a team), or end that.
+    """Make this set of name servers the default for new zones of its team, or end that default.
 
-    The team's previous default set is no longer the default. Raise TemplateRefused for another kind of template, and
-    Forbidden or TemplateUnknown like `change_template`.
+    A set without a team is for zones without a team. A previous default is replaced. Raise TemplateRefused for another
+    kind of template, and Forbidden or TemplateUnknown like `change_template`.
     """
     with transaction.atomic():
         # In one order, whichever is chosen: two who choose at once take turns.

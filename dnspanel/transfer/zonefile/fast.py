@@ -176,7 +176,7 @@ def _head(
 ) -> tuple[str, int, int | None, str, str]:
     """Return (owner, TTL, TTL for the following lines, type, rdata) of a plain line.
 
-    The line's fields can be in any allowed order.
+    The fields can be in any allowed order. Raise KeyError if the line needs the slow path.
     """
     match = _HEAD.fullmatch(line)
     if match is None:

@@ -49,7 +49,7 @@ class _MadeWrong(Exception):
 
 
 class Lines(Enum):
-    """The origin of the lines being read: a file, a simplified entry, or a `$GENERATE`."""
+    """The kind of the lines being read: lines of a file, a simplified entry, or lines that a `$GENERATE` made."""
 
     OF_FILE = 1
     SIMPLE = 2

@@ -284,9 +284,9 @@ class RecordReader(FastReader):
             raise bad_rdata(head.type, tokens, head.at, self.origin, line, exc) from exc
 
     def _ttl(self, place: int, head: Head, text: str) -> int:
-        """Return the TTL of a record without its own TTL.
+        """Return the TTL of a record that states none: $TTL (RFC 2308 4) or the previous record's (RFC 1035 5.1).
 
-        The result is the $TTL (RFC 2308 4), or else the TTL of the previous record (RFC 1035 5.1).
+        Without both, warn and use the SOA's minimum for a SOA, or raise Unreadable for any other record.
         """
         if self.default_ttl is not None:
             return self.default_ttl

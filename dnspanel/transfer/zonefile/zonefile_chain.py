@@ -44,7 +44,7 @@ class SourceLink(NamedTuple):
 
 @dataclass(slots=True)
 class SourceChain:
-    """A source's NSEC and NSEC3 records by the relative keys of their owners. NSEC3 is also by parameters.
+    """A source's NSEC and NSEC3 records by owner key. NSEC3 records are also grouped by iterations and salt.
 
     `parameters` has the iterations and salt of each NSEC3PARAM record, unchanged and in the source's order.
     """
@@ -101,8 +101,8 @@ def chain_fault(
     """Return "" if the signatures cover exactly the chain records that PowerDNS will make, and otherwise a reason.
 
     The chain records are NSEC or NSEC3. PowerDNS makes the chain when it answers, so its databases have no chain
-    records. For such a source, only the names with a signature over a chain record are compared. `others` are the
-    zone's other chains, which are ignored.
+    records. For such a source, only the names with a signature over a chain record are compared, except names that only
+    chains in `others` have. These are the zone's other chains.
     """
     type = "NSEC" if nsec3 is None else "NSEC3"
     made = _chain_of(zone, rrsets, nsec3)

@@ -1,7 +1,7 @@
 """The RRsets of a zone file by record key, with the place of each RRset in the file.
 
-A record key is the owner's relative key, a zero byte and the type. Sorted record keys are in the order of the store. A
-*place* is a number that `Sheet` and `Reader` convert to a path and a line, so that no record needs an object for it.
+A record key is the owner's relative key, a zero byte and the type. Sorted record keys are in the order in which RRsets
+are stored. A *place* is a number that `Sheet` and `Reader` convert to a path and a line.
 """
 
 from collections.abc import Iterable
