@@ -38,8 +38,7 @@ def grant_by_id(pk: int) -> GrantRow:
 def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> GrantRow:
     """Give the grant to the person, or to every member of the team. The caller checks that the zones exist.
 
-    Raise GrantRefused if the grant is invalid or exceeds the author's rights, and AboveYou as `refuse_at_or_above`
-    does.
+    Raise GrantRefused if it is invalid or exceeds the author's rights, and AboveYou as `refuse_at_or_above` does.
     """
     refuse_bad_grant(grant)
     if isinstance(to, User):

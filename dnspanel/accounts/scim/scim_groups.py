@@ -187,10 +187,10 @@ def _set_members(
 
 
 def _team_of(directory: ScimDirectory, name: str, by: Author, now: datetime) -> Team | None:
-    """Return the group's team. Create the team if necessary.
+    """Return the group's team, and create the team if necessary.
 
-    Return None if groups are not teams in this directory, if a rule names the group, or if the team existed before and
-    no administrator selected it.
+    Return None if groups are not teams here, if a rule names the group, or if no administrator selected an existing
+    team.
     """
     if not directory.team_role or any(rule.group == name for rule in rules_of(directory)):
         return None

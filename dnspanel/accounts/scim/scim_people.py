@@ -78,8 +78,7 @@ def closed_people(directory: ScimDirectory) -> list[ScimPerson]:
 def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, now: datetime) -> User:
     """Create an account without a password, or reopen the account that the directory deleted before.
 
-    Raise AccountRefused with the invalid fields, Taken if another person has the name or address, DirectoryFull at the
-    limit, and DirectoryUnknown for a deleted directory.
+    Raise AccountRefused or Taken for invalid or used values, DirectoryFull at the limit, or DirectoryUnknown.
     """
     try:
         with transaction.atomic(durable=True):
@@ -98,8 +97,7 @@ def change_person(
     """Change a person to the terms that `change` returns. The directory is locked until the commit.
 
     If the person becomes inactive, they cannot sign in, and their sessions, tokens, keys and invitations end
-    permanently. Raise the errors of `create_person`, `change` and `deactivate`, PersonUnknown for an unknown id, and
-    OutOfReach as `refuse_out_of_reach` does.
+    permanently. Raise the errors of `create_person`, `person_of`, `change`, `close_account` and `refuse_out_of_reach`.
     """
     try:
         with transaction.atomic(durable=True):

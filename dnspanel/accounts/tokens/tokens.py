@@ -217,8 +217,8 @@ def _refuse_wider(by: Author, token: Token) -> None:
 def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
     """Transfer the person's valid tokens with these ids to `to`, with the tokens that they replaced by rotation.
 
-    Return the ids of the valid tokens. Raise TokenRefused if a token exceeds the person's current rights, because a
-    token must not gain rights. Raise TokenQuotaExceeded if `to` would have too many. The caller opens the transaction.
+    Return the ids of the valid tokens. Raise TokenRefused if a token exceeds the person's current rights, because
+    tokens must not gain rights, and TokenQuotaExceeded if `to` would have too many. The caller opens the transaction.
     """
     if not ids:
         return []
@@ -272,8 +272,7 @@ def ending_with(token: Token) -> int:
 def _refuse_above(by: Author, token: Token) -> None:
     """Raise AboveYou if the author is a token that is not allowed to revoke this token.
 
-    A token can revoke itself, tokens that it made, and its owner's tokens in its scope. For all other tokens,
-    `refuse_at_or_above` decides.
+    A token can revoke itself, tokens that it made, and its owner's tokens in its scope. Else as `refuse_at_or_above`.
     """
     mine = by if isinstance(by, Actor) and by.token is not None else None
     if mine is None or mine.token is None or mine.token.pk in (token.pk, token.made_with_id):
