@@ -99,7 +99,7 @@ def welcome(stack: Stack) -> str:
 
 
 def addresses(stack: Stack) -> str:
-    """Return a box with the addresses of everything that isn't a page."""
+    """Return a box with commands for the DNS servers, DNS UPDATE and the command line, and the path of the logs."""
     dig = [f"dig @127.0.0.1 -p {node.dns_port} www.example.com" for node in stack.nodes]
     update = f"nsupdate: server 127.0.0.1 {stack.update_port}   (with a TSIG key of the panel; AXFR too)"
     lines = ["Ask the three name servers:", *dig]

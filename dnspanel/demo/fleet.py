@@ -1,4 +1,4 @@
-"""The enrollment of the demo's nodes, with the same steps as elsewhere: one-time code, signing request, approval."""
+"""The enrollment of the demo's nodes, with the same steps as for any node: one-time code, signing request, approval."""
 
 import subprocess
 import sys

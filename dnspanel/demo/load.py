@@ -1,4 +1,4 @@
-"""The loader of the sample zones into an empty panel."""
+"""The loader that puts the sample zones into an empty panel."""
 
 import logging
 from datetime import datetime

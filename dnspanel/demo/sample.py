@@ -36,7 +36,7 @@ def read_zone(path: Path) -> SampleZone:
 
 
 def origin_of(text: str) -> str:
-    """Return the name in the first `$ORIGIN` line, because a file name can't contain the slash of some zone names."""
+    """Return the zone name from the first `$ORIGIN` line. A file name can differ, because it can't contain a slash."""
     return next(line.split()[1] for line in text.splitlines() if line.startswith("$ORIGIN"))
 
 

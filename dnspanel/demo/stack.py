@@ -246,7 +246,7 @@ class Stack:
         self.stop()
 
     def start(self) -> None:
-        """Start everything and wait until it answers. If StackError, NotUp or another error is raised, nothing runs."""
+        """Start everything and wait until it answers. If StackError, NotUp or another error occurs, stop everything."""
         self.start_pages()
         self.start_others()
 
@@ -377,7 +377,7 @@ class Stack:
     # Commands in its environment
 
     def run(self, command: Sequence[str], *, stdin: str | None = None) -> str:
-        """Run a command as the stack's user, with its environment. Return the output. Raise StackError on failure."""
+        """Run a command as the stack's user, with its environment. Return the output. Raise StackError if it fails."""
         done = subprocess.run(
             [*unprivileged.prefix(), *command],
             env=self.env,

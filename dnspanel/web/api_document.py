@@ -149,7 +149,7 @@ def _parameter(found: Mapping[str, Any]) -> Parameter:
 
 
 def _body(document: Document, found: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Any]:
-    """Return the JSON body's schema and example, or (None, None) if the operation has no body."""
+    """Return the schema and the example of the request's JSON body, or (None, None) if the operation has no body."""
     content = _resolve_reference(found.get("requestBody", {}), document).get("content", {})
     media: Mapping[str, Any] = next((each for name, each in content.items() if "json" in name), {})
     return (_resolve_reference(media["schema"], document), media.get("example")) if "schema" in media else (None, None)

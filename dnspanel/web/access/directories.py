@@ -151,7 +151,7 @@ def directory_detail(request: PanelRequest, directory_id: int) -> HttpResponse:
 
 @require_POST
 def directory_secret(request: PanelRequest, directory_id: int) -> HttpResponse:
-    """Replace the directory's secret after a confirmation, and show the new one once. The old secret stops working."""
+    """Replace the directory's secret after a confirmation, and show the new secret once. The old one stops working."""
     access.require(request.user, Permission.PEOPLE)
     directory = verbs.directory_by_id(directory_id)
     question = Question(

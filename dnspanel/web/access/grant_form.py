@@ -131,7 +131,7 @@ class GrantForm(PanelForm):
 
 
 def teams_known_to(person: access.Person) -> list[Team]:
-    """Return the teams that this person can choose: all teams with the permission `people`, else their own teams."""
+    """Return the teams that this person can choose: all teams if they have the permission `people`, else their own."""
     teams = Team.objects.order_by("name")
     if can(person, Permission.PEOPLE):
         return list(teams)

@@ -203,7 +203,7 @@ def webhook_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def webhook_detail(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Show a webhook and its deliveries, newest first. While deliveries are waiting, htmx fetches only their list."""
+    """Show a webhook and its deliveries, newest first. While deliveries are waiting, htmx fetches only the list."""
     webhook = webhook_for(request.user, webhook_id)
     before = _cursor(request)
     display = deliveries_page(webhook, before=before, limit=MOST_DELIVERIES + 1)
@@ -265,7 +265,7 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Replace the signing secret and show the new one once. The old secret also signs requests for one more day."""
+    """Replace the signing secret and show the new secret once. The old one also signs requests for one more day."""
     webhook = webhook_for(request.user, webhook_id)
     if (question := ask(request, _ABOUT_SECRET)) is not None:
         return question

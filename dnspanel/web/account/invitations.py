@@ -28,7 +28,7 @@ from dnspanel.web.frame.people_forms import WelcomeForm
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def welcome(request: HttpRequest, secret: str) -> HttpResponse:
-    """Show the form for an invitation. A POST creates the account, once, and signs the person in."""
+    """Show the form that accepts an invitation. A POST creates the account, once, and signs the person in."""
     now = timezone.now()
     form = WelcomeForm(request.POST or None)
     try:
@@ -71,7 +71,7 @@ class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is u
     success_url = reverse_lazy("zone-list")
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Redirect people who have no password, because they sign in only through a provider."""
+        """Redirect people without a password, who sign in only through a provider, to their providers page."""
         if isinstance(request.user, User) and not request.user.has_usable_password():
             messages.info(request, gettext("You have no password here: you sign in by a provider."))
             return redirect("account-providers")

@@ -95,7 +95,7 @@ def own_providers(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def link(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Ask for the password, then lead to the provider, where the person signs in to link that account to this one."""
+    """Ask for the password, then lead to the provider's sign-in, which links the provider account to this account."""
     provider = providers.provider_by_id(provider_id)
     if not provider.active:
         raise ProviderUnknown

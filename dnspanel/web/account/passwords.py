@@ -66,7 +66,7 @@ def forgotten(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def by_link(request: HttpRequest, link: str) -> HttpResponse:
-    """Show the form for a password link. A POST sets the password, once, and redirects to the sign-in page."""
+    """Show the form that a password link opens. A POST sets the password, once, and redirects to the sign-in page."""
     form = NewPasswordForm(request.POST or None)
     try:
         person = person_of_link(link)

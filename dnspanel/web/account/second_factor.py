@@ -1,4 +1,4 @@
-"""The page that asks for the second factor, and the pages where people set up how they sign in."""
+"""The page that asks for the second factor, and the pages where people set up their sign-in methods."""
 
 import base64
 from typing import Any
@@ -111,7 +111,7 @@ def _signed_in(request: HttpRequest, stage: SecondFactorStage) -> HttpResponse:
 
 @require_safe
 def signing_in(request: PanelRequest) -> HttpResponse:
-    """Show how the person signs in, the methods they can still set up, and their sessions."""
+    """Show the person's sign-in methods, the methods that they can still set up, and their sessions."""
     context = {
         "second_factors": second_factors_of(request.user),
         "passkeys_are_possible": are_possible(),

@@ -212,7 +212,7 @@ def _is_of_an_api(request: HttpRequest) -> bool:
 
 
 def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | None:
-    """Note in the session whether the person must set up a second factor now. Return the time when it is due."""
+    """Note in the session whether a second factor must be set up now. Return the due time, or None if none is due."""
     due = second_factor_due(user)
     request.session[_RULES_LOOKED_AT] = int(now)
     if due is not None and due.timestamp() <= now:

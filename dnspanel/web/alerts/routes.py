@@ -58,7 +58,7 @@ def route_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def route_detail(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Show a route and the messages sent to it. While messages are waiting, htmx fetches only their list."""
+    """Show a route and the messages sent to it. While messages are waiting, htmx fetches only the list."""
     access.require(request.user, Permission.FLEET)
     route = route_by_id(route_id)
     context = _context(request, route)
@@ -113,7 +113,7 @@ def route_switch(request: PanelRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 def route_rotate(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Replace the signing secret and show the new one once."""
+    """Replace the signing secret and show the new secret once."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     if (question := ask(request, _ABOUT_SECRET)) is not None:

@@ -62,7 +62,7 @@ def dashboard(request: PanelRequest) -> HttpResponse:
 
 
 def _steps(person: User, statuses: Sequence[NodeStatus]) -> Steps | None:
-    """Return the setup steps, or None if the person can't do any unfinished step."""
+    """Return the setup steps, or None if no step is left that the person can do."""
     has_zones = access.zones_visible_to(person).exists()
     may_invite, may_enroll = can(person, Permission.PEOPLE), can(person, Permission.NODES)
     steps = Steps(

@@ -72,7 +72,7 @@ _TRUSTED_TYPES = (rdtypes.TLSA, rdtypes.SSHFP, rdtypes.OPENPGPKEY, rdtypes.SMIME
 
 @require_safe
 def zone_dnssec(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show how the zone is signed, its keys, and the records that its parent needs."""
+    """Show the zone's signing state, its keys, and the records that its parent needs."""
     return page(request, access.zone_for_reading(request.user, zone_name))
 
 
@@ -244,7 +244,7 @@ def dnssec_sign(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def dnssec_denial(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Change how the zone proves that a name does not exist."""
+    """Change the zone's denial of existence to NSEC or NSEC3."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = DenialForm(request.POST)
 

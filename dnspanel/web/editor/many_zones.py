@@ -39,7 +39,8 @@ class ManyZonesForm(ManyForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def changes_many(request: PanelRequest) -> HttpResponse:
-    """Show the form that changes all records that match a search. A POST previews the changes, then drafts them."""
+    """Show the form for all records that match a search. A first POST previews the changes, and a second drafts them.
+    """
     access.require(request.user, Permission.EDIT)
     if request.method != "POST":
         return _show(request, ManyZonesForm(initial={"q": request.GET.get("q", "")[:LONGEST_SEARCH]}), None)

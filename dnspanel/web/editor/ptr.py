@@ -173,7 +173,7 @@ def tell_of_left(request: PanelRequest, zone: Zone, rrsets: Iterable[RRset | Non
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_ptr(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show where addresses and PTRs disagree. A POST drafts fixes for the selected pairs or for all."""
+    """Show the addresses and PTRs that disagree. A POST drafts fixes for the selected pairs or for all."""
     if request.method != "POST":
         zone = access.zone_for_reading(request.user, zone_name)
         comparison, _ = _compare(request, zone, request.GET.get("after", ""))

@@ -163,7 +163,7 @@ def cutover_list(request: PanelRequest) -> HttpResponse:
 
 
 def _initial(request: PanelRequest) -> dict[str, Any]:
-    """Return the form's initial values from the URL. An import by zone transfer supplies the old server's address."""
+    """Return the form's initial values from the URL. For an import by zone transfer, include its server's address."""
     initial: dict[str, Any] = {"port": 53, "resolver_port": 53, "q": request.GET.get("q", "")}
     job_id = request.GET.get("job", "")
     if job_id.isdecimal() and len(job_id) < 10:

@@ -1,4 +1,4 @@
-"""Views of a hold on publishing: the reason, the publications that only nodes have, and the decision of a person."""
+"""Views of a hold on publishing: its reason, the publications that only the nodes have, and the decision to make."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -174,7 +174,7 @@ def _decisions(report: AheadReport, sent: DecisionForm | None, broken: Mapping[s
 
 
 def _zones_context(request: PanelRequest, report: AheadReport | None) -> dict[str, Any]:
-    """Return one page of zones that differ. People who can't decide get an empty list."""
+    """Return one page of zones that differ. People who aren't allowed to decide get an empty list."""
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in _KINDS else ""
     if report is None or report.ended_at is None or not can(request.user, Permission.NODES):
         return {"zones": [], "kinds": _KINDS, "kind": kind, "next_after": None}

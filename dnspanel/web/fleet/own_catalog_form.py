@@ -1,4 +1,4 @@
-"""Forms for produced catalogs: a new catalog, zones to add, and its groups."""
+"""Forms for produced catalogs: a new catalog, zones to add, and groups."""
 
 from typing import Any
 

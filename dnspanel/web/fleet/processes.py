@@ -49,7 +49,7 @@ def process_list(request: PanelRequest) -> HttpResponse:
 
 
 def process_rows(state: ProcessesNow, now: datetime) -> list[ProcessRow]:
-    """Return a row for each process, and for each process name that isn't running. Silent processes come first."""
+    """Return a row for each process, and for each name without a running process. Silent processes come first."""
     rows = []
     for each in state.processes:
         is_slow = each.task_since is not None and now - each.task_since > LONGEST_TASK

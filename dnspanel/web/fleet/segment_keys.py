@@ -41,7 +41,7 @@ def node_keys(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def node_keys_act(request: PanelRequest, act: str) -> HttpResponse:
-    """Create the next signing key, activate it although some nodes lack it, or retire the old keys."""
+    """Create the next signing key, activate it even if some nodes lack it, or retire the old keys."""
     if act not in _ACTS:
         raise Http404
     access.require(request.user, Permission.NODES)

@@ -124,7 +124,7 @@ def room(reported: Reported) -> str:
 def fleet_line(
     statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow], head: Position, late: Waiting | None = None
 ) -> FleetLine:
-    """Return the totals. Only active nodes count as live or late. `late` is a publication that nodes still lack."""
+    """Return the fleet's totals. Only active nodes count as live or late. `late` is a publication that nodes lack."""
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     rates = [now.qps for now in live_of_nodes(statuses, live).values() if now.qps is not None]
     lags = [status.health.lag_seconds for status in active if status.health.lag]

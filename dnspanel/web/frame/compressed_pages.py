@@ -1,6 +1,6 @@
 """Middleware that compresses HTML pages, and pads each with a random number of bytes.
 
-Files aren't compressed, because they have their own length and format. Answers of the APIs are compressed by
+Files aren't compressed, because they have their own length and format. API responses are compressed by
 `api.compressed_answers`, which needs no padding and keeps the ETags that clients send back.
 
 BREACH guesses a secret in a page from the length of compressed answers to requests that contain the guesses. Here the

@@ -47,7 +47,7 @@ class PanelForm(forms.Form):
         self.refuse("name", str(refusal.first if isinstance(refusal, NamesRefused) else refusal))
 
     def refuse_all(self, faults: Mapping[str, Sequence[str]]) -> None:
-        """Add each error to its field, given the errors by field."""
+        """Add all errors in `faults`, which are grouped by field."""
         for field, messages in faults.items():
             for message in messages:
                 self.refuse(field, message)

@@ -31,7 +31,7 @@ from replication import __version__
 
 
 class PanelRequest(HttpRequest):
-    """A request of a signed-in user, which `SignedInMiddleware` ensures."""
+    """A request whose user is signed in, as `SignedInMiddleware` ensures."""
 
     user: User
     htmx: HtmxDetails
@@ -79,7 +79,7 @@ class Frame:
 
     @property
     def languages(self) -> tuple[tuple[str, str], ...]:
-        """The languages of pages, as (code, own name)."""
+        """The languages that pages can have, as (code, name in that language)."""
         return LANGUAGES
 
     @cached_property

@@ -102,7 +102,7 @@ class ReverseOffer:
 
 
 class NewZoneForm(ApexForm, PublishingForm):
-    """The form of new zones: their names, one per line, and their initial name servers."""
+    """The form for new zones: their names, one per line, and their initial name servers."""
 
     field_order = ("form_id", "names")
 
@@ -220,7 +220,7 @@ class NewZoneForm(ApexForm, PublishingForm):
         return [ReverseOffer(line.strip(), found) for _, line in lines if (found := reverse_zones_of(line))]
 
     def names_with(self, chosen: str) -> str:
-        """Return the typed names with one line replaced by the reverse zones of a `ReverseChoice.value`."""
+        """Return the typed names with one line replaced by the reverse zones in `chosen`, a `ReverseChoice.value`."""
         typed, *zones = chosen.split()
         lines = str(self.data.get("names", "")).splitlines()
         return "\n".join("\n".join(zones) if line.strip() == typed else line for line in lines)

@@ -16,7 +16,7 @@ class InviteForm(PanelForm):
 
 
 def role_choices() -> list[tuple[str, str]]:
-    """Return the built-in roles, then the custom ones, with keys as in `User.role_key`. One query."""
+    """Return the built-in roles, then the custom roles, in one query. The keys are the same as in `User.role_key`."""
     own = OwnRole.objects.order_by("name").values_list("pk", "name")
     return [*Role.choices, *((f"own:{pk}", name) for pk, name in own)]
 

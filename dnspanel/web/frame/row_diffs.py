@@ -102,7 +102,7 @@ class DisplayDiff:
 
     @property
     def sign_class(self) -> str:
-        """The CSS class of the sign and of the text next to it."""
+        """The CSS class of the sign (added, changed or deleted), and of the text next to it."""
         return MARK_CLASSES[self.diff.mark]
 
     @property

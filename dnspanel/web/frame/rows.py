@@ -197,7 +197,7 @@ class DisplayRow(PatternRow):
 
     @property
     def sign_class(self) -> str:
-        """The CSS class of the sign."""
+        """The CSS class of the sign that shows the draft's change to the RRset."""
         return MARK_CLASSES.get(self.mark, "")
 
     @property

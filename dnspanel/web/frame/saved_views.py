@@ -132,7 +132,7 @@ def saved_view_delete(request: PanelRequest, view_id: int) -> HttpResponse:
 
 
 def look_in(request: PanelRequest, of: ListName) -> ListLook:
-    """Return a list's look from the saved view in the URL, else the person's own look."""
+    """Return a list's look (columns and density) from the saved view in the URL, else the person's own look."""
     own = look_of(request.user, of)
     pk = id_in(request.GET.get("view", ""))
     if pk is None:

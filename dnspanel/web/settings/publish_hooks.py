@@ -129,7 +129,7 @@ def hook_test(request: PanelRequest, hook_id: int) -> HttpResponse:
 
 @require_POST
 def hook_rotate(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Replace the hook's secret and show the new one once. The old secret stays valid for a day."""
+    """Replace the hook's secret and show the new secret once. The old one stays valid for a day."""
     governor(request)
     if (question := ask(request, _ABOUT_SECRET)) is not None:
         return question

@@ -49,7 +49,7 @@ class KeylessForm(PanelForm):
 
 
 def keyless_context(zone: Zone) -> dict[str, object]:
-    """Return the template context of the card on the zone's Settings tab."""
+    """Return the template context of the card about keyless transfers."""
     return _about(zone, keyless.keyless_of(zone))
 
 

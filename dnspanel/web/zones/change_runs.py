@@ -116,7 +116,7 @@ class DisplayChangeRun(DisplayRun[ChangeRun]):
 
     @property
     def policies_url(self) -> str:
-        """The URL of policy runs, if the run changed DNSSEC policies and zones must now follow them, else empty."""
+        """The URL of policy runs if the run changed DNSSEC policies, which zones must now follow. Otherwise empty."""
         is_done = self.run.act == ZoneAct.POLICY and not self.run.dry_run and not self.is_unfinished
         return reverse("zone-policy-runs") if is_done else ""
 

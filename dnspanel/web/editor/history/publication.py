@@ -255,7 +255,7 @@ def _progress(
 
 
 def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
-    """Return why the publication hasn't reached the nodes yet, or an empty text if nothing holds it up.
+    """Return the reason why the publication hasn't reached the nodes yet, or an empty text if nothing holds it up.
 
     If the reason concerns a zone that the person isn't allowed to see, the text doesn't name the zone.
     """

@@ -1,4 +1,4 @@
-"""The addition of quick-add entries to RRsets of the author's draft, with sentences about the effect. Pure."""
+"""Functions that add quick-add entries to RRsets of the author's draft, and describe the effect. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Occupied(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """The RRset before and after adding, and sentences about the effect."""
+    """The RRset before and after the addition, and sentences about the effect."""
 
     rrset: RRset
     before: RRset | None
@@ -48,9 +48,9 @@ class Addition:
 def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: bool = False) -> Addition:
     """Return the RRset with the entry's value added.
 
-    The TTL belongs to the RRset. A line with a TTL sets it for all values, and a line without one keeps the RRset's
-    TTL. A new RRset gets the TTL from `$TTL` or the zone's default. Raise Occupied if the type allows only one value
-    and `now` has one. Raise BadRRset if the result is invalid.
+    The TTL belongs to the RRset: a line with a TTL sets the TTL of all values, and a line without a TTL doesn't change
+    it. A new RRset gets the TTL from `$TTL` or the zone's default. Raise Occupied if the type allows only one value and
+    `now` has another one. Raise BadRRset if the result is invalid.
     """
     kept = () if now is None or replace else now.rdata
     value = [entry.rdata]

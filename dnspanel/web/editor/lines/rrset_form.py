@@ -224,7 +224,7 @@ def _part_comment(type_: int, line: str) -> tuple[str, str]:
 def without_comments(text: str, type_: int, zone_name: str) -> tuple[str, dict[str, str]]:
     """Return the lines of values without their comments, and the comments by value.
 
-    A comment of an invalid value is dropped.
+    The comment on an invalid value is dropped.
     """
     lines: list[str] = []
     remarks: dict[str, str] = {}

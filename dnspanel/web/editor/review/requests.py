@@ -44,7 +44,7 @@ class TimeForm(PanelForm):
 def request_list(request: PanelRequest) -> HttpResponse:
     """List requests that wait for the person, recent bypasses of rules, and the person's own requests.
 
-    htmx gets only the next of the person's own requests.
+    htmx gets only more of the person's own requests.
     """
     access.require(request.user, Permission.READ)
     before = id_in(request.GET.get("before", ""))

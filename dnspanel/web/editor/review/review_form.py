@@ -1,4 +1,4 @@
-"""The form that publishes a draft: reason, accepted warnings, and the zone's name if the guard requires it."""
+"""The form that publishes a draft: reason, accepted warnings, and the zone names that the deletion guard asks for."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -54,7 +54,7 @@ class PublishForm(PublishingForm):
 
     @property
     def needs_reason(self) -> bool:
-        """True if a warning or the guard makes a reason mandatory."""
+        """True if a warning or the deletion guard makes a reason mandatory."""
         return bool(self.guarded or self.warnings)
 
     @property
@@ -63,7 +63,7 @@ class PublishForm(PublishingForm):
 
     @property
     def confirmations(self) -> list[tuple[forms.BoundField, tuple[str, ...]]]:
-        """A field to confirm each zone that the guard protects, with the guard's reasons."""
+        """A field to confirm each zone with a large deletion, with the reasons of the deletion guard."""
         return [(self[f"confirm-{plan.zone.pk}"], plan.guard) for plan in self.guarded]
 
     @property

@@ -45,7 +45,7 @@ class Blocking:
 
 
 def blocking_of(request: PanelRequest, zone: Zone) -> Blocking:
-    """Return the rows that block publishing this person's draft of the zone. Cached in the request.
+    """Return the rows that block publishing this person's draft of the zone. The result is cached in the request.
 
     Call it only after the request has made all its changes.
     """

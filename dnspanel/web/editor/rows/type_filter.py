@@ -9,6 +9,6 @@ TYPE_NAMES = sorted(rdata.type_to_text(type) for type in rdtypes.SERVED_TYPES)
 
 
 def types_of(zone: Zone, author: User) -> list[tuple[str, int]]:
-    """Return (mnemonic, number of RRsets) for each type, most frequent first. Includes the author's draft."""
+    """Return (mnemonic, number of RRsets) for each type, most frequent first. The author's draft is included."""
     counted = [(rdata.type_to_text(type), count) for type, count in rrset_pages.type_counts(zone=zone, author=author)]
     return sorted(counted, key=lambda item: (-item[1], item[0]))
