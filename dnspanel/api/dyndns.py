@@ -69,7 +69,7 @@ class NotAnAddress(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The new addresses of one address family. They replace all current ones; none means to delete the RRset."""
+    """The addresses that a host should have in one address family. Without addresses, the RRset is deleted."""
 
     texts: tuple[str, ...]
 
@@ -82,7 +82,7 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """The new network of all addresses in one address family. The addresses keep their host bits."""
+    """The network that a host's addresses of one family move to. The addresses keep their host bits."""
 
     network: IPv4Network | IPv6Network
 
@@ -131,7 +131,7 @@ def update(request: HttpRequest) -> HttpResponse:
 
 
 def hosts_in(request: HttpRequest) -> list[str]:
-    """Return the host names as sent, or the user name if no parameter contains a host name."""
+    """Return the host names as sent, or else the user name if it contains a dot."""
     for parameter in _HOST_PARAMETERS:
         if given := _items(_all_of(request, parameter)):
             return given

@@ -24,7 +24,7 @@ class RememberedAnswer(models.Model):
 
 
 class PowerdnsZone(models.Model):
-    """Zone attributes that clients of API v1 set, stored so that they can read them back.
+    """Zone attributes that clients of API v1 set. They are stored so that clients can read them back.
 
     There is a row only for zones with such attributes.
     """

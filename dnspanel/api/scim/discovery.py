@@ -68,7 +68,7 @@ class Schemas(ScimView):
 
 
 class OneSchema(ScimView):
-    """The schema with one URN."""
+    """One schema, identified by its URN."""
 
     def get(self, request: Request, urn: str) -> HttpResponse:
         """Return one schema."""

@@ -21,7 +21,7 @@ Value = str | bool | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A condition: an attribute has this value. The attribute's name is lowercase and doesn't include its schema."""
+    """A condition that an attribute equals a value. The attribute's name is lowercase, without its schema."""
 
     attribute: str
     value: Value

@@ -1,6 +1,6 @@
 """The effects of zone metadata on outgoing transfers and on transfers from the zone's primaries. Verbs.
 
-These kinds have the same effect as in PowerDNS. Values that would have no effect here are refused, not stored.
+The kinds in ACTS work as in PowerDNS. Values that would have no effect here are refused, not stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ class NotObeyed(ApiError):
 
 
 def act_on(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """Apply these values of a metadata kind. Without values, apply the default of a zone without the kind.
+    """Apply these values of a metadata kind. Without values, restore the default.
 
     Do nothing for a kind that isn't in ACTS. Raise NotObeyed if a value would have no effect here, BadName if a value
     can't be a TSIG key's name, and RightMissing if the author lacks a right.

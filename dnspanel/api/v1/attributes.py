@@ -1,4 +1,4 @@
-"""Zone attributes other than records that clients of API v1 set and read back. Verbs.
+"""Zone attributes, other than records, that clients of API v1 set and read back. Verbs.
 
 Only the catalog, the TSIG keys for transfers, and the settings of the serial have an effect here.
 

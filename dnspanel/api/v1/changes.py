@@ -105,7 +105,7 @@ def _unless_lost(step: Step) -> Step:
 
 
 def _replacement(given: RRsetInput) -> Step:
-    """Return the step for REPLACE. An empty list of records deletes the RRset. Raise Refusal (422) without a change."""
+    """Return the step for REPLACE. An empty record list deletes the RRset. Raise Refusal (422) if nothing is given."""
     if given.records is None and given.comments is None:
         raise Refusal(422, f"No change for {given.title}")
     text = None if given.comments is None else comment_text(given.comments)
@@ -175,7 +175,7 @@ _CHANGES: dict[str, Callable[[RRsetInput], Step]] = {
 
 @contextmanager
 def named_violations(beside: str = "pre-existing") -> Iterator[None]:
-    """Turn RuleViolations into a Refusal (422) that names the first RRset with an error."""
+    """Turn RuleViolations into a Refusal (422) that describes the first error, or else the first violation."""
     try:
         yield
     except RuleViolations as exc:

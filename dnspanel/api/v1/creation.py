@@ -1,4 +1,4 @@
-"""Parser of a new zone from a client of PowerDNS's API: RRsets or zone text, name servers, kind and other fields."""
+"""Parser of API v1's requests for new zones: RRsets or zone text, name servers, kind and other fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -80,7 +80,7 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
 
 
 def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are stored for clients to read back. Ignore values of a wrong type, as PowerDNS does."""
+    """Return the zone attributes in a body. Ignore wrong types, as PowerDNS does. Raise Refusal (422) if invalid."""
     attributes: dict[str, Any] = {}
     if isinstance(body.get("kind"), str):
         attributes["kind"] = _kind(body["kind"])
@@ -166,7 +166,7 @@ def _own_soa(name: str, servers: Sequence[str], body: Mapping[str, Any], comment
 
 
 def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
-    """Parse zone text into RRsets. Return them, and True if the text has no SOA and one was generated.
+    """Return the RRsets in zone text, and True if the text has no SOA, so that one was generated.
 
     Generated NS records are left out. Raise Refusal (422) with the first error. Records outside the zone are an error.
     """

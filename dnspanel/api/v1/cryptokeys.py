@@ -103,7 +103,7 @@ class Cryptokey(PowerdnsView):
         return answer(_with_private(request, zone, _key_with_id(zone, cryptokey_id).id))
 
     def put(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
-        """Set the flags `active` (the key signs) and `published` (the key is visible, default true). Return 204."""
+        """Set `active` (the key signs) and `published` (it is in the DNSKEY RRset, default true). Return 204."""
         zone = zone_by_id(request, zone_id, Right.DNSSEC)
         key, before = _key_with_id(zone, cryptokey_id), queries.signing_of(zone)
         wait, body = requested_wait(request), json_object(request)

@@ -50,7 +50,7 @@ class SearchData(PowerdnsView):
 
 
 def _search_kinds(actor: Actor, pattern: Pattern, limit: int, kind: str) -> tuple[list[dict[str, Any]], bool]:
-    """Return the matches of all requested kinds, and False if a search was incomplete and found less than the limit."""
+    """Return the matches of all requested kinds, and False if a search was incomplete and found too few matches."""
     found: list[dict[str, Any]] = []
     is_complete = True
     for own, find, form in _KINDS:

@@ -315,5 +315,5 @@ def _names_above(end: str) -> list[str]:
 
 
 def _spellings(text: str) -> list[str]:
-    """Return the stored forms that match a content: unchanged, lowercase, and as a name with its trailing dot."""
+    """Return the spellings in which content can be stored: unchanged, lowercase, and as a name with a final dot."""
     return sorted({text, text.lower(), f"{text}.", f"{text.lower()}."})

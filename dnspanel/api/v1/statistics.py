@@ -1,7 +1,7 @@
 """`/statistics`: PowerDNS's counters, summed over all active nodes.
 
 Counters start when the panel begins to collect them. They return to 0 when the panel's Redis is emptied, as a server's
-counters do when the server restarts. The latency is the average of all nodes. The uptime is the shortest of all nodes.
+counters do when the server restarts. The latency is the average of all nodes, and the uptime is the minimum.
 """
 
 from collections import Counter

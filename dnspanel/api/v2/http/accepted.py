@@ -108,7 +108,7 @@ def answer_publication(
 def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
     """Return the response to a retry if an earlier attempt has already published. Otherwise return None.
 
-    Raise TakenBack if the publication was reverted since.
+    Raise TakenBack if the publication has been reverted since then.
     """
     publication = Publication.objects.select_related("author", "token").filter(form_id=form_id).first()
     if publication is None:
@@ -119,7 +119,7 @@ def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
 
 
 def requested_wait(request: Request) -> int | None:
-    """Return the seconds to wait (`wait` in the query or in `Prefer`), or None. Raise Problem if they are invalid."""
+    """Return the seconds to wait (`wait` in the query or in `Prefer`), or None. Raise Problem for an invalid query."""
     typed = request.query_params.get("wait")
     if typed is not None:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):
@@ -219,7 +219,7 @@ def published_zone_json(zone: str, revision: int, serial: int, kind: str) -> dic
 
 
 def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]]:
-    """Return the published RRsets that nodes don't serve because another zone has the name. Omit invisible RRsets."""
+    """Return the published RRsets whose names nodes answer from another zone. Omit RRsets that the actor can't see."""
     revisions = list(visible_revisions(publication, actor).select_related("zone")[:MOST_ZONES])
     found = nesting.shadowed_by_publication(revisions)
     visible = {one.zone.pk: visibility_of(actor, one.zone) for one in found}
@@ -231,14 +231,14 @@ def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]
 
 
 def sequences_of(publication: Publication | None) -> list[int]:
-    """Return the sequences of all publications of a write. `publication` is the last of them."""
+    """Return the sequences of all publications of the write that ended with `publication`."""
     if publication is None or publication.part_of is None:
         return [] if publication is None else [publication.sequence]
     return [part.sequence for part in pieces.parts_of(publication)]
 
 
 def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
-    """Return the new revision and serial of each zone that a write changed. `publication` is the last of the write.
+    """Return the new revision and serial of each zone that was changed by the write that ended with `publication`.
 
     Used if the write's plans are no longer available.
     """

@@ -112,7 +112,7 @@ def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], curren
 
 
 def fresh_enough(request: Request, tag: str) -> HttpResponse | None:
-    """Return 304 if the client already has this version (`If-None-Match` of a read), else None."""
+    """Return a 304 response if the client has this version (`If-None-Match` of a read), else None."""
     condition = condition_in(request)
     if condition.none_match_any or tag.strip('"') in condition.none_match:
         response = HttpResponse(status=304, headers={"ETag": tag})

@@ -16,7 +16,7 @@ def unknown_member(name: str, allowed: Iterable[str]) -> str:
 
 
 def read_only_member(name: str, allowed: Iterable[str]) -> str:
-    """Return the error text for a member that only responses have."""
+    """Return the error text for a read-only member in a request."""
     allowed = sorted(allowed)
     settable = f" Allowed: {join_limited(allowed)}." if allowed else ""
     return f"{quote_text(name)} is read-only: leave it out.{settable}"
@@ -31,7 +31,7 @@ def unknown_parameter(name: str, allowed: Iterable[str]) -> str:
 
 
 def must_be(pointer: str, needed: str, *, missing: bool = False) -> str:
-    """Return the error text for a value of a wrong kind, or for a missing value."""
+    """Return the error text for a value of the wrong type, or for a missing value."""
     return f"{subject(pointer)} {'is required:' if missing else 'must be'} {needed}."
 
 
@@ -55,7 +55,7 @@ def subject(pointer: str) -> str:
 
 
 def join_limited(words: Iterable[str]) -> str:
-    """Return the first MOST_LISTED words separated by commas, and the number of the others."""
+    """Return the first MOST_LISTED words separated by commas, and the number of remaining words."""
     words = list(words)
     more = len(words) - MOST_LISTED
     return ", ".join(words[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")

@@ -32,7 +32,7 @@ def refuse_unknown_parameters(request: Request, view: APIView) -> None:
 
 
 class Taken(NamedTuple):
-    """The inputs that an operation accepts: the names of its query parameters, and a flag for a body."""
+    """The inputs that an operation accepts: the names of its query parameters, and a flag for a request body."""
 
     parameters: frozenset[str]
     body: bool

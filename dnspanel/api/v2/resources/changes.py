@@ -232,10 +232,10 @@ def _faults_of(exc: ZoneError, requests: Sequence[ZoneRequest], problem: Problem
 
 
 def _violating(requests: Sequence[ZoneRequest], name: str, type: int) -> str:
-    """Return the pointer to the order that breaks a rule.
+    """Return the pointer to the requested change that breaks a rule.
 
-    A rule can concern a neighbor of a changed RRset. If no order is about the violating RRset, return the pointer to
-    the closest enclosing zone.
+    A rule can concern a neighbor of a changed RRset. If no change is requested for the violating RRset, return the
+    pointer to the closest enclosing zone.
     """
     for zone_request in requests:
         if any(order.key == (name, type) for order in zone_request.orders):
@@ -245,6 +245,6 @@ def _violating(requests: Sequence[ZoneRequest], name: str, type: int) -> str:
 
 
 def _pointer(zone_request: ZoneRequest, name: str, type: int) -> str:
-    """Return the pointer to the last order about this RRset, or to the zone if there is no such order."""
+    """Return the pointer to the last requested change to this RRset, or to the zone if there is none."""
     found = [order.pointer for order in zone_request.orders if order.key == (name, type)]
     return found[-1] if found else zone_request.pointer

@@ -307,7 +307,7 @@ def _plan_json(plan: SigningPlan) -> dict[str, Any]:
 
 
 def _refuse(plans: Sequence[SigningPlan]) -> None:
-    """Raise the problem of the first refused zone, with a pointer to every refused zone. Do nothing if none is."""
+    """Raise the problem of the first refused zone, if any, with a pointer to every refused zone."""
     refused = [(index, plan.refusal) for index, plan in enumerate(plans) if plan.refusal is not None]
     if not refused:
         return

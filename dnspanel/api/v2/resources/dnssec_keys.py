@@ -66,7 +66,7 @@ class DnssecKeys(V2View):
         """Create or import a DNSSEC key.
 
         Creates a new key, or imports one as private-key text or as the two files that BIND writes, then publishes the
-        zone. Needs the right `dnssec`. The panel refuses a key with which validating resolvers would reject the zone.
+        zone. Needs the right `dnssec`. The panel refuses a key that would make validating resolvers reject the zone.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         body = read(NewKeySerializer, request.data)
@@ -105,7 +105,7 @@ class DnssecKey(V2View):
         """Change a DNSSEC key.
 
         Sets whether the key signs and whether it is in the DNSKEY RRset, and publishes the zone. Needs the right
-        `dnssec`. The panel refuses a change with which validating resolvers would reject the zone.
+        `dnssec`. The panel refuses a change that would make validating resolvers reject the zone.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         body = read(KeyPatchSerializer, request.data)
@@ -129,8 +129,8 @@ class DnssecKey(V2View):
         """Delete a DNSSEC key.
 
         Removes the key from the zone and publishes the zone. Needs the right `dnssec`. The panel destroys the private
-        part after a day. After that, only an export can restore the key. The panel refuses to delete a key if
-        validating resolvers would then reject the zone.
+        part after a day. After that, only an export can restore the key. The panel refuses a deletion that would make
+        validating resolvers reject the zone.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         publications = sign.delete_key(

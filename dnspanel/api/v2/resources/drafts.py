@@ -1,4 +1,4 @@
-"""Resources of the draft that a token's owner has: read, review, resolve conflicts, publish and discard.
+"""Resources of the draft of a token's owner: read, review, resolve conflicts, publish and discard.
 
 A token works in its owner's draft within its scope. Zones and RRsets outside the scope are hidden from the token and
 stay in the draft.
@@ -329,7 +329,7 @@ def _zone_chosen(request: Request, actor: Actor) -> Zone | None:
 
 
 def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | None) -> list[Zone]:
-    """Return the named zones, or without names the zone in the query, or else all zones with visible changes."""
+    """Return the named zones. Without names, return the zone in the query, or else all zones with visible changes."""
     if named is not None:
         return [access.zone_for_editing(actor, name) for name in named]
     chosen = _zone_chosen(request, actor)

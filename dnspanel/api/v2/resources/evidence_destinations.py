@@ -99,8 +99,8 @@ class EvidenceDestinations(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List destinations of the audit log.
 
-        A destination is a system that receives the audit log from the panel. Each destination has its progress. Needs
-        an administrator's token without limits.
+        A destination is a system that receives the audit log from the panel. The list shows the progress of each
+        destination. Needs an administrator's token without limits.
         """
         verbs.require_operator(actor_in(request))
         page = page_request(request, int)
@@ -198,8 +198,8 @@ class EvidenceDestinationTest(V2View):
     def post(self, request: Request, destination_id: int) -> HttpResponse:
         """Test a destination of the audit log.
 
-        Sends one message with the action `evidence.test`, which is not part of the log. Returns whether the message
-        arrived. Needs an administrator's token without limits.
+        Sends one message with the action `evidence.test`, which is not part of the log. `arrived` is true if the
+        message arrived. Needs an administrator's token without limits.
         """
         actor, row = _row_to_change(request, destination_id)
         try:

@@ -1,4 +1,7 @@
-"""Resources of grants to people and teams, for callers with the permission `people`. People see their own grants."""
+"""Resources of grants to people and teams.
+
+Without the permission `people`, people see only their own grants, and tokens see none.
+"""
 
 from typing import Any
 

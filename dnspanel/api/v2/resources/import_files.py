@@ -72,8 +72,8 @@ class ImportFile(V2View):
     def put(self, request: Request, import_id: int, name: str) -> HttpResponse:
         """Upload a file of an import.
 
-        The request body is the whole file, or with `offset` one chunk of the file. An interrupted chunk does not change
-        the file. After 409, continue at the `offset` in the response. Needs the permission `edit`.
+        The request body is the whole file, or, with `offset`, one chunk of the file. An interrupted chunk does not
+        change the file. After 409, continue at the `offset` in the response. Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         offset = _number(request, "offset")
@@ -94,7 +94,7 @@ class ImportFile(V2View):
     def delete(self, request: Request, import_id: int, name: str) -> HttpResponse:
         """Delete a file of an import.
 
-        Works only while the import waits for files. Needs the permission `edit`.
+        Files can be deleted only while the import waits for files. Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         if job.state != State.UPLOADING:

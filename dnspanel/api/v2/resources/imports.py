@@ -242,8 +242,8 @@ class OneImport(V2View):
     def patch(self, request: Request, import_id: int) -> HttpResponse:
         """Change the options of an import.
 
-        Works while the import waits for choices or for `apply`. Run `plan` again afterwards. Needs the permission
-        `edit`.
+        Options can be changed while the import waits for choices or for `apply`. Run `plan` again afterwards. Needs the
+        permission `edit`.
         """
         job = job_of(request, import_id)
         values = read(ChangeImportSerializer, request.data)
@@ -280,8 +280,8 @@ class ImportAct(V2View):
         publications. `replan` makes a new plan for zones that have changed since. `undo` reverts the published changes,
         except where someone has changed the zone since. Needs the permission `edit`, and the rights over the zones.
 
-        With `dry_run`, the response shows the import as it would be after the step, and `reasons` lists why `apply` or
-        `undo` would need `confirm`.
+        With `dry_run`, the response shows the import as it would be after the step. `reasons` lists the reasons why
+        `apply` or `undo` would need `confirm`.
         """
         job = job_of(request, import_id)
         if act not in ACTS:
@@ -403,6 +403,6 @@ def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
 
 
 def _guarded_zone(row: Any) -> GuardedZone:
-    """Return the name, counts and reason to confirm for a zone of an import that would lose many RRsets."""
+    """Return a zone of an import that would lose many RRsets, with the reason why it needs confirmation."""
     reason = f"This deletes {row.removed:,} of {row.before:,} RRsets, and {row.values_removed:,} values."
     return GuardedZone(row.name, (reason,), row.removed, row.before)

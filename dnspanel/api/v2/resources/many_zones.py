@@ -112,7 +112,7 @@ def _both(preview: ZonesOutcome, done: ZonesOutcome) -> ZonesOutcome:
 
 
 def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> ZonesOutcome:
-    """Preview the act and return its outcome. Without `marks`, the act is a deletion. Raise Problem if it fails."""
+    """Preview the act (a deletion if `marks` is None) and return its outcome. Raise Problem for too many zones."""
     try:
         with searching_for(selection.search):
             if marks is None:

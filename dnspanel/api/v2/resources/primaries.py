@@ -351,7 +351,7 @@ def _zone(request: Request, zone_name: str) -> Zone:
 def _guard_write(request: Request, zone: Zone) -> Any:
     """Return the `conditional_write` for the zone's primaries, which locks the primaries and checks If-Match.
 
-    The ETag also covers whether the zone is transferred at all.
+    The ETag also changes when the zone is taken over or given back.
     """
     return conditional_write(request, f"primaries/{zone.pk}", lambda: _state_of(_row(zone)))
 

@@ -30,7 +30,7 @@ from dnspanel.zones.models import HookReply, PublishHook, WhenSilent
 
 
 class NewPublishHookSerializer(ScopedSerializer):
-    """A publish hook to create: its URL, its zones and its terms."""
+    """A publish hook to create: its URL, zones and settings."""
 
     name = Text(
         required=False,
@@ -169,7 +169,7 @@ class OnePublishHook(V2View):
     def get(self, request: Request, hook_id: int) -> HttpResponse:
         """Read a publish hook.
 
-        Returns the hook's zones, URL and terms, without the secret. Needs the right `govern`.
+        Returns the hook's zones, URL and settings, without the secret. Needs the right `govern`.
         """
         return answer_with_tag(_hook(place_publish_hooks.hook_for(actor_in(request), hook_id)))
 

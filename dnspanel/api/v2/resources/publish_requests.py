@@ -237,8 +237,8 @@ class RequestAct(V2View):
         """Approve, decline, comment, withdraw, schedule or publish a request.
 
         `approve` and `decline` need the permission `approve`. `approve` also needs the `digest` of the changes that you
-        have reviewed. `comment` needs `read`, the other acts need `edit`. `plan` sets the time at which the request is
-        published automatically.
+        have reviewed. `comment` needs `read`, and all other acts need `edit`. `plan` sets the time at which the request
+        is published automatically.
 
         `publish` publishes the request in one publication, in the name of the person who requested approval.
         `past-rules` publishes the request in your name without approval; it needs the right `govern` and a reason.

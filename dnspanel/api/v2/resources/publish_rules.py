@@ -163,7 +163,7 @@ class ApprovalRules(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an approval rule.
 
-        From then on, every part of the panel changes the rule's zones only through approved requests. Needs the right
+        From then on, changes to the rule's zones need an approved request, in every part of the panel. Needs the right
         `govern`.
         """
         actor = actor_in(request)

@@ -67,7 +67,7 @@ def all_patches(request: Request, patches: Sequence[Patch], terms: Terms) -> Seq
 
 
 def terms_in(body: Mapping[str, Any], faults: Faults) -> Terms:
-    """Return the terms in a body. Add each error to `faults`."""
+    """Return the publishing options in a body. Add each error to `faults`."""
     reason = body.get("reason", "")
     if not isinstance(reason, str) or len(reason) > MOST_REASON:
         faults.at("/reason", f"`reason` must be a string of at most {MOST_REASON:,} characters.")
@@ -78,7 +78,7 @@ def terms_in(body: Mapping[str, Any], faults: Faults) -> Terms:
 
 
 def terms_of_query(request: Request) -> Terms:
-    """Return the terms in the query, for writes whose body is the resource itself. Raise Problem for invalid terms."""
+    """Return the publishing options in the query, for writes whose body is the resource. Raise Problem if invalid."""
     reason = text_parameter(request.query_params, "reason", longest=MOST_REASON)
     return Terms(
         reason,

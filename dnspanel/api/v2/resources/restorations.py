@@ -112,7 +112,7 @@ def answer_restored(
 ) -> HttpResponse:
     """Return the response with the restored zones and the refused ones.
 
-    `before` is the publication of record changes that the same write made first.
+    `before` is the write's earlier publication, which undid record changes.
     """
     last = done.last or before
     zones = [] if last is None else moved_by(last, actor_in(request))

@@ -329,9 +329,9 @@ def _changes(rows: Iterable[StoredChange]) -> list[Change]:
 
 
 def _editable(actor: Actor, found: Revision) -> Revision:
-    """Return the revision if the actor is allowed to edit its zone.
+    """Return the revision if the actor is allowed to edit its zone. Otherwise raise Unknown or Forbidden.
 
-    Raise Unknown or Forbidden if not, CannotUndo if the zone is in the trash.
+    Raise CannotUndo if the zone is in the trash.
     """
     access.zone_for_editing(actor, found.zone.name)
     if found.zone.deleted_at is not None:

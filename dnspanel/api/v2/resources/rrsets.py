@@ -115,8 +115,8 @@ class RRsetDetail(V2View):
         """Create or replace an RRset.
 
         Publishes these records as one revision, and replaces all existing records of this name and type. Needs the
-        right `add` for a new RRset and `change` for an existing one. `If-Match` writes only if the RRset hasn't changed
-        since you read it, `If-None-Match: *` only if the RRset does not exist.
+        right `add` for a new RRset and `change` for an existing one. With `If-Match`, writes only if the RRset hasn't
+        changed since you read it. With `If-None-Match: *`, writes only if the RRset does not exist.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         faults = Faults()

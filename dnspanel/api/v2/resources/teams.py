@@ -1,4 +1,4 @@
-"""Resources of teams and their members, for callers with the permission `people`. People see their own teams."""
+"""Resources of teams and their members. Without the permission `people`, callers see only their own teams."""
 
 from typing import Any
 

@@ -135,7 +135,7 @@ class Tokens(OneSecretView):
 
 
 class OneToken(V2View):
-    """View to read or revoke a token. A token's terms can't be changed."""
+    """View to read or revoke a token. A token can't be changed."""
 
     @extend_schema(operation_id="getToken", responses=TokenSerializer)
     def get(self, request: Request, token_id: int) -> HttpResponse:
@@ -162,7 +162,7 @@ class OneToken(V2View):
 
 
 class TokenRotation(OneSecretView):
-    """View to rotate a token, which creates a new token with the same terms."""
+    """View to rotate a token, which creates a new token with the same scope and limits."""
 
     @extend_schema(operation_id="rotateToken", request=RotationSerializer, responses={201: NewTokenSerializer})
     def post(self, request: Request, token_id: int) -> HttpResponse:

@@ -72,8 +72,8 @@ class VanityPlaces(V2View):
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """List the zones that contain names of a name server set.
 
-        Lists zones of this panel that contain names of the set's name servers with nodes. Omits zones that the token
-        can't read. Needs the permission `read`.
+        Lists zones of this panel that contain the name of a name server in the set, if the name server has nodes. Omits
+        zones that the token can't read. Needs the permission `read`.
         """
         places = places_of(_set(request, set_id), actor_in(request))
         return page_answer(request, [place_json(place) for place in places])

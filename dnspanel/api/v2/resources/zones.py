@@ -370,7 +370,7 @@ class TrashRestore(V2View):
 def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
     """Select the zones that the actor is allowed to search.
 
-    A match must not reveal parts of a zone, or owners, that the actor isn't allowed to see.
+    A match must not reveal parts of a zone, or its owner, to an actor who isn't allowed to see them.
     """
     parsed = parse(search)
     visible = access.zones_seen_by(actor) if looks_inside(parsed) else access.zones_visible_to(actor)
@@ -380,7 +380,7 @@ def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
 
 
 def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:
-    """Return the JSON form of a zone. Needs one query.
+    """Return the JSON form of a zone. This needs one query.
 
     `zone.changed_by` must be loaded. The result omits this person if the actor isn't allowed to see authors.
     """

@@ -1,4 +1,4 @@
-"""Changes to drf-spectacular's components that make all client generators read them alike. Pure."""
+"""Changes to drf-spectacular's components, so that all client generators interpret them in the same way. Pure."""
 
 import json
 from collections.abc import Iterator

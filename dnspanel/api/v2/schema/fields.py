@@ -249,7 +249,7 @@ def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -
 
 
 def stamp(at: datetime | None) -> str | None:
-    """Return a time in the format of responses, or None."""
+    """Return a time in the format of responses, or None for None."""
     return None if at is None else time_json(at)
 
 

@@ -52,7 +52,7 @@ class Faults(list[RequestFault]):
             self.refuse()
 
     def wrong(self, pointer: str, value: Any, needed: str) -> None:
-        """Add an error about a missing value (None) or a value of a wrong kind."""
+        """Add an error about a missing value (None) or a value of the wrong type."""
         code = "required" if value is None else "invalid"
         self.at(pointer, fault_texts.must_be(pointer, needed, missing=value is None), code)
 
@@ -79,7 +79,7 @@ class Faults(list[RequestFault]):
 def read_orders(
     value: Any, zone_name: str, pointer: str, faults: Faults, *, most: int, default_ttl: int | None
 ) -> list[Order]:
-    """Parse a list of changes. Return the valid ones, and add errors about the others to `faults`.
+    """Parse a list of changes. Return the valid changes, and add an error to `faults` for each invalid one.
 
     `default_ttl` is the zone's default TTL, or None.
     """
@@ -249,7 +249,7 @@ def _check_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, op
 
 
 def _tags_in(value: Mapping[str, Any], pointer: str, faults: Faults) -> tuple[str, ...] | None:
-    """Return the tags of an object, or None if they are missing or invalid (then an error was added)."""
+    """Return an object's tags, or None if they are missing or invalid. Add an error to `faults` if they are invalid."""
     if "tags" not in value:
         return None
     if not _check_texts(value, "tags", pointer, faults):
@@ -262,7 +262,7 @@ def _tags_in(value: Mapping[str, Any], pointer: str, faults: Faults) -> tuple[st
 
 
 def _comments_in(type_: int, value: Mapping[str, Any], pointer: str, faults: Faults) -> Mapping[str, str] | None:
-    """Return the comments of values by canonical rdata, or None if missing or invalid (then an error was added)."""
+    """Return value comments by canonical rdata, or None if missing or invalid. Add an error if they are invalid."""
     if "value_comments" not in value:
         return None
     remarks = value["value_comments"]
@@ -364,7 +364,7 @@ def _would_be_cut(type_: int, text: str) -> bool:
 
 
 def _pointing(step: Step, pointer: str) -> Step:
-    """Return the same step with a pointer: errors about the current RRset become a Problem at this pointer."""
+    """Wrap a step so that errors about the current RRset become a Problem with this pointer."""
 
     def pointing(now: RRset | None) -> RRset | None:
         try:

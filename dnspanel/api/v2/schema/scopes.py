@@ -39,7 +39,7 @@ class ScopeSerializer(Shape):
 
 
 def grants_of(actor: Actor, scopes: Sequence[Mapping[str, Any]]) -> tuple[Grant, ...]:
-    """Return the grants for validated members of `scope`. Raise ValidationError as `grant_of` does."""
+    """Return the grants for validated members of `scope`. Raise the same errors as `grant_of`."""
     found, faults = [], {}
     for place, scope in enumerate(scopes):
         try:
