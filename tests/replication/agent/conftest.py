@@ -1,4 +1,4 @@
-"""A node for every test that asks for one: pdns_server, agent, and a client with the panel's certificate."""
+"""A running node for tests: pdns_server, an agent, and a client with the panel's certificate."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from tests.replication.agent.servers import (
 
 @dataclass
 class RunningNode:
-    """One node with both of its processes."""
+    """One node: a running pdns_server, a running agent, and a client of the agent."""
 
     pdns: Pdns
     agent: AgentProcess
@@ -32,7 +32,7 @@ class RunningNode:
     authority: Authority
 
     def answer(self, name: str, type: int = 1) -> list[str]:
-        """Return the rdata that PowerDNS answers now; the rcode of an answer without rdata."""
+        """Return the rdata that PowerDNS answers now, or the answer's rcode if it has no rdata."""
         message = verify.ask("127.0.0.1", self.pdns.port, name, type, 2)
         found = [item.to_text() for rrset in message.answer if rrset.rdtype == type for item in rrset]
         return sorted(found) or [message.rcode().name]
@@ -58,14 +58,14 @@ def files(directory: Path, authority: Authority) -> AgentFiles:
 
 @pytest.fixture
 def node(files: AgentFiles, authority: Authority) -> Iterator[RunningNode]:
-    """Run an agent that made the files, and a pdns_server that serves them."""
+    """Run an agent that creates the files, and a pdns_server that serves them."""
     with running(files, authority) as node:
         yield node
 
 
 @pytest.fixture
 def supervised_node(directory: Path, authority: Authority) -> Iterator[RunningNode]:
-    """Run a node whose PowerDNS is supervised, and whose agent may write pdns.conf."""
+    """Run a node whose PowerDNS is restarted when it ends, and whose agent can write pdns.conf."""
     if PDNS_SERVER is None:
         pytest.skip("pdns_server is not installed")
     pdns = SupervisedPdns(directory)
@@ -78,7 +78,7 @@ def supervised_node(directory: Path, authority: Authority) -> Iterator[RunningNo
 
 @pytest.fixture(scope="module")
 def shared_node() -> Iterator[RunningNode]:
-    """Run one such node for all tests of a module that only read from it, or are refused."""
+    """Run one node for all tests of a module that only read from it or whose requests are refused."""
     if PDNS_SERVER is None:
         pytest.skip("pdns_server is not installed")
     with short_directory() as directory:

@@ -1,4 +1,4 @@
-"""A resolver on loopback that knows a few names: what a node asks for the targets of ALIAS."""
+"""A resolver on loopback that knows a few names, for the targets of ALIAS records."""
 
 import socket
 import threading
@@ -15,7 +15,7 @@ SILENT = "silent.target.test."
 
 
 class Resolver:
-    """Answers from `records` ({(name, type): address}); NXDOMAIN else, and nothing at all for SILENT."""
+    """A resolver that answers from `records` ({(name, type): address}), otherwise NXDOMAIN, and never for SILENT."""
 
     def __init__(self, records: Mapping[tuple[str, str], str]) -> None:
         self.records = dict(records)
@@ -54,7 +54,7 @@ class Resolver:
 
 @contextmanager
 def resolver(records: Mapping[tuple[str, str], str]) -> Iterator[Resolver]:
-    """Run such a resolver inside the block."""
+    """Run a Resolver with these records inside the block."""
     found = Resolver(records)
     try:
         yield found

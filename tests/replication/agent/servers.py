@@ -1,4 +1,4 @@
-"""Real servers for the agent's tests: a certificate authority, a pdns_server, an agent as a process."""
+"""Real servers for the agent's tests: a certificate authority, a pdns_server, and an agent process."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ API_KEY = "key-of-the-tests"
 
 @contextmanager
 def short_directory() -> Iterator[Path]:
-    """Yield a directory whose path leaves room for a UNIX socket's name."""
+    """Yield a directory whose path is short enough for UNIX sockets in it."""
     path = Path(tempfile.mkdtemp(prefix="dp-", dir="/tmp"))
     try:
         yield path
@@ -58,7 +58,7 @@ class Authority:
     def issue(
         self, name: str, stem: str, usage: x509.ObjectIdentifier | None = None, *, shifted: timedelta = timedelta(0)
     ) -> tuple[Path, Path]:
-        """Return paths of a new certificate and its key; it is valid now, or that much later."""
+        """Return the paths of a new certificate and its key. `shifted` moves the certificate's validity."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = self._certificate(name, key.public_key(), usage=usage, shifted=shifted)
         paths = self.directory / f"{stem}.pem", self.directory / f"{stem}.key"
@@ -182,13 +182,13 @@ class Pdns:
         return self._process.pid
 
     def questions(self) -> int:
-        """Return how many it was asked over UDP since it started."""
+        """Return the number of UDP questions since this PowerDNS started."""
         command = ["pdns_control", f"--socket-dir={self.directory}", "show", "udp-queries"]
         return int(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
 
 class SupervisedPdns(Pdns):
-    """A pdns_server that is started again whenever it ends, as systemd does."""
+    """A pdns_server that is restarted whenever it ends, as systemd does."""
 
     def __init__(self, directory: Path, *, schema: int = 4) -> None:
         super().__init__(directory, schema=schema)
@@ -220,7 +220,7 @@ class SupervisedPdns(Pdns):
 
 
 class AgentFiles:
-    """Everything an agent reads: identity, agent.toml."""
+    """The files that an agent reads: its identity and agent.toml."""
 
     def __init__(self, directory: Path, authority: Authority, pdns: Pdns, *, schema: int = 4) -> None:
         self.directory, self.authority, self.pdns, self.port = directory, authority, pdns, free_port()
@@ -310,7 +310,7 @@ def client_for(files: AgentFiles, context: ssl.SSLContext) -> NodeClient:
 
 @contextmanager
 def pdns_of_panel(*, caches: bool = True) -> Iterator[tuple[Panel, Pdns]]:
-    """Yield a panel and a pdns_server on the panel's own store, not started yet; end both. Skip without pdns_server."""
+    """Yield a panel, and a pdns_server on its store that isn't started. Stop both. Skip without pdns_server."""
     if PDNS_SERVER is None:
         pytest.skip("pdns_server is not installed")
     with short_directory() as directory:

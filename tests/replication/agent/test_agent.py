@@ -1,4 +1,4 @@
-"""The agent as a process beside a real pdns_server: what the panel may rely on.
+"""The agent as a process next to a real pdns_server: the behavior that the panel relies on.
 
 Tests `agent.__main__` and `agent.node` too.
 """
@@ -37,7 +37,7 @@ def push(node: RunningNode, *sealed: bytes) -> None:
 
 
 def processor_seconds(node: RunningNode) -> float:
-    """Return what the agent and its PowerDNS have computed so far."""
+    """Return the processor seconds that the agent and its PowerDNS have used so far."""
     found = [psutil.Process(pid).cpu_times() for pid in (node.agent.pid, node.pdns.pid)]
     return sum(times.user + times.system for times in found)
 
@@ -177,7 +177,7 @@ def test_a_node_that_diverged_stops_serves_on_and_says_so(node: RunningNode, pan
 
 
 def test_what_an_agent_left_unpurged_the_next_one_purges(node: RunningNode, panel: Panel) -> None:
-    """A story of faults: killed after the commit and before the purge, with the old answer in the caches."""
+    """A fault: the agent is killed after the commit and before the purge, with the old answer in the caches."""
     push(node, panel.create(small_zone(ZONE)))
     assert node.answer(WWW) == ["192.0.2.1"]
     node.agent.stop()

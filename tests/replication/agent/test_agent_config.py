@@ -1,4 +1,4 @@
-"""The agent's configuration: what it needs, and that every fault is reported at once."""
+"""The agent's configuration: its required settings, and the report of all errors at once."""
 
 import base64
 import json
@@ -49,7 +49,7 @@ def test_a_complete_configuration_is_read(tmp_path: Path) -> None:
 
 
 def test_ring_0_lets_its_own_machine_transfer_zones_and_a_node_nobody(tmp_path: Path) -> None:
-    """The panel's gateway has ring 0 sign what secondaries transfer."""
+    """The panel's gateway transfers signed zones from ring 0, on the same machine, for secondaries."""
     enroll(tmp_path)
     assert transfers_of(read_config(write(tmp_path))) == ()
     assert transfers_of(read_config(write(tmp_path, caches=False))) == LOOPBACK

@@ -1,4 +1,4 @@
-"""An agent's identity, and how each part of it changes."""
+"""An agent's identity, and changes to each of its parts."""
 
 import contextlib
 import ssl
@@ -42,7 +42,7 @@ class Home:
 
     @property
     def presented(self) -> str:
-        """The certificate on disk; loading it shows that the key beside it is its own."""
+        """The certificate on disk. Loading it also checks that it matches its key."""
         config = self.config
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(config.certificate_path, config.key_path)
         return config.certificate_path.read_text()

@@ -1,4 +1,4 @@
-"""What a node tells Prometheus: over plain HTTP, only where its settings ask for it, and with little memory."""
+"""A node's metrics for Prometheus: over plain HTTP, only if configured, and with little memory."""
 
 import contextlib
 import http.client
@@ -23,7 +23,7 @@ from tests.replication.panel import Panel, small_zone
 
 @pytest.fixture
 def scraped(files: AgentFiles) -> int:
-    """Return the port on which the node of this test is scraped; it opens a moment after the agent's own."""
+    """Return the port of the node's metrics. It opens shortly after the agent's own port."""
     port = free_port()
     files.settings["metrics_port"] = port
     files.write()
@@ -48,7 +48,7 @@ def get(port: int, path: str = "/metrics") -> tuple[int, str]:
 
 
 def samples(text: str) -> dict[str, float]:
-    """Return samples by `name{label,…}`."""
+    """Return the values of samples, by their names and label values."""
     return {
         sample.name + "".join(f" {value}" for value in sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)

@@ -1,4 +1,4 @@
-"""The agent's port: the clients that are let in, and that a stuck client does not keep others out.
+"""The agent's port: the clients that it accepts, and a stuck client, which doesn't keep others out.
 
 Tests `agent.channel` too.
 """
@@ -23,7 +23,7 @@ from tests.replication.panel import Panel, records, small_zone
 
 
 def raw(node: RunningNode, context: ssl.SSLContext, request: bytes) -> bytes:
-    """Return what the agent says to these bytes before it closes or falls silent."""
+    """Return the agent's answer to these bytes, read until the agent closes the connection or stops sending."""
     answer = b""
     plain = socket.create_connection(("127.0.0.1", node.files.port), timeout=5)
     with plain, context.wrap_socket(plain) as tls, contextlib.suppress(TimeoutError):
@@ -76,7 +76,7 @@ def test_another_nodes_certificate_is_not_the_panels(shared_node: RunningNode) -
 def test_an_agent_whose_clock_is_off_says_so_and_does_nothing_else(
     shared_node: RunningNode, days: int, words: str
 ) -> None:
-    """The handshake failed with "certificate expired", and the node was offline without a reason."""
+    """Previously, the handshake failed with "certificate expired", and the node was offline without a reason."""
     authority = shared_node.authority
     shifted = timedelta(days=-days)  # as seen by that agent: its clock is right, the panel's certificate is not
     context = authority.client_context(shifted=shifted)

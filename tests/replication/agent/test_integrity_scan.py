@@ -1,4 +1,4 @@
-"""What another hand does to the files of a live node is found in seconds, named, and can be put right zone by zone.
+"""Changes by another program to a live node's files: found in seconds, named, and repaired zone by zone.
 
 Tests `agent.zones` too.
 """
@@ -41,7 +41,7 @@ OTHER = "other.test."
 
 
 def flip_a_bit(path: Path, body: bytes) -> None:
-    """Alter one byte of every copy of a value in the file, behind LMDB's back."""
+    """Flip one bit in every copy of a value in the file, without LMDB noticing."""
     content = path.read_bytes()
     at = content.find(body)
     assert at >= 0
@@ -53,7 +53,7 @@ def flip_a_bit(path: Path, body: bytes) -> None:
 
 @pytest.fixture
 def filled(node: RunningNode, panel: Panel) -> RunningNode:
-    """Return the node with two zones that its agent has looked at."""
+    """Return the node with two zones that its agent has already checked."""
     sealed = panel.create(small_zone(ZONE), small_zone(OTHER))
     node.client.push(sealed, len(sealed))
     before = node.client.status().checked_at
@@ -78,7 +78,7 @@ def pdnsutil(node: RunningNode, *arguments: str) -> None:
 
 
 def found(client: NodeClient, *, seconds: float = 8) -> dict[int, tuple[str, str]]:
-    """Return what the agent names, once it names anything."""
+    """Return the zones that the agent reports as diverged, once it reports any."""
     until(lambda: client.status().diverged, seconds=seconds)
     return {zone_id: (name, reason) for zone_id, name, reason in client.status().diverged}
 
@@ -215,7 +215,7 @@ def test_a_push_that_meets_foreign_rows_names_the_zone_at_once(filled: RunningNo
 
 
 def test_powerdns_itself_commits_nothing(filled: RunningNode, panel: Panel) -> None:
-    """Else every start of PowerDNS would look like another hand's work."""
+    """Otherwise every start of PowerDNS would look like another program's commit."""
     before = Path(f"{filled.pdns.lmdb_path}").stat(), filled.client.status().checked_at
     filled.pdns.kill()
     filled.pdns.start()

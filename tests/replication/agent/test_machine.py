@@ -1,4 +1,4 @@
-"""What names a machine."""
+"""The id of a machine."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every row of a node's files is read in a process that damage may take down."""
+"""The process that reads every row of a node's files. Damage can crash only this process."""
 
 import subprocess
 import sys

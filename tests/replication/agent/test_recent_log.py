@@ -1,4 +1,4 @@
-"""The last lines that an agent logged, in its process and as the panel reads them."""
+"""The last lines that an agent logged, inside the agent and as the panel reads them."""
 
 import logging
 

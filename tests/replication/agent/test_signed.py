@@ -1,4 +1,4 @@
-"""Zones that become signed by segments on a real PowerDNS, and whose keys another hand changes.
+"""Zones on a real PowerDNS that become signed through segments, and whose keys another program changes.
 
 Tests `agent.kept_sealing_keys` and `replication.verify_signatures` too.
 """
@@ -63,7 +63,7 @@ def question(port: int, name: str, type: int) -> dns.message.Message:
 
 
 def validated(message: dns.message.Message, zone_keys: dns.rrset.RRset) -> list[dns.rrset.RRset]:
-    """Return every RRset of an answer that has authority; raise where one is not signed, or not well."""
+    """Return all RRsets in the answer and authority sections. Raise if one has no valid signature."""
     rrsets = [*message.answer, *message.authority]
     found = [rrset for rrset in rrsets if rrset.rdtype != dns.rdatatype.RRSIG]
     for rrset in found:
@@ -73,7 +73,7 @@ def validated(message: dns.message.Message, zone_keys: dns.rrset.RRset) -> list[
 
 
 def is_denied(rrsets: list[dns.rrset.RRset], name: str) -> bool:
-    """Return True if NSEC or NSEC3 records deny the name right below the apex."""
+    """Return True if NSEC or NSEC3 records deny this name, which is directly below the apex."""
     absent = dns.name.from_text(name)
     for rrset in rrsets:
         if rrset.rdtype == NSEC and (rrset.name < absent < rrset[0].next or rrset[0].next == APEX < absent):
@@ -89,7 +89,7 @@ def is_denied(rrsets: list[dns.rrset.RRset], name: str) -> bool:
 
 @contextmanager
 def hammering(port: int) -> Iterator[list[str]]:
-    """Run a validator that asks all the while; the list has what it could not validate."""
+    """Run a validator that sends queries continuously. The list gets each answer that doesn't validate."""
     failures: list[str] = []
     kinds: set[int] = set()
     done = threading.Event()
@@ -124,7 +124,7 @@ def hammering(port: int) -> Iterator[list[str]]:
 
 @pytest.fixture
 def signed(node: RunningNode, panel: Panel) -> Iterator[RunningNode]:
-    """Return a node with a signed zone and one that is not."""
+    """Return a node with a signed zone and an unsigned zone."""
     node.client.put_sealing_keys([SEALING_KEY])
     push(node, panel.create(small_zone(ZONE), small_zone("plain.test.")))
     push(node, panel.attach(ZONE, keys_=[csk(ZONE)]))
@@ -330,7 +330,7 @@ def test_signatures_that_are_missing_bogus_or_out_of_time_are_told(
 def test_a_bogus_proof_of_what_was_deleted_is_told(
     signed: RunningNode, panel: Panel, monkeypatch: pytest.MonkeyPatch, nsec3: Nsec3 | None
 ) -> None:
-    """Only what exists after a change was validated: a wrong chain passed ring 0."""
+    """Previously, only existing RRsets were validated, so a wrong denial chain passed ring 0."""
     if nsec3 is not None:
         kinds = [NSEC3PARAM, *([MetadataObject(ZONE, "NSEC3NARROW", "1")] if nsec3.narrow else [])]
         key = next(iter(panel._attached_ids))
@@ -376,7 +376,7 @@ def test_a_bogus_proof_of_what_was_deleted_is_told(
 
 
 def test_a_chain_without_links_is_told(signed: RunningNode, panel: Panel) -> None:
-    """PowerDNS answers SERVFAIL then, and with DNSSEC alone: a push of it was as good as any."""
+    """PowerDNS then answers SERVFAIL, but only with DNSSEC. Previously, such a push was accepted."""
     key = next(iter(panel._attached_ids))
     chainless = panel.attach(ZONE, keys_=[key], metadata=[NSEC3PARAM])
     with pytest.raises(NotServed, match=r"absent-.*\.example\.test\. A with DNSSEC.*SERVFAIL, while without DNSSEC"):
@@ -395,7 +395,7 @@ def test_a_chain_without_links_is_told(signed: RunningNode, panel: Panel) -> Non
 def test_a_signed_zone_in_a_snapshot_has_to_validate_unless_it_is_passed_over(
     node: RunningNode, panel: Panel, tmp_path: Path
 ) -> None:
-    """Of thousands of zones a sample was asked for, in which there might be no signed one."""
+    """Previously, the queried sample of thousands of zones could contain no signed zone."""
     node.client.put_sealing_keys([SEALING_KEY])
     panel.create(*(small_zone(f"z{number}.test.") for number in range(60)), small_zone(ZONE), small_zone("well.test."))
     panel.attach("well.test.", keys_=[csk("well.test.")])

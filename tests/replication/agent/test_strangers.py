@@ -1,4 +1,4 @@
-"""Clients that have not shown their identity yet: a flood of them costs itself."""
+"""Clients that haven't authenticated yet: a flood of them harms only such clients."""
 
 import contextlib
 import socket
@@ -25,7 +25,7 @@ def strangers() -> Strangers:
 
 @pytest.fixture
 def arrive(strangers: Strangers) -> Iterator[Arrive]:
-    """Return a function that makes a connection of this address; the other end is kept open for it."""
+    """Return a function that opens a connection from an address and keeps its other end open."""
     with contextlib.ExitStack() as open_sockets:
 
         def arrive(address: str) -> socket.socket:

@@ -1,4 +1,4 @@
-"""A PowerDNS that keeps nothing, as ring 0 has it: what was applied is answered, and nothing is purged.
+"""A PowerDNS without caches, as on ring 0: it answers applied data at once, and nothing is purged.
 
 Tests `powerdns.running_config` too.
 """
@@ -70,7 +70,7 @@ def test_every_kind_of_change_is_answered_at_once_and_nothing_is_purged(node: Ru
 
 
 def test_a_powerdns_that_was_started_with_caches_is_purged_all_the_same(node: RunningNode, panel: Panel) -> None:
-    """What agent.toml says may be younger than the process."""
+    """The agent.toml file can be newer than the running PowerDNS process."""
     text = (node.files.directory / "pdns.conf").read_text()
     node.pdns.kill()
     (node.files.directory / "pdns.conf").write_text(text.replace("cache-ttl=0", "cache-ttl=60"))

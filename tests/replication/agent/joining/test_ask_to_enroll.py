@@ -1,4 +1,4 @@
-"""How a server becomes a node, against a panel's endpoint over real HTTP."""
+"""Enrollment of a server, against an HTTP server that answers like a panel."""
 
 import base64
 import hashlib
@@ -38,7 +38,7 @@ SETTINGS = JoinSettings(Role.CANARY, "192.0.2.53", 5399, 8533)
 
 
 class Endpoint:
-    """`POST /enroll/` of a panel that first waits for approval."""
+    """A panel's `POST /enroll/`, which first answers that an approval is needed."""
 
     def __init__(self, authority: Authority) -> None:
         self.authority = authority
@@ -77,7 +77,7 @@ class Endpoint:
         return 200, self.granted(request)
 
     def granted(self, request: x509.CertificateSigningRequest, **other: Any) -> dict[str, Any]:
-        """Return the panel's answer to this request, where `other` says nothing else."""
+        """Return the panel's answer to this request. `other` replaces fields of the answer."""
         certificate, key_file = self.authority.issue(PANEL_NAME, "door", ExtendedKeyUsageOID.CLIENT_AUTH)
         key = serialization.load_pem_private_key(key_file.read_bytes(), None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)
@@ -269,7 +269,7 @@ def again(endpoint: Endpoint, directory: Path, code: str) -> list[str]:
 
 
 def test_a_server_enrolls_again_with_a_new_code_and_only_with_one(endpoint: Endpoint, tmp_path: Path) -> None:
-    """It ignored the code once it had an identity, so a node whose certificate had ended got no new one."""
+    """Previously, the code was ignored once an identity existed, so an expired certificate was not replaced."""
     identity, endpoint.approved_after = tmp_path / "identity", 0
     again(endpoint, identity, endpoint.code)
     first = (identity / "node.pem").read_text()

@@ -1,4 +1,4 @@
-"""A server becomes a node with one command. Tests `joining.install_agent` too."""
+"""The command that makes a server a node. Tests `joining.install_agent` too."""
 
 import os
 import shutil
@@ -58,7 +58,7 @@ CANARY = JoinSettings(Role.CANARY, "127.0.0.1", 5399, 8600)
 
 
 def test_the_configuration_has_what_the_panel_has(tmp_path: Path) -> None:
-    """The documented line took port 53 for a canary that the panel had at 5399: live, and no signed zone was served."""
+    """Previously, a canary got port 53 instead of the panel's 5399, so no signed zone was served."""
     values = _values(joining(tmp_path, dns_address=""), CANARY)
     names = ("dns_address", "dns_port", "listen_port", "caches")
     assert [values[name] for name in names] == ["127.0.0.1", 5399, 8600, False]

@@ -1,4 +1,4 @@
-"""Which PowerDNS is installed, asked of the program itself."""
+"""The release of the installed PowerDNS, as the program itself reports it."""
 
 from pathlib import Path
 

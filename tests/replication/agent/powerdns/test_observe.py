@@ -1,4 +1,4 @@
-"""Live numbers: differences only, gaps instead of spikes, an hour kept."""
+"""Live statistics: only differences are sent, an outage is a gap and not a spike, and an hour is kept."""
 
 import json
 from dataclasses import replace
@@ -93,7 +93,7 @@ def test_an_answer_that_is_no_statistics_is_refused(answer: bytes) -> None:
 
 
 class Source:
-    """Counters that grow by a hundred questions a second, or an outage."""
+    """A source whose counters grow by 100 questions a second, or which simulates an outage."""
 
     def __init__(self) -> None:
         self.seconds = 0

@@ -1,4 +1,4 @@
-"""Requests to PowerDNS's API: what they have, and what comes of answers that are none."""
+"""Requests to PowerDNS's API: their contents, and the errors for invalid answers."""
 
 import socket
 import threading
@@ -14,7 +14,7 @@ from tests.ports import free_port
 
 @contextmanager
 def answering(answer: bytes) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield a port at which one connection is taken and gets this, whatever it sends; and what it sends."""
+    """Yield a port that sends `answer` to one connection, and the list of requests received there."""
     requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 

@@ -1,4 +1,4 @@
-"""The generated pdns.conf: every line has its reason, and PowerDNS takes it."""
+"""The generated pdns.conf: every line has a reason, and PowerDNS accepts the file."""
 
 import re
 import subprocess
@@ -65,7 +65,7 @@ def test_an_unknown_schema_is_refused() -> None:
 
 @pytest.mark.skipif(PDNS_SERVER is None, reason="pdns_server is not installed")
 def test_powerdns_knows_every_setting(tmp_path: Path) -> None:
-    """`--config=check` refuses names that the release does not know; what younger ones know is marked as such."""
+    """`--config=check` refuses unknown names. Settings that only newer releases know are marked as such."""
     assert PDNS_SERVER is not None
     for schema in (4, 5, 6):
         text = render(settings(schema, api_key="k", transfers_to=("192.0.2.0/24",)))

@@ -1,5 +1,5 @@
-"""ALIAS and LUA on a real PowerDNS: set up by the panel's choice, asked for by the proof, and reported when
-they fail.
+"""ALIAS and LUA on a real PowerDNS: configured by the panel's choice, queried after each push, and reported if they
+fail.
 """
 
 import pytest
@@ -28,7 +28,7 @@ def lacking(node: RunningNode) -> dict[str, str]:
 def test_a_node_answers_alias_and_lua_from_the_moment_the_panel_chooses_them(
     supervised_node: RunningNode, panel: Panel
 ) -> None:
-    """ALIAS passed every check, was "everywhere", and no node answered it: pdns.conf said expand-alias=no, for ever."""
+    """Previously, ALIAS passed every check and was "everywhere", but pdns.conf kept expand-alias=no."""
     node = supervised_node
     apex = records(ZONE, "@", "ALIAS", 300, TARGET)
     lua = records(ZONE, "lua", "LUA", 60, "A \"'192.0.2.9'\"")

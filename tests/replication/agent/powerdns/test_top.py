@@ -1,4 +1,4 @@
-"""What PowerDNS is asked most, counted from its rings as they arrive."""
+"""PowerDNS's most frequent questions, counted from its rings as they arrive."""
 
 import io
 import json
@@ -28,7 +28,7 @@ from tests.replication.panel import Panel, small_zone
 
 
 def answer(**statistics: dict[str, int]) -> bytes:
-    """Return an answer as PowerDNS writes it: keys sorted, numbers as texts, other statistics around the rings."""
+    """Return PowerDNS's statistics: sorted keys, numbers as strings, other statistics around the rings."""
     items: list[dict[str, Any]] = [
         {"name": "udp-queries", "type": "StatisticItem", "value": "9"},
         {"name": "response-by-qtype", "type": "MapStatisticItem", "value": [{"name": "TRAP", "value": "99"}]},

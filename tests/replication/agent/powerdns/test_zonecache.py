@@ -12,7 +12,7 @@ from tests.replication.panel import Panel, small_zone
 
 
 class Control:
-    """Takes commands, and says how long each took on a clock of its own."""
+    """A control socket that accepts commands. Each command takes `takes` seconds on a simulated clock."""
 
     def __init__(self, *, takes: float = 0.0) -> None:
         self.sent: list[str] = []
@@ -29,7 +29,7 @@ class Control:
 
 
 class Api(http.server.BaseHTTPRequestHandler):
-    """Remembers what it was asked to flush; refuses names with a backslash, as PowerDNS does."""
+    """A PowerDNS API that stores the names to flush, and refuses names with a backslash, as PowerDNS does."""
 
     flushed: list[str] = []
 

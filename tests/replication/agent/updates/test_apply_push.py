@@ -1,7 +1,7 @@
-"""An import's new zones on a real PowerDNS: applied at once, acked when it has read its list, beside edits.
+"""New zones of an import on a real PowerDNS: applied at once, acknowledged after it has read its list.
 
-The new zones that wait are in `updates.unlisted`, what asks PowerDNS in `updates.prove`. What the applier does with
-every other push is tested through the agent, in `test_agent` and its neighbours.
+The waiting new zones are in `updates.unlisted`, and the queries to PowerDNS in `updates.prove`. The applier's handling
+of all other pushes is tested through the agent, in `test_agent` and its neighbors.
 """
 
 import threading
@@ -34,7 +34,7 @@ def at(sequence: int) -> Position:
 
 
 class PausedZoneCache(ZoneCache):
-    """A list whose reading by the list's own thread begins, and ends when the test says so."""
+    """A zone cache whose `read`, in its own thread, reports its start and waits until the test lets it continue."""
 
     begun, may_end = threading.Event(), threading.Event()
 
@@ -47,8 +47,8 @@ class PausedZoneCache(ZoneCache):
 
 @pytest.fixture
 def applier(node: RunningNode) -> Iterator[Applier]:
-    """Return an applier in this process, on the files of a node whose agent has ended; `read_list` is for the
-    test to call.
+    """Return an applier in this process, on the files of a node whose agent has stopped. The test itself calls
+    `read_list`.
     """
     node.agent.stop()
     PausedZoneCache.begun.clear()
@@ -136,7 +136,7 @@ def test_a_smaller_push_acknowledges_its_own_part_of_what_was_not_proved(applier
 
 
 def panel_at(applier: Applier, pushed: list[bytes]) -> tuple[bytes, bytes]:
-    """Bring the files beyond what is acknowledged, as a push does that is not proved; return the digests after two."""
+    """Apply segments without proving them, so that the files are ahead of the ack. Return the digests after two."""
     for sealed in pushed[:2]:
         applier._store.apply(open_segment(sealed, PUBLIC_KEYS))
     digests = applier._store.digests()
@@ -161,7 +161,7 @@ def test_zones_that_go_are_gone_with_the_push(node: RunningNode, applier: Applie
 
 
 def test_nothing_is_acked_while_powerdns_does_not_answer(node: RunningNode, applier: Applier, panel: Panel) -> None:
-    """Neither the new zones nor an edit whose push was refused, until each was proved by itself."""
+    """New zones, and an edit whose push was refused, are acknowledged only after their own proof."""
     applier.apply(panel.create(small_zone(ZONE)))
     applier.apply(create_many(panel), may_defer=True)
     node.pdns.kill()
@@ -183,7 +183,7 @@ def test_nothing_is_acked_while_powerdns_does_not_answer(node: RunningNode, appl
 
 
 def read_list_until(applier: Applier, *, seconds: float) -> None:
-    """Read the list, as the agent's thread does again and again, until nothing waits for it."""
+    """Read the list repeatedly, as the agent's thread does, until nothing waits for it."""
 
     def is_acked() -> bool:
         applier.read_list()

@@ -1,4 +1,4 @@
-"""That no old answer survives the purge: in every interleaving of a model, and on a real PowerDNS."""
+"""The purge, which leaves no old answer: in every interleaving of a model, and on a real PowerDNS."""
 
 import socket
 import threading
@@ -37,7 +37,7 @@ from tests.stack import until
 
 @dataclass(frozen=True)
 class World:
-    """Values are "old", "new" or None. A thread is (what it does next, what it holds)."""
+    """A state of the model. Values are "old", "new" or None. A thread is a pair of its next step and its value."""
 
     threads: tuple[tuple[str, str | None], ...] = (("idle", None),) * 2
     rows: str = "old"
@@ -48,7 +48,7 @@ class World:
 
 
 def thread_steps(world: World, index: int) -> Iterator[World]:
-    """Yield what one receiver may do next: as PowerDNS answers one question."""
+    """Yield the states after the next step of one receiver, which answers a question as PowerDNS does."""
     doing, content = world.threads[index]
 
     def become(state: tuple[str, str | None], **changes: str | None) -> World:
@@ -71,7 +71,7 @@ def thread_steps(world: World, index: int) -> Iterator[World]:
 
 
 def agent_steps(world: World, plan: tuple[str, ...]) -> Iterator[World]:
-    """Yield what the agent may do next. Waiting ends when every receiver was seen between two questions."""
+    """Yield the states after the agent's next step. A wait ends once every receiver has been idle."""
     if world.agent == len(plan):
         return
     step = plan[world.agent]
@@ -91,8 +91,8 @@ def agent_steps(world: World, plan: tuple[str, ...]) -> Iterator[World]:
 
 
 def old_answers_after(plan: tuple[str, ...]) -> bool:
-    """Return True if some interleaving leaves an old row or answer in a cache, or on its way into one, after
-    the plan.
+    """Return True if an interleaving of the plan leaves an old row or answer in a cache, or in a thread that will cache
+    it.
     """
     seen: set[World] = set()
     open_worlds = [World()]
@@ -173,7 +173,7 @@ def test_a_powerdns_that_keeps_silent_is_given_up(directory: Path) -> None:
 
 
 class WatchedControl(ControlSocket):
-    """The control socket of a real PowerDNS; remembers what was sent."""
+    """The control socket of a real PowerDNS, which also stores the sent commands."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -185,7 +185,7 @@ class WatchedControl(ControlSocket):
 
 
 class ReadingZoneCache(ZoneCache):
-    """A list that is read all the time."""
+    """A zone cache whose list is always being read."""
 
     is_reading = True
 
@@ -229,7 +229,7 @@ def test_waiting_ends_when_all_receivers_answered(node: RunningNode, panel: Pane
 
 @pytest.mark.parametrize("cache", [ZoneCache, ReadingZoneCache])
 def test_answers_stay_old_without_a_purge(node: RunningNode, panel: Panel, cache: type[ZoneCache]) -> None:
-    """That the caches are in play at all: else the tests of purging prove nothing."""
+    """This shows that the caches are in use. Otherwise the purge tests would prove nothing."""
     zone = "example.test."
     sealed = panel.create(small_zone(zone))
     node.client.push(sealed, len(sealed))
@@ -275,7 +275,7 @@ def test_an_open_tcp_connection_means_a_second_look(node: RunningNode, panel: Pa
 
 @pytest.mark.parametrize("hammers", [3])
 def test_no_answer_is_old_after_the_ack_under_load(node: RunningNode, panel: Panel, hammers: int) -> None:
-    """Values change while threads ask for them as fast as they can; every question after an ack gets the new one."""
+    """Values change while threads query them at full speed. Every question after an ack gets the new value."""
     zone, names_ = "example.test.", [f"h{number}" for number in range(8)]
     sealed = panel.create(small_zone(zone, *(records(zone, name, "A", 300, "192.0.2.1") for name in names_)))
     node.client.push(sealed, len(sealed))

@@ -1,4 +1,4 @@
-"""Whole new files for a node that cannot be repaired in place: damaged trees, another schema, kills in between."""
+"""Replacement of the files of a node that can't be repaired in place: damage, other schemas, kills in between."""
 
 import contextlib
 import json
@@ -38,7 +38,7 @@ def schema_of(node: RunningNode) -> int:
 
 
 def tear_pages(path: Path) -> None:
-    """Tear a write: all pages but the first ten lost their content."""
+    """Simulate a torn write: all pages except the first ten lose their contents."""
     size = path.stat().st_size
     with path.open("r+b") as file:
         for page in range(10, size // 4096):
@@ -85,7 +85,7 @@ def test_a_torn_tree_is_found_by_the_agent_and_replaced(node: RunningNode, panel
 
 
 def start_until_quarantined(node: RunningNode) -> None:
-    """Start the agent as a supervisor does: again whenever the damage took it down."""
+    """Restart the agent after each crash, as a supervisor does, until it has quarantined its files."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if not node.agent.is_running:
@@ -113,7 +113,7 @@ def test_quarantine_outlives_restarts_of_the_agent(node: RunningNode, panel: Pan
 def test_damage_behind_the_back_of_an_agent_that_ended_well_is_found_too(
     node: RunningNode, panel: Panel, tmp_path: Path
 ) -> None:
-    """Nothing is read at such a start; the next check meets the damage, in words or with a signal."""
+    """Such a start reads no rows. The next check finds the damage, by an error or by a crash."""
     push(node, panel.create(*(small_zone(f"z{number}.test.") for number in range(3000))))
     assert node.agent.signal(signal.SIGTERM) == 0
     assert not (state_dir(node) / "running").exists()
@@ -146,7 +146,7 @@ def test_a_swap_that_a_kill_cut_short_is_finished_at_the_next_start(
 
 
 def sent(snapshot: Made, node: RunningNode) -> bool:
-    """Return True if the node took it; not while its PowerDNS does not answer."""
+    """Return True if the node installed the snapshot, or False while its PowerDNS doesn't answer."""
     try:
         snapshot.send(node.client)
     except NotServed:
@@ -184,7 +184,7 @@ def test_an_agent_killed_anywhere_in_a_rebuild_ends_with_the_new_files(
 def test_a_node_whose_powerdns_was_upgraded_says_so_and_takes_files_of_the_schema_it_needs(
     node: RunningNode, panel: Panel, tmp_path: Path
 ) -> None:
-    """The program on disk says 4.9; the PowerDNS that runs here is 4.7, so what it does with the files is not asked."""
+    """The program on disk reports 4.9, but the running PowerDNS is 4.7, so its answers aren't checked."""
     push(node, panel.create(small_zone(ZONE)))
     node.agent.signal(signal.SIGTERM)
     program = tmp_path / "pdns_server"

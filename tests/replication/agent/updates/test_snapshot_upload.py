@@ -1,4 +1,4 @@
-"""Snapshots pushed to a real agent beside a real pdns_server: received, resumed, installed, killed in between."""
+"""Snapshots sent to a real agent next to a real pdns_server: received, resumed, installed and interrupted."""
 
 import contextlib
 import shutil
@@ -34,7 +34,7 @@ WWW = "www.example.test."
 
 @dataclass
 class Made:
-    """A snapshot as the panel keeps it."""
+    """A snapshot as the panel stores it."""
 
     directory: Path
     manifest: Manifest
@@ -71,7 +71,7 @@ def until(holds: Callable[[], bool], what: str, seconds: float = 20) -> None:
 
 
 def status_of(node: RunningNode) -> Status:
-    """Return the status, also from an agent that is just starting."""
+    """Return the status, even of an agent that is just starting."""
     for _ in range(100):
         with contextlib.suppress(NodeUnreachable):
             return node.client.status()
@@ -81,7 +81,7 @@ def status_of(node: RunningNode) -> Status:
 
 @contextmanager
 def watching(node: RunningNode, *names: str) -> Iterator[set[str]]:
-    """Record what is answered to these names all the while."""
+    """Record all answers for these names while the block runs."""
     found: set[str] = set()
     done = threading.Event()
 
@@ -323,7 +323,7 @@ def test_an_agent_killed_anywhere_in_an_installation_ends_with_all_of_it(
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory, sample: Sample) -> Made:
-    """Make a snapshot of many zones, z0.test. and so on."""
+    """Make a snapshot of many zones, named z0.test., z1.test., and so on."""
     zones = sample.few(10_000, 40_000, reason="zones of a large snapshot")
     directory = tmp_path_factory.mktemp("large")
     panel = Panel(directory)
@@ -336,7 +336,7 @@ def large(tmp_path_factory: pytest.TempPathFactory, sample: Sample) -> Made:
 
 @contextmanager
 def killed_while_it_installs(node: RunningNode) -> Iterator[None]:
-    """Kill the agent as soon as its file says that an installation has begun; it runs again at the end."""
+    """Kill the agent once its file shows that an installation has begun. Start it again after the block."""
     over = threading.Event()
     path = str(node.pdns.lmdb_path)
 

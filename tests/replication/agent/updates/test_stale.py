@@ -1,4 +1,4 @@
-"""Which names are forgotten after a change: the decision on rows, and on a real PowerDNS that nothing old is left.
+"""The names to purge after a change: decided from rows, and tested for old answers on a real PowerDNS.
 
 Tests `updates.touched` too.
 """
@@ -33,7 +33,7 @@ ALWAYS = {ZONE, f"ns1.{ZONE}", f"www.{ZONE}"}
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Return a node's store, at first empty."""
+    """Return a node's store, which is empty at first."""
     (tmp_path / "node").mkdir()
     return Store.open(tmp_path / "node" / "pdns.lmdb", 4, MAP_SIZE, cluster=CLUSTER)
 
@@ -44,13 +44,13 @@ def follow(store: Store, *sealed: bytes) -> None:
 
 
 def stale_after(store: Store, sealed: bytes) -> list[set[str] | None]:
-    """Apply a segment; the names to forget of each zone it touches, None for a zone to forget whole."""
+    """Apply a segment. Return the names to purge for each of its zones, or None for a whole zone."""
     found = [change.stale_names(store) for change in changes_of(store, sealed)]
     return [None if names is None else set(names) for names in found]
 
 
 def changes_of(store: Store, *sealed: bytes) -> list[ZoneChange]:
-    """Apply segments; what each changes, by what it found."""
+    """Apply segments. Return the changes to zones, based on the rows before each segment."""
     changes = []
     for segment in (open_segment(content, PUBLIC_KEYS) for content in sealed):
         changes += changes_in(segment, segment.marks(), store)
@@ -165,7 +165,7 @@ def test_rows_that_go_by_prefix_are_not_told_by_names(panel: Panel, store: Store
 
 
 def test_a_zone_that_is_only_marked_has_all_its_names_forgotten(panel: Panel, store: Store) -> None:
-    """As where a CNAME of it leads to what changed."""
+    """The panel marks such a zone if a CNAME in it points at a changed name."""
     published(panel, store)
     follow(store, panel.create(small_zone("other.test.")))
     marks = [ZoneMark(panel.zones[ZONE][0], ZONE, 1), ZoneMark(panel.zones["other.test."][0], "other.test.", 1)]
@@ -185,7 +185,7 @@ def test_two_changes_as_one_know_the_soa_before_both(panel: Panel, store: Store)
 
 
 def test_a_push_of_more_zones_than_are_noted_forgets_everything(panel: Panel, store: Store) -> None:
-    """Each of its segments could be applied alone; the last zones are noted nowhere."""
+    """The names of each segment alone could be purged. The last zones of the push aren't stored."""
     zones = [f"z{number}.test." for number in range(MAX_ZONES + 50)]
     follow(store, panel.create(*(small_zone(zone) for zone in zones)))
     touched = Touched()
@@ -200,7 +200,7 @@ def test_a_push_of_more_zones_than_are_noted_forgets_everything(panel: Panel, st
 
 @pytest.mark.parametrize(("begin", "end"), [(50, 150), (50, MAX_ZONES + 50)])
 def test_two_pushes_as_one_forget_the_zones_of_both(begin: int, end: int) -> None:
-    """Zones of both count once; if there are more than are noted, everything is forgotten."""
+    """A zone in both pushes counts once. With more zones than are stored, everything is purged."""
     first, second = Touched(), Touched()
     first.zones.update(f"z{number}.test." for number in range(100))
     second.zones.update(f"z{number}.test." for number in range(begin, end))
@@ -233,7 +233,7 @@ QUESTIONS = (
 
 
 def everything(node: RunningNode) -> dict[tuple[str, int], object]:
-    """Return every answer PowerDNS gives now, except the serial beside a negative one."""
+    """Return all answers of PowerDNS, except the serials in negative answers."""
     found: dict[tuple[str, int], object] = {}
     for label in QUESTIONS:
         name = ZONE if label == "@" else f"{label}.{ZONE}"
@@ -255,7 +255,7 @@ def lines(message: dns.message.Message, section: int) -> list[str]:
 
 
 def some_change(chance: random.Random, panel: Panel) -> list[RRset | Key]:
-    """Return an RRset that is put or deleted."""
+    """Return a random change: RRsets to put, or keys of RRsets to delete."""
     label, target = chance.choice(HOSTS), chance.choice(HOSTS)
     number = chance.randrange(1, 250)
     expected = chance.choice(
@@ -283,7 +283,7 @@ def some_change(chance: random.Random, panel: Panel) -> list[RRset | Key]:
 @pytest.mark.sample(1, reason="seeds of changes after which nothing old may be answered")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_no_answer_is_older_than_the_ack_whatever_changes(node: RunningNode, panel: Panel, seed: int) -> None:
-    """All answers are in the caches; after each push they are those that empty caches give."""
+    """All answers are cached. After each push they equal the answers of empty caches."""
     chance = random.Random(seed)
     sealed = panel.create(small_zone(ZONE))
     node.client.push(sealed, len(sealed))
@@ -299,7 +299,7 @@ def test_no_answer_is_older_than_the_ack_whatever_changes(node: RunningNode, pan
 
 
 def test_the_serial_beside_a_negative_answer_is_all_that_may_be_older(node: RunningNode, panel: Panel) -> None:
-    """And it shows that single names are forgotten, not the zone."""
+    """This also shows that single names are purged, not the whole zone."""
     sealed = panel.create(small_zone(ZONE))
     node.client.push(sealed, len(sealed))
 
