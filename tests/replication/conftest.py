@@ -1,4 +1,4 @@
-"""The panel that publishes, for every test below."""
+"""The publishing panel for all tests in this folder."""
 
 import socket
 import ssl
@@ -16,7 +16,7 @@ from tests.replication.scripted_agent import Agent, acked
 
 @pytest.fixture
 def panel(tmp_path: Path) -> Iterator[Panel]:
-    """Create a panel for schema 4 with nothing published."""
+    """Create a panel for schema 4 that hasn't published anything."""
     directory = tmp_path / "panel"
     directory.mkdir()
     panel = Panel(directory)

@@ -1,4 +1,4 @@
-"""The publishing half of a panel, without Django: zones in memory, segments out of a real store."""
+"""The publishing part of a panel, without Django: zones in memory, and segments from a real store."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,26 +34,26 @@ Key = tuple[str, int]
 
 
 def private_key() -> str:
-    """Return a new key for ECDSAP256SHA256, as PowerDNS keeps it."""
+    """Return a new ECDSAP256SHA256 private key in PowerDNS's format."""
     secret = ec.generate_private_key(ec.SECP256R1()).private_numbers().private_value.to_bytes(32, "big")
     lines = ("Private-key-format: v1.2", "Algorithm: 13 (ECDSAP256SHA256)")
     return "".join(f"{line}\n" for line in (*lines, f"PrivateKey: {base64.b64encode(secret).decode()}"))
 
 
 def csk(zone: str, content: str = "", *, active: bool = True) -> KeyObject:
-    """Return a key that signs all of a zone."""
+    """Return a key that signs a whole zone (a CSK)."""
     return KeyObject(zone, content or private_key(), 257, active, True)
 
 
 def records(zone: str, name: str, type: str, ttl: int, *rdata: str) -> RRset:
-    """Return an RRset of a zone, as people write it."""
+    """Return an RRset of a zone, from a name and rdata as people type them."""
     from replication.dns.rdtypes import type_from_text
 
     return rrset.make(name, type_from_text(type), ttl, list(rdata), origin=zone)
 
 
 def small_zone(zone: str, *more: RRset, serial: int = 1) -> list[RRset]:
-    """Return SOA, NS, a name server, `www`, and what else is given."""
+    """Return a zone with SOA, NS, the name server's address, `www`, and the RRsets in `more`."""
     return [
         records(zone, "@", "SOA", 3600, f"ns1 hostmaster {serial} 10800 3600 604800 300"),
         records(zone, "@", "NS", 3600, "ns1", "ns2.elsewhere.test."),
@@ -69,7 +69,7 @@ def zone_digest(store: Store, zone_id: int) -> bytes:
 
 
 class Panel:
-    """Publishes into its own store and hands out what it sealed."""
+    """A panel that publishes into its own store and returns the sealed segments."""
 
     def __init__(self, directory: Path, schema: int = 4, *, cluster: UUID = CLUSTER, epoch: UUID = EPOCH) -> None:
         self.schema, self.cluster, self.epoch = schema, cluster, epoch
@@ -85,7 +85,7 @@ class Panel:
         self.store.close()
 
     def create(self, *zones: Sequence[RRset]) -> bytes:
-        """Publish new zones; each begins with its SOA."""
+        """Publish new zones. The first RRset of each zone must be its SOA."""
         ops, marks = [], []
         for rrsets in zones:
             zone, zone_id = rrsets[0].name, self._next_id
@@ -96,7 +96,7 @@ class Panel:
         return self.seal(ops, marks)
 
     def create_packed(self, *zones: Sequence[RRset]) -> bytes:
-        """Create zones as `create` does, with rows packed beforehand, as those of an import are."""
+        """Publish new zones as `create` does, but with packed rows, as in an import."""
         objects, marks, packed, count, digest = [], [], [], 0, 0
         for rrsets in zones:
             zone, zone_id = rrsets[0].name, self._next_id
@@ -117,11 +117,11 @@ class Panel:
         return ops + [Op(OpKind.PUT, *row) for row in self.store.schema.zone_rows(zone_id, zone)]
 
     def change(self, zone: str, *changes: RRset | Key) -> bytes:
-        """Publish RRsets put and (name, type) deleted in one zone; its serial goes up."""
+        """Publish a change to one zone: RRsets to put and (name, type) to delete. The zone's serial increases."""
         return self.change_all({zone: changes})
 
     def change_all(self, changes: Mapping[str, Sequence[RRset | Key]]) -> bytes:
-        """Change several zones in one segment."""
+        """Publish changes to several zones in one segment."""
         ops, marks = [], []
         for zone, changed in changes.items():
             zone_id, rrsets = self.zones[zone]
@@ -147,9 +147,9 @@ class Panel:
         metadata: Iterable[MetadataObject] = (),
         nsec3: Nsec3 | None = None,
     ) -> bytes:
-        """Publish a zone with these keys and this metadata, and no others, and rows for its way of denial.
+        """Publish a zone with exactly these keys and this metadata, and with the rows for this denial of existence.
 
-        Rows that are not of use any more go behind the main file's change.
+        Obsolete rows are deleted after the main file's change.
         """
         zone_id, rrsets = self.zones[zone]
         schema = self.store.schema

@@ -1,4 +1,4 @@
-"""An agent's end of the wire that gives the answers which a test lays down."""
+"""An agent that sends the answers that a test specifies."""
 
 import contextlib
 import socket
@@ -20,7 +20,7 @@ def at(sequence: int) -> Position:
 
 @dataclass
 class Agent:
-    """The agent's end of the wire: accepts TLS, reads requests, gives scripted answers."""
+    """An agent that accepts TLS connections, reads requests, and sends scripted answers."""
 
     listener: socket.socket
     context: ssl.SSLContext

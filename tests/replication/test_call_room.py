@@ -1,4 +1,4 @@
-"""Calls in a loop take no memory from the system, whatever the depth that the loop runs at."""
+"""Calls in a loop, which allocate no memory from the system at any call depth."""
 
 import resource
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def loop() -> None:
 
 
 def faults_by_depth() -> list[int]:
-    """Return the page faults of the loop at each of the depths."""
+    """Return the number of the loop's page faults at each call depth."""
 
     def at(depth: int) -> int:
         if depth:
@@ -35,7 +35,7 @@ def faults_by_depth() -> list[int]:
 
 
 def most_faults(measure: Callable[[], list[int]]) -> int:
-    """Return the most at any depth, in a thread: its first frame is at the beginning of a chunk."""
+    """Return the maximum at any depth, measured in a thread, whose first frame is at the start of a chunk."""
     found: list[int] = []
     thread = Thread(target=lambda: found.extend(measure()))
     thread.start()

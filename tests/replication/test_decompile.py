@@ -1,4 +1,4 @@
-"""Rows are turned back into the RRsets that they were compiled from."""
+"""The conversion of compiled rows back into their RRsets."""
 
 import pytest
 

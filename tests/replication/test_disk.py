@@ -1,4 +1,4 @@
-"""The room of a file system, as others count it."""
+"""The free space on a file system, compared with the numbers of other programs."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""One request to many agents, over real TLS against agents with scripted answers."""
+"""One request to many agents, over real TLS, with scripted answers."""
 
 import socket
 import ssl
@@ -122,7 +122,7 @@ def test_a_client_that_is_not_connected_is_a_mistake(connected: Connected) -> No
 
 
 class Raw:
-    """One connection whose other end sends exactly these pieces, each a moment after the one before."""
+    """A connection whose other end sends exactly these pieces, with a short pause before each."""
 
     def __init__(self, tmp_path: Path, *pieces: bytes) -> None:
         authority = Authority(tmp_path)

@@ -36,7 +36,7 @@ def test_what_is_loaded_is_not_looked_through_again() -> None:
 
 
 def test_a_process_that_has_grown_gives_its_memory_back() -> None:
-    """A web worker had 543 MB after an hour of refused requests, and kept them."""
+    """Previously, a web worker kept 543 MB after an hour of refused requests."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.alone.grow_and_shrink"], check=True, capture_output=True, text=True
     )

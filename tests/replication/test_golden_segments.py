@@ -1,14 +1,13 @@
-"""What travels to the nodes, byte by byte: segments, a repair, a snapshot and compiled zones equal those recorded.
+"""The bytes that are sent to nodes: segments, a repair, a snapshot and compiled zones equal the recorded ones.
 
-A fixed corpus (`tests.zonegen`, seeded, and zones written out below) is published with fixed keys, epoch and times.
-The SHA-256 of everything that leaves is held against `tests/golden/segments.toml`. `content` is what a segment
-says, with its body inflated; `sealed` are the bytes that travel, compared where this zlib deflates as that of the
-recording did. A snapshot is compared by its rows and its manifest, since the pages of an LMDB file may hold
-leftovers of memory.
+A fixed corpus (`tests.zonegen`, seeded, and the zones below) is published with fixed keys, epoch and times. The SHA-256
+of everything that is sent is compared with `tests/golden/segments.toml`. `content` is a segment with its body inflated.
+`sealed` is the segment as sent, and is compared only if this zlib deflates like the recording's zlib. A snapshot is
+compared by its rows and its manifest, because the pages of an LMDB file can contain old memory.
 
-To renew the file: `python -m tests.replication.test_golden_segments`. That is right only when a change of the bytes
-is meant, has a version of its own or is understood by nodes that run the code before it, and is described in the
-commit's message; a change that only moves or renames code never renews it.
+To renew the file, run `python -m tests.replication.test_golden_segments`. Do this only if the bytes are meant to
+change, the change has its own version or older nodes understand it, and the commit message describes it. A change that
+only moves or renames code must never renew the file.
 """
 
 import hashlib
@@ -46,7 +45,7 @@ Digests = dict[str, dict[str, str]]
 
 
 def wild_zone() -> list[RRset]:
-    """Return wildcards, empty non-terminals, escaped and international names, and a value that is disabled."""
+    """Return a zone with wildcards, empty non-terminals, escaped and international names, and a disabled value."""
     addresses = records(WILD, "two", "A", 60, "192.0.2.8", "192.0.2.9")
     return small_zone(
         WILD,
@@ -60,7 +59,7 @@ def wild_zone() -> list[RRset]:
 
 
 def cut_zone() -> list[RRset]:
-    """Return delegations, with and without DS, and glue below them."""
+    """Return a zone with delegations, with and without DS, and glue below them."""
     return small_zone(
         CUT,
         records(CUT, "child", "NS", 3600, "ns.child", "ns2.elsewhere.test."),
@@ -73,7 +72,7 @@ def cut_zone() -> list[RRset]:
 
 
 def published(panel: Panel) -> Iterator[tuple[str, bytes]]:
-    """Yield segments of every shape, each with a title."""
+    """Yield segments of every kind, each with a title."""
     estate = [rrsets for _, rrsets in zonegen.estate(ESTATE, seed=7)]
     yield "new zones", panel.create(*estate[: ESTATE // 2])
     yield "new zones, packed", panel.create_packed(*estate[ESTATE // 2 :])
@@ -119,7 +118,7 @@ def sealed_repair(panel: Panel, mark: ZoneMark, rows: list[tuple[bytes, bytes]])
 
 
 def compiled() -> Iterator[tuple[str, list[Row]]]:
-    """Yield whole zones compiled: unsigned, and for NSEC3 with and without opt-out."""
+    """Yield the compiled rows of whole zones: unsigned, and for NSEC3 with and without opt-out."""
     large = next(rrsets for _, rrsets in zonegen.estate(1, 500, seed=11))
     for zone, rrsets in ((WILD, wild_zone()), (CUT, cut_zone()), (large[0].name, large)):
         yield f"{zone[:-1]}, unsigned", compile_zone(zone, rrsets)
@@ -128,7 +127,7 @@ def compiled() -> Iterator[tuple[str, list[Row]]]:
 
 
 def digests(directory: Path) -> Digests:
-    """Return everything that is recorded."""
+    """Compute all digests that are recorded."""
     result: Digests = {"zlib": {"probe": _probe()}}
     for schema in SCHEMAS:
         place = directory / str(schema)
@@ -143,8 +142,8 @@ def digests(directory: Path) -> Digests:
 
 
 def content_of(sealed: bytes) -> bytes:
-    """Return the header, without the size of the body, and the body inflated: what a segment says however it
-    was deflated.
+    """Return a segment's header without the body's size, and its inflated body. The result doesn't depend on the
+    compression.
     """
     header, rest = sealed[: HEADER.size - 4], sealed[HEADER.size : -SIGNATURE_SIZE]
     extra = rest[:16] if sealed[4] == 2 else b""
@@ -166,7 +165,7 @@ def _snapshot(panel: Panel, directory: Path) -> dict[str, str]:
 def _rows_of(path: Path, content: bytes) -> bytes:
     """Return every row of an LMDB file, with the name and the flags of its table.
 
-    The numbers of commits are left out: on a busy machine a segment takes more of them.
+    The numbers of commits are left out, because a busy machine needs more commits for a segment.
     """
     path.write_bytes(content)
     rows = []
@@ -180,7 +179,7 @@ def _rows_of(path: Path, content: bytes) -> bytes:
 
 
 def _probe() -> str:
-    """Return how this zlib deflates: the bytes of a segment depend on that and on their content."""
+    """Return a digest of this zlib's output. The bytes of a segment depend on the zlib and on the content."""
     plain = b"".join(number.to_bytes(2, "big") + b"zone" for number in range(5000))
     return _sha256(b"".join(zlib.compress(plain, level) for level in (1, 6, 9)))
 

@@ -1,4 +1,4 @@
-"""Texts that are stored in no language and rendered in each."""
+"""Texts that are stored without a language and rendered in any language."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Speaking with an agent over real TLS: one connection, few bytes, and what a broken one means."""
+"""The client of an agent, over real TLS: one connection, few bytes, and the errors of a broken connection."""
 
 import contextlib
 import socket
@@ -59,7 +59,7 @@ def test_a_refused_connection_is_unreachable() -> None:
 
 
 def test_a_connection_that_is_reset_at_once_leaves_nothing_open() -> None:
-    """What is left open is a ResourceWarning, which fails the test."""
+    """An open connection would cause a ResourceWarning, which fails the test."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         acceptor = threading.Thread(target=reset_all, args=(listener,), daemon=True)
         acceptor.start()

@@ -1,4 +1,4 @@
-"""How much one request to a node may have."""
+"""The size limit of a request to a node."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Bringing a node on, over real TLS against an agent's real answers."""
+"""Pushes that bring a node to the panel's head, over real TLS with an agent's real answers."""
 
 import io
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.replication.scripted_agent import Agent, acked, at
 
 
 class Log:
-    """A log of segments whose body is their last sequence."""
+    """A log of segments. The body of each segment is its last sequence."""
 
     def __init__(self, *ranges: tuple[int, int], size: int = 10) -> None:
         self.ranges, self.size = ranges, size

@@ -1,4 +1,4 @@
-"""What a node is sent next: the decision for every place where a node may be, and for every interruption."""
+"""The decision about what to send to a node next, for all positions of a node and all interruptions."""
 
 from dataclasses import replace
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""A trouble that comes and goes is two lines of a log, not two for each time."""
+"""A problem that comes and goes causes two log lines in total, not two each time."""
 
 import logging
 

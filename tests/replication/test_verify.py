@@ -1,4 +1,4 @@
-"""What is asked of a PowerDNS, and what counts as a wrong answer, against a real one."""
+"""The questions to PowerDNS, and the detection of wrong answers, against a real PowerDNS."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,7 +29,7 @@ def served() -> Iterator[tuple[Panel, Pdns]]:
 
 
 def expected_of(panel: Panel, *questions: tuple[str, str, int]) -> list[Expectation]:
-    """Return expectations for (zone, relative key in text, type)."""
+    """Return the expectations for these questions (zone, relative key as text, type)."""
     found = [keys.record_key(panel.zones[zone][0], rel.encode(), type) for zone, rel, type in questions]
     return list(expectations(panel.store, [], found))
 
@@ -67,7 +67,7 @@ def test_what_was_published_is_what_is_answered(served: tuple[Panel, Pdns]) -> N
 
 
 def position_expectation(position: object) -> Expectation:
-    """Expect that the position zone answers this position."""
+    """Return the expectation that the position zone answers with this position."""
     text = str(position).encode("ascii")
     return Expectation(POSITION_ZONE, rdtypes.TXT, 0, frozenset((bytes((len(text),)) + text,)))
 
@@ -101,7 +101,7 @@ def test_silence_is_an_error_within_its_time() -> None:
 
 
 def test_names_inside_another_served_zone_are_answered_from_that_zone(served: tuple[Panel, Pdns]) -> None:
-    """The owner of the zone above read "everywhere" about a record that no node answered with."""
+    """Previously, a parent zone's record that no node answered with was shown as "everywhere"."""
     panel, pdns = served
     hidden = [records(ZONE, owner, "A", 60, "192.0.2.99") for owner in ("www.sub", "sub", "none.sub")]
     ds = records(ZONE, "sub", "DS", 60, "1 13 2 " + "ab" * 32)

@@ -1,4 +1,4 @@
-"""Which names are asked for after a push, and what a PowerDNS that cannot read a row answers."""
+"""The names to query after a push, and the answers of a PowerDNS that cannot read a row."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Proving the names of a zone by a transfer, against a real PowerDNS that can read its rows or cannot."""
+"""The proof of a zone's names by a transfer from a real PowerDNS, with readable and unreadable rows."""
 
 import random
 import re
@@ -37,7 +37,7 @@ UNREADABLE = records(ZONE, "cert", "CERT", 60, "0 0 0 AQID")
 
 @pytest.fixture
 def served() -> Iterator[tuple[Panel, Pdns]]:
-    """Run a canary's pdns_server that serves a panel's own store and lets its own machine transfer."""
+    """Run a canary's pdns_server, which serves a panel's own store and allows transfers from its own machine."""
     with pdns_of_panel(caches=False) as both:
         yield both
 
@@ -48,7 +48,7 @@ def is_transferred(port: int, zone: str = ZONE) -> bool:
 
 
 def prove(panel: Panel, pdns: Pdns, zone_id: int = 1) -> int:
-    """Prove all names of a zone; return how many questions that took."""
+    """Prove all names of a zone. Return the number of questions that were needed."""
     before = stats.OWN_QUESTIONS.value
     found = [key for key, _ in panel.store.rows(zone_id).raw()]
     prove_names(panel.store, found, "127.0.0.1", pdns.port, seconds=2, may_transfer=True)
@@ -56,7 +56,7 @@ def prove(panel: Panel, pdns: Pdns, zone_id: int = 1) -> int:
 
 
 def put_unchecked(panel: Panel, rows: list[tuple[str, int, bytes]]) -> list[bytes]:
-    """Put a row with this rdata, which nothing of the panel has checked, at `odd` in each zone; return the keys."""
+    """Put a row with this unchecked rdata at `odd` in each zone. Return the keys of the rows."""
     found, ops, marks = [], [], []
     for zone, type, wire in rows:
         zone_id, _ = panel.zones[zone]
@@ -136,7 +136,7 @@ def test_an_unreadable_row_is_found_by_its_name(served: tuple[Panel, Pdns], type
 
 
 def test_a_zone_is_transferred_exactly_if_each_of_its_names_is_answered(served: tuple[Panel, Pdns]) -> None:
-    """Of 190 broken rows of frequent and rare types PowerDNS reads about a third after all."""
+    """PowerDNS can read about a third of 190 broken rows of frequent and rare types."""
     panel, pdns = served
     rows = [(f"z{number}.test.", type, wire) for number, (type, wire) in enumerate(broken_rows())]
     panel.create(*(small_zone(zone) for zone, _, _ in rows))

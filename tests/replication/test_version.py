@@ -1,4 +1,4 @@
-"""Which version this is, by the commit that is checked out, and which of two is older."""
+"""The version of the checked-out commit, and the comparison of two versions."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ def git(directory: Path, *words: str) -> str:
 
 
 def commit(directory: Path, content: str) -> str:
-    """Commit a change of the package; return the first digits of the commit."""
+    """Commit a change of the package. Return the first digits of the commit."""
     (directory / "replication" / "changed.txt").write_text(content)
     git(directory, "add", "-A")
     git(directory, "commit", "-q", "-m", content)
@@ -30,7 +30,7 @@ def commit(directory: Path, content: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Make a repository with one commit, which has this version module and nothing else."""
+    """Make a repository with one commit, which contains only this version module."""
     package = tmp_path / "checkout" / "replication"
     package.mkdir(parents=True)
     for name in ("__init__.py", "version.py"):
@@ -41,7 +41,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def imported(directory: Path, **environment: str) -> str:
-    """Return what the package in this directory says when a new process imports it."""
+    """Return the version that the package in this directory reports to a new process."""
     command = [sys.executable, "-c", "import replication; print(replication.__version__)"]
     done = subprocess.run(
         command, cwd=directory, env=os.environ | environment, check=True, capture_output=True, text=True
@@ -50,7 +50,7 @@ def imported(directory: Path, **environment: str) -> str:
 
 
 def test_every_commit_has_a_version_of_its_own_and_a_later_one_is_newer(checkout: Path) -> None:
-    """It was 0.1.0 in every commit, so pip took a newer wheel for the installed one and changed nothing."""
+    """Previously, every commit was 0.1.0, so pip treated a newer wheel as installed and changed nothing."""
     first = imported(checkout)
     digits = commit(checkout, "second")
     second = imported(checkout)
@@ -110,7 +110,7 @@ def test_files_without_a_repository_have_a_version_by_their_content(checkout: Pa
 
 
 def test_an_image_keeps_the_version_that_its_build_names(checkout: Path, tmp_path: Path) -> None:
-    """The context of an image has no .git; `docs/operate/install.md` says how the version gets in."""
+    """An image's build context has no .git. `docs/operate/install.md` explains how to pass the version."""
     (checkout / ".git").rename(tmp_path / "git")
     written = [sys.executable, "replication/version.py", "--write", A]
     assert subprocess.run(written, cwd=checkout, check=True, capture_output=True, text=True).stdout == f"{A}\n"
@@ -127,7 +127,7 @@ def test_what_is_not_a_version_is_not_written(given: str, tmp_path: Path) -> Non
 
 
 def test_a_version_is_not_kept_in_a_repository(checkout: Path) -> None:
-    """It would be wrong after the next commit."""
+    """The stored version would be wrong after the next commit."""
     command = [sys.executable, "replication/version.py", "--write", A]
     assert subprocess.run(command, cwd=checkout, capture_output=True).returncode == 2
     assert not (checkout / "replication" / BUILT).exists()

@@ -1,4 +1,4 @@
-"""Boost archives."""
+"""The codec of Boost archives."""
 
 import struct
 

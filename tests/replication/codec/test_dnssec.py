@@ -1,4 +1,4 @@
-"""Metadata, keys, TSIG and the NSEC3 hash."""
+"""The codec of metadata, keys and TSIG objects, and the NSEC3 hash."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Zone objects."""
+"""The codec of zone objects."""
 
 import pytest
 from hypothesis import given

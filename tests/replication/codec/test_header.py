@@ -1,4 +1,4 @@
-"""The Lightning Stream header."""
+"""The codec of the Lightning Stream header."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Keys of PowerDNS's tables."""
+"""The codec of the keys in PowerDNS's tables."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Tables of the schemas."""
+"""The tables of each PowerDNS schema."""
 
 from uuid import UUID
 

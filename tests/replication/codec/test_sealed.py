@@ -1,4 +1,4 @@
-"""Private keys are sealed for one row, open there alone, and count in digests whether sealed or not."""
+"""Sealing of private keys: each is sealed for one row, opens only there, and has one digest, sealed or clear."""
 
 import base64
 
@@ -21,7 +21,7 @@ SEALED = seal_content(CLEAR, ONE, zone=ZONE, row_id=7)
 
 
 def test_the_bytes_of_sealed_content_never_change() -> None:
-    """What is sealed today has to open in years: a golden text."""
+    """Content that is sealed now must open years later, so this compares with a fixed text."""
     head = "dnspanel-sealed: 1 1 f2359afef83f5666798fbb63229f11cecc51a3ea2a62e90993628c1a13b49ed7 "
     assert SEALED.startswith(head)
     assert SEALED.removeprefix(head)[:32] == "Dw33wYU4J2+s9nA+WUCGAJOH6cFZfXQ0"

@@ -1,4 +1,4 @@
-"""Values of the records table."""
+"""The codec of values in the records table."""
 
 import pytest
 from hypothesis import given

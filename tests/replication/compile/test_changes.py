@@ -1,4 +1,4 @@
-"""Compiling only what changed, in every denial of existence."""
+"""The compiler of changes, with every kind of denial of existence."""
 
 import random
 
@@ -31,7 +31,7 @@ Content = dict[Key, RRset]
 
 
 class Compared:
-    """A zone whose rows are only ever compiled from changes, compared with the full compile each time."""
+    """A zone whose rows are compiled only from changes, and compared with a full compilation each time."""
 
     def __init__(self, content: Content, nsec3: Nsec3 | None) -> None:
         self.content, self.nsec3 = content, nsec3
@@ -68,7 +68,7 @@ def test_compiling_changes_equals_the_difference_of_two_full_compiles(
 
 
 class Person:
-    """Someone who edits a zone with all that a zone may have."""
+    """A simulated person who makes random edits, with everything that a zone can contain."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -78,7 +78,7 @@ class Person:
         return ".".join([*labels, ZONE])
 
     def near(self, content: Content) -> str:
-        """Return a name of the zone, the one above it, or one below it."""
+        """Return a name of the zone, its parent, or a name below it."""
         name = self.random.choice(sorted(content))[0]
         chosen = self.random.random()
         if chosen < 0.6 or name == ZONE:
@@ -179,7 +179,7 @@ def test_a_name_that_is_the_hash_of_another_comes_and_goes() -> None:
 
 @pytest.mark.parametrize("mode", DENIALS)
 def test_a_name_that_owns_nothing_but_signatures_is_none(mode: str) -> None:
-    """Those over NSEC3 are at hashes, and these must not become names that exist."""
+    """The RRSIGs of NSEC3 records are at hashes, which must not become existing names."""
     plain = zone_of("a.b A", "sub NS")
     hashed = [f"{nsec3_hash(name, b'', 0).decode()}.{ZONE}" for name in (ZONE, f"b.{ZONE}")]
     signatures = [one(name, RRSIG) for name in (*hashed, ZONE, f"b.{ZONE}", f"sub.{ZONE}", f"x.y.{ZONE}")]
@@ -214,7 +214,7 @@ EDITS_THAT_READ_LITTLE: list[tuple[str, int, bool]] = [
 
 
 def reads(mode: str, size: int) -> list[int]:
-    """Return how many rows each edit reads in a zone of this size."""
+    """Return the number of rows that each edit reads in a zone of this size."""
     lines = [f"h{n}.deep A" for n in range(size)] + [f"c{n}.cuts NS" for n in range(size)]
     lines += [f"s{n}.signed {type}" for n in range(size) for type in ("NS", "DS")]
     rows = DictRows(compile_zone(ZONE, zone_of(*lines), DENIALS[mode]))

@@ -1,4 +1,4 @@
-"""Rows with changes laid over them are the rows after the changes; `compile.denial` is tested by what compiles."""
+"""Rows combined with changes, compared with the rows afterwards. Compiler tests cover `compile.denial`."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Compiling a zone in full."""
+"""The compiler of whole zones."""
 
 import random
 
@@ -19,7 +19,7 @@ from tests.replication.compile.zones import CONTENT, ZONE, one, zone_of
 
 
 def readable(rows: list[Row]) -> dict[str, int]:
-    """Return rows as `name TYPE` → auth."""
+    """Return the auth flag of each row, by `name TYPE`."""
     found = {}
     for rel, type, body in rows:
         name = names.relative_text(keys.name_from_relative_key(rel, ZONE), ZONE)
@@ -57,7 +57,7 @@ def in_wire_form(rrsets: list[RRset]) -> list[WireRRset]:
     ],
 )
 def test_wire_forms_compile_as_texts_do(lines: list[str]) -> None:
-    """Against the general way, which `compile_wires` takes only where something is delegated."""
+    """The expected rows are from `_general_rows`, which `compile_wires` uses only for zones with delegations."""
     rrsets = zone_of(*lines)
     expected = _general_rows(ZONE, _rrsets_by_owner(in_wire_form(rrsets)), None)
     assert compile_wires(ZONE, in_wire_form(rrsets)) == expected
@@ -131,7 +131,7 @@ def test_opt_out_leaves_insecure_delegations_out_of_the_chain() -> None:
 
 
 def test_a_name_that_is_the_hash_of_another_takes_nothing_out_of_the_chain() -> None:
-    """An attacker that knows the salt, which is public, can choose such a name."""
+    """An attacker who knows the public salt can choose such a name."""
     nsec3 = Nsec3()
     hashed = nsec3_hash("www." + ZONE, b"", 0)
     rows = compile_zone(ZONE, [*zone_of("www A"), one(hashed.decode() + "." + ZONE, A)], nsec3=nsec3)
@@ -178,7 +178,7 @@ def test_the_fast_way_and_the_general_way_compile_the_same(
 
 
 def test_names_that_powerdns_would_sign_otherwise_are_in_lower_case_unless_others_signed_them() -> None:
-    """Of HTTPS, capitals in rows would be bogus in a zone that PowerDNS signs (RFC 4034 6.2, RFC 6840 5.1)."""
+    """In a zone that PowerDNS signs, HTTPS rows with capitals would be bogus (RFC 4034 6.2, RFC 6840 5.1)."""
     https = rrset.make("www", rdtypes.HTTPS, 300, ["1 Web.Other.test."], origin="example.test.")
     mail = rrset.make("www", rdtypes.MX, 300, ["1 Mail.Other.test."], origin="example.test.")
     signature = f"HTTPS 13 3 300 20261224000000 20261101000000 1 example.test. {'q80x' * 21}qw=="

@@ -1,4 +1,4 @@
-"""The chain that is made of a zone's RRsets is the one in its rows."""
+"""The NSEC or NSEC3 chain made from a zone's RRsets, compared with the chain in its rows."""
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ def made(rrsets: list[RRset], nsec3: Nsec3 | None) -> list[Link]:
 
 
 def in_rows(rows: list[Row], nsec3: Nsec3 | None) -> list[Link]:
-    """Return what PowerDNS finds: for NSEC3 by the rows of hashes, whose content is the name without the zone's."""
+    """Return the chain that PowerDNS finds in the rows. With NSEC3, it finds names by the rows of their hashes."""
     types: dict[bytes, set[int]] = {}
     owners: list[tuple[bytes, bytes]] = []
     cut: bytes | None = None

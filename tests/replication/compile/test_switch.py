@@ -1,4 +1,4 @@
-"""From one denial of existence to another, by reading rows alone."""
+"""A switch from one denial of existence to another, which only reads rows."""
 
 import tracemalloc
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def test_names_that_are_hashes_of_others_switch_too(before: str, after: str) -> 
 @settings(max_examples=examples(60, 600), deadline=None)
 @given(content=CONTENT, edit=EDITS)
 def test_changes_and_a_switch_in_one_range(content: dict[Key, int], edit: dict[Key, int | None]) -> None:
-    """Changes in the old denial first, then the switch over them; the later row counts."""
+    """Changes are compiled with the old denial, and then the switch. Rows of the switch replace earlier rows."""
     zone = {key: one(*key, ttl) for key, ttl in content.items()}
     changed = {key: None if ttl is None else one(*key, ttl) for key, ttl in edit.items()}
     new = {key: item for key, item in (zone | changed).items() if item is not None}
@@ -93,7 +93,7 @@ def test_changes_and_a_switch_in_one_range(content: dict[Key, int], edit: dict[K
 
 
 class GeneratedRows:
-    """The rows of a zone of any size, in an NSEC zone, generated and never held in memory."""
+    """The rows of an NSEC zone of any size, generated on demand and never all in memory."""
 
     def __init__(self, size: int) -> None:
         self.apex, self.name = compile_zone(ZONE, zone_of("x A"))[:2], compile_zone(ZONE, zone_of("x A"))[2]

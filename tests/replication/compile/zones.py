@@ -1,4 +1,4 @@
-"""Made-up zones, rows in memory and denials of existence for the tests of compiling."""
+"""Generated zones, rows in memory, and kinds of denial of existence, for the compiler tests."""
 
 from collections.abc import Iterator, Mapping
 
@@ -42,13 +42,13 @@ def one(name: str, type: int, ttl: int = 300) -> RRset:
 
 
 def zone_of(*texts: str) -> list[RRset]:
-    """Return RRsets of lines like `www A`, with an apex."""
+    """Return the RRsets in lines such as `www A`, and SOA and NS for the apex."""
     lines = [text.split() for text in ("@ SOA", "@ NS", *texts)]
     return [one(name, type_from_text(mnemonic)) for name, mnemonic in lines]
 
 
 class DictRows:
-    """Rows of one zone in memory; counts what is read."""
+    """The rows of one zone in memory, with a count of the rows read."""
 
     def __init__(self, rows: list[Row]) -> None:
         self.content = {(rel, type): body for rel, type, body in rows}
@@ -72,7 +72,7 @@ class DictRows:
 
 
 def difference(before: Mapping[tuple[bytes, int], bytes], after: list[Row]) -> dict[tuple[bytes, int], bytes | None]:
-    """Return the rows to put or delete that lead from these to those."""
+    """Return the rows to put or delete that turn `before` into `after`."""
     new = {(rel, type): body for rel, type, body in after}
     return {key: new.get(key) for key in before.keys() | new.keys() if before.get(key) != new.get(key)}
 

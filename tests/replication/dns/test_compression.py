@@ -1,4 +1,4 @@
-"""Compressed names: expanded as dnspython does, and refused where they lead in circles or off the end."""
+"""Compressed names: expanded as by dnspython, and refused if pointers loop or leave the message."""
 
 import dns.exception
 import dns.name

@@ -1,4 +1,4 @@
-"""Tags of RRsets and comments of values: kept with the RRset, and no longer than what they are about."""
+"""Tags of RRsets and comments of values: kept with the RRset, and dropped with their values."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""An answer that is plainly the RRset: as dnspython reads it, and never for one that differs."""
+"""The fast check of plain answers, which agrees with dnspython and never accepts a different RRset."""
 
 import dns.flags
 import dns.message

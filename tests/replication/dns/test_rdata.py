@@ -154,7 +154,7 @@ SAMPLES = st.sampled_from([text for cases in VALUES.values() for text, _ in case
     ],
 )
 def test_an_escaped_space_does_not_end_a_name(name: str, text: str, canonical: str | None) -> None:
-    """RFC 1035 5.1; programs in Go write it. `a\\\\ b` is a name that ends in a backslash, and a second word."""
+    r"""Go programs write this (RFC 1035 5.1). `a\\ b` is a name that ends in a backslash, and a second word."""
     if canonical is None:
         with pytest.raises(BadRdata):
             rdata.parse(type_from_text(name), text, ZONE)
@@ -220,7 +220,7 @@ def test_malformed_service_parameters_are_refused(type: int, text: str) -> None:
 
 @pytest.mark.parametrize("type", [SVCB, HTTPS])
 def test_ech_is_any_base64_as_powerdns_takes_it(type: int) -> None:
-    """dnspython alone asks for a right length prefix; a zone that PowerDNS served could not be written here."""
+    """Only dnspython requires a correct length prefix. Previously, zones that PowerDNS serves were refused."""
     for value in ("AEj+DQBEAQAgACBm", "AA==", "AAT+DQAA"):
         canonical = rdata.parse(type, f"1 . ech={value}", ZONE)
         assert canonical == f'1 . ech="{value}"'
@@ -254,7 +254,7 @@ def test_targets_are_the_names_that_must_exist(type: int, text: str, found: tupl
 
 
 def test_common_types_do_not_load_dnspython() -> None:
-    """The agent's memory is bounded; dnspython costs it several MiB."""
+    """The agent's memory is limited, and dnspython needs several MiB."""
     assert (
         subprocess.run([sys.executable, "-m", "tests.alone.make_common_types"], check=False, timeout=60).returncode == 0
     )
@@ -273,7 +273,7 @@ def test_a_value_of_an_unknown_type_has_at_most_as_many_bytes_as_its_length_can_
 
 @pytest.mark.parametrize("altitude", ["42849672.96m", "-100000.01m", "99999999999m"])
 def test_an_altitude_beyond_what_a_loc_can_say_is_refused(altitude: str) -> None:
-    """dnspython noticed it only while it packed the bytes, and a page answered 500."""
+    """Previously, dnspython noticed this only when it packed the bytes, and a page failed with status 500."""
     with pytest.raises(BadRdata, match="out of range"):
         rdata.parse(29, f"0 0 0 N 0 0 0 E {altitude}")
     assert rdata.parse(29, "0 0 0 N 0 0 0 E 42849672.95m").endswith("42849672.95m")

@@ -1,4 +1,4 @@
-"""The forms without dnspython print and read what dnspython prints and reads."""
+"""The forms without dnspython, which read and print the same text as dnspython."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Record types."""
+"""Record types: numbers, mnemonics, and refused types."""
 
 import dns.rdatatype
 import pytest

@@ -20,7 +20,7 @@ def test_an_rrset_is_canonical_sorted_and_without_duplicates() -> None:
 
 
 def test_values_that_differ_only_in_letter_case_are_one() -> None:
-    """The last one stays, with its capitals: a person that adds a present value means to spell it so."""
+    """The last value is kept, because a person who adds an existing value wants its new spelling."""
     assert rrset.make("@", MX, 300, ["10 Mail", "10 mail.EXAMPLE.test."], origin=ZONE).rdata == (
         "10 mail.EXAMPLE.test.",
     )

@@ -1,4 +1,4 @@
-"""Twice the text is at most twice the work, for every type of record and for names; counted, not timed."""
+"""The work of parsing names and all record types: at most twice for twice the text, counted and not timed."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -45,7 +45,7 @@ def repeated(start: str, unit: str, end: str) -> Sized:
 
 
 def shapes(type: int) -> Iterator[Sized]:
-    """Yield texts of any size: those of one unit, and of two, behind what the type begins with."""
+    """Yield shapes of texts: a unit that is repeated to any size, after the start that the type needs."""
     start = STARTS.get(type, "")
     for unit in (
         "a",
@@ -80,7 +80,7 @@ def shapes(type: int) -> Iterator[Sized]:
 
 
 def types() -> Iterator[int]:
-    """Yield one type of each way of reading: MX and KX are read alike."""
+    """Yield one type for each parser. MX and KX have the same parser."""
     seen = set()
     for number in sorted({*rdtypes.SERVED_TYPES, *map(int, dns.rdatatype.RdataType), UNKNOWN}):
         if rdtypes.refusal(number) is not None:
@@ -132,8 +132,8 @@ def test_twice_the_name_is_at_most_twice_the_work() -> None:
 
 
 def assert_linear(work: Callable[[str], Work], shape: Sized, *, size: int = SIZE) -> None:
-    """Check that twice the size is at most twice the work, and a little: else look at larger sizes, in which
-    the little is less.
+    """Check that twice the size takes at most about twice the work. If not, try larger sizes, in which a fixed extra
+    amount matters less.
     """
     for factor in (1, 2, 4, 8):
         once, twice = work(shape(size * factor)), work(shape(2 * size * factor))
@@ -159,7 +159,7 @@ def test_the_work_of_a_quadratic_reader_is_seen() -> None:
 
 @pytest.mark.parametrize("type", [rdtypes.A, rdtypes.TXT, rdtypes.CAA, rdtypes.MX, UNKNOWN], ids=rdtypes.type_to_text)
 def test_rdata_is_measured_before_anything_parses_it(type: int) -> None:
-    """By every entry: what people type, and what is stored."""
+    """Both typed values and stored values are measured."""
     for text in (
         '"a" ' * rdata.MAX_RDATA + '"',
         "( " * 2 * rdata.MAX_RDATA + "x",
@@ -173,7 +173,7 @@ def test_rdata_is_measured_before_anything_parses_it(type: int) -> None:
 
 
 def test_all_that_an_answer_can_hold_fits_as_text() -> None:
-    """The longest TXT: one-octet strings take the most characters for an octet."""
+    """In the longest TXT record, one-octet strings need the most characters for each octet."""
     longest = '"\\255" ' * (rdata.MAX_RDATA // 2)
     assert len(rdata.to_wire(rdtypes.TXT, rdata.parse(rdtypes.TXT, longest))) == rdata.MAX_RDATA - 1
     full = rdata.from_wire(rdtypes.TXT, b"\xff" * (255 + 1) * 255 + b"\xfe" + b"\xff" * 254)
@@ -181,7 +181,7 @@ def test_all_that_an_answer_can_hold_fits_as_text() -> None:
 
 
 def test_a_comment_is_looked_for_where_it_was_read() -> None:
-    """The last place of its text does not count: what follows the line of the record is ignored."""
+    """The last occurrence of the comment's text doesn't count, because text after the record's line is ignored."""
     assert rdata.parse(rdtypes.CAA, '0 issue "ca.test" ;x\n;x') == '0 issue "ca.test"'
     with pytest.raises(BadRdata, match="begins a comment"):
         rdata.parse(rdtypes.CAA, "0 issue ca.test;x\n ;x")

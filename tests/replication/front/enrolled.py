@@ -1,4 +1,4 @@
-"""A front that enrolled, between the panel and two real nodes."""
+"""An enrolled front between the panel and two real nodes."""
 
 import contextlib
 import shutil
@@ -31,7 +31,7 @@ ZONE, OTHER = "example.test.", "other.test."
 
 @dataclass
 class Site:
-    """Two nodes, a front before them, and the panel's connection to it."""
+    """Two nodes, a front in front of them, and the panel's connection to the front."""
 
     panel: Panel
     nodes: list[RunningNode]
@@ -52,12 +52,12 @@ class Site:
         self.client.set_up_front(self.settings(**changes))
 
     def start_agent(self) -> None:
-        """Run the front's agent, with what its file says now."""
+        """Run the front's agent with the current contents of front.toml."""
         self.client.close()
         self.running.enter_context(running_front(read_config(self.config.state_dir.parent / "front.toml")))
 
     def publish(self, last: int, *to: int, zone: str = ZONE) -> tuple[bytes, list[threading.Thread]]:
-        """Publish a change of `www` to these nodes."""
+        """Publish a change of `www` to the nodes with these indexes. Return the segment and the pushing threads."""
         sealed = self.panel.change(zone, records(zone, "www", "A", 300, f"192.0.2.{last}"))
         threads = [threading.Thread(target=self.nodes[at].client.push, args=(sealed, len(sealed))) for at in to]
         for thread in threads:
@@ -76,7 +76,7 @@ class Site:
         return {self.answer(zone) for _ in range(40)}
 
     def answers_over_tcp(self) -> set[str]:
-        """Return what more connections get than dnsdist has threads for them."""
+        """Return the answers to 20 queries over TCP, more connections than dnsdist has threads for them."""
         query = dns.message.make_query(f"www.{ZONE}", "A")
         port = self.config.listen[0].port
         messages = [dns.query.tcp(query, "127.0.0.1", timeout=5, port=port) for _ in range(20)]
@@ -93,12 +93,12 @@ class Site:
         return FrontReport.from_json(found)
 
     def hits_grow(self) -> bool:
-        """Return True if the cache has answered something in the last second."""
+        """Return True if the cache answered questions in the last second."""
         samples = self.client.samples(0)
         return bool(samples) and samples[-1].packet_hits > 0
 
     def rotation(self) -> str:
-        """Return the names of those that dnsdist asks."""
+        """Return the names of the nodes that dnsdist queries, separated by spaces."""
         return " ".join(backend.name for backend in self.report().backends if backend.is_in and backend.is_up)
 
 
@@ -117,7 +117,7 @@ def running_front(config: FrontConfig) -> Iterator[FrontAgent]:
 
 
 def enrolled_config(directory: Path, authority: Authority, *lines: str) -> FrontConfig:
-    """Return what `enroll` and an operator leave on a server; the operator added these lines."""
+    """Return the configuration after `enroll`. `lines` are the operator's additions to front.toml."""
     identity = directory / "identity"
     identity.mkdir()
     certificate, key = authority.issue("front1", "front")
@@ -136,7 +136,7 @@ def enrolled_config(directory: Path, authority: Authority, *lines: str) -> Front
 
 @contextlib.contextmanager
 def enrolled_site(panel: Panel, directory: Path, *lines: str) -> Iterator[Site]:
-    """Run two nodes that have both zones, in rotation behind a front that says so; `lines` go into front.toml."""
+    """Run two nodes that have both zones and are in rotation behind a front. `lines` go into front.toml."""
     with contextlib.ExitStack() as stack:
         nodes = stack.enter_context(two_nodes())
         authority = Authority(directory)

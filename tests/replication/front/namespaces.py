@@ -1,7 +1,7 @@
 """Two hosts on one wire: network namespaces and a veth pair, whose packets the kernel can give to dnsdist (AF_XDP).
 
-The front's host has file systems of its own as well: /sys is that of its network, and what is pinned in /sys/fs/bpf
-is its own. Everything is gone when the block is left. Needs root.
+The front's host also has its own file systems: /sys belongs to its network, and objects pinned in /sys/fs/bpf are
+visible only there. Everything is removed at the end of the block. Needs root.
 """
 
 import contextlib
@@ -20,31 +20,31 @@ INTERFACE = "front0"
 
 
 class CannotHave(Exception):
-    """The machine gives no such hosts; the text is the reason to skip with."""
+    """This machine can't provide such hosts. The message is the reason for the skip."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """One of the two, as the process whose namespaces it has."""
+    """One of the two hosts, represented by the process that has its namespaces."""
 
     pid: int
 
     def command(self, *words: str) -> list[str]:
-        """Return this command, on this host."""
+        """Return a command that runs these words on this host."""
         return ["nsenter", "--target", str(self.pid), "--mount", "--net", "--", *words]
 
     def run(self, *words: str) -> str:
         return subprocess.run(self.command(*words), check=True, capture_output=True, text=True).stdout
 
     def received_by_udp_sockets(self) -> int:
-        """Return datagrams that came to sockets through the kernel."""
+        """Return the number of datagrams that UDP sockets received through the kernel."""
         titles, numbers = (line.split() for line in self.run("cat", "/proc/net/snmp").splitlines() if "Udp:" in line)
         return int(numbers[titles.index("InDatagrams")])
 
 
 @contextlib.contextmanager
 def pair_of_hosts() -> Iterator[tuple[Host, Host]]:
-    """Make the client's host and the front's, which has INTERFACE. Raise CannotHave."""
+    """Create the client's host and the front's host, which has INTERFACE. Raise CannotHave if that fails."""
     if os.geteuid() != 0:
         raise CannotHave("only root may make network namespaces")
     with contextlib.ExitStack() as stack:
@@ -76,7 +76,7 @@ def pair_of_hosts() -> Iterator[tuple[Host, Host]]:
 
 @contextlib.contextmanager
 def answering(host: Host, powerdns: PowerDNS, zones: dict[str, str]) -> Iterator[int]:
-    """Run a pdns_server on the host's loopback with these zone files; yield its port."""
+    """Run a pdns_server on the host's loopback with these zone files. Yield its port."""
     with powerdns.place("behind-front") as place:
         for name, text in zones.items():
             place.load_zone(name, text)
@@ -86,7 +86,7 @@ def answering(host: Host, powerdns: PowerDNS, zones: dict[str, str]) -> Iterator
 
 @contextlib.contextmanager
 def started(host: Host, *words: str, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a program on the host."""
+    """Run a program on the host during the block."""
     with log.open("ab") as out:
         process = subprocess.Popen(host.command(*words), stdout=out, stderr=subprocess.STDOUT)
     try:
@@ -97,13 +97,13 @@ def started(host: Host, *words: str, log: Path) -> Iterator["subprocess.Popen[by
 
 
 def wait_for_answer(host: Host, name: str, address: str) -> None:
-    """Return when who asks from this host gets an address."""
+    """Wait until a query from this host gets this address."""
     words = ("dig", "+short", "+tries=1", "+timeout=1", f"@{ADDRESS}", name, "A")
     until(lambda: host.run("sh", "-c", f"{' '.join(words)} || true").strip() == address, f"{name} is answered")
 
 
 def front_toml(directory: Path, program: str, port: int, *, cache_entries: int, interface: str) -> Path:
-    """Write the configuration of a front on the front's host with one node."""
+    """Write front.toml for a front with one node. Return its path."""
     path = directory / "front.toml"
     path.write_text(
         f'state_dir = "state"\nlisten = ["{ADDRESS}:53"]\ncache_entries = {cache_entries}\ndnsdist = "{program}"\n'

@@ -1,4 +1,4 @@
-"""Two nodes, and a dnsdist that runs with what a front wrote."""
+"""Two nodes, and a dnsdist that runs with the configuration that a front wrote."""
 
 import contextlib
 import subprocess
@@ -20,7 +20,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 class RunningDnsdist:
-    """dnsdist with the configuration that a front wrote."""
+    """A running dnsdist, with the configuration that a front wrote."""
 
     def __init__(self, config: FrontConfig) -> None:
         self._config = config
@@ -48,7 +48,7 @@ class RunningDnsdist:
 
 
 class SupervisedDnsdist(RunningDnsdist):
-    """One that is started again whenever it ends, as systemd does; it begins once there is something to start with."""
+    """A dnsdist that is restarted whenever it ends, as systemd does. At first it waits for a configuration."""
 
     def __init__(self, config: FrontConfig) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""A front that enrolled, between the panel and two real nodes: what it acknowledges is what comes out of dnsdist.
+"""An enrolled front between the panel and two real nodes: it acknowledges only what dnsdist answers.
 
 Tests `front.front_server` too.
 """

@@ -1,4 +1,4 @@
-"""Which zones are held, and for how long."""
+"""The held zones, and the times when each hold begins and ends."""
 
 from uuid import UUID
 

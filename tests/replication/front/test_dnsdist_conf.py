@@ -1,4 +1,4 @@
-"""What dnsdist.conf says; that the installed dnsdist starts with it is tested in `test_front`."""
+"""The contents of dnsdist.conf. `test_front` tests that the installed dnsdist starts with the file."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What dnsdist.yml says, beside dnsdist.conf; that a dnsdist starts with it is tested in `test_releases`.
+"""The contents of dnsdist.yml, next to dnsdist.conf. `test_releases` starts dnsdist with the file.
 
 Tests `front.decisions` too.
 """

@@ -1,4 +1,4 @@
-"""Rows 49 to 53 of the fault table: parts of a front die, or are wrong, while changes are published under load."""
+"""Rows 49 to 53 of the fault table: parts of a front fail or go wrong during publications under load."""
 
 import base64
 import contextlib
@@ -35,7 +35,7 @@ def site(panel: Panel) -> Iterator[Site]:
 
 
 class Load:
-    """Clients that ask all the while: none may get an older answer than the front had acknowledged."""
+    """Clients that query continuously. No answer is allowed to be older than the front's last ack."""
 
     def __init__(self, site: Site) -> None:
         self.acked = 1  # the last number of the address that counts as in sync
@@ -55,7 +55,7 @@ class Load:
         assert not self.stale
 
     def publish(self, last: int, *to: int) -> bytes:
-        """Publish a change that the front has acknowledged, once these nodes have it."""
+        """Publish a change to these nodes, and wait until the front has acknowledged it."""
         sealed, pushes = self._site.publish(last, *to)
         for push in pushes:
             push.join()
@@ -75,7 +75,7 @@ class Load:
 
 
 def test_without_its_agent_dnsdist_answers_with_the_rotation_that_was(site: Site) -> None:
-    """Row 49."""
+    """Row 49 of the fault table."""
     with Load(site) as load:
         late = load.publish(2, 0)
         assert site.rotation() == "ns1"
@@ -92,7 +92,7 @@ def test_without_its_agent_dnsdist_answers_with_the_rotation_that_was(site: Site
 
 
 def test_without_dnsdist_a_front_is_in_sync_with_nothing_new_and_says_why(site: Site) -> None:
-    """Row 50."""
+    """Row 50 of the fault table."""
     with Load(site) as load:
         load.publish(2, 0, 1)
         with kept_dead(site):
@@ -108,8 +108,8 @@ def test_without_dnsdist_a_front_is_in_sync_with_nothing_new_and_says_why(site: 
 
 
 def test_with_a_wrong_key_of_the_console_nothing_counts_as_done(site: Site) -> None:
-    """Row 51. The program that speaks to the console ends as if all were well: a front took nodes for out of rotation
-    and answers for purged that were not.
+    """Row 51 of the fault table. Even then the console program exits with success. Previously, the front assumed that
+    nodes were out of rotation and that answers were purged, although neither was true.
     """
     with Load(site) as load:
         load.publish(2, 0, 1)
@@ -129,7 +129,7 @@ def test_with_a_wrong_key_of_the_console_nothing_counts_as_done(site: Site) -> N
 
 
 def test_where_every_node_left_is_late_as_many_as_the_minimum_answer_and_the_front_says_so(site: Site) -> None:
-    """Row 52."""
+    """Row 52 of the fault table."""
     sealed, [push] = site.publish(2, 0)
     push.join()
     site.push(sealed)
@@ -151,7 +151,7 @@ def test_where_every_node_left_is_late_as_many_as_the_minimum_answer_and_the_fro
 
 @pytest.mark.parametrize("seconds", [3600, -3600])
 def test_a_clock_that_jumps_puts_no_node_out_and_holds_no_publication_up(site: Site, seconds: int) -> None:
-    """Row 53."""
+    """Row 53 of the fault table."""
     path = site.config.state_dir.parent / "clock"
     try:
         environment = clocks.settable(path)
@@ -181,7 +181,7 @@ def test_a_clock_that_jumps_puts_no_node_out_and_holds_no_publication_up(site: S
 
 @contextlib.contextmanager
 def kept_dead(site: Site) -> Iterator[None]:
-    """Keep dnsdist dead: its supervisor cannot start it again."""
+    """Kill dnsdist, and keep its supervisor from restarting it during the block."""
     conf = site.config.conf_path
     away = conf.with_name("away")
     conf.rename(away)

@@ -1,4 +1,4 @@
-"""A real dnsdist in front of two real nodes, one of which stops taking changes.
+"""A real dnsdist in front of two real nodes. One node no longer accepts changes.
 
 Tests `front.dnsdist` and `front.__main__` too.
 """
@@ -36,7 +36,7 @@ if PDNS_SERVER is None or shutil.which("dnsdist") is None:
 
 @dataclass
 class Site:
-    """Two nodes, a dnsdist in front of them, and the front that looks after it when a test says so."""
+    """Two nodes, a dnsdist in front of them, and a front that runs a check when a test calls it."""
 
     panel: Panel
     nodes: list[RunningNode]
@@ -50,7 +50,7 @@ class Site:
             self.nodes[at].client.push(sealed, len(sealed))
 
     def answer(self) -> str:
-        """Return what a client gets; the rcode where there is no address."""
+        """Return the address that a client gets, or the rcode if there is none."""
         message = verify.ask("127.0.0.1", self.config.listen[0].port, WWW, 1, 5)
         found = [data.to_text() for rrset in message.answer for data in rrset]
         return found[0] if found else message.rcode().name

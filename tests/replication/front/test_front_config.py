@@ -1,4 +1,4 @@
-"""front.toml: what is taken, and what is refused in words."""
+"""The file front.toml: accepted values, and the messages for refused values."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `join` writes for a front; that one command makes a whole server a front is tested in `tests/flow/test_join`."""
+"""The files that `join` writes for a front. `tests/flow/test_join` runs the command on a whole server."""
 
 import re
 import shutil

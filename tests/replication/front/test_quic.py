@@ -1,6 +1,6 @@
-"""A front whose dnsdist answers over QUIC: DoQ and DoH3 by what a front wrote, beside every other way to ask.
+"""A front whose dnsdist answers over QUIC (DoQ and DoH3), in addition to all other protocols.
 
-Debian builds dnsdist without QUIC; its makers' own packages have it. QUIC_DNSDIST names a program to test with.
+Debian builds dnsdist without QUIC, but its makers' own packages have it. QUIC_DNSDIST names a program to test with.
 """
 
 import base64
@@ -36,7 +36,7 @@ if PDNS_SERVER is None:
 
 @dataclass
 class Client:
-    """Other people's programs that ask a front over whatever is encrypted."""
+    """Programs by other authors that query a front over each encrypted protocol."""
 
     kdig: Path
     curl: Path
@@ -44,27 +44,27 @@ class Client:
     ports: dict[str, int]  # by the way to ask: "tls", "https", "quic", "http3"
 
     def answers(self, name: str, qtype: str = "A") -> dict[str, list[str]]:
-        """Return what each way gives, as texts."""
+        """Return the answers over each protocol, as texts."""
         by_kdig = {way: self._by_kdig(way, name, qtype, "+short").splitlines() for way in ("tls", "https", "quic")}
         message = self._over_http3(dns.message.make_query(name, qtype))
         return by_kdig | {"http3": [data.to_text() for rrset in message.answer for data in rrset]}
 
     def keys(self) -> set[str]:
-        """Return what each way shows of itself: digests of the keys of certificates."""
+        """Return the digests of the certificate keys that the protocols present."""
         by_kdig = (self._by_kdig(way, WWW, "-d") for way in ("tls", "https", "quic"))
         chain = _output([*self._curl("http3"), "--http3-only", "-o", "/dev/null", "-w", "%{certs}"])
         return {text.partition("SHA-256 PIN: ")[2].split()[0] for text in by_kdig} | {key_digest(chain)}
 
     def refusals(self) -> tuple[str, str]:
-        """Return what a transfer over QUIC gets, and a NOTIFY over HTTP/3."""
+        """Return the errors for a zone transfer over QUIC and for a NOTIFY over HTTP/3."""
         notify = dns.message.make_query(ZONE, "SOA")
         notify.set_opcode(dns.opcode.NOTIFY)
         transfer = self._by_kdig("quic", ZONE, "AXFR").partition("replied with error '")[2]
         return transfer.partition("'")[0], self._over_http3(notify).rcode().name
 
     def versions(self) -> tuple[str, str]:
-        """Return the version of HTTP that a client speaks at first, and the one after an answer has announced
-        another.
+        """Return the HTTP version of a client's first request, and of its second request, after the first answer has
+        announced another version.
         """
         command = [*self._curl("https"), "--alt-svc", str(self.directory / "alt-svc"), "-w", "%{http_version}"]
         first, then = (_output([*command, "-o", str(self.directory / "answer")]) for _ in range(2))
@@ -127,7 +127,7 @@ def test_over_quic_a_front_answers_what_is_published_and_nothing_older(panel: Pa
 
 
 def key_digest(text: str) -> str:
-    """Return the digest of the key of the first certificate in PEM, as kdig says it."""
+    """Return the digest of the key in the first PEM certificate, in kdig's format."""
     pem = text[text.index("-----BEGIN") :].partition("-----END")[0] + "-----END CERTIFICATE-----\n"
     key = x509.load_pem_x509_certificate(pem.encode()).public_key()
     form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
@@ -135,7 +135,7 @@ def key_digest(text: str) -> str:
 
 
 def dnsdist_with_quic(directory: Path) -> Path:
-    """Return one of those on this machine. Raise Unavailable."""
+    """Return a dnsdist on this machine that supports QUIC. Raise Unavailable if there is none."""
     named = os.environ.get("QUIC_DNSDIST")
     for program in [named] if named else _programs(directory):
         if {DOQ, DOH3} <= parse_release(_output([str(program), "--version"])).features:
@@ -151,7 +151,7 @@ def _programs(directory: Path) -> Iterator[Path | str]:
 
 
 def publish(site: Site, sealed: bytes) -> None:
-    """Publish a change until it is in sync everywhere."""
+    """Push a change to all nodes, and wait until the front is in sync."""
     for node in site.nodes:
         node.client.push(sealed, len(sealed))
     until(lambda: site.push(sealed).applied is None, "the front is in sync")

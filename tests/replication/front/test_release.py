@@ -1,4 +1,4 @@
-"""What `dnsdist --version` says; that of the installed one, and of newer ones, is read in `test_releases`."""
+"""The output of `dnsdist --version`. `test_releases` reads the output of the installed and newer programs."""
 
 import pytest
 

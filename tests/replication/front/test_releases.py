@@ -1,6 +1,6 @@
-"""dnsdist of other Debian suites with what a front wrote for it: 1.9 in trixie, 2.1 in sid, which reads YAML.
+"""Versions of dnsdist in other Debian suites: 1.9 in trixie, and 2.1 in sid, which reads YAML.
 
-Each starts, answers, forgets what changed before the front counts as in sync, and begins with the rotation that was.
+Each starts with a front's files, answers, purges before the front is in sync, and restarts with the same rotation.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Nodes that may answer, from positions alone."""
+"""The nodes that are allowed to answer, decided from positions alone."""
 
 from uuid import UUID
 
@@ -19,7 +19,7 @@ def rotation(*, minimum: int = 1, most_behind: int = 0, behind_seconds: float = 
 
 
 def left(rotation: Rotation, now: float, a: Position | None, b: Position | None, c: Position | None) -> str:
-    """Return the names of those in rotation."""
+    """Return the names of the nodes in rotation."""
     verdicts = rotation.see({"a": a, "b": b, "c": c}, now)
     return "".join(name for name, verdict in verdicts.items() if verdict.is_in)
 

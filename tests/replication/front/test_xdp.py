@@ -1,4 +1,4 @@
-"""dnsdist gets questions past the kernel: real packets on a veth pair, in the generic mode, which any driver has.
+"""Real packets on a veth pair reach dnsdist with AF_XDP, in the generic mode that every driver supports.
 
 Tests `front.xdp_program` too.
 """
@@ -53,7 +53,7 @@ def hosts() -> Iterator[tuple[Host, Host]]:
 
 @contextmanager
 def running_dnsdist(front: Host, path: Path, *within: str) -> Iterator[None]:
-    """Run dnsdist on the front's host, begun as its unit begins it, and within these bounds."""
+    """Run dnsdist on the front's host as its systemd unit does. The command `within` limits its rights."""
     words = ("env", f"PYTHONPATH={ROOT}", *FRONT, "start", "--config", str(path))
     with started(front, *within, *words, log=path.parent / "log"):
         yield
@@ -69,7 +69,7 @@ def attach(front: Host, path: Path) -> None:
 
 
 def dnsdist_and_pdns(suite: str, directory: Path) -> tuple[Path, PowerDNS]:
-    """Return both programs, or skip the test with the reason."""
+    """Return the programs of dnsdist and PowerDNS, or skip the test with the reason."""
     try:
         return program_of_suite(suite, "usr/bin/dnsdist", directory), native()
     except Unavailable as exc:
@@ -77,7 +77,7 @@ def dnsdist_and_pdns(suite: str, directory: Path) -> tuple[Path, PowerDNS]:
 
 
 def ask_often(client: Host, directory: Path) -> tuple[float, int]:
-    """Return answers a second, and questions without one."""
+    """Return the number of answers per second, and the number of unanswered questions."""
     questions = directory / "questions"
     questions.write_text(f"{NAME} A\n" * QUESTIONS)
     text = client.run("dnsperf", "-s", ADDRESS, "-d", str(questions), "-n", "1", "-c", "8", "-q", "50", "-t", "2")

@@ -1,4 +1,4 @@
-"""Metadata and sealed keys on their way into a node's files: opened, counted, checked, repaired.
+"""Metadata and sealed keys that are written to a node's files: opened, digested, checked and repaired.
 
 Tests `store.attached`, `store.key_opener` and `store.checking_attached`. Signed zones: `store.key_table`.
 """
@@ -93,7 +93,7 @@ class Pair:
         )
 
     def is_equal(self) -> bool:
-        """Return True if digests, indexes, metadata and the keys' clear content are the panel's."""
+        """Return True if the node's digests, indexes, metadata and clear keys equal the panel's."""
         same = all(
             self.contents(self.node, dbi) == self.contents(self.panel.store, dbi)
             for dbi in (Dbi.METADATA, Dbi.METADATA_INDEX, Dbi.KEYDATA_INDEX, Dbi.DOMAINS, Dbi.DOMAINS_INDEX)

@@ -1,4 +1,4 @@
-"""A check reads every row and names exactly what is not as we wrote it."""
+"""A check, which reads every row and names exactly the zones that differ from what we wrote."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -35,7 +35,7 @@ ZONE = "example.test."
 
 @pytest.fixture(params=[4, 5, 6])
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
-    """Create a panel with some zones, and a node that has them too and has looked at them once."""
+    """Create a panel with some zones, and a node that has the same zones and has checked them once."""
     (tmp_path / "panel").mkdir()
     panel = Panel(tmp_path / "panel", request.param)
     panel.create(small_zone(ZONE), small_zone("before.test."), small_zone("second.test."))

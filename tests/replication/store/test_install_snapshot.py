@@ -1,4 +1,4 @@
-"""A snapshot merged into a store: equal afterwards whatever was there, and only what differs is written."""
+"""A snapshot merged into a store: only differences are written, and afterwards both are equal."""
 
 import shutil
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ Rows = dict[bytes, list[tuple[bytes, bytes]]]
 
 
 class Node:
-    """A store, and the panel whose snapshots it takes."""
+    """A store that installs a panel's snapshots."""
 
     def __init__(self, directory: Path, panel: Panel) -> None:
         self.directory, self.panel = directory, panel
@@ -43,7 +43,7 @@ class Node:
         return self.store.install(NAME, path, copied, time_ns=TIME_NS)
 
     def content(self, store: Store) -> Rows:
-        """Return every row of PowerDNS's tables, without the answer of the position zone and the settings."""
+        """Return all rows of PowerDNS's tables, without the settings and the position zone's answer."""
         self._copies += 1
         path = self.directory / f"seen{self._copies}.lmdb"
         for name in ("", "-0"):
@@ -102,7 +102,7 @@ def test_rows_that_exist_already_are_not_written(node: Node) -> None:
 
 
 def test_windows_of_any_size_meet(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every boundary falls everywhere: windows of a few rows over changes of every kind."""
+    """With windows of a few rows and changes of every kind, boundaries occur at every place."""
     monkeypatch.setattr(install_snapshot, "_PIECE", 1)
     monkeypatch.setattr(writing, "_PIECE", 1)
     panel = node.panel
@@ -186,7 +186,7 @@ def test_a_copy_that_is_not_what_was_promised_is_refused(node: Node, tmp_path: P
 def test_an_installation_that_ends_anywhere_can_be_begun_again(
     node: Node, monkeypatch: pytest.MonkeyPatch, commits: int
 ) -> None:
-    """As after a kill: what was committed stays, the rest never happened."""
+    """As after a kill, committed transactions stay, and all others are lost."""
     panel = node.panel
     names = [f"z{number}.test." for number in range(30)]
     panel.create(*map(small_zone, names))

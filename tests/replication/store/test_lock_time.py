@@ -1,4 +1,4 @@
-"""How long locks are held, and what of it is the processor's time."""
+"""The holding times of locks, and the processor time within them."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ from replication.store.lock_time import Hold, Stopwatch
 
 
 class WaitingForTheDisk:
-    """A replacement of a transaction whose commit waits."""
+    """A simulated transaction whose commit waits, as for a disk."""
 
     def __init__(self, commit: threading.Event) -> None:
         self._commit = commit

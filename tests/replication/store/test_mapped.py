@@ -1,4 +1,4 @@
-"""Pages of a mapped file count as resident until they are let go, and are there again when touched."""
+"""Pages of mapped files: resident until they are released, and mapped again when they are touched."""
 
 import mmap
 from pathlib import Path

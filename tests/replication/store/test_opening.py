@@ -1,4 +1,4 @@
-"""Opening LMDB environments: whole ones, damaged ones, and what LMDB says of a full disk."""
+"""Opening LMDB environments: valid files, damaged files, and LMDB's errors for a full disk."""
 
 import errno
 import os

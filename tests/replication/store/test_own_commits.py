@@ -1,4 +1,4 @@
-"""Another hand's commit is noticed, and stays noticed until a check has covered it."""
+"""Foreign commits are noticed, and remembered until a check has covered them."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One zone is made what the panel has, whatever was done to it; everything else stays as it is."""
+"""A repair makes one zone equal to the panel's zone, and leaves everything else unchanged."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ ZONE = "example.test."
 
 @dataclass
 class Pair:
-    """A panel with three zones, and a node that has them too."""
+    """A panel with three zones, and a node with the same zones."""
 
     panel: Panel
     node: Store
@@ -67,7 +67,7 @@ class Pair:
         return self.node.repair(open_segment(self.sealed(mark), PUBLIC_KEYS))
 
     def put(self, dbi: Dbi, key: bytes, body: bytes) -> None:
-        """Write what another program writes."""
+        """Write a row as another program would."""
         database = self.node._records if dbi is Dbi.RECORDS else self.node._main
         with database.env.begin(write=True) as txn:
             value = body if self.node.schema.dbi(dbi).dupsort else self.node.schema.wrap(body, 99, 99)
@@ -79,7 +79,7 @@ class Pair:
             assert txn.delete(key, body, db=database.tables[dbi])
 
     def is_equal(self) -> bool:
-        """Return True if every row of both files is equal, apart from headers and ours about the node."""
+        """Return True if all rows of PowerDNS's tables are equal, apart from their headers."""
         return self.contents(self.node) == self.contents(self.panel.store)
 
     def contents(self, store: Store) -> dict[tuple[Dbi, bytes], list[bytes]]:
@@ -190,7 +190,7 @@ def test_a_zone_made_anew_by_hand_under_our_name_goes_and_ours_comes_back(pair: 
 
 
 def test_the_digest_goes_right_again_where_a_segment_met_altered_rows(pair: Pair) -> None:
-    """A large segment commits in parts: its digests then count the rows that it really found."""
+    """A large segment commits in parts. Each part's digest includes the rows that were really found."""
     table = pair.node._records
     with table.env.begin(write=True) as txn:
         row = table.row(txn)

@@ -1,4 +1,4 @@
-"""Snapshots: made from a store that goes on publishing, opened only where signature and hashes are right."""
+"""Snapshots: made from a store that continues to publish, and opened only if signature and hashes are right."""
 
 import threading
 from dataclasses import replace
@@ -43,7 +43,7 @@ def write(panel: Panel, directory: Path) -> Manifest:
 
 
 def unpack(directory: Path, manifest: Manifest, path: Path) -> Path:
-    """Unpack the two files of a snapshot, at `path` and `<path>-0`."""
+    """Unpack the two files of a snapshot to `path` and `<path>-0`."""
     paths = {SnapshotFile.MAIN: path, SnapshotFile.RECORDS: path.with_name(path.name + "-0")}
     for target in paths.values():
         target.touch()

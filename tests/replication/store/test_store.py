@@ -1,4 +1,4 @@
-"""The store on real LMDB files: what it holds after any history, crashes included.
+"""The store on real LMDB files: its contents after any history, including crashes.
 
 Tests `store.digest_delta` and `store.zone_rows` too.
 """
@@ -69,7 +69,7 @@ def apply(store: Store, *segments: bytes) -> None:
 
 
 def dump(path: Path) -> Dump:
-    """Return everything in both files, as LMDB sees it, except how many commits it took."""
+    """Return the contents of both files as LMDB reads them, without the number of commits."""
     found: Dump = {}
     for suffix in ("", "-0"):
         with lmdb.open(f"{path}{suffix}", subdir=False, max_dbs=128, readonly=True, lock=True) as env:
@@ -87,7 +87,7 @@ def dump(path: Path) -> Dump:
 
 
 def history(panel: Panel) -> list[bytes]:
-    """Return a bit of everything: new, changed, deleted, recreated and many zones."""
+    """Return segments with all kinds of changes: new, changed, deleted, recreated and many zones."""
     panel.create(small_zone(ZONE), small_zone("second.test."))
     panel.change(ZONE, records(ZONE, "a.b.c", "AAAA", 60, "2001:db8::1"))
     panel.change(ZONE, ("www.example.test.", rdtypes.A), records(ZONE, "sub", "NS", 60, "ns.sub"))
@@ -147,7 +147,7 @@ def test_the_settings_are_committed_before_the_records_file_exists(
 
 
 def _settings_on_disk(path: Path) -> set[bytes]:
-    """Read by another process, so only what was committed."""
+    """Return PowerDNS's settings, read by another process, so that only committed data is found."""
     code = (
         "import lmdb,sys\nenv=lmdb.open(sys.argv[1],subdir=False,max_dbs=9)\n"
         "db=env.open_db(b'pdns',create=False)\n"
@@ -460,7 +460,7 @@ def test_a_deleted_zone_is_removed_in_short_transactions(node_path: Path, panel:
 def test_readers_see_each_zone_before_or_after_its_change(
     node_path: Path, panel: Panel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each change sets two names of each of 30 zones to one value; no reader may find two values in one zone."""
+    """Each change sets two names in each of 30 zones to one value. No reader must find two values in one zone."""
     zones = [f"z{number}.test." for number in range(30)]
 
     def pair(zone: str, last: int) -> list:  # type: ignore[type-arg]
@@ -500,7 +500,7 @@ def rows_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def batches_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Offer every run of puts as a batch, and end transactions after a few rows."""
+    """Write every run of puts as a batch, and end transactions after a few rows."""
     monkeypatch.setattr(applying, "_SMALLEST_BATCH", 1)
     monkeypatch.setattr(applying, "_BATCH_ROWS_PER_ROW", 1)
     monkeypatch.setattr(applying, "_ROWS_PER_TRANSACTION", 5)
@@ -513,7 +513,7 @@ RECORD_KEYS = st.builds(keys.record_key, ZONE_IDS, st.sampled_from([b"\0", b"a\0
 
 @st.composite
 def some_ops(draw: st.DrawFn) -> list[Op]:
-    """Draw operations on few keys, so that segments meet each other's rows; each key once."""
+    """Draw operations with few possible keys, so that segments change the same rows. No key occurs twice."""
     puts = draw(st.dictionaries(RECORD_KEYS, BODIES, max_size=25))
     deleted = draw(st.sets(RECORD_KEYS, max_size=4)) - puts.keys()
     cleared = draw(st.sets(ZONE_IDS, max_size=1))
@@ -560,7 +560,7 @@ def test_rows_put_in_batches_are_those_put_one_by_one(segments: list[list[Op]], 
 
 
 class Failure(Exception):
-    """A replacement of a crash."""
+    """A simulated crash."""
 
 
 def _fail(*_: object, **__: object) -> None:
@@ -707,9 +707,9 @@ def test_a_row_of_a_new_zone_that_exists_with_another_value_is_refused(node_path
 def run_and_kill(
     path: Path, segments: Path, die_at: Sequence[int], schema: int, how: str = "rows"
 ) -> subprocess.CompletedProcess[str]:
-    """Apply the segments in a process that dies at the first of these points, then in one that dies at the next ...
+    """Apply the segments in a series of processes. Each process dies at its point in `die_at`.
 
-    Ends well as soon as a process did not come to its point; -SIGKILL if all of them died.
+    The result is a success once a process doesn't reach its point, or -SIGKILL if all processes died.
     """
     points = ",".join(map(str, die_at))
     return subprocess.run(
@@ -751,7 +751,7 @@ def test_killed_anywhere_and_applied_again_the_store_is_the_same(tmp_path: Path,
 def test_killed_at_each_commit_of_one_segment_the_position_never_lies(
     tmp_path: Path, panel: Panel, die_at: int
 ) -> None:
-    """After the kill the position is the old one or the new one, and the new one only with all its rows."""
+    """After the kill the store has either the old position, or the new position with all its rows."""
     segments = tmp_path / "segments"
     segments.mkdir()
     first, second = panel.create(small_zone(ZONE)), None
@@ -787,7 +787,7 @@ def test_another_writer_of_our_row_stops_the_application(node_path: Path, panel:
     sealed = large_history(panel, 1500)
 
     def meddle() -> None:
-        """Do what a second agent on the same files would do, in a process of its own."""
+        """Write to these files as a second agent would, in another process."""
         code = (
             "import lmdb,sys\nenv=lmdb.open(sys.argv[1]+'-0',subdir=False,max_dbs=128,map_size=1<<30)\n"
             "db=env.open_db(b'dnspanel')\n"
@@ -830,7 +830,7 @@ def test_python_does_not_look_for_cycles_while_the_lock_of_a_file_is_held(
 def test_what_somebody_else_commits_just_before_the_lock_is_taken_counts(
     node_path: Path, panel: Panel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What to write is worked out before the lock is taken; a row that was altered since may not hide in the digest."""
+    """Writes are planned before the lock is taken. The digest must show a row that was altered after that."""
     plan = prepared_write.Waiting.plan
     plans = 0
     with open_node(node_path) as store:

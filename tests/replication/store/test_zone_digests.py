@@ -1,4 +1,4 @@
-"""The running digests of zones: the sum of a zone's rows at every commit, whatever was done in whatever order."""
+"""The running digests of zones, which equal the sum of the zone's rows at every commit."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +38,7 @@ def running(store: Store, zone_id: int) -> Running | None:
 
 
 def known(store: Store) -> dict[int, bytes]:
-    """Return every zone in the table with its digest, empty where that is unknown."""
+    """Return the digest of every zone in the table, empty if it is unknown."""
     with store._records.env.begin() as txn, txn.cursor(db=store._records.zones) as cursor:
         return {int.from_bytes(key, "big"): bytes(value) for key, value in cursor}
 
@@ -112,7 +112,7 @@ def test_marking_zones_as_unknown_says_so_to_whoever_is_reading_them(panel: Pane
 
 
 def test_a_deletion_that_met_other_rows_than_were_written_leaves_its_trace(panel: Panel) -> None:
-    """Otherwise the digest of the file would be off for a reason that no zone has any more."""
+    """Otherwise the file's digest would be wrong, and no zone would show the cause."""
     panel.create(small_zone(ZONE))
     table = panel.store._records
     with table.env.begin(write=True) as txn:

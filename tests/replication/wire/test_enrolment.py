@@ -1,4 +1,4 @@
-"""The answer to an enrolment: whole and of the panel, or refused."""
+"""The answer to an enrollment, which is accepted only if it is complete and from the panel."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,7 +28,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def signed(
     authority: Authority, name: str = PANEL_NAME, usage: Any = ExtendedKeyUsageOID.CLIENT_AUTH
 ) -> dict[str, Any]:
-    """Return an answer, signed with a certificate of this name and use."""
+    """Return an answer that is signed with a certificate of this name and usage."""
     certificate, key_file = authority.issue(name, f"signer-{name}", usage)
     key = serialization.load_pem_private_key(key_file.read_bytes(), None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)

@@ -1,4 +1,4 @@
-"""What travels between panel and front: there and back, and refused where dnsdist.conf would say something else."""
+"""Messages between panel and front: unchanged after a round trip, and refused if dnsdist.conf would be wrong."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Marks and operations as bytes: written in pieces, read in runs."""
+"""Marks and operations in their wire format: written in pieces, read in runs."""
 
 import io
 import zlib

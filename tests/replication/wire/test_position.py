@@ -1,4 +1,4 @@
-"""Positions compare within one history of the log and nowhere else."""
+"""Positions, which can be compared only within one history of the log."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Messages survive the journey, and refusals arrive as the errors they were."""
+"""Messages, which don't change in transit, and refusals, which arrive as the errors that were raised."""
 
 from dataclasses import replace
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Segments: their bytes, what makes one be refused, and the order in which they are applied."""
+"""Segments: their bytes, the reasons to refuse a segment, and the order of their operations."""
 
 import hashlib
 import io
@@ -59,13 +59,13 @@ def sealed(
 
 
 def signed_anew(header: bytes, body: bytes) -> bytes:
-    """Return a segment with a good signature whatever its bytes are."""
+    """Return a segment of these bytes, valid or not, with a valid signature."""
     digest = hashlib.blake2b(header + body).digest()
     return header + body + SIGNING_KEY.sign(b"dnspanel segment 1\0" + digest)
 
 
 def with_body(plain: bytes, *, marks: int, ops: int) -> bytes:
-    """Return a segment around an inflated body that `seal` would never write."""
+    """Return a segment with this body, which `seal` would never write."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = deflate.compress(plain) + deflate.flush()
     header = HEADER.pack(
@@ -277,7 +277,7 @@ def test_a_segment_compares_without_its_source() -> None:
 
 
 def packed_rows(zone_ids: range) -> tuple[PackedPuts, list[Op]]:
-    """Return two rows of each zone, packed, and as operations."""
+    """Return two rows of each zone in both forms: packed, and as operations."""
     rows = [(b"\0", 6, b"soa"), (b"www\0", 1, b"address")]
     made = [record_puts(zone_id, rows) for zone_id in zone_ids]
     digest = sum(of_zone for _, of_zone in made)

@@ -1,4 +1,4 @@
-"""The message that hands sealing keys to a node."""
+"""The message that sends sealing keys to a node."""
 
 import json
 
