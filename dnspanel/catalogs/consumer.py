@@ -353,7 +353,7 @@ def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> d
 
     A name is too close if the closest zone above the name, or any zone below, isn't a member. Without this check the
     catalog's author could answer for names of unrelated zones here, such as `_acme-challenge`. A name in the catalog's
-    `within` allows members below it. Catalog zones are on no node, so they lose no names.
+    `within` allows members below it. Catalog zones don't count, because no node serves them.
     """
     within = turn.catalog.within
     catalogs = set(Catalog.objects.filter(zone__deleted_at=None).values_list("pk", flat=True))

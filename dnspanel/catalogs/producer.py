@@ -258,7 +258,7 @@ def _producers() -> QuerySet[Producer]:
 def _move(
     zone_ids: Collection[int], catalog: Producer | None, *, out_of: int | None = None, author: Author, now: datetime
 ) -> list[Zone]:
-    """Move these zones to this catalog, or out of any catalog for None. Return the zones that moved.
+    """Move these zones to this catalog, or out of any catalog if it is None. Return the zones that moved.
 
     With `out_of`, move only zones that are in that catalog. A zone's old catalog names the new one for a limited time.
     Each catalog zone changes soon after. The number of statements does not depend on the number of zones.
@@ -316,10 +316,7 @@ def _record(
     author: Author,
     now: datetime,
 ) -> None:
-    """Record moves in the audit log.
-
-    One zone has its own line. Several zones share a line for each catalog, with the first names.
-    """
+    """Record moves in the audit log: an entry for a single zone, or an entry per catalog with the first names."""
     if len(moving) == 1:
         left = before.get(moving[0].pk)
         audit.record(

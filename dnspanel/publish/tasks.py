@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @shared_task(ignore_result=True)
 def make_snapshot(schema: int) -> None:
-    """Make a snapshot of the panel's LMDB, unless the newest snapshot has its position. Runs in the queue *system*."""
+    """Make a snapshot of the panel's LMDB, unless one exists at the LMDB's position. Runs in the queue *system*."""
     with while_postgresql_answers():
         try:
             snapshots.make_snapshot(schema=schema, now=timezone.now())

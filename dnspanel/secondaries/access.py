@@ -82,7 +82,7 @@ def chosen_zones(secondary: Secondary) -> QuerySet[Zone]:
 
 
 def zones_given_to(secondary: Secondary) -> QuerySet[Zone]:
-    """Return the zones that the secondary is allowed to transfer: those chosen, served by nodes, and transferable."""
+    """Return the zones that the secondary can transfer: chosen, served or producer catalogs, and not `withheld`."""
     return chosen_zones(secondary).filter(Q(is_served=True) | PRODUCERS).exclude(withheld())
 
 
@@ -107,7 +107,7 @@ def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
 def zone_open_to(name: str, address: str) -> Zone:
     """Return the zone with this canonical name if clients at this address can transfer it without a key.
 
-    Otherwise raise TransferRefused, which doesn't show if a zone that isn't open exists.
+    Otherwise raise TransferRefused, with the same message for zones that aren't open and zones that don't exist.
     """
     found = OpenZone.objects.filter(zone__name=name, zone__deleted_at=None).select_related("zone__signing").first()
     if found is None or not is_within(address, found.networks, ()):

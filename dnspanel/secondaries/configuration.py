@@ -24,7 +24,7 @@ _AUTHORITY, _CERTIFICATE, _KEY = "dnspanel-authority.pem", "dnspanel-client.pem"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the configuration: the place that the operator puts it in, and its text."""
+    """A part of the configuration: its text, and the file or section that it belongs in."""
 
     place: str
     text: str

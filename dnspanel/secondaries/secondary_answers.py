@@ -95,10 +95,10 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
 
 
 def _is_to_be_compared(member: Member, now: datetime) -> bool:
-    """Return True if a comparison is due. Catalogs aren't compared, because secondaries needn't answer queries about
-    them.
+    """Return True if a comparison of the zone is due.
 
-    Other zones are compared daily, while a difference is known, and after a transfer (at most hourly).
+    Zones are compared daily, while a difference is known, and after a transfer (at most hourly). Catalogs aren't
+    compared, because a secondary doesn't have to answer queries about them.
     """
     if member.zone is None or member.zone.is_catalog:
         return False

@@ -28,7 +28,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def tls_host_and_port(address: str) -> tuple[str, int]:
-    """Return the host and port of an address that speaks TLS. The port is 853 if the address has none."""
+    """Return the host and port of a TLS server's address. The default port is 853."""
     return split_resolver(address, TLS_PORT)
 
 

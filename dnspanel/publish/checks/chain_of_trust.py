@@ -1,4 +1,4 @@
-"""The last check before a range of the log is encoded: zones still validate with the DS in their parent zones here.
+"""The last check before a range of the log is encoded: zones still validate with the DS in the panel's parent zones.
 
 Verbs refuse changes that would break the chain of trust between two zones of this panel. This check stops changes that
 bypassed the verbs (SQL, an older release), so that nodes get nothing that does not validate. It considers only changes
@@ -72,7 +72,7 @@ def refuse_broken(
 
 
 def _signed_anew(steps: Sequence[ZoneStep], signings: Signings) -> Iterator[str]:
-    """Yield the names of zones that the range leaves served with a changed signing state, or newly served with keys."""
+    """Yield the names of served zones whose signing state the range changes, and of newly served zones with keys."""
     known = signings.before.keys() | signings.after.keys()
     for step in steps:
         if step.serial is not None and step.zone_id in known:

@@ -67,7 +67,7 @@ class ExpectedZone:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedState:
-    """All zones at one sequence of the log, or some of them."""
+    """All or some zones at one sequence of the log."""
 
     cluster: UUID
     epoch: UUID
@@ -80,7 +80,7 @@ class ExpectedState:
         return sum(zone.rows for zone in self.zones.values())
 
     def zones_digests(self) -> dict[int, tuple[str, bytes]]:
-        """Return name and digest of each zone, by zone id."""
+        """Return the name and the digest of each zone, by zone id."""
         return {zone_id: (zone.name, as_digest(zone.digest)) for zone_id, zone in self.zones.items()}
 
     @property

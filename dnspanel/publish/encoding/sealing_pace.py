@@ -18,7 +18,7 @@ BURST = 20.0
 
 
 class Pace:
-    """A token bucket of BURST tokens that fills by PER_SECOND."""
+    """A token bucket for BURST tokens, refilled at PER_SECOND."""
 
     def __init__(
         self, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep

@@ -1,7 +1,7 @@
 """Prepared rows: a bulk import compiles the zones that it will create before it publishes them. Verbs.
 
 The publisher then reads nothing from PostgreSQL and compiles nothing. It copies the prepared rows into the segment
-without looking at them, because every edit waits for the copying. The object's name depends on its zones, the number of
+without parsing them, because every edit waits until this is done. The object's name depends on its zones, the number of
 rows, and their digests. Prepared rows are a cache like the LMDB files: if they are missing, damaged or of other zones,
 the publisher makes the same rows itself.
 """
@@ -44,8 +44,7 @@ class Prepared:
 
 
 def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -> Prepared:
-    """Store the PUTs of new zones (pairs of id and `record_puts`). They are not used before `record_prepared` is
-    called.
+    """Store the PUTs of new zones (pairs of id and `record_puts`), to be used after `record_prepared`.
 
     `rows` is the number of PUTs, and `digest` the sum of their digests. Raise ValueError unless the ids ascend.
     """

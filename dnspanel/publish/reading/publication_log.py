@@ -46,8 +46,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The last encoded sequence of a schema's log, and the digests (main, records) there, or None before the log
-    begins.
+    """The last encoded sequence of a schema's log, and the digests (main, records) there, None without a log.
 
     The log begins with the very first segment, or with a snapshot for a new epoch or a schema that was added later.
     """

@@ -2,7 +2,7 @@
 
 A node can apply a merged segment from any position inside its range: the segment contains the final value of each key,
 and applying that twice has the same result as applying it once. Rows of single segments are replaced in one
-transaction. Their objects are kept for processes that read the rows just before.
+transaction. Their objects are kept for processes that have just read the old rows.
 """
 
 import logging

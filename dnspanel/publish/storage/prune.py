@@ -1,7 +1,7 @@
 """Pruning of segments, snapshots and leftovers that are no longer needed, and later of their objects. Verbs.
 
 A row is deleted first, and the name of its object is recorded as garbage. The object is removed an hour later, so a
-process that read the row just before still finds the object.
+process that has just read the row still finds the object.
 """
 
 import logging

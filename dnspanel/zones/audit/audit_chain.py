@@ -5,8 +5,8 @@
     hash(0) = SHA-256 of "dnspanel audit " and the cluster's UUID
 
 An attacker who changes, removes or inserts an act must change every later hash too. The hashes contain no secret, so
-anyone with write access to the database can compute a new chain. An earlier hash stored elsewhere (in an export, in the
-logs, on paper) proves that this did not happen.
+anyone with write access to the database can compute a new chain. If an earlier hash stored elsewhere (in an export, in
+the logs, on paper) is still in the chain, the chain was not replaced.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """The current content of acts, for the chain: audit entries, and publications with the changes of each zone.
 
-A publication's `parts` map each zone id to the digest of its revision, and `created` to the number of created zones.
-When a zone is deleted permanently, its revisions are deleted too. The chain then uses the digest that was stored
-earlier.
+The `parts` of a publication map each zone id to the digest of the zone's revision, and the key `created` to the number
+of created zones. When a zone is deleted permanently, its revisions are deleted too. The chain then uses the digest that
+was stored earlier.
 """
 
 from collections.abc import Collection, Mapping

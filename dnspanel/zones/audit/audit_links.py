@@ -1,5 +1,4 @@
-"""The links of the audit log's chain. A worker links acts after their commit, so that acts don't wait for the chain.
-Verbs.
+"""The links of the audit log's chain. A worker links acts after their commit, so that acts don't wait. Verbs.
 
 Transactions do not commit in the order of their entry ids, and an act must not wait for the end of the chain. So one
 worker at a time extends the chain afterwards. The worker gives the next numbers to the committed acts. Publications are
@@ -49,7 +48,7 @@ def link_new_acts() -> int:
 
 
 def ask_for_check(*, by: Author, now: datetime) -> None:
-    """Request a check of the whole chain, which runs later. Raise Forbidden if the person lacks the permission."""
+    """Request a check of the whole chain, which runs later. Raise Forbidden without the permission AUDIT."""
     if by is not None:
         access.require(by, Permission.AUDIT)
     with transaction.atomic():

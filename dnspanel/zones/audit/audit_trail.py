@@ -76,7 +76,7 @@ class Act:
 
     @property
     def changes(self) -> tuple["ValueChange", ...]:
-        """The values that the act changed. An added or removed value has one empty side."""
+        """The values that the act changed. An added value has no `before`, a removed value no `after`."""
         found = _changes_in(self.action, self.target, self.details)
         return tuple(change for change in found if change.before != change.after)
 
@@ -128,7 +128,7 @@ def acts_page(
 ) -> tuple[list[Act], Place | None]:
     """Return the acts after the place `after`, and the place where the next page starts (None at the end).
 
-    People without the permission see only their own acts.
+    People without the permission AUDIT see only their own acts.
     """
     entries = _entries(actor, filters, after)[: limit + 1]
     publications = _publications(actor, filters, after)[: limit + 1]
@@ -226,7 +226,7 @@ _AFTER = {
 def _changes_in(action: str, target: str, details: Mapping[str, Any]) -> Iterator[ValueChange]:
     """Yield the changed values in an act's details.
 
-    Either `before` and `after` are objects or values, or a value `x` has a partner `x_before`.
+    The details contain either `before` and `after` (objects or values), or a value `x` and its old value `x_before`.
     """
     before, after = details.get("before"), details.get("after")
     if isinstance(before, dict) and isinstance(after, dict):
@@ -306,7 +306,7 @@ def _changed_zones(word: str) -> Q:
 
 
 def _common_filter(actor: Actor, filters: Filters, by: str) -> Q:
-    """Return the filter for audit entries and publications. Actors without the permission see only their own acts."""
+    """Return the filter for entries and publications. Without the permission AUDIT, actors see only their own acts."""
     shared = Q()
     if Permission.AUDIT not in actor.permissions:
         shared &= Q(**{by: actor.user}) if actor.token is None else Q(token=actor.token)
@@ -369,9 +369,7 @@ class _Counts(NamedTuple):
 
 
 def _counts(page: Sequence[Publication]) -> dict[int, _Counts]:
-    """Count the zones that each publication changed. Add the names if there are at most _MOST_NAMED. At most two
-    queries.
-    """
+    """Count the zones that each publication changed, and add their names if they are few. At most two queries."""
     revisions = Revision.objects.filter(publication__in=[row.pk for row in page])
     counted = dict(revisions.values_list("publication").annotate(Count("pk")) if page else ())
     named: dict[int, list[str]] = {}

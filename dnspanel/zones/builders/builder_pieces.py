@@ -53,7 +53,7 @@ class Builder(Protocol):
         """The fields of the form."""
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
-        """Return the RRsets that the builder reads or changes."""
+        """Return the keys of the RRsets that the builder reads or changes."""
 
     def read(self, owner: str, present: Present) -> dict[str, str]:
         """Return the field values found in the present records. Omit fields that no record mentions."""

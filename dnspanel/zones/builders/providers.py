@@ -46,7 +46,7 @@ class Provider:
         return (*self.more, _REPORTS)
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
-        """Return the RRsets that the builder reads or changes."""
+        """Return the keys of the RRsets that the builder reads or changes."""
         apart = [
             (below("_dmarc", owner), rdtypes.TXT),
             *((below(name, owner), rdtypes.CNAME) for name, _ in self.aliases),
@@ -93,7 +93,7 @@ class NoMail:
     fields: tuple[Field, ...] = (_REPORTS,)
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
-        """Return the RRsets that the builder reads or changes."""
+        """Return the keys of the RRsets that the builder reads or changes."""
         return [(owner, rdtypes.MX), (owner, rdtypes.TXT), *((below(name, owner), rdtypes.TXT) for name in _NO_MAIL)]
 
     def read(self, owner: str, present: Present) -> dict[str, str]:

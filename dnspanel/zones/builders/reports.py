@@ -142,7 +142,7 @@ class StsBuilder:
 
 
 class TlsReportBuilder:
-    """The form for TLS-RPT: other servers send reports about failed TLS to these addresses."""
+    """The form for TLS-RPT: other servers send reports about failed TLS to the given addresses."""
 
     key = "tls-rpt"
     title = "TLS-RPT"
@@ -177,7 +177,7 @@ def dmarc_piece(owner: str, text: str) -> Piece:
 
 
 def report_address(typed: str) -> str:
-    """Return the `rua=` value for a mail address or "". Raise BadFields for the field `rua` if it is invalid."""
+    """Return the `rua=` value for the typed addresses, "" if there are none. Raise BadFields if one is invalid."""
     faults: dict[str, str] = {}
     found = _addresses("rua", typed, faults)
     if faults:

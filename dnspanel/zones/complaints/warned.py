@@ -49,9 +49,7 @@ def warned_rrset_page(
 
 
 def complaints(*, zone: Zone, rrsets: Sequence[RRset], author: User, now: datetime) -> dict[Key, str]:
-    """Return the worst complaint about each of these RRsets. Consider the author's draft and the zones the author can
-    see.
-    """
+    """Return the worst complaint about each RRset, considering the author's draft and visible zones."""
     if not rrsets:
         return {}
     edits = edits_adding(rrsets)

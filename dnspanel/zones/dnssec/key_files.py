@@ -1,4 +1,4 @@
-"""BIND's two files for a key: `K<zone>+<algorithm>+<tag>.key`, its DNSKEY record, and `.private`. Pure.
+"""BIND's two files for a key: `K<zone>+<algorithm>+<tag>.key` with the DNSKEY record, and `.private`. Pure.
 
     ; This is a key-signing key, keyid 4711, for example.test.
     example.test. 3600 IN DNSKEY 257 3 13 <Base64, in one or more parts>

@@ -87,7 +87,7 @@ def histories_of(zone: Zone, state: SigningState, rolled: Rollover | None) -> li
 
 
 def expected_of(rolled: Rollover) -> dict[int, tuple[Expected, ...]]:
-    """Return the expected events of the keys in a rollover, by key id: DS changes, and what the next step changes."""
+    """Return the expected events of keys in a rollover, by key id: DS changes, and key changes of the next step."""
     kind, step = Kind(rolled.kind), Step(rolled.step)
     paths = (EMERGENCY.get(kind, ()),) if rolled.is_emergency else (STAGES[kind], BACK[kind])
     path, at = next(((path, n) for path in paths for n, each in enumerate(path) if each.step is step), ((), 0))

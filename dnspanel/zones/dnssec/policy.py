@@ -94,8 +94,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Keys of one role that have exceeded their lifetime. `kind` is the rollover they need, `since` when the lifetime
-    ended.
+    """Keys of one role that have exceeded their lifetime. `since` is the end of the lifetime, `kind` the required
+    rollover.
     """
 
     kind: Kind

@@ -148,7 +148,7 @@ def zones_of(policy: DnssecPolicy) -> Q:
 
 
 def attached_to(policy: DnssecPolicy) -> list[PolicyAttachment]:
-    """Return the tags and teams of the policy, tags first."""
+    """Return the tags and teams that the policy is attached to, tags first."""
     rows = PolicyAttachment.objects.select_related("team").filter(policy=policy, zone=None)
     return sorted(rows, key=lambda row: (row.tag is None, row.tag or (row.team.name if row.team else "")))
 
@@ -165,7 +165,7 @@ def own_policy_of(zone: Zone) -> DnssecPolicy | None:
 
 
 def keys_made_at(zone_ids: Collection[int]) -> dict[int, dict[int, datetime]]:
-    """Return the creation times of these zones' keys for `policy.due`: zone id → key id → time; in one query."""
+    """Return the creation times of the keys of these zones as {zone id: {key id: time}}, in one query."""
     found: dict[int, dict[int, datetime]] = {}
     rows = ZoneKey.objects.filter(zone__in=zone_ids, deleted_at=None)
     for zone_id, key_id, made in rows.values_list("zone_id", "pk", "created_at"):

@@ -55,7 +55,7 @@ class Ttls:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The known facts of a rollover at one moment."""
+    """The known facts about a rollover. `advance` computes the next act from them."""
 
     kind: Kind
     step: Step
@@ -286,7 +286,7 @@ def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: 
 def goals_since(
     before: Mapping[Goal, datetime], met: Collection[Goal], now: datetime, last: datetime | None
 ) -> dict[Goal, datetime]:
-    """Return the start time of each goal that the check at `now` found met. The previous check was at `last`.
+    """Return the start time of each goal in `met`, which are the goals met at `now`. The previous check was at `last`.
 
     A goal keeps its earlier time unless the checks were more than LONGEST_GAP apart.
     """
@@ -295,7 +295,7 @@ def goals_since(
 
 
 def steady(clock: datetime, looked: datetime, now: datetime, most: timedelta = MOST_CREDIT) -> datetime:
-    """Return the new time of the rollover's own clock. At the last check, it showed `clock` and the system `looked`.
+    """Return the new time of the rollover's own clock. At the last check, at `looked`, the clock's time was `clock`.
 
     The clock never moves back, and moves by at most `most`.
     """
@@ -343,9 +343,9 @@ def _with_uses(state: SigningState, old: Sequence[int], new: Sequence[int], stag
 
 
 def _servers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
-    """Return a wait until every node and secondary serves this step and older answers have expired from caches.
+    """Return a wait if a node or secondary doesn't serve this step yet, or caches may have older answers.
 
-    Return None if both are the case.
+    Otherwise return None.
     """
     seconds = {
         Caches.NOTHING: 0,

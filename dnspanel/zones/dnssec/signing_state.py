@@ -83,7 +83,7 @@ class SigningState:
 
     @property
     def has_chain(self) -> bool:
-        """True if the zone has an NSEC or NSEC3 chain: from its first key on, or a presigned zone's original chain."""
+        """True if the zone has an NSEC or NSEC3 chain, because it has keys or is presigned."""
         return self.presigned or bool(self.keys)
 
     @property

@@ -27,7 +27,7 @@ def describe_denial(nsec3: Nsec3 | None) -> str:
 
 
 def describe_polling(state: SigningState) -> str:
-    """Describe in a sentence or two how this state affects a parent that checks CDS and CDNSKEY."""
+    """Describe in a sentence or two the effect of this state on a parent that checks CDS and CDNSKEY."""
     if not state.keys or not (state.cds or state.cdnskey):
         return gettext("A parent that looks for them finds none, and leaves its DS as it is.")
     found = "CDS" if state.cds else "CDNSKEY"

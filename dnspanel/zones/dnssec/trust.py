@@ -11,7 +11,7 @@ from dnspanel.zones.models import Signing, Zone, ZoneKey
 
 
 def broken_by(ds: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the zones of this panel that do not validate with the given DS records: name → reason.
+    """Return {name: reason} for the zones of this panel that do not validate with the given DS records.
 
     A zone needs a key that signs its DNSKEY RRset, is in that RRset, and matches a DS. Keys of other signers count. A
     zone without any DS is insecure, never broken. One query if none of the names is a zone, otherwise at most four.
@@ -54,7 +54,8 @@ def ds_into(zones: Iterable[Zone]) -> dict[int, tuple[str, ...]]:
 def reason_against(
     zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes], others: Iterable[OtherKey]
 ) -> str:
-    """Return the reason why a zone with this signing does not validate with the DS records, or "" if it validates.
+    """Return the reason why a zone with this signing state does not validate with the DS records, or "" if it
+    validates.
 
     The reason is a relative clause ("which is …"). `public` maps ids of the zone's keys to their public parts. `others`
     are keys of other signers, or of a presigned zone.
@@ -72,7 +73,7 @@ def reason_against(
 
 
 def newly_broken(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the zones that the DS records `after` break but `before` did not: name → reason."""
+    """Return {name: reason} for the zones that the DS records `after` break but `before` did not."""
     broken = broken_by(after)
     already = broken_by({name: before.get(name, ()) for name in broken}) if broken else {}
     return {name: reason for name, reason in broken.items() if name not in already}

@@ -189,7 +189,7 @@ def open_draft(author: Drafter, now: datetime) -> Draft:
 
 
 def person(drafter: Drafter) -> User:
-    """Return the person who owns the draft, from a person or an actor."""
+    """Return the owner of a drafter's draft: the drafter, or the person of an actor."""
     return drafter.user if isinstance(drafter, Actor) else drafter
 
 

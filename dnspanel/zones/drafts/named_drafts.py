@@ -212,7 +212,7 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
     """Share the owner's draft with a person or team. With `may_edit` they can also work in it.
 
     Recipients see the changes to the zones that they can see. Raise DraftRefused beyond MOST_SHARES or if the owner
-    isn't allowed to know the recipient. Raise DraftUnknown if the draft is another person's.
+    isn't allowed to share with the recipient. Raise DraftUnknown if the draft is another person's.
     """
     receiver = {"team": to} if isinstance(to, Team) else {"user": to}
     with _moving():

@@ -150,7 +150,7 @@ class PublishingOnHold(PublishRefused):
 
 
 class CannotResolve(ZoneError):
-    """A conflict cannot be resolved in this way."""
+    """A conflict cannot be resolved with the chosen option."""
 
 
 class CannotClone(ZoneError):

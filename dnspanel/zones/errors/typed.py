@@ -1,4 +1,4 @@
-"""Errors about the form of one value."""
+"""Errors about the fields of one record's value."""
 
 from collections.abc import Mapping
 

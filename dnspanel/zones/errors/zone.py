@@ -1,4 +1,4 @@
-"""Errors about zones and their settings, and the root of the tree."""
+"""Errors about zones and their settings, and the base class of all zone errors."""
 
 from datetime import UTC, datetime
 

@@ -18,7 +18,7 @@ TAKE_DELEGATED = "take delegated"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The effect of a publication on one zone, or of an act that causes a publication.
+    """The effect on one zone of a publication, or of an act that causes a publication.
 
     `kind` is the kind of the zone's new revision, or REPLACE, TAKE or TAKE_DELEGATED.
     """

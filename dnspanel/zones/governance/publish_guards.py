@@ -81,8 +81,8 @@ NOTHING_PASSED = Passed()
 class Rules:
     """The approval rules, freezes and publish hooks that cover some zones.
 
-    The object is false without approval rules and freezes, even if there are hooks. `is_planned` is the answer to the
-    question about `planned` requests in `rules_about`.
+    The object is false without approval rules and freezes, even if there are hooks. `is_planned` is True if one of the
+    `planned` requests of `rules_about` exists.
     """
 
     approval: tuple[ApprovalRule, ...] = ()
@@ -200,7 +200,7 @@ def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed
 def reasons_over(
     zones_coming: Iterable[Zone], *, author: Author, reason: str, now: datetime, own: Collection[int] = ()
 ) -> dict[str, str]:
-    """Return {zone name: reason} for the zones that the author can't create or restore under the zone above.
+    """Return {zone name: reason} for the zones that the author can't create or restore below existing zones.
 
     The reasons are locks and rules of the closest zone above. New zones have no id yet. `own` has the ids of other
     zones of the same act, which don't block it. Hooks are not asked. Verbs that skip such zones call this function.

@@ -75,7 +75,7 @@ def in_order(keys: Iterable[StoredKey], start: StoredKey | None, *, descending: 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The stored order of a large zone's names. `changed` has names that may have been added later."""
+    """The stored order of a large zone's names. `changed` has names that may be missing from it."""
 
     zone: Zone
     changed: frozenset[bytes]
@@ -138,7 +138,7 @@ class _Names:
         return None if found is None else (bytes(found[0]), bytes(found[1]))
 
     def are_up_to(self, end: tuple[bytes, bytes] | None) -> Func:
-        """Return a condition for RRsets at the names up to `end`, or at all names for None.
+        """Return a condition for RRsets at the names up to `end`, or at all names if `end` is None.
 
         The names form an array, which PostgreSQL looks up along the primary key.
         """
@@ -172,7 +172,7 @@ class _Names:
 def _rows_before_or_after(
     rows: "QuerySet[NamePlace]", at: tuple[bytes, bytes], *, before: bool, itself: bool
 ) -> "QuerySet[NamePlace]":
-    """Select the rows before or after the name `at`, or at it with `itself`. The first filter uses the index."""
+    """Select the rows before or after the name `at` (with `itself`: including it). The first filter uses the index."""
     place, owner_key = at
     rows = rows.filter(**{f"place__{'lte' if before else 'gte'}": place})
     other_way = f"owner_key__{'gt' if before else 'lt'}{'' if itself else 'e'}"

@@ -46,7 +46,7 @@ def display_rank(type: int) -> int:
 
 
 def display_key(key: StoredKey) -> StoredKey:
-    """Return the key that sorts RRsets by owner key and then as an editor shows types."""
+    """Return the key that sorts RRsets by owner key, and at each name by `display_rank`."""
     return key[0], display_rank(key[1])
 
 

@@ -166,7 +166,7 @@ def others_drafting(*, zone: Zone, author: User) -> tuple[tuple[str, int], ...]:
 
 
 def draft_summary(*, author: User) -> tuple[DraftCounts, ...]:
-    """Count the changes in the author's draft, by zone name."""
+    """Count the changes to each zone in the author's draft, in order of zone name."""
     counted = (
         Operation.objects.filter(draft__author=author, zone__deleted_at=None)
         .values("zone_id", "zone__name", "draft__name")

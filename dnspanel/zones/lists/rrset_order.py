@@ -291,7 +291,7 @@ def _changed_last(
 
 
 def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """Return the rows after `start` in order, all sorted at once. For columns with many different values."""
+    """Return the rows after `start` in order, all sorted at once. Use this for columns with many different values."""
     if start is not None:
         owner_key, type_ = start.key
         rows = order.behind(rows, start.by, Q(owner_key__gt=owner_key) | Q(owner_key=owner_key, type__gt=type_))
@@ -299,7 +299,7 @@ def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey |
 
 
 def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """Return the rows in order without comparing names. For columns where many RRsets have the same value.
+    """Return the rows in order without comparing names. Use this for columns where many RRsets have the same value.
 
     1. Rows with the same value as `start` follow it along the primary key.
     2. The next rows are selected by value only, without sorting by name. Of the last value, some rows can be missing.
@@ -342,7 +342,7 @@ def _text(text: bytes) -> str:
 
 
 def _displayed_part(template: str) -> Func:
-    """Return a part of the drafted RRset, or of the published RRset if the draft deletes it."""
+    """Return the SQL expression `template` for the drafted RRset, or for the published one if the draft deletes it."""
     operand = template.replace("%", "COALESCE(%(expressions)s)")
     return Func(F("wanted"), F("base"), template=operand, output_field=TextField())
 

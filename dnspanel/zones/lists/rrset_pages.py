@@ -226,7 +226,7 @@ def _rows_at(zone: Zone, mine: QuerySet[Operation], page: list[StoredKey]) -> tu
 def sorted_rrset_page(
     *, zone: Zone, author: User, order: RRsetOrder, filters: RRsetFilter = EVERYTHING, after: str = "", limit: int = 100
 ) -> RRsetPage:
-    """Return the RRsets of `rrset_page` in another order, each as in the author's draft. At most 15 queries.
+    """Return the RRsets of `rrset_page` in another order, as the author's draft has them. At most 15 queries.
 
     Raise TooManyToSort if the zone has too many RRsets for this column, unless the filter finds only a few of them.
     """
@@ -288,7 +288,7 @@ def finds_in(zone: Zone, search: Search) -> bool:
 
 
 def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
-    """Return the row of one RRset as published and as drafted. Both are None if the RRset does not exist."""
+    """Return the row of one RRset. Its published and drafted states are both None if the RRset does not exist."""
     key = {"owner_key": relative_key(name, zone.name), "type": type}
     stored = StoredRRset.objects.filter(zone=zone, **key).first()
     operation = Operation.objects.filter(draft__author=author, zone=zone, **key).first()

@@ -46,7 +46,7 @@ def unpin(*, zone: Zone, person: User) -> None:
 
 
 def note_visit(*, zone: Zone, person: User) -> None:
-    """Store the zone as the one that the person opened last. Write nothing if this is stored already."""
+    """Record that the person opened this zone last. Write nothing if that is recorded already."""
     _execute(_NOTE, zone, person, MOST_RECENT)
 
 

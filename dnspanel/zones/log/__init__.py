@@ -1,1 +1,1 @@
-"""The log of publications: appending to it, holding it, and reading its history."""
+"""The log of publications: adding publications, stopping all publishing, and reading the history."""

@@ -26,7 +26,7 @@ Mark = Literal["added", "changed", "deleted"]
 
 @dataclass(frozen=True, slots=True)
 class RecordDiff:
-    """One record of a diff: its sign ("+", "-" or " "), its rdata, and whether it is disabled."""
+    """One record of a diff: its sign ("+", "-" or " "), its rdata, and True if it is disabled."""
 
     sign: Literal["+", "-", " "]
     rdata: str

@@ -61,8 +61,7 @@ def change_signing(
     in_transaction: InTransaction = nothing,
     decided: Decided = no_more,
 ) -> list[Publication]:
-    """Change how zones are signed: call `decide` for each locked zone, publish the results and record them in the audit
-    log.
+    """Change how zones are signed: call `decide` for each locked zone, then publish and audit the results.
 
     `decide` gets the zone and its current signing state. It can be called more than once, and can create and delete
     keys.

@@ -21,7 +21,7 @@ class TemplateKind(models.TextChoices):
 
 
 class ZoneTemplate(models.Model):
-    """Records with variables, of a team or panel-wide (team is null). `transfer.zone_templates` writes it."""
+    """A template: records with variables, of a team or panel-wide (null team). `transfer.zone_templates` writes it."""
 
     name = models.CharField(max_length=64)
     kind = models.CharField(max_length=7, choices=TemplateKind)
@@ -85,7 +85,7 @@ class TemplateLink(models.Model):
 
 
 class KeptAddresses(models.Model):
-    """Server names in this zone whose A and AAAA follow the addresses of nodes, and the person who chose this.
+    """Server names in this zone whose A and AAAA records follow nodes' addresses, and the person who set this up.
 
     The newest version of the set has the names and nodes. `transfer.zone_templates.vanity` writes the row.
     """
