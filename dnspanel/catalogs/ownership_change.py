@@ -1,9 +1,9 @@
 """Moves of zones from one producer catalog to another (change of ownership, RFC 9432, section 4.3.1). Verbs.
 
-For SAYS_WHERE, the old catalog still lists the zone and names the new catalog (`coo`). UNTIL_READ after the `coo`, when
-consumers of the old catalog have read it, the new catalog lists the zone under the same label. Consumers of both
-catalogs then keep the zone's content. A row with LeaveStep.SAID belongs to the last catalog that listed the zone
-without `coo`. A zone has at most one such row.
+For SAYS_WHERE, the old catalog still lists the zone and names the new catalog (`coo`). After UNTIL_READ, when consumers
+of the old catalog have read the `coo`, the new catalog lists the zone under the same label. Consumers of both catalogs
+then keep the zone's content. A row with LeaveStep.SAID belongs to the last catalog that listed the zone without `coo`.
+A zone has at most one such row.
 
 Knot DNS doesn't support `coo`: it ignores the new catalog's record, and drops the zone when the old catalog does. After
 that, the panel publishes the new record again with another TTL, which has no meaning in a catalog. This happens once

@@ -5,7 +5,7 @@ Transient (replication)
 Permanent (replication)
 ├── ZoneNotEncoded        a zone's content cannot be compiled
 ├── ChainBroken           a zone would no longer validate
-├── SegmentsAhead         segments exist that the log does not know
+├── SegmentsAhead         segments exist that the log lacks
 ├── StoreAhead            the panel's LMDB has more than its segments
 └── BadSegment (replication)
     └── DamagedObject     a stored object is missing, or is not what was stored

@@ -14,7 +14,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class SecondaryRow:
-    """A secondary in the list, with counts of its zones. `behind_since` is the earliest time of a zone."""
+    """A secondary in the list, with counts of its zones and the earliest `behind_since` of a zone."""
 
     secondary: Secondary
     zones: int

@@ -22,7 +22,7 @@ from replication.wire.segment import PackedPuts
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The effects of a range of the log."""
+    """A range of the log, and its effects on zones."""
 
     range: publication_log.Range
     steps: Sequence[publication_log.ZoneStep]
@@ -30,7 +30,7 @@ class Found:
     signings: Signings
 
     def signs_anew(self, zone_id: int) -> bool:
-        """Return True if the range changes the zone's signing."""
+        """Return True if the range changes the zone's signing state."""
         before, after = self.signings.of(zone_id)
         return before != after
 
@@ -98,8 +98,7 @@ def compile_found(
 ) -> Batch:
     """Compile the range's effects into rows against the store, in the database snapshot in which `found` was read.
 
-    `before` has the digests of both files before the range. It is only needed while the store has not reached that
-    state.
+    `before` has the digests of both files before the range. It is only needed until the store has reached that state.
     """
     span, steps, changed, signings = found.range, found.steps, found.changed, found.signings
     # What is prepared suits zones that are not signed, and those that deny by NSEC.

@@ -36,13 +36,13 @@ ZoneError
 ├── TakenBack             the canary could not answer with the publication, so the panel reverted it
 ├── SettingsRefused       the zone cannot have this tag, team or serial setting
 ├── ExpiryRefused         an RRset cannot be removed at this time
-├── LockRefused           a lock cannot be set like this
+├── LockRefused           a lock has invalid fields, or exists already
 ├── LockUnknown           the zone has no such lock
 ├── DefaultsFixed         the environment fixes a setting that a page would change
 ├── DefaultsMoved         a person changed the same settings since
-├── DnssecRefused         the zone's signing cannot change like this
+├── DnssecRefused         a requested change to the zone's signing is not possible
 │   ├── BadKey            an invalid DNSSEC key
-│   │   └── BadPublicKey  an invalid public part, or that of another key
+│   │   └── BadPublicKey  an invalid public part, or the public part of another key
 │   ├── KeyUnknown        the zone has no such key
 │   └── NotSigned         the zone is not signed
 ├── PolicyRefused         a DNSSEC policy has invalid terms
@@ -55,7 +55,7 @@ ZoneError
 ├── RuleUnknown           no rule with this id that this person can see
 ├── DraftRefused          a draft cannot be saved, resumed or renamed in its state
 ├── ViewUnknown           no saved view with this id that this person can see
-├── ViewRefused           a view cannot be saved like this
+├── ViewRefused           a view is empty, or has an invalid name or team
 ├── TemplateUnknown       no template with this id that this person can see
 ├── TemplateRefused       a template, or its result, is not acceptable
 ├── TemplateMoved         another version of the template was published since
@@ -64,11 +64,11 @@ ZoneError
 ├── RolloverUnknown       the zone has no such rollover
 ├── RunRefused            a DNSSEC policy run cannot begin or be canceled now
 ├── BadFields             invalid fields in the form of a record
-├── CannotResolve         a conflict cannot be resolved in this way
+├── CannotResolve         a conflict cannot be resolved with the chosen option
 ├── CannotUndo
 ├── CannotClone           a zone is too large for this number of clones
 ├── NotInTrash
-├── StillOnItsWay         a deleted zone cannot be deleted for good yet
+├── StillOnItsWay         a deleted zone cannot be deleted permanently yet
 └── NotOnHold             publishing is not on hold, so there is nothing to decide
 """
 
