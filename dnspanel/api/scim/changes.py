@@ -187,7 +187,10 @@ def _person_with(terms: PersonTerms, path: Path, value: Any, *, must_know: bool)
 
 
 def _mail(path: Path, value: Any) -> str | None:
-    """Return the person's mail address: the primary one, or else the first. Return None if the value has none."""
+    """Return the person's primary mail address, or else the first. Raise ScimFault if there is none.
+
+    Return None if the path is about another type of address than `work`, or about another sub-attribute than `value`.
+    """
     if any(term.attribute == "type" and term.value != "work" for term in path.terms) or path.part not in ("", "value"):
         return None
     if path.part == "value":

@@ -67,7 +67,10 @@ def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndCo
 
 
 def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> PatchAndComments:
-    """Return the changes that give the zone exactly these RRsets. Raise Refusal (422) if an RRset is invalid."""
+    """Return the changes that give the zone exactly these RRsets.
+
+    Raise Refusal (422) if an RRset is invalid or the SOA is missing.
+    """
     inputs = read_rrsets(rrsets, zone.name, now)
     if not any(each.records and each.key == (zone.name, rdtypes.SOA) for each in inputs):
         raise Refusal(422, f"Must give SOA record for zone {zone.name} when replacing all of its RRsets")

@@ -155,7 +155,7 @@ def pattern_of(text: str) -> Pattern:
 
 
 def find_zones(actor: Actor, pattern: Pattern, limit: int) -> Matches[str]:
-    """Return the names of matching visible zones in sorted order."""
+    """Return the first `limit` names of matching visible zones, in sorted order."""
     zones = zones_visible_to(actor).order_by("name")
     if pattern.is_exact:
         zones = zones.filter(name=f"{pattern.text.lower()}.")
@@ -178,7 +178,7 @@ def _compared_names(zones: QuerySet[Zone], pattern: Pattern, limit: int) -> Matc
 
 
 def find_records(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundRecord]:
-    """Return the visible records whose owner name or content matches."""
+    """Return at most `limit` visible records whose owner name or content matches, sorted by zone, name and type."""
     likes = [pattern.like, f"{pattern.like}."]
     named = RawSQL(_NAMED, [pattern.like_name], output_field=BooleanField())
     fitting_rdata = RawSQL(_MATCHING_RDATA, likes, output_field=_TEXTS)
@@ -202,7 +202,7 @@ def find_records(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundRec
 
 
 def find_comments(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundComment]:
-    """Return the comments of visible RRsets whose owner name or comment matches."""
+    """Return at most `limit` comments of visible RRsets whose owner name or comment matches, in order."""
     texts = RawSQL(_MATCHING_COMMENTS, [pattern.like_name, pattern.like], output_field=_TEXTS)
 
     def matching(rrsets: QuerySet[RRset]) -> Iterator[FoundComment]:

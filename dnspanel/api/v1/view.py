@@ -221,7 +221,7 @@ def _refusal_of_domain(exc: Exception) -> Refusal | None:
 
 
 def _error(request: Request, refusal: Refusal) -> HttpResponse:
-    """Return an error as JSON if the client accepts JSON or the refusal has a text. Else return the status's phrase."""
+    """Return an error as JSON if the client accepts JSON or the refusal has a text, else the phrase as HTML or text."""
     phrase = HTTPStatus(refusal.status).phrase
     if refusal.text or accepts_json(request):
         response = answer({"error": refusal.text or phrase}, refusal.status)

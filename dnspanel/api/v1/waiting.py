@@ -51,8 +51,8 @@ def requested_wait(request: Request) -> Wait | None:
 def wait_for_all(request: Request, publication: Publication | None, wait: Wait | None) -> None:
     """Wait until every server that the client waits for has confirmed the publication.
 
-    Raise Refusal (504) that lists the missing servers after the timeout. Raise TakenBack (422) as soon as the canary
-    can't serve the publication.
+    Raise Refusal (504) that lists the missing servers after the timeout, or at once if too many requests wait already.
+    Raise TakenBack (422) as soon as the canary can't serve the publication.
     """
     if publication is None or wait is None:
         return

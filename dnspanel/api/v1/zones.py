@@ -130,7 +130,7 @@ class OneZone(PowerdnsView):
         return no_content(serials)
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Change the zone's attributes and how it is signed. Return 204.
+        """Change the zone's attributes, primaries and signing. Return 204.
 
         With `rrsets`, replace the zone's content. The signing changes afterwards, in a separate publication.
         """

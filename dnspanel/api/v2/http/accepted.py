@@ -75,7 +75,7 @@ def answer_publication(
 ) -> HttpResponse:
     """Return a response with this publication: 202 while nodes lack it, else `status`.
 
-    `zones` are the publication's zones, if known.
+    `zones` are the publication's zones, if known. Without a publication, the status is 200.
 
     The response to a dry run contains its plans. If the client waits, raise TakenBack as soon as the publication is
     reverted.

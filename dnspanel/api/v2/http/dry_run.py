@@ -113,7 +113,7 @@ def _revisions_json(revisions: Sequence[NewRevision], actor: Actor) -> Iterator[
 
 
 def _content_of(revisions: Sequence[NewRevision]) -> Mapping[int, list[Change]]:
-    """Return the RRsets of created zones as additions and of deleted zones as removals.
+    """Return the RRsets of created and restored zones as additions, and of deleted zones as removals.
 
     Return {} if there are more than MOST_CONTENT RRsets.
     """

@@ -261,7 +261,7 @@ def publish_seen(
 
 
 def _operations(actor: Actor) -> list[Operation]:
-    """Return the draft's changes to RRsets that the actor can see, ordered by zone.
+    """Return the draft's changes to visible RRsets in zones that the actor is allowed to edit, ordered by zone.
 
     Raise Problem if there are more than MOST_OPERATIONS.
     """

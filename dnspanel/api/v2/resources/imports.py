@@ -388,7 +388,10 @@ def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob
 
 
 def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
-    """Raise Problem if the step isn't possible now. The step's own function checks all other conditions."""
+    """Raise Problem for a scan without files, or for an apply that needs `confirm`.
+
+    The step's own function checks all other conditions.
+    """
     if act == "scan" and job.state == State.UPLOADING and not upload.uploaded_files(job):
         raise Problem("conflict", "No file has arrived yet.")
     if act == "apply" and job.state == State.PLANNED and not confirmed:

@@ -271,7 +271,7 @@ def _filter_rrsets(request: Request, zone: Zone) -> QuerySet[StoredRRset]:
 
 
 def _key_in(after: tuple[Any, ...]) -> StoredKey:
-    """Return the RRset key in a cursor. Raise Problem if the cursor is invalid."""
+    """Return the RRset key in a cursor, or BEFORE_ALL without a cursor. Raise Problem if the cursor is invalid."""
     if not after:
         return BEFORE_ALL
     try:

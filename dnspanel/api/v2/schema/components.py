@@ -8,9 +8,9 @@ Schema = dict[str, Any]
 
 
 def settle_defaults(schemas: Schema) -> None:
-    """Replace each `default` with a sentence in the description. In responses the member is always present.
+    """Replace each `default` in a request with a sentence in the description. In responses, make the member required.
 
-    Generators interpret `default` in two ways: some make a member with a default required in requests too.
+    Responses always have the member. Some generators make a member with a default required in requests too.
     """
     for name, schema in schemas.items():
         for member, value in schema.get("properties", {}).items():

@@ -157,7 +157,7 @@ def only_v2(endpoints: list[tuple[str, str, str, Any]]) -> list[tuple[str, str, 
 
 
 def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, *, public: bool) -> Schema:
-    """Add problems, their schemas, and the response headers of all operations (hook of drf-spectacular)."""
+    """Add problems, headers, descriptions, enumerations, examples and tags (hook of drf-spectacular)."""
     components = result.setdefault("components", {})
     components.setdefault("schemas", {}).update(problem_schemas())
     statuses = sorted({*_ALWAYS, *_WRITING, 404, 502})
