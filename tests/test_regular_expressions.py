@@ -1,6 +1,6 @@
-"""Every regular expression that meets text from outside takes at most twice the steps for twice the text.
+"""Every regular expression that reads external text needs at most twice the steps for twice the text.
 
-The table of `docs/develop/regular-expressions.md` has each of them, and which text it meets.
+The table in `docs/develop/regular-expressions.md` lists each expression and the text that it reads.
 """
 
 import importlib
@@ -43,7 +43,7 @@ LIMIT = 150_000
 
 @cache
 def documented() -> dict[tuple[str, str], tuple[int, str]]:
-    """Return file and name of each pattern of the table, with how many there are and what they meet."""
+    """Return the table's patterns, by file and name: their count and the kind of text that they read."""
     found = {}
     for line in DOCUMENT.read_text().splitlines():
         if line.startswith("| `"):
@@ -92,7 +92,7 @@ def test_twice_the_text_is_at_most_twice_the_steps() -> None:
 
 
 def superlinear(pattern: re.Pattern[Any], uses: frozenset[str]) -> str:
-    """Return how a pattern takes more than twice the steps for twice a text; empty if it does not."""
+    """Return a description of a text with superlinear steps for this pattern, or an empty string if there is none."""
     counted = CountedPattern(pattern, LIMIT)
     is_bytes = isinstance(pattern.pattern, bytes)
     with deep_recursion():
@@ -104,9 +104,9 @@ def superlinear(pattern: re.Pattern[Any], uses: frozenset[str]) -> str:
 
 
 def _superlinear(counted: CountedPattern, use: str, made: Made, is_bytes: bool) -> str:
-    """Return the same for one text.
+    """Return a description if the steps for this text grow superlinearly, or an empty string.
 
-    A bounded repeat looks quadratic up to its bound, so it is looked at in larger texts.
+    A bounded repeat looks quadratic up to its bound, so it is also measured with larger texts.
     """
     size = SMALL
     while True:
@@ -131,7 +131,7 @@ def _steps(counted: CountedPattern, use: str, made: Made, size: int, is_bytes: b
 
 
 def test_routes_of_urls_are_linear_too() -> None:
-    """Those with two names are so beyond what a name may have. They are looked through before any sign-in."""
+    """Routes with two names are superlinear only for texts longer than a name. Routes are matched before sign-in."""
     shapes = {re.sub(r"\(\?P<\w+>", "(?:", pattern.pattern): pattern for pattern in _routes(get_resolver())}
     # Literal text between two parts does not matter, so the routes that differ in it alone are one.
     shapes = {re.sub(r"[a-z0-9_.-]{2,}(?=/|\\)", "x", shape): each for shape, each in shapes.items() if "(?:" in shape}
@@ -224,8 +224,9 @@ _REPEATS = ("*", "+", "?", "{1,3}", "{0,2}", "{2,}", "*?", "+?", "??", "{1,2}?")
 
 
 def random_pattern(chance: random.Random, depth: int = 0) -> str:
-    """Return a pattern of all that the counter knows but possessive groups, in which Python 3.11.2 is wrong
-    (python/cpython#106052).
+    """Return a pattern with everything that the counter supports except possessive groups.
+
+    Python 3.11.2 has a bug in possessive groups (python/cpython#106052).
     """
     kind = chance.random()
     if depth > 3 or kind < 0.4:
@@ -259,7 +260,7 @@ def test_the_counter_finds_what_re_finds() -> None:
 
 
 def test_the_counter_finds_what_re_finds_with_our_own_patterns() -> None:
-    """So that what is measured is what runs; it would also see one that Python gets wrong."""
+    """The counter must match as `re` does, or its steps mean nothing. This would also reveal a bug in Python."""
     with deep_recursion():
         for _, pattern, _ in measured():
             counted = CountedPattern(pattern)

@@ -1,4 +1,4 @@
-"""The time line of an edit, from logs as the processes write them. Tests `tests.benchmarks.timeline`."""
+"""The timeline of an edit, from logs in the processes' format. Tests `tests.benchmarks.timeline`."""
 
 from datetime import datetime
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""Counts of docstrings, page texts and documents that must be read twice. Every count may only go down.
+"""Counts of docstrings, page texts and documents with hard-to-read wording. Every count may only decrease.
 
 A function's docstring begins with a verb. No docstring has one of the words that made them hard to read, such as "who"
-without a noun before it. No function is named by a lone participle. The counts are a sign only: a docstring is good if
-it is true and understood at first reading. A change that lowers a count lowers the number here too.
+without a noun before it. No function is named by a lone participle. The counts are only an indication: a docstring is
+good if it is true and understood at first reading. A change that lowers a count must lower the number here too.
 """
 
 import ast
@@ -71,7 +71,7 @@ MOST_LINES = 104
 
 
 def package_of(path: str) -> str:
-    """Return the package that a file is counted in: two folders, of tests three."""
+    """Return the package that a file is counted in: its first two folders, or three for tests."""
     folders = path.split("/")[:-1]
     return "/".join(folders[: 3 if folders[:1] == ["tests"] else 2])
 
@@ -103,7 +103,7 @@ def docstrings() -> list[tuple[str, ast.AST, str]]:
 
 @cache
 def found() -> dict[str, tuple[list[str], list[str]]]:
-    """Return by package the places of docstrings with a marker, and of functions' without a verb."""
+    """Return by package the places of docstrings with a marker, and those of functions that don't begin with a verb."""
     places: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
     for path, node, text in docstrings():
         place = f"{path}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"

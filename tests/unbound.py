@@ -1,4 +1,4 @@
-"""An Unbound on loopback that validates from trust anchors of a test, with its caches on."""
+"""An Unbound resolver on loopback, with caches, that validates from the trust anchors of a test."""
 
 import contextlib
 import re
@@ -51,25 +51,25 @@ _FAILURE = re.compile(r"validation failure (.*)")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the resolver says: its code, and whether it has validated that."""
+    """A reply of the resolver: its response code, and True if it was validated."""
 
     rcode: str
     is_secure: bool
 
 
 class Unbound:
-    """One that runs. `bogus` is what it found wrong since its start, in its own words."""
+    """A running Unbound. `bogus` lists validation failures since its start, in Unbound's words."""
 
     def __init__(self, port: int, directory: Path) -> None:
         self.port, self._log = port, directory / "log"
 
     @property
     def bogus(self) -> list[str]:
-        """Each answer that did not validate, with Unbound's reason."""
+        """The answers that did not validate since the start, each with Unbound's reason."""
         return _FAILURE.findall(self._log.read_text(errors="replace"))
 
     def ask(self, name: str, type: str, *, seconds: float = 10) -> Reply:
-        """Ask it. Raise dns.exception.Timeout where no answer comes in time."""
+        """Send a query to the resolver. Raise dns.exception.Timeout if no answer arrives in time."""
         query = dns.message.make_query(name, type, want_dnssec=True)
         answer = dns.query.udp_with_fallback(query, "127.0.0.1", port=self.port, timeout=seconds)[0]
         return Reply(dns.rcode.to_text(answer.rcode()), bool(answer.flags & dns.flags.AD))
@@ -79,9 +79,9 @@ class Unbound:
 def unbound(
     servers: Mapping[str, Sequence[int]], anchors: Sequence[str], *, at: datetime | None = None
 ) -> Iterator[Unbound]:
-    """Run one that asks for each zone these ports of 127.0.0.1, and trusts these DNSKEY or DS records, named in full.
+    """Run an Unbound that queries these ports of 127.0.0.1 for each zone and trusts these DNSKEY or DS records.
 
-    It judges signatures as at that time, if one is given.
+    `at` is the time for judging signatures, by default now.
     """
     with tempfile.TemporaryDirectory(prefix="unbound-") as folder:
         directory, port = Path(folder), free_port()

@@ -1,8 +1,8 @@
 """Make dnspanel/zones/rules/confusables.txt from Unicode's own files: `python -m tests.unicode_letters DIRECTORY`.
 
 The directory has confusables.txt of https://www.unicode.org/Public/security/latest/ and Scripts.txt,
-ScriptExtensions.txt and PropertyValueAliases.txt of https://www.unicode.org/Public/UCD/latest/ucd/. Only what a label
-may hold (RFC 5892, as the package `idna` has it) gets into the table.
+ScriptExtensions.txt and PropertyValueAliases.txt of https://www.unicode.org/Public/UCD/latest/ucd/. The table contains
+only characters that are allowed in labels (RFC 5892, as implemented by the package `idna`).
 """
 
 import hashlib
@@ -20,7 +20,7 @@ PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
 def table_of(directory: Path) -> str:
-    """Return the table, with the version and the sums of the files that it is made of."""
+    """Return the table, with the Unicode version and the checksums of its source files."""
     texts = {name: (directory / name).read_text(encoding="utf-8") for name in FILES}
     version = texts["Scripts.txt"].split("\n", 1)[0].removeprefix("# Scripts-").removesuffix(".txt")
     lines = [
@@ -64,7 +64,7 @@ def _points(text: str) -> range:
 
 
 def _scripts(texts: dict[str, str], allowed: set[int]) -> dict[int, tuple[str, ...]]:
-    """Return the scripts of each letter that has any: those in which it is used (UAX 24)."""
+    """Return the scripts in which each letter is used (UAX 24), without letters that have none."""
     full = {fields[1]: fields[2] for fields in _rows(texts["PropertyValueAliases.txt"]) if fields[0] == "sc"}
     found = {p: (script,) for points, script, *_ in _rows(texts["Scripts.txt"]) for p in _points(points)}
     for points, used, *_ in _rows(texts["ScriptExtensions.txt"]):
@@ -74,7 +74,7 @@ def _scripts(texts: dict[str, str], allowed: set[int]) -> dict[int, tuple[str, .
 
 
 def _ranges(scripts: dict[int, tuple[str, ...]]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Yield neighbours of one script; what no label may hold does not part them."""
+    """Yield ranges of letters with the same scripts. Characters that labels can't contain don't interrupt a range."""
     first = last = -1
     names: tuple[str, ...] = ()
     for point in sorted(scripts):
@@ -88,7 +88,7 @@ def _ranges(scripts: dict[int, tuple[str, ...]]) -> Iterator[tuple[int, int, tup
 
 
 def _plain(text: str, allowed: set[int]) -> dict[int, str]:
-    """Return what each letter beyond ASCII looks like, where that is letters, digits and hyphens of ASCII."""
+    """Return the ASCII letters, digits or hyphens that look like a non-ASCII letter, by code point."""
     found = {}
     for source, target, *_ in _rows(text):
         looks = "".join(chr(int(point, 16)) for point in target.split()).lower()

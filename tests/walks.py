@@ -1,6 +1,6 @@
-"""A walk along a table in one test: each step finds the database unchanged, and the end names all steps that failed.
+"""A loop over many cases in one test. Each case starts with the unchanged database, and all failures are reported.
 
-A test for each row of a table pays for its own fixtures and its own sign-in, which cost more than what it asks.
+Separate tests for the rows of a table would each pay for fixtures and a sign-in, which cost more than the checks.
 """
 
 import traceback
@@ -16,7 +16,7 @@ Step = Callable[..., AbstractContextManager[None]]
 
 @contextmanager
 def put_back() -> Iterator[None]:
-    """Undo what is written within, also what durable verbs write."""
+    """Roll back everything written within the block, even by verbs with durable transactions."""
     block = transaction.atomic()
     block._from_testcase = True  # type: ignore[attr-defined]
     with block:
@@ -26,7 +26,7 @@ def put_back() -> Iterator[None]:
 
 @contextmanager
 def walk() -> Iterator[Step]:
-    """Yield what each step is taken in; raise AssertionError at the end with the names of all steps that failed."""
+    """Yield a context manager for each step. At the end, raise AssertionError with the names of all failed steps."""
     failures: list[str] = []
 
     @contextmanager
@@ -42,7 +42,7 @@ def walk() -> Iterator[Step]:
 
 
 def _reason(fault: Exception) -> str:
-    """Return the message of a failed assert; of any other exception its type and place too."""
+    """Return the message of a failed assert, or the type, place and message of any other exception."""
     if isinstance(fault, AssertionError):
         return str(fault)[:LONGEST]
     place = traceback.extract_tb(fault.__traceback__)[-1]

@@ -1,10 +1,9 @@
-"""Counts the work of Python code without a clock: lines run and steps of regular expressions, and characters copied.
+"""A counter for the work of Python code without a clock: lines, steps of regular expressions, and copied characters.
 
-A line that takes the rest of a text (`text = text[1:]`), or joins bytes one by one, is one line however long the text
-is: so each variable that holds another text after a line than before counts as a copy, as long as that text. A text
-that goes on where the one before it ended counts what is new, for Python extends a `str` in place; `bytes` are always
-copied.
-Patterns that a module has as constants are counted by `tests/regex_steps.py`.
+A line that copies the rest of a text (`text = text[1:]`) or appends bytes one by one is a single line for any length of
+text. So each variable with a new text after a line also counts as a copy of that length. If the new text extends the
+old one, only the added part counts, because Python extends a `str` in place. `bytes` are always copied. Patterns that
+are module constants are counted by `tests/regex_steps.py`.
 """
 
 import re
@@ -22,13 +21,13 @@ _KEPT = str | bytes
 
 
 class Work(NamedTuple):
-    """What a call took. Copying is cheap, and would be lost among the steps of a short text: each has to be linear."""
+    """The work of a call. Steps and copies are compared separately, because steps would hide the cheap copies."""
 
     steps: int
     copied: int
 
     def is_at_most_twice(self, other: Self) -> bool:
-        """Return True if it is at most twice and a little: what does not depend on the text."""
+        """Return True if the work is at most twice the other work, plus a constant that is independent of the text."""
         return all(mine <= 2.15 * its + 150 for mine, its in zip(self, other, strict=True))
 
 
@@ -39,7 +38,7 @@ class _Tracer:
         self._variables: dict[FrameType, dict[str, _KEPT]] = {}
 
     def trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Trace as `sys.settrace` takes it."""
+        """Count a line, as a trace function for `sys.settrace`."""
         if frame.f_code.co_filename == __file__:
             return None
         self.steps += 1
@@ -63,7 +62,7 @@ def _copied(before: _KEPT | None, now: _KEPT) -> int:
 
 
 def work_of(function: Callable[[], object]) -> Work:
-    """Return what a call takes, whether it returns or refuses its text."""
+    """Return the work of a call, even if the call raises an error because of its text."""
     tracer = _Tracer()
     before = sys.gettrace()
     sys.settrace(tracer.trace)
@@ -82,7 +81,7 @@ def _is_refusal(exc: Exception) -> bool:
 
 
 class _Counting:
-    """A pattern that works as `re` has it, and counts what that takes."""
+    """A pattern that matches like `re` and counts its steps."""
 
     def __init__(self, pattern: re.Pattern[Any], steps: Callable[[int], None]) -> None:
         self._real = pattern
@@ -110,7 +109,7 @@ class _Counting:
 
 @contextmanager
 def counted_patterns(*modules: ModuleType) -> Iterator[Callable[[], int]]:
-    """Count the steps of the patterns of these modules; yield a function: how many there were since its last call."""
+    """Count the steps of these modules' patterns. Yield a function that returns the steps since its last call."""
     total = 0
 
     def add(steps: int) -> None:

@@ -1,4 +1,4 @@
-"""The environment of one process of a test run: a Redis database and a folder of its own. Loaded before the settings.
+"""The environment of one process of a test run: its own Redis database and folder. Loaded before the settings.
 
 pytest loads this module as a plugin (`-p tests.workers`), because Django's settings read the environment once.
 """
@@ -19,7 +19,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dnsp
 
 
 def _redis_url(url: str) -> str:
-    """Return the same Redis, another of its sixteen databases."""
+    """Return the URL with this process's own database number, one of sixteen."""
     return re.sub(r"/\d+$", f"/{int(WORKER.removeprefix('gw')) + 1}", url)
 
 
@@ -30,10 +30,10 @@ if WORKER != "main" and "PANEL_REDIS_URL" in os.environ:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests() -> Generator[None, object, object]:
-    """Do not collect garbage while modules are imported and files are read.
+    """Disable garbage collection while modules are imported and files are read.
 
-    All of that lives to the end. Looking for garbage in it took a fifth of the time, and in a new checkout half of the
-    time in which pytest rewrites asserts, since a syntax tree is many objects.
+    Nearly all these objects stay until the end. Collections took a fifth of the time, and in a new checkout half of the
+    time in which pytest rewrites asserts, because a syntax tree has many objects.
     """
     gc.disable()
     return (yield)

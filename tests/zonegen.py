@@ -1,9 +1,7 @@
-"""Made-up estates of any size: the same seed gives the same zones.
+"""Generated collections of zones (estates) of any size. The same seed gives the same zones.
 
-Most zones are small, a few are large, as at a hosting provider. The values
-are written in canonical form right away, because parsing millions of records
-would take longer than what is measured with them; a test holds a sample
-against `rrset.make`.
+Most zones are small and a few are large, as at a hosting provider. The values are written in canonical form, because
+parsing millions of records would take longer than the measurements. A test compares a sample with `rrset.make`.
 """
 
 import io
@@ -57,12 +55,12 @@ _HOST_WEIGHTS = list(accumulate((40, 10, 20, 12, 8, 6, 4)))
 
 
 def provider_records(zones: int) -> int:
-    """Return how many records `zones` zones have if the provider's are as large: about 10.6 each."""
+    """Return the number of records in `zones` zones of the provider's average size, about 10.6 records."""
     return round(zones * PROVIDER_RECORDS / PROVIDER_ZONES)
 
 
 def estate(zones: int, records: int | None = None, seed: int = 1) -> Iterator[tuple[str, list[RRset]]]:
-    """Yield `zones` zones with `records` records (rdata, SOA included) altogether; about 10.6 per zone by default."""
+    """Yield `zones` zones with `records` records in total (rdata, including SOA), by default about 10.6 per zone."""
     if records is None:
         records = provider_records(zones)
     for number, size in enumerate(zone_sizes(zones, records, seed)):
@@ -76,7 +74,7 @@ def provider_estate(seed: int = 1) -> Iterator[tuple[str, list[RRset]]]:
 
 
 def zone_sizes(zones: int, records: int, seed: int = 1) -> list[int]:
-    """Return records of each zone: at least SMALLEST, the rest shared out so that few zones have many."""
+    """Return the number of records of each zone. Each has at least SMALLEST, and a few zones have many."""
     chance = random.Random(seed)
     spare = records - zones * SMALLEST
     if spare < 0:
@@ -108,7 +106,7 @@ def zone_rrsets(name: str, records: int, seed: int = 1) -> list[RRset]:
 
 
 def _host(zone: str, number: int, chance: random.Random) -> RRset:
-    """Return one more record, at a name of its own."""
+    """Return another record, with its own name."""
     label = _LABELS[number % len(_LABELS)]
     owner = f"{label}.{zone}" if number < len(_LABELS) else f"{label}{number // len(_LABELS)}.{zone}"
     kind = chance.randrange(10)
@@ -128,8 +126,9 @@ def _address(chance: random.Random) -> str:
 
 
 def import_sizes(zones: int, records: int, seed: int = 1) -> list[int]:
-    """Return records of each zone of an estate to import: three of 100,000 (in small estates: a 27th), most
-    of about ten.
+    """Return the number of records of each zone in an estate to import: three zones are large, most have about ten.
+
+    The large ones have 100,000 records or, in small estates, a 27th of all records.
     """
     large = min(LARGE_ZONE, records // 27)
     if zones <= LARGE_ZONES or large <= SMALLEST:
@@ -141,14 +140,14 @@ def import_sizes(zones: int, records: int, seed: int = 1) -> list[int]:
 
 
 def zone_files(zones: int, records: int, seed: int = 1, prefix: str = "zone") -> Iterator[tuple[str, bytes]]:
-    """Yield (zone name, its file as an administrator would have it) for each zone of an estate to import."""
+    """Yield (zone name, zone file) for each zone of an estate to import. The files look handwritten."""
     for number, size in enumerate(import_sizes(zones, records, seed)):
         name = f"{prefix}-{number:07d}.{_ENDINGS[number % len(_ENDINGS)]}."
         yield name, zone_file(name, size, seed=seed * 1_000_003 + number)
 
 
 def zone_file(name: str, records: int, seed: int = 1) -> bytes:
-    """Return a zone file with exactly this many records: at least SMALLEST, of SOA NS A AAAA MX TXT; then others."""
+    """Return a zone file with exactly this many records (SMALLEST or more): SOA, NS, A, AAAA, MX, TXT, then others."""
     chance = random.Random(seed)
     address, serial = _address(chance), chance.randrange(1, 2**31)
     lines = [
@@ -173,7 +172,7 @@ def zone_file(name: str, records: int, seed: int = 1) -> bytes:
 
 
 def write_archive(path: Path, zones: int, records: int, seed: int = 1, prefix: str = "zone") -> str:
-    """Write a tar.gz with one zone file for each zone of an estate; return the name of the last zone."""
+    """Write a tar.gz with one zone file for each zone of an estate. Return the name of the last zone."""
     name = ""
     with tarfile.open(path, "w:gz", compresslevel=4) as archive:
         for name, content in zone_files(zones, records, seed, prefix):
@@ -184,22 +183,22 @@ def write_archive(path: Path, zones: int, records: int, seed: int = 1, prefix: s
 
 
 def write_named_conf(directory: Path, zones: int, records: int, seed: int = 1, prefix: str = "zone") -> Path:
-    """Write the same as files in a directory, with a named.conf that names them; return its path."""
+    """Write the zone files of an estate to import, and a named.conf that lists them. Return the path of named.conf."""
     return write_files(directory, zone_files(zones, records, seed, prefix))
 
 
 def write_estate(directory: Path, zones: int, records: int) -> Path:
-    """Write the zones of `estate` as files in a directory, with a named.conf that names them; return its path."""
+    """Write the zones of `estate` as zone files, and a named.conf that lists them. Return the path of named.conf."""
     return write_files(directory, ((name, zone_text(rrsets).encode()) for name, rrsets in estate(zones, records)))
 
 
 def zone_path(directory: Path, name: str) -> Path:
-    """Return where the file of a zone is written in a directory."""
+    """Return the path of a zone's file in a directory."""
     return directory / f"{name}zone"
 
 
 def write_files(directory: Path, files: Iterable[tuple[str, bytes]]) -> Path:
-    """Write each zone's file in the directory, and a named.conf that names them; return its path."""
+    """Write each zone's file in the directory, and a named.conf that lists them. Return the path of named.conf."""
     conf = [f'options {{ directory "{directory}"; }};\n']
     for name, content in files:
         file = zone_path(directory, name)
@@ -211,7 +210,7 @@ def write_files(directory: Path, files: Iterable[tuple[str, bytes]]) -> Path:
 
 
 def zone_text(rrsets: Iterable[RRset]) -> str:
-    """Return RRsets as a zone file, one record a line."""
+    """Return the RRsets as a zone file with one record per line."""
     return "".join(
         f"{rrset.name} {rrset.ttl} IN {rdata.type_to_text(rrset.type)} {text}\n"
         for rrset in rrsets

@@ -1,8 +1,7 @@
-"""Ask several nodes for one A record, over and over, until each gives the wanted address.
+"""A watcher that queries several nodes for an A record until each returns the expected address.
 
-One thread, one socket per node, hand-made queries: the watcher must cost the
-two cores of the machine as little as possible, since it runs beside what it
-measures.
+It uses one thread, one socket per node and handmade queries. It must use as little as possible of the machine's two
+cores, because it runs together with what it measures.
 """
 
 import random
@@ -19,19 +18,19 @@ Address = tuple[str, int]
 
 
 def query(name: str, *, edns: bool = False, do: bool = False) -> bytes:
-    """Return a query for A records with a random id; with EDNS, and with its DO bit, if wanted."""
+    """Return a query for A records with a random id, optionally with EDNS and its DO bit."""
     header = struct.pack(">HHHHHH", random.randrange(65536), 0, 1, 0, 0, 1 if edns else 0)
     opt = struct.pack(">BHHIH", 0, 41, 1232, 0x8000 if do else 0, 0) if edns else b""
     return header + names.to_wire(name) + struct.pack(">HH", 1, 1) + opt
 
 
 def addresses_in(reply: bytes) -> set[bytes]:
-    """Return the A records of a reply whose answer section holds nothing else but CNAMEs and As."""
+    """Return the A records of a reply. Its answer section must contain only CNAME and A records."""
     return {rdata for _, rdata in _a_records(reply)}
 
 
 def _a_records(reply: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield TTL and address of each A record."""
+    """Yield the TTL and address of each A record in the reply."""
     _, _, questions, answers, _, _ = struct.unpack_from(">HHHHHH", reply)
     offset = 12
     for _ in range(questions):
@@ -56,12 +55,12 @@ def _skip_name(reply: bytes, offset: int) -> int:
 
 
 def ask(node: Address, wire: bytes, timeout: float = 2.0) -> set[bytes]:
-    """Return the A records that the node answers to this query."""
+    """Send this query to the node and return the A records of its reply."""
     return addresses_in(_reply(node, wire, timeout))
 
 
 def ttls(node: Address, name: str) -> set[int]:
-    """Return the TTLs of the A records that the node answers with."""
+    """Query the node for the name and return the TTLs of the A records."""
     return {ttl for ttl, _ in _a_records(_reply(node, query(name), 2.0))}
 
 
@@ -74,7 +73,7 @@ def _reply(node: Address, wire: bytes, timeout: float) -> bytes:
 
 
 def has_address(node: Address, name: str) -> bool:
-    """Return True if a server answers there with an A record of the name."""
+    """Return True if a server at this address returns an A record for the name."""
     try:
         return bool(ask(node, query(name)))
     except OSError:
@@ -84,10 +83,9 @@ def has_address(node: Address, name: str) -> bool:
 def wait_for(
     nodes: Sequence[Address], name: str, address: str, *, timeout: float = 10.0, every: float = POLL_SECONDS
 ) -> list[float]:
-    """Return the seconds of the monotonic clock at which each node first answered exactly `address`, asked every
-    `every` seconds.
+    """Wait until each node returns exactly `address`. Return the time (monotonic seconds) when each node did.
 
-    Raise TimeoutError, naming the nodes that did not.
+    Query each node every `every` seconds. Raise TimeoutError with the names of nodes that didn't return it in time.
     """
     wanted = {socket.inet_aton(address)}
     seen: dict[int, float] = {}
@@ -113,10 +111,10 @@ def wait_for(
 def wait_for_last(
     nodes: Sequence[Address], name: str, address: str, *, timeout: float = 10.0, every: float = POLL_SECONDS
 ) -> float:
-    """Return the seconds of the monotonic clock at which the last of the nodes was seen to answer exactly `address`.
+    """Return the time (monotonic seconds) when the last node was seen to return exactly `address`.
 
-    They are waited for one after the other, so that watching does not keep many nodes busy that share a machine; a
-    node that answered before is seen a fraction of a millisecond later for each before it.
+    Nodes are watched one after another, so that watching does not load many nodes on one machine. A node that was
+    faster than an earlier one is seen a fraction of a millisecond late.
     """
     return max(wait_for([node], name, address, timeout=timeout, every=every)[0] for node in nodes)
 
@@ -124,7 +122,7 @@ def wait_for_last(
 def _poll(
     selector: selectors.BaseSelector, wire: bytes, wanted: set[bytes], seen: dict[int, float], every: float
 ) -> None:
-    """Send to every node that has not answered yet, and read what comes within one interval."""
+    """Send the query to every node that has not answered yet, and read replies for one interval."""
     for key in selector.get_map().values():
         if key.data not in seen:
             key.fileobj.send(wire)  # type: ignore[union-attr]

@@ -1,9 +1,9 @@
-"""API v1 side by side with a real pdns_server's own HTTP API, on the same zones, machine and PostgreSQL server.
+"""API v1 compared with the HTTP API of a real pdns_server, on the same zones, machine and PostgreSQL server.
 
-The rival is `pdns_server` with its PostgreSQL backend and `api=yes`, its database loaded by `zone2sql` with the
-very zones that the panel holds. Both get the same requests from one client that keeps a connection as long as the
-server lets it; requests alternate, so that both see the same noise. For the panel a write is what a user gets:
-history, rules, and the push to three nodes at the same time; for the rival it is rows in its tables.
+The rival is `pdns_server` with its PostgreSQL backend and `api=yes`. `zone2sql` loads its database with the same zones
+as the panel's. Both get the same requests from one client, which keeps each connection as long as the server allows.
+Requests alternate, so that both are disturbed equally. A write to the panel includes history, rules and the push to
+three nodes. A write to the rival only changes rows in its tables.
 
     get      GET of one zone with its RRsets
     patch    PATCH that replaces one RRset
@@ -11,10 +11,9 @@ history, rules, and the push to three nodes at the same time; for the rival it i
     list     GET of all zones
     search   GET search-data for a part of a zone's name
 
-`*_vs_pdns` is the rival's median over ours: above 1 the panel is faster. At
-the end, bulk PATCHes follow each other for `--seconds`; the clock stops when
-every node has proved the last one, and a sample of what was written is asked
-of each node.
+`*_vs_pdns` is the rival's median divided by the panel's: above 1, the panel is faster. At the end, bulk PATCHes follow
+each other for `--seconds`. The clock stops when every node has confirmed the last one. A sample of the written records
+is then queried from each node.
 """
 
 import argparse
@@ -66,7 +65,7 @@ loglevel=3
 
 
 class UnexpectedAnswer(Exception):
-    """A server did not do what was asked, so its time means nothing."""
+    """A server did not do what a request asked, so that its time means nothing."""
 
 
 @dataclass
@@ -80,7 +79,7 @@ class Api:
     _connection: http.client.HTTPConnection | None = None
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """Send one request; return the JSON of its answer."""
+        """Send one request and return the JSON of its response."""
         content = None if body is None else json.dumps(body)
         headers = {"X-API-Key": self.key, "Accept": "application/json", "Content-Type": "application/json"}
         if self._connection is None:
@@ -96,7 +95,7 @@ class Api:
         return json.loads(reply) if reply else None
 
     def timed(self, kind: str, method: str, path: str, body: object = None) -> Any:
-        """Send the same, and remember how long it took."""
+        """Send a request like `ask`, and record its time in milliseconds."""
         began = time.monotonic()
         answer = self.ask(method, path, body)
         self.took.setdefault(kind, []).append((time.monotonic() - began) * 1000)
@@ -112,7 +111,7 @@ class Api:
 
 @contextlib.contextmanager
 def rival(stack: stacks.BenchStack, directory: Path) -> Iterator[Api]:
-    """Start a pdns_server with its PostgreSQL backend that holds the estate, on the panel's PostgreSQL server."""
+    """Start a pdns_server with its PostgreSQL backend and the estate, on the panel's PostgreSQL server."""
     server = stack.stack.stores.database_url.rpartition("/")[0]
     address = urlsplit(server)
     files = directory / "zones"
@@ -161,7 +160,7 @@ def _wait_until_up(api: Api) -> None:
 
 
 def panel(stack: stacks.BenchStack) -> Api:
-    """Return the panel's API with a token that may do everything."""
+    """Return the panel's API with a token that has all rights."""
     from dataclasses import replace
 
     from django.utils import timezone
@@ -178,7 +177,7 @@ def panel(stack: stacks.BenchStack) -> Api:
 
 
 def alternate(stack: stacks.BenchStack, apis: tuple[Api, Api], times: int, act: Callable[[Api, int], object]) -> None:
-    """Let both servers do the same, one after the other, `times` times."""
+    """Call `act` for both servers, one after the other, `times` times."""
     for number in range(times):
         for api in apis if number % 2 else reversed(apis):
             stack.wait_until_in_sync(timeout=PATIENCE)
@@ -186,19 +185,19 @@ def alternate(stack: stacks.BenchStack, apis: tuple[Api, Api], times: int, act: 
 
 
 def address_rrset(name: str, address: str) -> dict[str, object]:
-    """Return a PATCH's element that sets one A record."""
+    """Return the element of a PATCH that sets one A record."""
     records = [{"content": address, "disabled": False}]
     return {"name": name, "type": "A", "ttl": 300, "changetype": "REPLACE", "records": records}
 
 
 def bulk(zone: str, number: int) -> dict[str, object]:
-    """Return a PATCH of BULK_RRSETS addresses, all different from those of the numbers before."""
+    """Return a PATCH with BULK_RRSETS addresses. Each `number` gives different addresses."""
     address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
     return {"rrsets": [address_rrset(f"h{host}.{zone}", address) for host in range(BULK_RRSETS)]}
 
 
 def make_bulk_zones(apis: tuple[Api, Api]) -> list[str]:
-    """Create zones for the bulk PATCHes, with their RRsets there already."""
+    """Create zones for the bulk PATCHes, including the RRsets to replace. Return the zone names."""
     names = [f"bulk{number}.test." for number in range(BULK_ZONES)]
     for api in apis:
         for name in names:
@@ -211,7 +210,7 @@ def make_bulk_zones(apis: tuple[Api, Api]) -> list[str]:
 def compare(
     stack: stacks.BenchStack, apis: tuple[Api, Api], zones: list[str], *, rounds: int, say: Callable[[str], None]
 ) -> None:
-    """Compare all five kinds of request, on both."""
+    """Measure all five kinds of request on both servers."""
     chosen = random.Random(1).sample(zones, rounds)
     bulk_zones = make_bulk_zones(apis)
 
@@ -257,7 +256,7 @@ def compare(
 
 
 def sustained(stack: stacks.BenchStack, api: Api, *, seconds: float, say: Callable[[str], None]) -> float:
-    """Send bulk PATCHes one after another, until every node answers with the last; return record changes per second."""
+    """Send bulk PATCHes in sequence, until every node answers with the last one. Return record changes per second."""
     zones = [f"bulk{number}.test." for number in range(BULK_ZONES)]
     changes, number = 0, 1000
     began = time.monotonic()

@@ -1,12 +1,12 @@
-"""A TTL changed for 10,000 RRsets in 1,000 zones, from the click to the answer of every node.
+"""A TTL change for 10,000 RRsets in 1,000 zones, from the click to the answer of every node.
 
     ./dev bench bulk
     ./dev bench bulk --zones 100
 
-As a person does it who searches for the records: they ask what would change, put it into their draft, look at the
-review and publish it. Counted is all that they wait for, one after another, until every zone has been proved at all
-nodes and an RRset of some of them has been asked for over DNS. The panel's pages are made in this process; PostgreSQL,
-the workers and three nodes with their private server run beside it.
+The steps are those of a person who searches for the records: ask for the effect, add the changes to the draft, open the
+review and publish. The result includes all waiting times, until all nodes have confirmed every zone and a sample of
+RRsets was queried over DNS. This process renders the panel's pages. PostgreSQL, the workers and three nodes with ring 0
+run in parallel.
 """
 
 import argparse
@@ -30,7 +30,7 @@ SEARCH = f"type:a ttl:{TTL} zone:bulk"
 
 
 def create_zones(zones: int) -> list[str]:
-    """Create zones that have only the RRsets to change and what every zone has; return their names."""
+    """Create zones with only the RRsets to change and the records of every zone. Return their names."""
     from django.utils import timezone
 
     from dnspanel.zones.acting import Acting
@@ -49,7 +49,7 @@ def create_zones(zones: int) -> list[str]:
 
 
 def change_all(stack: stacks.BenchStack, names: list[str], spent: dict[str, float]) -> None:
-    """Change every RRset as a person does; `spent` gets the seconds of each step. Raises if one is not done."""
+    """Change every RRset through the pages. `spent` gets the seconds of each step. Raise if an RRset didn't change."""
     client = _person()
     expected = len(names) * RRSETS_OF_ZONE
     data = {"act": "ttl", "ttl": str(NEW_TTL), "all": "1", "q": SEARCH}

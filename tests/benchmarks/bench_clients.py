@@ -1,12 +1,12 @@
-"""Do real clients of the PowerDNS API work, unmodified, with our whole stack; and how long does each of them take?
+"""A test of real clients of the PowerDNS API, unmodified, with the whole stack, and their times.
 
-These are the ones that are too large to build in every test run: lego and certbot obtain certificates from Pebble,
-a real ACME server, and external-dns keeps a zone by its source. Each runs the same acceptance first with a real
-`pdns_server` and then with the panel, Celery and three name servers; what it did is checked by `dig` at every one
-of them. ACME clients have only a token of the preset "ACME for one name".
+The clients are those that are too large to build in every test run. lego and certbot obtain certificates from Pebble, a
+real ACME server, and external-dns keeps a zone equal to its source. Each runs the same acceptance test with a real
+`pdns_server` and with the panel, Celery and three name servers. `dig` then checks the result at every server. ACME
+clients have only a token of the preset "ACME for one name".
 
-The first run builds the programs from the Go module proxy below ~/.cache/dnspanel/clients,
-which takes minutes and some gigabytes; it is not measured. Exit status 1 if a client failed.
+The first run builds the programs from the Go module proxy below ~/.cache/dnspanel/clients. This takes minutes and some
+gigabytes, and is not measured. The exit status is 1 if a client failed.
 """
 
 import argparse
@@ -44,7 +44,7 @@ AT_ONCE = 4
 
 @contextmanager
 def acme_zone(zone: str, service: Service, directory: Path) -> Iterator[Pebble]:
-    """Create a zone with a foreign value where challenges come, and an ACME server that looks there."""
+    """Create a zone with a foreign value at the challenge name, and an ACME server that checks that name."""
     create_zone(service, zone, rrset(f"_acme-challenge.{zone}", "TXT", FOREIGN))
     with pebble(directory, service) as running:
         yield running
@@ -54,9 +54,7 @@ def acme_zone(zone: str, service: Service, directory: Path) -> Iterator[Pebble]:
 
 
 def accept_lego(service: Service, directory: Path) -> None:
-    """Accept lego: apex and wildcard are two values at one name; then names of one zone at once, as a host of
-    many services does.
-    """
+    """Test lego with apex and wildcard (two values at one name), then with names of one zone at the same time."""
     zone = "lego.test."
     with acme_zone(zone, service, directory) as acme:
         domains = ("lego.test", "*.lego.test")
@@ -80,7 +78,7 @@ def accept_lego(service: Service, directory: Path) -> None:
 
 
 def accept_certbot(plugin: certbot.Plugin) -> Callable[[Service, Path], None]:
-    """Return a function that accepts certbot: apex and wildcard by this plugin."""
+    """Return a function that tests certbot with this plugin, for apex and wildcard."""
 
     def accept(service: Service, directory: Path) -> None:
         # Below a real top-level domain: lexicon, which both plugins use, cuts zone names by the public suffix list.
@@ -97,9 +95,7 @@ def accept_certbot(plugin: certbot.Plugin) -> Callable[[Service, Path], None]:
 
 
 def accept_external_dns(service: Service, directory: Path) -> None:
-    """Accept external-dns: it creates, finds nothing to do, changes, deletes its own, and leaves the records
-    of others alone.
-    """
+    """Test external-dns: it creates, finds no changes, changes, deletes its own records, and keeps other records."""
     zone, domain = "external.test.", "external.test"
     create_zone(service, zone, rrset(f"foreign.{zone}", "A", "192.0.2.99"))
     many = {(f"host{number}.{domain}", "A"): [f"192.0.2.{number}"] for number in range(1, 60)}
@@ -144,7 +140,7 @@ CLIENTS: dict[str, Callable[[Service, Path], None]] = {
 
 
 def install(clients: Sequence[str]) -> None:
-    """Install everything that these clients need below ~/.cache/dnspanel/clients. Raise NotInstalled."""
+    """Install the programs for these clients below ~/.cache/dnspanel/clients. Raise NotInstalled if that fails."""
     for name in ("clients", "clients-certbot1"):
         python_programs(name)
     for name in ("pebble", *(client for client in ("lego", "external-dns") if client in clients)):
@@ -156,7 +152,7 @@ def install(clients: Sequence[str]) -> None:
 
 
 def accepted(client: str, service: Service) -> bool:
-    """Return True if the client does its work with the service; else say why not."""
+    """Return True if the client works with the service. Otherwise print the reason."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=f"{client}-") as directory:
         try:

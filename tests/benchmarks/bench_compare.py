@@ -1,15 +1,15 @@
-"""This checkout beside another commit: the same benchmarks, in turns, on one machine, in one run.
+"""A comparison of this checkout with another commit: the same benchmarks, alternating, on one machine, in one run.
 
     ./dev bench compare 8c6b4db push import --rounds 3
 
-Figures of a machine with two cores drift by a third within minutes, so a commit's figures of yesterday say nothing.
-Here each round runs every benchmark three times: the other commit, this checkout, and the other commit again. Ratios
-are this checkout's median by the other's; the *noise* is how far the other commit is from itself, between its first and
-its second runs: a ratio that is no further from 1 than that says nothing either. One round understates it: the same
-commit against itself gave ratios from 0.88 to 1.16 with a noise of 1 to 6 %, so a ratio of one round wants another.
+Results on a machine with two cores drift by a third within minutes, so yesterday's results of a commit are useless. So
+each round runs every benchmark three times: the other commit, this checkout, and the other commit again. A ratio is
+this checkout's median divided by the other's. The *noise* is the difference between the other commit's first and second
+runs. A ratio no further from 1 than the noise means nothing. One round understates the noise: the same commit compared
+with itself gave ratios from 0.88 to 1.16 with a noise of 1 to 6 %. So repeat a comparison of one round.
 
-The other commit is checked out below `var/` and removed at the end. What is not committed here is measured with the
-rest. Benchmarks run in a short form, unless `--full-size`.
+The other commit is checked out below `var/` and removed at the end. Uncommitted changes of this checkout are measured
+too. Benchmarks run in a short form, unless `--full-size`.
 """
 
 import argparse
@@ -49,7 +49,7 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """What one benchmark printed: in the first and in the second runs of the other commit, and in ours."""
+    """The results of one benchmark: the first and the second runs of the other commit, and those of this checkout."""
 
     before: list[Figures] = field(default_factory=list)
     ours: list[Figures] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One figure: the other commit's median, ours, and the noise as a fraction of the figure."""
+    """One compared result: the other commit's median, this checkout's median, and the noise as a fraction."""
 
     before: float
     after: float
@@ -66,14 +66,14 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """Ours by theirs; 1 where both are 0."""
+        """This checkout's median divided by the other's, or 1 if both are 0."""
         if self.before:
             return self.after / self.before
         return float("inf") if self.after else 1.0
 
 
 def flat(found: Mapping[str, Any], prefix: str = "") -> Figures:
-    """Return every number of a last line, under a name like `small.p50_ms`."""
+    """Return every number of a benchmark's last output line, under a name such as `small.p50_ms`."""
     figures: Figures = {}
     for key, value in found.items():
         if isinstance(value, Mapping):
@@ -84,7 +84,7 @@ def flat(found: Mapping[str, Any], prefix: str = "") -> Figures:
 
 
 def compared(runs: Runs) -> dict[str, Comparison]:
-    """Compare every figure that all runs printed."""
+    """Compare every result that all runs printed."""
     both = [*runs.before, *runs.again]
     names = [name for name in runs.ours[0] if all(name in one for one in (*both, *runs.ours))]
 
@@ -100,7 +100,7 @@ def compared(runs: Runs) -> dict[str, Comparison]:
 
 
 def section(names: Mapping[str, Mapping[str, Comparison]], title: str, conditions: str) -> str:
-    """Return a section of the document: a row for each figure that is not the same in every run."""
+    """Return a section of the document, with a row for each result that differs between runs."""
     rows = "".join(
         f"| {bench} {name} | {one.before:,.6g} | {one.after:,.6g} | {one.ratio:.2f} | {one.noise:.0%} |\n"
         for bench, figures in names.items()
@@ -118,7 +118,7 @@ def write_down(document: Path, new_section: str) -> None:
 
 @contextmanager
 def checkout(commit: str) -> Iterator[Path]:
-    """Make a work tree of the commit, with packages of its own; our packages where both want the same."""
+    """Make a work tree of the commit with its own packages, or with this checkout's if the lock files are equal."""
     shutil.rmtree(PLACE, ignore_errors=True)
     _git("worktree", "prune")
     _git("worktree", "add", "--detach", "--force", str(PLACE), commit)
@@ -131,7 +131,7 @@ def checkout(commit: str) -> Iterator[Path]:
 
 
 def run(tree: Path, bench: str, arguments: Sequence[str]) -> Figures:
-    """Run a benchmark of a tree; return the numbers of its last line. Raises CalledProcessError."""
+    """Run a benchmark of a tree and return the numbers of its last line. Raise CalledProcessError if it fails."""
     done = subprocess.run([tree / "dev", "bench", bench, *arguments], cwd=tree, check=True, stdout=subprocess.PIPE)
     return flat(json.loads(done.stdout.decode().splitlines()[-1]))
 

@@ -1,13 +1,12 @@
-"""What signing costs: an edit of a signed zone of a million records in each way of denial, the signing of 10,000 zones
-by one job, and signed answers beside unsigned ones and beside servers of others.
+"""The cost of signing: edits of a signed zone of a million records, a job that signs 10,000 zones, and signed answers.
 
-Edits are single ones as in `push`, of random names of one zone: from before `publish()` to the last of three real
-nodes' answers. The ways of denial follow one another on the same zone, which is not measured but reported: the
-seconds until every node has the zone in its new way. The job is the policy run that a person starts after its dry
-run, for zones of the estate; its clock stops when each node has answered for each zone with a signature over its
-SOA.
+Edits are single ones as in `push`, of random names in one zone, measured from before `publish()` to the answer of the
+last of three real nodes. Each kind of denial (NSEC, NSEC3) is used in turn on the same zone. The seconds until every
+node has the zone with the new kind are only reported. The job is the policy run that a person starts after a dry run,
+for zones of the estate. Its clock stops when each node has answered for each zone with a signature over the SOA. Signed
+answers are compared with unsigned answers and with other servers.
 
-`--only edits|job|answers` runs one part; keys of the other parts are missing then.
+`--only edits|job|answers` runs one part; the results of other parts are then missing.
 """
 
 import argparse
@@ -73,7 +72,7 @@ def main() -> None:
 
 
 def edits_in_each_way(stack: stacks.BenchStack, *, records: int, edits: int) -> dict[str, dict[str, float]]:
-    """Return p50 and p99 in milliseconds, and bytes sent for each edit to the node that got most, by way of denial."""
+    """Return by kind of denial the p50 and p99 of edits in milliseconds, and the most bytes sent to a node per edit."""
     began = time.monotonic()
     zone_id = _create_large_zone(records)
     stack.wait_until_in_sync(timeout=SWITCH_SECONDS)
@@ -117,7 +116,7 @@ def _name(number: int) -> str:
 
 
 def _deny(zone_id: int, nsec3: Nsec3 | None) -> None:
-    """Sign the zone, with this way of denial."""
+    """Sign the zone with this kind of denial (None: NSEC)."""
     from django.utils import timezone
 
     from dnspanel.zones.acting import Acting
@@ -151,7 +150,7 @@ def _edit(stack: stacks.BenchStack, zone_id: int, *, records: int, edits: int, s
 
 
 def sign_by_a_job(stack: stacks.BenchStack, *, zones: int) -> float:
-    """Return the seconds from the start of the policy run until every node answers signed for every zone."""
+    """Return the seconds from the start of the policy run until every node returns signatures for every zone."""
     from django.utils import timezone
 
     from dnspanel.zones.dnssec.policy import Terms
@@ -181,7 +180,7 @@ def sign_by_a_job(stack: stacks.BenchStack, *, zones: int) -> float:
 
 
 def _wait_for_run(run_id: int) -> None:
-    """Wait until the run is done. Raise RuntimeError where it failed, TimeoutError after `JOB_SECONDS`."""
+    """Wait until the run is done. Raise RuntimeError if it failed, or TimeoutError after `JOB_SECONDS`."""
     from dnspanel.zones.models import UNFINISHED_STATES, PolicyRun, RunState
 
     deadline = time.monotonic() + JOB_SECONDS
@@ -194,7 +193,7 @@ def _wait_for_run(run_id: int) -> None:
 
 
 def _wait_until_signed(nodes: Sequence[Address], zones: Sequence[str], *, deadline: float) -> None:
-    """Wait until each node has answered the SOA of each zone with a signature beside it. Raise TimeoutError."""
+    """Wait until each node returns the SOA of each zone with a signature. Raise TimeoutError after `deadline`."""
     for node in nodes:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             sock.settimeout(2)
@@ -207,7 +206,7 @@ def _wait_until_signed(nodes: Sequence[Address], zones: Sequence[str], *, deadli
 
 
 def _is_signed(sock: socket.socket, zone: str) -> bool:
-    """Return True if the answer section has the SOA and one more record: with the DO bit that is its signature."""
+    """Return True if the answer section has the SOA and another record, which with the DO bit is the signature."""
     identifier = random.randrange(65536)
     header = struct.pack(">HHHHHH", identifier, 0, 1, 0, 0, 1)
     opt = struct.pack(">BHHIH", 0, 41, 1232, 0x8000, 0)

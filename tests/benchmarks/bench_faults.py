@@ -1,9 +1,9 @@
-"""Every row of the fault table, on real processes: every crash point, full sizes and durations.
+"""Every row of the fault table, tested on real processes with every crash point, full sizes and durations.
 
     python -m tests.benchmarks.bench_faults [--rows 3,7] [--times N] [--seed S]
 
-`--times` repeats the crash points of a row, 1,000 before a release; `--seed` chooses edits, moments and names.
-`--shortened` takes what `./dev test` takes. Prints a line per row as it ends, and one JSON object at last.
+`--times` repeats the crash points of a row (1,000 before a release). `--seed` chooses edits, moments and names.
+`--shortened` uses the sizes of `./dev test`. Prints a line per finished row, and one JSON object at the end.
 """
 
 import argparse
@@ -26,7 +26,7 @@ WIDTH = 62
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of one test."""
+    """The outcome of one test."""
 
     word: str = "passed"  # or failed, skipped
     seconds: float = 0.0
@@ -35,7 +35,7 @@ class Outcome:
 
 @dataclass(slots=True, eq=False)
 class Listener:
-    """A plugin of pytest: which row each test belongs to, and what became of it. Prints a row when all of it ended."""
+    """A pytest plugin that records each test's rows and outcome. It prints a row when all its tests are finished."""
 
     wanted: set[int]
     rows: dict[str, set[int]] = field(default_factory=dict)  # test → rows
@@ -74,7 +74,7 @@ class Listener:
         return f"{row.number:>3} | {row.fault[:WIDTH]:<{WIDTH}} | {word:<7} | {seconds:>6.1f} | {row.checked}"
 
     def of_row(self, number: int) -> tuple[str, float, str]:
-        """Return what became of all tests of a row: word, seconds, and words where something is wrong."""
+        """Return the combined outcome of a row's tests: a word, seconds, and an explanation if something is wrong."""
         found = [self.outcomes[test] for test in sorted(self.collected[number]) if test in self.outcomes]
         seconds = sum(outcome.seconds for outcome in found)
         for word in ("failed", "skipped"):
@@ -85,13 +85,13 @@ class Listener:
 
 
 def rows_of(item: Any) -> set[int]:
-    """Return the rows that a test says it automates, and those that name it as a test elsewhere."""
+    """Return the rows in a test's marks, and the rows that name this test as a test elsewhere."""
     marked = {int(mark.args[0]) for mark in item.iter_markers("row")}
     return marked | {row.number for row in ROWS for path in row.elsewhere if item.nodeid.startswith(path)}
 
 
 def run(wanted: set[int], options: argparse.Namespace) -> Listener:
-    """Run the tests of these rows in this process."""
+    """Run the tests of these rows in this process, and return the plugin with their outcomes."""
     import pytest
 
     listener = Listener(wanted)
@@ -113,9 +113,7 @@ def say(text: str) -> None:
 
 
 def prepare(options: argparse.Namespace) -> None:
-    """Prepare the environment: what the tests of this directory read, and settings that load; no test here
-    uses them.
-    """
+    """Prepare the environment variables that these tests read, and loadable settings, which the tests don't use."""
     shutil.rmtree(DIRECTORY, ignore_errors=True)
     DIRECTORY.mkdir(parents=True)
     os.environ.update(

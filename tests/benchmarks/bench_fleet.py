@@ -1,10 +1,10 @@
-"""A fleet at a provider's size: 263,238 zones with 2.8 M records.
+"""A fleet with a provider's data: 263,238 zones with 2.8 million records.
 
-- A new node: from its first start, with nothing, until it answers and has proved the head of the log.
-- Catch-up: a node whose agent was away during 36,000 single changes, from its return until it proved the head.
-- One edit, from before `publish()` until the last of 3, 16 and 64 nodes answers over DNS. All of them share this
-  machine, and each is the real agent with its own LMDB and its own pdns_server. With 1,000 zones, because 64 copies
-  of the estate would measure the disk.
+- New node: the time from its first start without data until it answers and has confirmed the head of the log.
+- Catch-up: the time from an agent's return after 36,000 single changes until it has confirmed the head.
+- One edit: the time from before `publish()` until the last of 3, 16 and 64 nodes answers over DNS. All nodes share this
+  machine. Each has a real agent, an LMDB and a pdns_server. This part uses 1,000 zones, because 64 copies of the estate
+  would measure the disk.
 
 Also printed: processor time and bytes per change and node, and the largest resident memory of an agent.
 """
@@ -85,16 +85,14 @@ def _bootstrap(bench: stacks.BenchStack, more: MoreNodes, node: DemoNode) -> dic
 
 
 def _until_quiet(timeout: float = 180) -> None:
-    """Wait until the machine has done what followed from the import: merged segments, and nodes that read
-    what they got.
-    """
+    """Wait until the machine has finished the work after the import, such as merging segments and reading rows."""
     deadline = time.monotonic() + timeout
     while psutil.cpu_percent(interval=3) > 25 and time.monotonic() < deadline:
         pass
 
 
 def _until_snapshot(timeout: float = 300) -> None:
-    """Wait until the panel has a snapshot of all these zones, as it has some minutes after any import."""
+    """Wait until the panel has a snapshot of all these zones, as it normally has minutes after an import."""
     from dnspanel.publish.models import Segment, Snapshot
     from dnspanel.publish.tasks import make_snapshot
 
@@ -140,7 +138,7 @@ def _catch_up(bench: stacks.BenchStack, more: MoreNodes, node: DemoNode, changes
 
 
 def _change(changes: int) -> None:
-    """Make `changes` publications of one RRset each, by several writers at once."""
+    """Make `changes` publications, each with one RRset, from several parallel writers."""
     targets = estate.address_names(count=2_000, seed=5)
     failures: list[BaseException] = []
 
@@ -167,7 +165,7 @@ def _change(changes: int) -> None:
 
 
 def _until_merged(behind: int, timeout: float = 300) -> None:
-    """Wait until everything is encoded, and what beat merges once a minute is merged."""
+    """Wait until everything is encoded, and beat's task has merged the segments."""
     from dnspanel.publish.models import Segment
     from dnspanel.zones.models import LogHead
 
@@ -184,7 +182,7 @@ def _until_merged(behind: int, timeout: float = 300) -> None:
 
 
 def _edits_at(bench: stacks.BenchStack, size: int, edits: int) -> tuple[float, float]:
-    """Return p50 and p99 in milliseconds of single edits to a fleet of `size` nodes."""
+    """Return the p50 and p99, in milliseconds, of single edits with a fleet of `size` nodes."""
     with MoreNodes(bench) as more:
         extra = more.enroll(size - len(bench.stack.nodes)) if size > len(bench.stack.nodes) else []
         more.start(extra)
@@ -210,7 +208,7 @@ def _edits_at(bench: stacks.BenchStack, size: int, edits: int) -> tuple[float, f
 
 
 def _one_by_one(nodes: list[answers.Address], *, edits: int, seed: int) -> list[float]:
-    """Return milliseconds from before each publication until the last node answered with it."""
+    """Return the milliseconds from before each publication until the last node answered with it."""
     chosen = random.Random(seed)
     found = []
     for number, (zone_id, name) in enumerate(estate.address_names(count=edits, seed=seed)):
@@ -223,7 +221,7 @@ def _one_by_one(nodes: list[answers.Address], *, edits: int, seed: int) -> list[
 
 
 class _Peak:
-    """The largest resident memory of a process while inside, in MiB, looked at ten times a second."""
+    """The largest resident memory (MiB) of a process within the block, measured ten times a second."""
 
     def __init__(self, process: psutil.Process) -> None:
         self.mb = 0.0

@@ -1,12 +1,12 @@
-"""Where the limit is: what this machine needs for the steps that cannot be left out, beside what we need.
+"""The lower limits of this machine (floors): the cost of unavoidable steps, compared with dnspanel's times.
 
-An edit waits for one thing after another: commits that a disk has to have, round trips on loopback, wake-ups by way
-of Redis, commits of LMDB. Each is measured by itself, in the files and stores of the running stack, and their sum
-is the floor of an edit; no floor is what programs compute in between.
+An edit waits for several steps in sequence: commits to disk, round trips on loopback, wake-ups through Redis, and
+commits of LMDB. Each step is measured separately, with the files and stores of the running stack. Their sum is the
+floor of an edit. Computing between the steps is not included.
 
-An import has to bring its rows into PostgreSQL and into the LMDB of the panel, of ring 0 and of three nodes. The
-very rows of an import are copied into an empty table like ours, and put into an empty LMDB in order: what the cores
-of this machine need for that alone is the floor of an import.
+An import must write its rows to PostgreSQL and to the LMDB of the panel, of ring 0 and of three nodes. The rows of an
+import are copied into an equal empty table, and put into an empty LMDB in order. The processor time for this alone is
+the floor of an import.
 """
 
 import argparse
@@ -42,7 +42,7 @@ EDIT_STEPS = {
 
 
 def median_ms(act: Callable[[], object], times: int = REPEATED) -> float:
-    """Return the median of milliseconds that a call takes."""
+    """Return the median time of a call, in milliseconds."""
     found = []
     for _ in range(times):
         began = time.perf_counter()
@@ -52,7 +52,7 @@ def median_ms(act: Callable[[], object], times: int = REPEATED) -> float:
 
 
 def steps(stack: stacks.BenchStack, directory: Path) -> dict[str, float]:
-    """Return milliseconds of each step by itself."""
+    """Return the milliseconds of each step, measured separately."""
     from django.conf import settings
     from django.db import connection
     from redis import Redis
@@ -110,9 +110,7 @@ def lmdb_commit(path: Path) -> float:
 
 
 def copy_seconds(directory: Path) -> float:
-    """Return seconds of `COPY` of all RRsets into an empty table with the same keys and checks, and without
-    triggers.
-    """
+    """Return the seconds of a `COPY` of all RRsets into an empty table with the same keys and checks, no triggers."""
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -130,7 +128,7 @@ def copy_seconds(directory: Path) -> float:
 
 
 def lmdb_seconds(records: Path, directory: Path) -> float:
-    """Return seconds to put all rows of a node's records into an empty LMDB, in order, in one synced transaction."""
+    """Return the seconds to put all rows of a node's records into an empty LMDB, in order, in a synced transaction."""
     with lmdb.open(str(records), subdir=False, readonly=True, max_dbs=16) as source:
         with source.begin() as txn, txn.cursor() as cursor:
             name = next(key for key, _ in cursor if key.startswith(b"records"))

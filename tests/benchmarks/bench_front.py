@@ -1,11 +1,11 @@
-"""dnsdist in front of nodes: what it costs, how soon a late node is out of rotation, and whether it answers stale.
+"""dnsdist in front of nodes: its cost, the time until it leaves out a late node, and stale answers.
 
-1. One pdns_server is asked by dnsperf, directly and through a front without a packet cache, in turns, as fast as
-   answers come, on cores that all share. The processor time is that of all servers on the way.
-2. A stack with three nodes and a front that enrolled, with a packet cache: single changes under the load of `bench
-   storm`, but the front alone is asked after the panel says *in sync*, which it does once the front has acked too.
-3. There, again and again, one node's agent is stopped and a change published: the milliseconds from the first node's
-   answer with it until dnsdist has taken the late node out. `behind_seconds` (0.5) is part of them.
+1. dnsperf queries one pdns_server, directly and through a front without a packet cache, alternating, as fast as
+   possible, on shared cores. The processor time is that of all servers involved.
+2. A stack with three nodes and an enrolled front with a packet cache gets single changes under the load of `bench
+   storm`. Only the front is queried, after the panel reports *in sync*, which includes the front's ack.
+3. In the same stack, one node's agent is repeatedly stopped and a change published. Measured are the milliseconds from
+   the first node's answer with the change until dnsdist has taken out the late node, including `behind_seconds` (0.5).
 """
 
 import argparse
@@ -44,7 +44,7 @@ HERE = "127.0.0.1"
 
 @contextlib.contextmanager
 def fronted(directory: Path, ports: Sequence[int], first: str) -> Iterator[tuple[int, serving.Processes]]:
-    """Yield the port of a front that looks, and its dnsdist; all backends answer. `first` is a name with an address."""
+    """Yield the port of a running front, and its dnsdist, once all backends answer. `first` has an address."""
     config = FrontConfig(
         state_dir=directory,
         listen=(Endpoint(HERE, free_port()),),
@@ -71,7 +71,7 @@ def fronted(directory: Path, ports: Sequence[int], first: str) -> Iterator[tuple
 
 
 def is_out(front: Front, name: str | None) -> bool:
-    """Return True if this backend, and no other, is out of rotation; None: all are in it, and answer."""
+    """Return True if only this backend is out of rotation. For None, return True if all backends are in rotation."""
     with contextlib.suppress(NotServed):
         states = {server.name: server.state for server in front.numbers().servers}
         return all(state == ("DOWN" if server == name else "up") for server, state in states.items())
@@ -79,7 +79,7 @@ def is_out(front: Front, name: str | None) -> bool:
 
 
 def measure_cost(directory: Path, *, rounds: int, seconds: float) -> tuple[float, float]:
-    """Return answers a second, and processor time per answer, through a front by direct ones."""
+    """Return the ratios of answers per second, and of processor time per answer, between a front and direct queries."""
     serving.write_lmdb(directory, ZONES).close()
     questions = directory / "questions"
     serving.write_questions(questions, zones=ZONES, seed=1)
@@ -103,7 +103,7 @@ def measure_cost(directory: Path, *, rounds: int, seconds: float) -> tuple[float
 
 
 class _Both(serving.Processes):
-    """Two groups of processes that answer together."""
+    """Two groups of processes that are measured as one."""
 
     def __init__(self, *parts: serving.Processes) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class _Both(serving.Processes):
 def time_out_of_rotation(
     stack: stacks.BenchStack, front: Front, zone_id: int, *, times: int, first: int
 ) -> list[float]:
-    """Return milliseconds, ascending, until a node whose agent hangs was out of rotation."""
+    """Return the milliseconds until a node with a hanging agent was out of rotation, in ascending order."""
     found = []
     late = stack.stack.node_names[-1]
     for update in range(first, first + times):
@@ -136,7 +136,7 @@ def time_out_of_rotation(
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Return when it holds. Raises TimeoutError."""
+    """Wait until the condition is true. Raise TimeoutError with `what` after WAIT_SECONDS."""
     deadline = time.monotonic() + WAIT_SECONDS
     while not condition():
         if time.monotonic() > deadline:

@@ -1,16 +1,16 @@
-"""A provider's whole estate, from a tar.gz of zone files to answered by the last of three nodes; beside edits.
+"""A provider's whole estate, imported from a tar.gz of zone files until three nodes answer, with edits in parallel.
 
-The clock starts when the upload is complete. Then come scan, dry run and apply, one after another without a pause,
-as if a person pressed each button at once; it stops when all three real `pdns_server` nodes answer for the zone
-that was published last, for the last zone of the archive, and for 200 others. `dry_run_s` is the scan and the dry
-run, `saved_s` the time from there until everything is in PostgreSQL, `answered_s` the time from the start.
+The clock starts when the upload is complete. Scan, dry run and apply follow without a pause, as if a person pressed
+each button immediately. The clock stops when all three real `pdns_server` nodes answer for the zone that was published
+last, for the last zone of the archive, and for 200 others. `dry_run_s` is the scan and the dry run, `saved_s` the time
+from there until everything is in PostgreSQL, `answered_s` the time from the start.
 
-At the same time a person edits other zones, one record after another: `edit_p99_ms`
-is from before the edit's transaction until the last node answers with it.
+At the same time a person edits other zones, one record after another. `edit_p99_ms` is the time from before the edit's
+transaction until the last node answers with it.
 
-Before that, on the same stack and without edits: a tenth of such an estate by
-us, by `zone2sql | psql` and by `pdnsutil b2b-migrate bind lmdb`. The ratios
-are their seconds by ours, which last until the nodes answer.
+Before this, on the same stack and without edits, a tenth of such an estate is imported by dnspanel, by `zone2sql |
+psql` and by `pdnsutil b2b-migrate bind lmdb`. The ratios are their seconds divided by those of dnspanel, which include
+the answers of the nodes.
 """
 
 import argparse
@@ -38,7 +38,7 @@ _POLL_SECONDS = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of one import; `answered` counts from its start."""
+    """The seconds of each phase of an import. `answered` counts from its start."""
 
     scan: float
     dry_run: float
@@ -47,7 +47,7 @@ class Timing:
 
 
 class Editor(threading.Thread):
-    """A person that edits one record after another, and waits each time until all nodes answer with it."""
+    """A simulated person who edits one record after another, and waits each time until all nodes answer with it."""
 
     def __init__(self, nodes: list[answers.Address], targets: list[tuple[int, str]]) -> None:
         super().__init__(daemon=True)
@@ -69,7 +69,7 @@ class Editor(threading.Thread):
             connection.close()
 
     def finish(self) -> list[timeline.Edit]:
-        """Return all edits that it made. Raise what stopped it, if it did not last until now."""
+        """Stop editing and return all edits. If editing ended early because of an error, raise this error."""
         self._stop_soon.set()
         self.join()
         if self.failure is not None:
@@ -84,7 +84,7 @@ class Editor(threading.Thread):
 
 
 def make_edited_zones() -> list[tuple[int, str]]:
-    """Return zone id and owner name of an address in each of some zones that the import does not touch."""
+    """Return (zone id, owner name) of an address in each of some zones that the import does not touch."""
     from django.utils import timezone
 
     from dnspanel.zones.acting import Acting
@@ -101,7 +101,7 @@ def make_edited_zones() -> list[tuple[int, str]]:
 
 
 def uploaded(archive: Path) -> Any:
-    """Return a job whose upload is complete."""
+    """Upload the archive and return its import job, with the upload complete."""
     from django.conf import settings
     from django.utils import timezone
 
@@ -119,7 +119,7 @@ def uploaded(archive: Path) -> Any:
 
 
 def run_import(stack: stacks.BenchStack, job: Any, *, zones: int, last: str) -> Timing:
-    """Scan, dry run, apply, and wait until every node answers. Raises if anything is not imported."""
+    """Scan, dry run and apply, then wait until every node answers. Raise an error if a zone is not imported."""
     from django.utils import timezone
 
     from dnspanel.transfer.imports import import_jobs
@@ -146,7 +146,7 @@ def run_import(stack: stacks.BenchStack, job: Any, *, zones: int, last: str) -> 
 
 
 def wait_until_answered(stack: stacks.BenchStack, zone_names: list[str]) -> None:
-    """Return when every node has an address at the apex of each of these zones."""
+    """Wait until every node returns an address at the apex of each of these zones."""
     deadline = time.monotonic() + STALLS_AFTER
     for node in stack.dns_addresses:
         for name in zone_names:
@@ -174,7 +174,7 @@ def _wait_for_state(job: Any, state: str) -> None:
 
 
 def compare_with_rivals(stack: stacks.BenchStack, directory: Path, *, zones: int, records: int) -> dict[str, float]:
-    """Import a small estate by us and by PowerDNS's own tools; return seconds of each."""
+    """Import a small estate with dnspanel and with PowerDNS's own tools. Return the seconds of each."""
     archive = directory / "tenth.tar.gz"
     last = zonegen.write_archive(archive, zones, records, seed=2, prefix="tenth")
     ours = run_import(stack, uploaded(archive), zones=zones, last=last).answered
@@ -192,7 +192,7 @@ def compare_with_rivals(stack: stacks.BenchStack, directory: Path, *, zones: int
 
 
 def measure(stack: stacks.BenchStack, archive: Path, *, zones: int, records: int, last: str) -> dict[str, Any]:
-    """Import the whole estate beside edits; return the figures that the issue names."""
+    """Import the whole estate during edits, and return the results for the last line."""
     job = uploaded(archive)
     targets = make_edited_zones()
     stack.wait_until_in_sync(timeout=STALLS_AFTER)
@@ -219,7 +219,7 @@ def measure(stack: stacks.BenchStack, archive: Path, *, zones: int, records: int
 
 
 def percentile(edits: list[timeline.Edit], share: float) -> float:
-    """Return the milliseconds that this share of the edits did not exceed."""
+    """Return the percentile for this share of the edits, in milliseconds."""
     return sorted(edit.milliseconds for edit in edits)[math.ceil(len(edits) * share) - 1]
 
 

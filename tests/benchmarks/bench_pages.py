@@ -1,17 +1,17 @@
-"""How long lists, searches and the editor take to be made, at 1,000 zones, at the estate, and in a zone of 1,000,000.
+"""The server time of lists, searches and the editor, with 1,000 zones, the estate, and a zone of 1,000,000 records.
 
     ./dev bench pages
     ./dev bench pages --zones 20000 --records 212000 --large 100000     a smaller estate
     ./dev bench pages --without-bulk                                    pages alone
 
-Server time: from the request to the last byte of the page, in this process, permissions and templates included,
-with PostgreSQL beside it and no network. Each request is made as a person that may do everything and as a member
-that sees one zone in 300; as htmx asks while a person types where a page has such a part. For each: median and p95
-in milliseconds, the largest answer in KB before it is compressed, and queries.
+Server time is measured from the request to the last byte of the page, in this process, including permissions and
+templates, with a local PostgreSQL and without a network. Each request is made as a person with all rights and as a
+member who sees one zone in 300. If htmx requests only a part of the page while a person types, so does the benchmark.
+Printed for each: median and p95 in milliseconds, the largest response in KB before compression, and the queries.
 
-The texts that searches look into are written before, as a worker does within seconds.
+The texts that searches read are written first, as a worker does within seconds.
 
-Before that, `bench_bulk` changes the TTL of 10,000 RRsets at a stack of its own.
+Before that, `bench_bulk` changes the TTL of 10,000 RRsets in its own stack.
 """
 
 import argparse
@@ -102,7 +102,7 @@ OF_LARGE_ZONE = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request: to which figure it counts, and what it asks; `target` is the part of the page that htmx replaces."""
+    """One request: the result that it counts for, its path and its query. `target` is the part that htmx replaces."""
 
     figure: str
     path: str
@@ -115,7 +115,7 @@ class Request:
 
 @dataclass
 class Figures:
-    """The milliseconds of each figure's requests, and the largest answer."""
+    """The milliseconds of the requests of each result, and the size of the largest response."""
 
     took: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     largest: int = 0
@@ -130,7 +130,7 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def requests_of_estate(zones: int) -> Iterator[Request]:
-    """Yield lists and searches, of what is everywhere, somewhere and nowhere."""
+    """Yield requests for lists and searches, with terms that match all, some and no zones."""
     middle = f"zone-{zones // 2:07d}"
     for query in ("", middle, "zone", "tag:customer", "sync:late", "changed:<1d", "dnssec:signed"):
         yield Request("zones_ms", "/zones/", {"q": query}, "zone-list" if query else "")
@@ -147,7 +147,7 @@ def requests_of_estate(zones: int) -> Iterator[Request]:
 
 
 def requests_of_large_zone(records: int) -> Iterator[Request]:
-    """Yield the editor of a large zone, its filters and jumps."""
+    """Yield requests for the editor of a large zone, its filters and its jumps."""
     path = f"/zones/{LARGE}/"
     yield Request("editor_1m_ms", path, {})
     yield Request("editor_1m_ms", path, {"at": f"h{records // 2:07d}"})
@@ -179,9 +179,7 @@ def create_large_zone(records: int) -> None:
 
 
 def people() -> dict[str, Any]:
-    """Return a client of a person that may do everything, and one of a member that sees one zone of NARROW
-    and the large one.
-    """
+    """Return clients by name: a person with all rights, and a member who sees one zone in NARROW and the large zone."""
     from django.test import Client
     from django.utils import timezone
 
@@ -205,7 +203,7 @@ def people() -> dict[str, Any]:
 
 
 def measure(clients: dict[str, Any], request: Request, rounds: int, figures: Figures) -> None:
-    """Make one request as each person, again and again, and say what it took."""
+    """Make one request as each person `rounds` times, record the figures and print them."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -229,7 +227,7 @@ def measure(clients: dict[str, Any], request: Request, rounds: int, figures: Fig
 
 
 def write_texts() -> None:
-    """Write everything that searches look into, and let PostgreSQL know its tables."""
+    """Write all data that searches read, and analyze the tables in PostgreSQL."""
     from django.db import connection
     from django.utils import timezone
 
@@ -247,7 +245,7 @@ def write_texts() -> None:
 
 
 def write_complaints() -> None:
-    """Give one zone in COMPLAINED complaints about its aliases and its mail, and leave nothing to be looked at."""
+    """Add complaints about aliases and mail to one zone in COMPLAINED, and mark all zones as checked."""
     from django.db import connection
     from django.utils import timezone
 
@@ -290,9 +288,7 @@ def main() -> None:
 
 
 def bulk_seconds() -> float:
-    """Return how long `bench_bulk` takes to change 10,000 RRsets: a process of its own, since its stack is
-    another one.
-    """
+    """Return the seconds of `bench_bulk` for 10,000 RRsets, run in a separate process because it has its own stack."""
     command = [sys.executable, "-m", "tests.benchmarks.bench_bulk"]
     lines = subprocess.run(command, check=True, capture_output=True, text=True, cwd=stacks.ROOT).stdout.splitlines()
     for line in lines[:-1]:
@@ -301,7 +297,7 @@ def bulk_seconds() -> float:
 
 
 def run(zones: int, records: int, large: int, rounds: int) -> Figures:
-    """Measure everything at both sizes, and in the large zone; what is counted is of the larger size."""
+    """Measure everything at both sizes and in the large zone. Return the figures of the larger size."""
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)

@@ -1,11 +1,11 @@
-"""The published tests that this project started from, repeated: our node and its rivals on the same zones.
+"""The published performance tests that motivated this project, repeated: dnspanel and its rivals on the same zones.
 
     ./dev bench published                       all of them, at the published sizes
     ./dev bench published backends stale        these
     ./dev bench published --record              with the page docs/develop/published.md and its charts
 
-Each part is a module of `tests/benchmarks/published/`. What a part found is kept in `var/`, and --record makes the page
-of what all parts last found; `--record none` measures nothing. Ratios are above 1 where ours is better.
+Each part is a module of `tests/benchmarks/published/`. The result of a part is stored in `var/`. --record makes the
+page from the last results of all parts. `--record none` measures nothing. Ratios above 1 mean that dnspanel is better.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def run(part: str, options: Options) -> Result:
-    """Measure one part in its directory, and print what the page says of it."""
+    """Measure one part in its directory, and print its section of the page."""
     module = importlib.import_module(f"tests.benchmarks.published.{part}")
     with _empty(options.directory):
         result: Result = module.run(options)
@@ -72,7 +72,7 @@ def run(part: str, options: Options) -> Result:
 
 @contextlib.contextmanager
 def _empty(directory: Path) -> Iterator[None]:
-    """Make the directory, empty; remove it afterwards."""
+    """Make an empty directory, and remove it after the block."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     try:

@@ -1,19 +1,14 @@
-"""Publish → the last of three nodes answers over DNS, in milliseconds; at 1,000 zones and at a provider's whole estate.
+"""The time from a publication to the answer of the last of three nodes, with 1,000 zones and with a provider's estate.
 
-The clock starts before `publish()` is called (so the PostgreSQL transaction is
-inside) and stops when the last of three real `pdns_server` nodes gave the new
-address to a poll over UDP. 300 single edits, one after another, of random
-zones. The two sizes run on the same stack, one after the other: `large` is
-`small` plus 262,238 more zones. Ring 0, the private server that gets everything
-first, is part of the way unless `--without-ring0` is given. Filling PostgreSQL, the first push of the estate
-and what searches need of it are not measured.
+The clock starts before `publish()` is called, so the PostgreSQL transaction is included. It stops when the last of
+three real `pdns_server` nodes has returned the new address to a poll over UDP. 300 single edits of random zones follow
+each other. Both sizes run on the same stack: `large` is `small` plus 262,238 more zones. Ring 0, the private server
+that gets everything first, is included unless `--without-ring0` is given. Filling PostgreSQL, the first push of the
+estate and the preparation of searches are not measured.
 
-Also printed: bytes sent per node and edit (on the TCP connection: HTTP
-headers and TLS included), the largest resident memory of the three agents
-during the edits, the longest LMDB write transaction of any agent during
-the edits, the processor time of the whole stack for each edit, which says
-more than milliseconds on a machine that others use too, and the time line of
-an edit, step by step (`timeline`).
+Also printed: the bytes sent per node and edit (on the TCP connection, including HTTP headers and TLS), the largest
+resident memory of the three agents, the longest LMDB write transaction of any agent, the processor time of the whole
+stack per edit (on a busy machine more meaningful than milliseconds), and the timeline of an edit by steps (`timeline`).
 """
 
 import argparse
@@ -33,7 +28,7 @@ LARGE_RECORDS = 2_798_571
 
 
 def measure(stack: stacks.BenchStack, *, edits: int, seed: int) -> dict[str, float]:
-    """Make the edits one after another; return the figures that the issue names."""
+    """Make the edits one after another, and return the results for the last line."""
     chosen = random.Random(seed)
     targets = estate.address_names(count=edits, seed=seed)
     made: list[timeline.Edit] = []

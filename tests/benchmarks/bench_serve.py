@@ -1,16 +1,15 @@
-"""How fast a node answers: on our LMDB against PowerDNS on PostgreSQL, with our pdns.conf against PowerDNS's
-defaults, and while changes arrive.
+"""The speed of a node: LMDB against PowerDNS on PostgreSQL, dnspanel's pdns.conf against the defaults, under changes.
 
-10,000 zones, dnsperf on loopback, 40 % of the questions for names that do not exist. On two cores the generator
-is a bottleneck beside the server, so the server's processor time per answer counts more than answers per second.
-Every comparison takes turns in the same run; ratios are medians of those of its rounds.
+10,000 zones are queried by dnsperf on loopback, with 40 % of the questions for names that do not exist. On two cores
+dnsperf is a bottleneck too, so the server's processor time per answer is more meaningful than answers per second.
+Servers alternate within the same run. Ratios are medians over the rounds.
 
-Two configurations are compared where neither gets more of the machine than the other. Asked as fast as they answer
-on cores that they share with dnsperf, the one with more threads gets more of these cores, and a server that is asked
-faster spends less per answer, since it sleeps and wakes less often. So processor time is compared at one rate of
-questions, and answers per second with the server on a core of its own; the shared cores are measured too.
+Two configurations are compared under equal conditions. If they are queried as fast as possible on cores shared with
+dnsperf, the one with more threads gets more of these cores. And a server that is queried faster spends less per answer,
+because it sleeps and wakes less often. So processor time is compared at the same rate of questions, and answers per
+second with a separate core for the server. Shared cores are measured too.
 
---lines measures every line of our configuration that could matter: taken away, what does an answer cost?
+--lines measures the cost per answer without each line of the configuration that could matter.
 """
 
 import argparse
@@ -96,7 +95,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class LineCost:
-    """A line of our configuration, and what an answer costs without it: processor time by that with all lines."""
+    """A line of the configuration, and the processor time per answer without it divided by the time with all lines."""
 
     name: str
     value: str
@@ -105,7 +104,7 @@ class LineCost:
 
 
 class Bench:
-    """The files, the questions, and the comparisons over them."""
+    """The benchmark's files and questions, and its comparisons."""
 
     def __init__(self, *, zones: int, rounds: int, seconds: float) -> None:
         self.zones, self.rounds, self.seconds = zones, rounds, seconds
@@ -113,7 +112,7 @@ class Bench:
 
     @contextlib.contextmanager
     def prepared(self) -> Iterator[None]:
-        """Write the zones into LMDB and PostgreSQL, the questions into files; remove all of it at the end."""
+        """Write the zones to LMDB and PostgreSQL, and the questions to files. Remove everything after the block."""
         directory = ROOT / "var" / "bench" / "serve"
         shutil.rmtree(directory, ignore_errors=True)
         sockets = Path(tempfile.mkdtemp(prefix="dp-"))
@@ -138,7 +137,7 @@ class Bench:
     # Comparisons
 
     def backends(self) -> dict[str, Any]:
-        """Compare LMDB and PostgreSQL, each with our caches and with none."""
+        """Compare LMDB and PostgreSQL, each with dnspanel's cache settings and without caches."""
         say("\nOur LMDB against PowerDNS on PostgreSQL (gpgsql) as its makers recommend it, same zones")
         ours_off, pgsql_off, ours, pgsql = self.in_turns(self.backend_servers(), warm=True).values()
         return {
@@ -148,7 +147,7 @@ class Bench:
         }
 
     def backend_servers(self) -> list[Server]:
-        """Return LMDB and PostgreSQL without caches, then with them."""
+        """Return the servers on LMDB and PostgreSQL, first without caches, then with caches."""
         database = self.stores.supervisor.pid("postgres")
         pgsql_off, pgsql = (
             replace(self.server(f"PowerDNS on PostgreSQL, caches {state}", settings), databases=(database,))
@@ -162,7 +161,7 @@ class Bench:
         ]
 
     def configurations(self) -> dict[str, Any]:
-        """Compare our pdns.conf with the defaults of PowerDNS, on the same files, under each load."""
+        """Compare dnspanel's pdns.conf with PowerDNS's defaults, on the same files, under each load."""
         rate, own, shared = (self._configurations(load) for load in (SAME_RATE, OWN_CORE, SHARED))
         return {
             "config_vs_default_cpu": min(rate["cpu_warm"], rate["cpu_cold"]),
@@ -172,9 +171,9 @@ class Bench:
         }
 
     def _configurations(self, load: Load) -> dict[str, float]:
-        """Return the defaults' processor time per answer divided by ours, and our QPS divided by theirs, warm and cold.
+        """Return ratios of processor time per answer and of QPS between dnspanel and the defaults, warm and cold.
 
-        Above 1 ours is better. The defaults run twice per round: the difference between the two is noise.
+        Above 1, dnspanel is better. The defaults run twice per round. The difference between the two runs is noise.
         """
         cores = 1 if load.apart else psutil.cpu_count() or 1
         servers = [
@@ -192,7 +191,7 @@ class Bench:
         return found
 
     def lines(self) -> list[LineCost]:
-        """Measure what an answer costs without each line that may matter, each taken in turns with all lines."""
+        """Measure the cost per answer without each line that may matter, alternating with all lines."""
         ours = self.ours()
         everything = self.server("all lines", ours)
         say("\nEach line of our pdns.conf taken away (100 % = with all lines; above: the line saves processor time)")
@@ -208,7 +207,7 @@ class Bench:
         return LineCost(name, ours[name], cold=cold, warm=warm)
 
     def _cold_and_warm(self, server: Server, number: int) -> tuple[Figures, Figures]:
-        """Measure from its start on, and then: most names were asked before."""
+        """Measure from the server's start (cold), and again after most names were queried (warm)."""
         with server.running() as processes:
             files = self.questions[number], self.questions[-1]
             cold, warm = (
@@ -217,9 +216,7 @@ class Bench:
         return cold, warm
 
     def changes(self) -> dict[str, Any]:
-        """Measure one real node: under changes, and while an import arrives, each beside a slice of the same
-        length without.
-        """
+        """Measure a real node during changes and during an import, each compared with an equally long idle slice."""
         say(
             "\nOne node with its agent: under changes and during an import, each against the idle node before and after"
         )
@@ -241,9 +238,9 @@ class Bench:
     def _beside_idle(
         self, node: "BenchNode", noun: str, works: Sequence[Callable[[], AbstractContextManager["Counted"]]]
     ) -> list[tuple[Figures, float, float]]:
-        """Yield each slice under work, with QPS and processor time per answer (µs) of the idle node.
+        """Yield each slice under work, with the idle node's QPS and processor time per answer (µs).
 
-        The latter are the means of the slices just before and just after, since the machine's speed drifts.
+        The idle values are means of the slices immediately before and after, because the machine's speed drifts.
         """
         slices = []
         idle = node.measure(self._fresh_questions(), self.seconds)
@@ -260,7 +257,7 @@ class Bench:
         return slices
 
     def _fresh_questions(self) -> Path:
-        """Write names that do not exist and are new in each slice: the caches know those of the last one."""
+        """Write questions with new nonexistent names for each slice, because caches contain earlier ones."""
         self._next_seed += 1
         return self._questions(self._next_seed)
 
@@ -277,7 +274,7 @@ class Bench:
         return pdns_settings.recommended(backend, self.sockets) | changes
 
     def in_turns(self, servers: Sequence[Server], *, warm: bool, load: Load = SHARED) -> dict[str, list[Figures]]:
-        """Run each server once per round, alone on the machine; return the figures of each, round by round."""
+        """Run each server once per round, alone on the machine. Return the figures of each server by round."""
         competitors = {server.name: partial(self._measure, server, warm, load) for server in servers}
         found = serving.in_turns(self.rounds, competitors)
         serving.say_figures(found)
@@ -295,7 +292,7 @@ def _middle(ratios: Iterable[float]) -> float:
 
 
 class Counted:
-    """How many changes or records arrived, and the processor time that the agent spent on them."""
+    """The number of changes or records that arrived, and the agent's processor time for them."""
 
     count = 0
     agent_seconds = 0.0
@@ -305,7 +302,7 @@ class Counted:
 
 
 class BenchNode:
-    """A pdns_server with our configuration and its agent, and a pusher of what a panel sealed."""
+    """A pdns_server with dnspanel's configuration, its agent, and a client that pushes sealed data."""
 
     def __init__(self, panel: Panel, pdns: Pdns, client: NodeClient, zones: int, agent_pid: int) -> None:
         self.panel, self.pdns, self.client, self.zones, self.agent_pid = panel, pdns, client, zones, agent_pid
@@ -340,10 +337,10 @@ class BenchNode:
         return serving.dnsperf(Processes(self.pdns.pid), self.pdns.port, questions, seconds=seconds)
 
     def seal_changes(self, seconds: float) -> list[bytes]:
-        """Seal changes of single RRsets for `seconds`, in segments such as a publisher under load seals.
+        """Seal changes of single RRsets for `seconds`, in segments like those of a publisher under load.
 
-        They are sealed before any slice: what the panel spends is spent on another machine, and a pause between two
-        slices is a node whose caches are colder in the second; with nothing sent it gave 5 % fewer answers.
+        They are sealed before the measurement, because a panel would do this on another machine. A pause between slices
+        would also make the second slice's caches colder: even without any changes, it gave 5 % fewer answers.
         """
         sealed = []
         for _ in range(round(seconds * SEGMENTS_PER_SECOND)):
@@ -358,12 +355,12 @@ class BenchNode:
 
     @contextlib.contextmanager
     def changing(self, sealed: Sequence[bytes]) -> Iterator[Counted]:
-        """Let these changes arrive inside the block."""
+        """Push these changes to the node during the block."""
         with self._arriving(sealed, every=1 / SEGMENTS_PER_SECOND, each=CHANGES_EACH) as counted:
             yield counted
 
     def seal_import(self) -> list[bytes]:
-        """Seal new zones, as many as an import of 100,000 records has, in pieces such as imports seal."""
+        """Seal as many new zones as an import of 100,000 records has, in pieces of an import's size."""
         sealed = []
         for _ in range(-(-IMPORT_ZONES // IMPORT_PIECE)):
             first = self._imported + 1
@@ -373,9 +370,9 @@ class BenchNode:
 
     @contextlib.contextmanager
     def importing(self, sealed: Sequence[bytes], seconds: float) -> Iterator[Counted]:
-        """Let these pieces arrive inside the block.
+        """Push these pieces to the node during the block.
 
-        They are pushed as the panel pushes them: their proof may come later, and is waited for after the slice.
+        As in the panel, acks can arrive later. After the block, wait for all of them.
         """
         every = seconds / len(sealed)
         with self._arriving(sealed, every=every, each=IMPORT_PIECE * RECORDS_EACH, may_defer=True) as counted:

@@ -1,12 +1,12 @@
-"""Stale answers after "in sync": 10,000 changes under query load. The right number is zero.
+"""Stale answers after "in sync": 10,000 changes under query load. The expected number is zero.
 
-Again and again: ask every node for a record, so that its caches hold the old value; publish a change of that
-record; wait until the panel says that all nodes are in sync; ask every node again, in five ways: plain, with EDNS,
-with EDNS and DO, through a CNAME of the zone, and through one of another zone. During this, one dnsperf per node
-asks for the same names, as fast as `--qps` allows, so that threads of the server are always between reading the
-LMDB and filling a cache.
+Each round has four steps: query every node for a record, so that its caches contain the old value; publish a change of
+that record; wait until the panel reports that all nodes are in sync; query every node again in five ways (plain, with
+EDNS, with EDNS and DO, through a CNAME in the same zone, and through a CNAME in another zone). All the time one dnsperf
+per node queries the same names as fast as `--qps` allows, so that threads are always between reading LMDB and filling a
+cache.
 
-An answer counts as stale when it is anything but the value just published.
+An answer is stale if it isn't exactly the value that was just published.
 """
 
 import argparse
@@ -36,7 +36,7 @@ WAYS = ("plain", "edns", "do", "cname", "far cname")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one node answered for a name's A records, asked in one way."""
+    """One node's answer to a query for a name's A records, made in one way."""
 
     node: answers.Address
     way: str
@@ -45,7 +45,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Storm:
-    """What it found: stale answers by the way they were asked for, and milliseconds until each change was in sync."""
+    """The results: the number of stale answers by kind of query, and the milliseconds until each change was in sync."""
 
     stale: Counter[str] = field(default_factory=Counter)
     waited: list[float] = field(default_factory=list)
@@ -69,13 +69,13 @@ def address(update: int) -> str:
 
 
 def dnsperf(host: str, port: int, queries: Path, *, seconds: int, qps: int, options: list[str]) -> list[str]:
-    """Return the command; it ends by itself after `seconds`."""
+    """Return a dnsperf command that ends after `seconds`."""
     target = ["-s", host, "-p", str(port), "-d", str(queries)]
     return ["dnsperf", *target, "-l", str(seconds), "-Q", str(qps), "-c", "4", "-q", "20", *options]
 
 
 def ask_every_way(nodes: Sequence[answers.Address], update: int) -> list[Answer]:
-    """Ask every node for the update's name plainly, with EDNS, with EDNS and DO, and through CNAMEs in two zones."""
+    """Query every node for the update's name: plain, with EDNS, with EDNS and DO, and through CNAMEs in two zones."""
     name = owner(update)
     wires = (
         answers.query(name),
@@ -93,7 +93,7 @@ def ask_every_way(nodes: Sequence[answers.Address], update: int) -> list[Answer]
 
 @contextlib.contextmanager
 def load(nodes: Sequence[answers.Address], *, qps: int, seconds: int) -> Iterator[list[subprocess.Popen[str]]]:
-    """Run one dnsperf per node over the storm's names, with and without EDNS; stop them at the end."""
+    """Run one dnsperf per node over the storm's names, with and without EDNS, during the block."""
     with tempfile.TemporaryDirectory() as folder:
         queries = Path(folder) / "queries"
         queries.write_text("".join(f"{owner(n)} A\n{alias(n)} A\n{far_alias(n)} A\n" for n in range(NAMES)))
@@ -116,14 +116,14 @@ def load(nodes: Sequence[answers.Address], *, qps: int, seconds: int) -> Iterato
 
 
 def queries_per_second(process: subprocess.Popen[str]) -> float:
-    """Return what an ended dnsperf printed as its rate."""
+    """Return the query rate that a finished dnsperf printed."""
     output = process.stdout.read() if process.stdout else ""
     found = re.search(r"Queries per second:\s+([\d.]+)", output)
     return float(found.group(1)) if found else 0.0
 
 
 def storm(nodes: Sequence[answers.Address], publish: Callable[[str, str], object], *, updates: int, qps: int) -> Storm:
-    """Make the updates one after another. `publish` gives a name an address, and returns when every node must know."""
+    """Make the updates in sequence. `publish` sets a name's address, and returns when every node should serve it."""
     found = Storm()
     with load(nodes, qps=qps, seconds=int(updates * SECONDS_PER_UPDATE) + 60) as running:
         time.sleep(1)
@@ -144,7 +144,7 @@ def storm(nodes: Sequence[answers.Address], publish: Callable[[str, str], object
 
 
 def run_storm(stack: stacks.BenchStack, *, updates: int, qps: int) -> dict[str, float]:
-    """Make the updates one after another; return updates, stale answers, milliseconds and load."""
+    """Make the updates one after another. Return the numbers of updates and stale answers, milliseconds and load."""
     zone_id = estate.fill_storm_zone(names=NAMES)
     stack.wait_until_in_sync()
 

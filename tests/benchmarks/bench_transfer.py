@@ -1,13 +1,12 @@
-"""Zones on their way to other name servers: a whole one of a million records, one change in it, NOTIFY until BIND, Knot
-and NSD answer, and a catalog of 10,000 members brought up from nothing.
+"""Zone transfers: AXFR of a million records, IXFR of one change, NOTIFY to BIND, Knot and NSD, and a large catalog.
 
-AXFR of the same zone is taken from the gateway, signed by TSIG as always, and from Knot, without, by the same client
-that counts records; in turns, and the best of each counts. `peak_mb` is what the gateway's process ever held, while
-four of these run at once. IXFR is of one changed record in that zone. NOTIFY: from before `publish()` to the answer
-with the new serial, single edits of one zone. The catalog: from the start of a Knot that knows nothing to its answer
-for each member.
+The same client takes an AXFR of the same zone from the gateway (with TSIG) and from Knot (without), and counts the
+records. The servers alternate, and the best time of each counts. `peak_mb` is the peak memory of the gateway during
+four parallel transfers. The IXFR has one changed record of that zone. NOTIFY is measured from before `publish()` to the
+answer with the new serial, for single edits of one zone. The catalog has 10,000 members, and is measured from the start
+of an empty Knot to its answer for each member.
 
-`--only axfr|notify|catalog` runs one part; keys of the other parts are missing then.
+`--only axfr|notify|catalog` runs one part; the results of other parts are then missing.
 """
 
 import argparse
@@ -71,7 +70,7 @@ def main() -> None:
 
 
 class Bench:
-    """The parts, at one stack."""
+    """The parts of the benchmark, run on one stack."""
 
     def __init__(self, stack: stacks.BenchStack, place: Path) -> None:
         from django.utils import timezone
@@ -110,7 +109,7 @@ class Bench:
         }
 
     def _one_change(self, key: dns.tsig.Key) -> tuple[float, int]:
-        """Return the median time of an IXFR of one changed record, and its bytes."""
+        """Return the median time in seconds of an IXFR with one changed record, and its size in bytes."""
         from dnspanel.zones.models import Zone
 
         times, size = [], 0
@@ -166,7 +165,7 @@ class Bench:
             process.wait(30)
 
     def _peak_of_gateway(self) -> float:
-        """Return the high-water mark of the gateway's process, in MiB."""
+        """Return the peak memory of the gateway's process, in MiB."""
         pid = self._stack.stack.supervisor.pid("update")
         status = Path(f"/proc/{pid}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) / 1024
@@ -230,7 +229,7 @@ class Bench:
     # Both
 
     def _publish(self, zone_name: str, name: str, address: str) -> int:
-        """Publish this one record; return the zone's serial."""
+        """Publish this record and return the zone's new serial."""
         from django.utils import timezone
 
         from dnspanel.zones.acting import Acting
@@ -247,7 +246,7 @@ class Bench:
     def _secondary(
         self, kind: str, port: int, *, zones: Sequence[str] = (), tag: str = "", name: str = ""
     ) -> tuple[list[str], dns.tsig.Key]:
-        """Create a secondary; return its configuration and its key."""
+        """Create a secondary, and return its configuration and TSIG key."""
         from django.conf import settings
         from django.utils import timezone
 
@@ -263,7 +262,7 @@ class Bench:
 
 
 def transfer(port: int, zone: str, key: dns.tsig.Key | None, *, since: int | None = None) -> tuple[int, int]:
-    """Return how many records, and bytes, a transfer has. Only headers are counted, so that the server is measured."""
+    """Return the numbers of records and bytes in a transfer. Only headers are parsed, so as to measure the server."""
     query = dns.message.make_query(zone, "AXFR" if since is None else "IXFR", flags=0)
     if since is not None:
         query.authority.append(dns.rrset.from_text(zone, 0, "IN", "SOA", f". . {since} 0 0 0 0"))
@@ -284,13 +283,13 @@ def transfer(port: int, zone: str, key: dns.tsig.Key | None, *, since: int | Non
 
 
 def _is_last(message: bytes, zone: str, count: int) -> bool:
-    """Return True if the last record of the message is a SOA, and not the first of all."""
+    """Return True if the message ends with an SOA that isn't the transfer's first record."""
     soa = struct.pack(">HH", dns.rdatatype.SOA, 1)
     return count > 1 and soa in message[-300 - len(names.to_wire(zone)) :]
 
 
 def answered_after(server: Foreign, zone: str, serial: int, began: float) -> float:
-    """Return seconds from `began` until it answers with this serial."""
+    """Return the seconds from `began` until the server answers with this serial."""
     wait_for(lambda: server.serial_of(zone) == serial, what=f"{server.kind} {serial}", every=0.001)
     return time.monotonic() - began
 

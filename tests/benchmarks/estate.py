@@ -1,4 +1,4 @@
-"""The estate that benchmarks publish into PostgreSQL, and the single edits they make in it."""
+"""The zones (estate) that benchmarks publish, and the single edits that they make."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ TTL = 300
 
 
 def fill(*, first: int, zones: int, of: int, records: int, say: Callable[[str], None]) -> int:
-    """Create zones number `first` to `zones` of a seeded estate of `of` zones; return how many records they have."""
+    """Create the zones from `first` to `zones` of a seeded estate with `of` zones. Return their number of records."""
     from django.utils import timezone
 
     from dnspanel.zones.acting import Acting
@@ -38,7 +38,7 @@ def fill(*, first: int, zones: int, of: int, records: int, say: Callable[[str], 
 
 
 def address_names(*, count: int, seed: int) -> list[tuple[int, str]]:
-    """Return zone id and owner name of `count` different A RRsets of random zones."""
+    """Return (zone id, owner name) of `count` different A RRsets in random zones."""
     from dnspanel.zones.models import RRset, Zone
 
     zone_ids = list(Zone.objects.filter(deleted_at=None).order_by("id").values_list("id", flat=True))
@@ -49,7 +49,7 @@ def address_names(*, count: int, seed: int) -> list[tuple[int, str]]:
 
 
 def publish_address(*, zone_id: int, name: str, address: str) -> int:
-    """Publish one A RRset; return its sequence."""
+    """Publish one A RRset and return its sequence."""
     from django.utils import timezone
 
     from dnspanel.zones.models import Channel, Zone
@@ -66,7 +66,7 @@ def publish_address(*, zone_id: int, name: str, address: str) -> int:
 
 
 def fill_storm_zone(*, names: int) -> int:
-    """Create the zones of the storm; return the id of the one that changes."""
+    """Create the zones of the storm, and return the id of the zone that changes."""
     from django.utils import timezone
 
     from dnspanel.zones.acting import Acting
@@ -81,9 +81,9 @@ def fill_storm_zone(*, names: int) -> int:
 
 
 def storm_zones(names: int) -> list[tuple[str, list[RRset]]]:
-    """Return the zone that changes: `n<i>` with an address, and `c<i>` as a CNAME to it.
+    """Return the zone that changes, with `n<i>` as addresses and `c<i>` as CNAMEs to them, and a second zone.
 
-    A second one has CNAMEs `c<i>` to the same names.
+    The second zone has CNAMEs `c<i>` to the same names.
     """
     return [
         (STORM_ZONE, list(_storm_rrsets(names))),

@@ -1,4 +1,4 @@
-"""Further nodes for a running stack: each a real pdns_server with the real agent and an LMDB of its own."""
+"""More nodes for a running stack, each with a real pdns_server, a real agent and its own LMDB."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ _NUMBERS = counting(1)
 
 
 class MoreNodes:
-    """Nodes beside those of the stack. A context manager: leaving it ends their processes and retires them."""
+    """Additional nodes of a stack. Leaving this context manager ends their processes and retires the nodes."""
 
     def __init__(self, bench: stacks.BenchStack) -> None:
         self._stack: Stack = bench.stack
@@ -34,7 +34,7 @@ class MoreNodes:
         self.retire()
 
     def enroll(self, count: int) -> list[DemoNode]:
-        """Approve `count` more nodes; their files are empty and nothing of them runs."""
+        """Enroll and approve `count` more nodes. Their files are empty, and no process runs yet."""
         from dnspanel.demo.fleet import enroll_nodes
 
         new = [self._new_node() for _ in range(count)]
@@ -44,7 +44,7 @@ class MoreNodes:
         return new
 
     def start(self, nodes: Sequence[DemoNode]) -> None:
-        """Start these: LMDB files, pdns_server, agent. Return once each pdns_server answers and each agent listens."""
+        """Start these nodes. Return when each pdns_server answers and each agent listens."""
         for node in nodes:
             self._run([sys.executable, "-m", "replication.agent", "prepare", "--config", str(node.agent_toml)])
             pdns = self._spawn(
@@ -69,7 +69,7 @@ class MoreNodes:
         return psutil.Process(self._running[node.name][1].pid)
 
     def retire(self) -> None:
-        """End all of them, and take them out of the fleet."""
+        """End the processes of all additional nodes, and retire the nodes."""
         from dnspanel.fleet.models import NodeState
         from dnspanel.fleet.nodes import node_lifecycle
 

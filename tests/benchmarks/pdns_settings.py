@@ -1,4 +1,4 @@
-"""The settings of pdns_server for comparisons: ours, PowerDNS's defaults, and other backends beside them."""
+"""The settings of pdns_server for comparisons: dnspanel's, PowerDNS's defaults, and those of other backends."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ MUST = {
 
 
 def ours(lmdb: Path, sockets: Path, *, cores: int = CORES, map_size: int = MAP_SIZE) -> dict[str, str]:
-    """Return what the agent writes for a node whose LMDB this is."""
+    """Return the settings that the agent writes for a node with this LMDB."""
     settings = PdnsSettings(
         schema=4,
         lmdb_path=str(lmdb),
@@ -39,21 +39,21 @@ def ours(lmdb: Path, sockets: Path, *, cores: int = CORES, map_size: int = MAP_S
 
 
 def defaults(lmdb: Path, sockets: Path) -> dict[str, str]:
-    """Return PowerDNS's own settings, on the same LMDB."""
+    """Return PowerDNS's default settings, on the same LMDB."""
     return {"launch": "lmdb", "lmdb-shards": "1", "lmdb-filename": str(lmdb), "socket-dir": str(sockets), **MUST}
 
 
 def recommended(backend: dict[str, str], sockets: Path, *, cores: int = CORES) -> dict[str, str]:
     """Return settings of another backend as https://doc.powerdns.com/authoritative/performance.html advises.
 
-    That is, with `reuseport` a receiver per core. Caches are as by default, and so are the three distributors of
-    each receiver, which pay where a backend has to be waited for.
+    This is one receiver per core with `reuseport`. Caches keep their defaults. So do the three distributors per
+    receiver, which help with backends that must be waited for.
     """
     return {**backend, **MUST, "socket-dir": str(sockets), "receiver-threads": str(cores), "reuseport": "yes"}
 
 
 def gpgsql(url: str) -> dict[str, str]:
-    """Return the backend for a PostgreSQL database."""
+    """Return the settings of the backend for a PostgreSQL database."""
     place = conninfo_to_dict(url)
     words = {"host": "host", "port": "port", "dbname": "dbname", "user": "user", "password": "password"}
     return {"launch": "gpgsql", **{f"gpgsql-{ours}": str(place[theirs]) for ours, theirs in words.items()}}

@@ -1,4 +1,4 @@
-"""The largest resident memory that each process of a stack ever had, and the processor time that it took."""
+"""The peak resident memory of each process of a stack, and its processor time."""
 
 import contextlib
 import re
@@ -13,7 +13,7 @@ import psutil
 
 @dataclass(slots=True)
 class Peak:
-    """Of a process: what it is, its high-water mark in MiB, its processor seconds at the first and at the last look."""
+    """A process: its name, its peak memory in MiB, and its processor seconds at the first and the last measurement."""
 
     name: str
     mb: float
@@ -23,7 +23,7 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Of all processes of one kind: the largest of them in MiB, and the processor seconds of all together."""
+    """All processes of one kind: the peak memory of the largest in MiB, and the sum of their processor seconds."""
 
     name: str
     mb: float
@@ -34,11 +34,10 @@ _HIGH_WATER = re.compile(rb"VmHWM:\s+(\d+) kB")
 
 
 class Peaks:
-    """Watches a process and all that it started, from `__enter__` to `__exit__`.
+    """A monitor of a process and its descendants, from `__enter__` to `__exit__`.
 
-    The kernel keeps each process's high-water mark (pages of mapped files and
-    shared memory included), so looking now and then is exact for every
-    process that lives longer than the time between two looks.
+    The kernel records each process's peak memory, including pages of mapped files and shared memory. So periodic checks
+    are exact for every process that lives longer than the interval between two checks.
     """
 
     def __init__(self, root: int, *, every: float = 0.5) -> None:
@@ -60,7 +59,7 @@ class Peaks:
         self._look()
 
     def by_name(self) -> list[Row]:
-        """Return one row for each kind of process, the largest first."""
+        """Return one row for each kind of process, the one with the most memory first."""
         kinds: dict[str, list[Peak]] = defaultdict(list)
         for seen in self._seen.values():
             kinds[seen.name].append(seen)
@@ -93,9 +92,7 @@ class Peaks:
 
 
 def _name(words: list[str]) -> str:
-    """Return the name of a process in a table: the end of its program's path and what distinguishes it from
-    its siblings.
-    """
+    """Return a short name for a process: the end of its program's path, and what distinguishes it from similar ones."""
     line = " ".join(words)
     for pattern, name in (
         (r"celeryd: (\w+)@", r"worker \1, a child"),

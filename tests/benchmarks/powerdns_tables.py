@@ -1,4 +1,4 @@
-"""PowerDNS's own tables in a PostgreSQL server of our own, or in SQLite: rivals read or transfer zones from there."""
+"""PowerDNS's tables in a separate PostgreSQL server or in SQLite, for rivals that read or transfer zones."""
 
 import contextlib
 import sqlite3
@@ -25,7 +25,7 @@ _NEXT_SERIAL = r"""
 
 
 class Tables:
-    """The zones in PostgreSQL as PowerDNS has them. One connection, which changes them as a panel on SQL would."""
+    """The zones in PostgreSQL, in PowerDNS's tables. One connection changes them, as an SQL-based panel would."""
 
     def __init__(self, connection: psycopg.Connection, url: str) -> None:
         self.url = url
@@ -34,10 +34,10 @@ class Tables:
         connection.execute(rival_schema().encode())
 
     def add(self, zones: Iterable[Zone]) -> None:
-        """Add these zones, rectified as `pdnsutil` would leave them.
+        """Add these zones, rectified as by `pdnsutil`.
 
-        They are of the type MASTER, which means nothing to a server that is not set up as a primary, so no server
-        has to be notified of them.
+        Their type is MASTER, which has no effect on a server that is not configured as a primary. So nothing is
+        notified.
         """
         numbered = list(enumerate(zones, self._zones + 1))
         self._zones += len(numbered)
@@ -51,7 +51,7 @@ class Tables:
                         copy.write_row(row)
 
     def finish(self) -> None:
-        """Let the planner know what was added; no vacuum is due soon."""
+        """Vacuum and analyze the tables, so that the planner knows the new rows and no vacuum is due soon."""
         self._connection.execute("VACUUM ANALYZE")
 
     def change(self, *, zone: str, name: str, address: str) -> None:
