@@ -55,19 +55,19 @@ class Tables:
         self._connection.execute("VACUUM ANALYZE")
 
     def change(self, *, zone: str, name: str, address: str) -> None:
-        """Change one address and the zone's serial: committed to disk."""
+        """Change one address and the zone's serial in a durable transaction."""
         with self._connection.transaction():
             self._connection.execute(_SET_ADDRESS, [address, name.rstrip(".")])
             self._connection.execute(_NEXT_SERIAL.encode(), [zone.rstrip(".")])
 
     def wal_position(self) -> str:
-        """Return a position of the WAL; a standby that has replayed it up to here has every change that was made."""
+        """Return the current WAL position. A standby that has replayed it has every change made so far."""
         row = self._connection.execute("SELECT pg_current_wal_lsn()::text").fetchone()
         assert row is not None
         return str(row[0])
 
     def wal_sent(self) -> float:
-        """Return bytes of WAL that each standby was sent since the cluster was made, on average."""
+        """Return the average bytes of WAL sent to each standby since the cluster was created."""
         row = self._connection.execute(
             "SELECT avg(pg_wal_lsn_diff(sent_lsn, '0/0'))::float FROM pg_stat_replication"
         ).fetchone()
@@ -76,9 +76,7 @@ class Tables:
 
 @contextlib.contextmanager
 def running(directory: Path) -> Iterator[Tables]:
-    """Make empty tables in a new PostgreSQL cluster with our stacks' configuration, durable; it ends with the
-    context.
-    """
+    """Make empty tables in a new, durable PostgreSQL cluster, configured as in a stack. It ends with the context."""
     with Stack(directory, StackShape(sample_zones=False, traffic=False, stores_only=True)) as stack:
         url = stack.stores.database_url
         with psycopg.connect(url, autocommit=True) as connection:
@@ -86,7 +84,7 @@ def running(directory: Path) -> Iterator[Tables]:
 
 
 def write_sqlite(path: Path, zones: Iterable[Zone]) -> None:
-    """Write a new SQLite database with the tables and these zones."""
+    """Write a new SQLite database with PowerDNS's tables and these zones."""
     numbered = list(enumerate(zones, 1))
     domains = ((number, name.rstrip("."), "MASTER", _serial(rrsets)) for number, (name, rrsets) in numbered)
     records = (row for number, zone in numbered for row in _rows(number, *zone))
@@ -103,7 +101,7 @@ def _serial(rrsets: Sequence[RRset]) -> int:
 
 
 def _rows(number: int, zone: str, rrsets: Sequence[RRset]) -> Iterator[tuple[object, ...]]:
-    """Yield rows of `records`. PowerDNS keeps the preference of an MX in a column of its own."""
+    """Yield rows of `records`. PowerDNS has a separate column for the preference of an MX record."""
     for rrset in rrsets:
         owner = rrset.name.rstrip(".")
         ordername = owner.removesuffix(zone.rstrip(".")).rstrip(".")

@@ -1,8 +1,7 @@
-"""How long PowerDNS's own tools take to load an estate: zone2sql into PostgreSQL, b2b-migrate into LMDB.
+"""The load times of PowerDNS's own tools for an estate: zone2sql into PostgreSQL, b2b-migrate into LMDB.
 
-Both read the same zone files through a named.conf. zone2sql gets one
-transaction per zone and the same durable PostgreSQL server that the panel
-uses; neither has to bring anything to a node, check zones, or keep history.
+Both read the same zone files through a named.conf. zone2sql uses one transaction per zone and the same durable
+PostgreSQL server as the panel. Neither tool has to update nodes, check zones, or keep history.
 """
 
 import subprocess
@@ -23,14 +22,17 @@ lmdb-filename={directory}/pdns.lmdb
 
 
 class RivalFailed(Exception):
-    """A tool of PowerDNS did not load the estate; `output` is the end of what it printed."""
+    """A PowerDNS tool did not load the estate. The message contains the end of its output."""
 
     def __init__(self, command: str, output: str) -> None:
         super().__init__(f"{command} failed: {output[-2000:]}")
 
 
 def zone2sql_seconds(named_conf: Path, *, server: str, records: int) -> float:
-    """Load the zones into a new database of the PostgreSQL server (a URL without database), with PowerDNS's schema."""
+    """Load the zones into a new PostgreSQL database with PowerDNS's schema, and return the seconds.
+
+    `server` is a URL without a database.
+    """
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         connection.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
         connection.execute(f"CREATE DATABASE {DATABASE}")
@@ -48,7 +50,7 @@ def zone2sql_seconds(named_conf: Path, *, server: str, records: int) -> float:
 
 
 def zone2mariadb_seconds(named_conf: Path, *, server: MariaDB, records: int) -> float:
-    """Load the zones into a new database of the MariaDB server, with PowerDNS's schema."""
+    """Load the zones into a new MariaDB database with PowerDNS's schema, and return the seconds."""
     server.client(f"CREATE DATABASE {DATABASE}")
     server.client(rival_schema("mysql"), DATABASE)
     client = ["mariadb", f"--socket={server.socket}", "--user=root", DATABASE]
@@ -60,7 +62,7 @@ def zone2mariadb_seconds(named_conf: Path, *, server: MariaDB, records: int) -> 
 
 
 def _zone2sql_seconds(named_conf: Path, backend: str, client: list[str]) -> float:
-    """Return the seconds with one transaction for each zone, as the client reads them."""
+    """Return the seconds that the database client needs for zone2sql's output, with one transaction per zone."""
     began = time.monotonic()
     zone2sql = subprocess.Popen(
         ["zone2sql", backend, "--transactions", f"--named-conf={named_conf}"],
@@ -74,7 +76,7 @@ def _zone2sql_seconds(named_conf: Path, backend: str, client: list[str]) -> floa
 
 
 def b2b_migrate_seconds(named_conf: Path, *, directory: Path, zones: int) -> float:
-    """Migrate the zones from PowerDNS's bind backend into a new LMDB in the directory."""
+    """Migrate the zones from PowerDNS's bind backend into a new LMDB in the directory, and return the seconds."""
     directory.mkdir(parents=True)
     (directory / "pdns.conf").write_text(PDNS_CONF.format(named_conf=named_conf, directory=directory))
     pdnsutil = ["pdnsutil", f"--config-dir={directory}"]
@@ -93,5 +95,5 @@ def b2b_migrate_seconds(named_conf: Path, *, directory: Path, zones: int) -> flo
 
 
 def rival_schema(kind: str = "pgsql") -> str:
-    """Return PowerDNS's own tables for PostgreSQL, or for `mysql` or `sqlite3`."""
+    """Return the SQL of PowerDNS's own tables for PostgreSQL, or for `mysql` or `sqlite3`."""
     return Path(f"/usr/share/pdns-backend-{kind}/schema/schema.{kind}.sql").read_text()

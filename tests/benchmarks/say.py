@@ -1,4 +1,4 @@
-"""The output of a benchmark: at once, to a terminal or a file."""
+"""The output of a benchmark, written at once to a terminal or file."""
 
 import sys
 

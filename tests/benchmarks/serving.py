@@ -1,7 +1,7 @@
-"""Name servers side by side on loopback: the same zones in LMDB and in PostgreSQL, and dnsperf asking them.
+"""Name servers on loopback with the same zones in LMDB and in PostgreSQL, queried by dnsperf.
 
-The zones are those of a published comparison of PowerDNS backends: `test<N>.org.`, each with SOA, one NS and
-`www` with two addresses. Of the questions 40 % are for names that do not exist, a new one each time.
+The zones are those of a published comparison of PowerDNS backends: `test<N>.org.`, each with SOA, one NS and `www` with
+two addresses. 40 % of the questions are for nonexistent names. Each such name occurs only once.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ CACHES_OFF = {"cache-ttl": "0", "query-cache-ttl": "0", "negquery-cache-ttl": "0
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One measurement: answers per second, the server's processor time per answer (µs), questions without answer."""
+    """One measurement: answers per second, the server's processor time per answer (µs), and unanswered questions."""
 
     qps: float
     cpu_us: float
@@ -69,7 +69,7 @@ def zone_rrsets(number: int) -> list[RRset]:
 
 
 def write_lmdb(directory: Path, zones: int) -> Panel:
-    """Write the zones, as our publisher writes them, into `directory`/panel.lmdb; the panel is still open."""
+    """Write the zones into `directory`/panel.lmdb as the publisher does, and return the open panel."""
     panel = Panel(directory)
     for first in range(1, zones + 1, 1000):
         panel.create_packed(*(zone_rrsets(number) for number in range(first, min(first + 1000, zones + 1))))
@@ -77,7 +77,7 @@ def write_lmdb(directory: Path, zones: int) -> Panel:
 
 
 def write_postgresql(url: str, zones: int) -> None:
-    """Write the same zones into PowerDNS's own tables."""
+    """Write the zones into PowerDNS's own tables."""
     with psycopg.connect(url, autocommit=True) as connection:
         tables = Tables(connection, url)
         tables.add((zone_name(number), zone_rrsets(number)) for number in range(1, zones + 1))
@@ -85,7 +85,7 @@ def write_postgresql(url: str, zones: int) -> None:
 
 
 def write_questions(path: Path, *, zones: int, seed: int, count: int = QUESTIONS) -> None:
-    """Write a file for dnsperf: random zones; existing names, and RANDOM_SHARE names that do not exist."""
+    """Write a file for dnsperf with random zones: existing names, and a share of RANDOM_SHARE nonexistent names."""
     chance = random.Random(seed)
     with path.open("w") as file:
         for number in range(count):
@@ -96,7 +96,7 @@ def write_questions(path: Path, *, zones: int, seed: int, count: int = QUESTIONS
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load on servers: questions per second, or as fast as they answer; on shared cores or apart."""
+    """The load on servers: its rate (0: as fast as they answer), and True in `apart` for separate cores."""
 
     words: str
     rate: int = 0
@@ -112,13 +112,13 @@ OWN_CORE = Load("as fast as they answer, on a core of their own", apart=True)
 
 
 class Processes:
-    """Processes that answer together, such as a server and its database, with all that they started."""
+    """Processes that are measured together, such as a server and its database, including all their descendants."""
 
     def __init__(self, *pids: int) -> None:
         self._roots = [psutil.Process(pid) for pid in pids]
 
     def cpu_seconds(self) -> float:
-        """Return the processor time that they have spent."""
+        """Return the processor time of all processes, in seconds."""
         seconds = 0.0
         for process in self._all():
             with contextlib.suppress(psutil.NoSuchProcess):  # a database ends workers as it likes
@@ -126,11 +126,11 @@ class Processes:
         return seconds
 
     def memory_mb(self) -> float:
-        """Return their memory in MiB, mapped files included; what several of them share counts once."""
+        """Return the processes' memory in MiB, including mapped files. Shared memory counts once."""
         return sum(process.memory_full_info().pss for process in self._all()) / 2**20
 
     def stay_on(self, core: int) -> None:
-        """Keep every thread of them, and what they start from now on, on this core alone."""
+        """Restrict the processes' threads, and all that they start later, to this core."""
         for thread in (thread for process in self._all() for thread in process.threads()):
             with contextlib.suppress(ProcessLookupError):
                 os.sched_setaffinity(thread.id, {core})
@@ -141,7 +141,7 @@ class Processes:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A name server on a loopback port, as a process in the foreground. `configuration` is for readers."""
+    """A name server on a loopback port, run in the foreground. `configuration` is shown on the page."""
 
     name: str
     port: int
@@ -154,9 +154,9 @@ class Server:
 
     @contextlib.contextmanager
     def running(self, *, core: int | None = None) -> Iterator[Processes]:
-        """Start it, until it answers; on this core alone, if one is named.
+        """Start the server, on this core if given, and yield its processes when it answers.
 
-        Raise RuntimeError with the end of its log.
+        Raise RuntimeError with the end of its log if it doesn't start.
         """
         log = self.directory / "log"
         with log.open("wb") as out:
@@ -173,7 +173,7 @@ class Server:
 
 
 def pdns_server(name: str, directory: Path, settings: Mapping[str, str], *, port: int) -> Server:
-    """Return a pdns_server with these settings."""
+    """Write a pdns.conf with these settings, and return the pdns_server."""
     directory.mkdir(parents=True, exist_ok=True)
     conf = conf_text({**settings, "local-port": str(port)})
     (directory / "pdns.conf").write_text(conf)
@@ -181,7 +181,7 @@ def pdns_server(name: str, directory: Path, settings: Mapping[str, str], *, port
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End it and all that it started: some servers fork, and their children would stay."""
+    """Kill the process and its descendants, because the children of servers that fork would remain."""
     children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
     process.kill()
     process.wait()
@@ -192,7 +192,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def dnsperf(processes: Processes, port: int, *questions: Path, seconds: float, load: Load = SHARED) -> Figures:
-    """Ask for so long: one client address for each file of questions, with many ports each."""
+    """Run dnsperf for `seconds` seconds. Each file of questions has its own client address with many ports."""
     core = CLIENT_CORE if load.apart else None
     share = replace(load, rate=load.rate // len(questions), outstanding=load.outstanding // len(questions))
     before = processes.cpu_seconds()
@@ -225,12 +225,12 @@ def _dnsperf(address: str, port: int, questions: Path, seconds: float, load: Loa
 
 
 def _on(core: int | None) -> list[str]:
-    """Return what to write before a command that has to stay on a core."""
+    """Return the start of a command line that restricts a command to this core (None: no restriction)."""
     return [] if core is None else ["taskset", "--cpu-list", str(core)]
 
 
 def in_turns(rounds: int, competitors: Mapping[str, Callable[[int], T]]) -> dict[str, list[T]]:
-    """Return what each found, round by round: one after another, and in the next round in the other order."""
+    """Run all competitors in each round, in alternating order. Return the results of each by round."""
     found: dict[str, list[T]] = {name: [] for name in competitors}
     for number in range(rounds):
         for name in competitors if number % 2 == 0 else reversed(competitors):
@@ -247,13 +247,13 @@ def say_figures(found: Mapping[str, Sequence[Figures]]) -> None:
 def ratio(of: Sequence[Figures], to: Sequence[Figures], name: str) -> float:
     """Return the median over the rounds of one server's figure divided by the other's in the same round.
 
-    The machine's speed drifts by a third within minutes; what was measured side by side still compares.
+    The machine's speed drifts by a third within minutes, but measurements of the same round are comparable.
     """
     return round(statistics.median(getattr(a, name) / getattr(b, name) for a, b in zip(of, to, strict=True)), 2)
 
 
 def figures_of(rounds: Sequence[Figures]) -> Figures:
-    """Return the median of each figure; all lost questions."""
+    """Return the medians of QPS and processor time over the rounds, and the sum of lost questions."""
     middle = len(rounds) // 2
     return Figures(
         qps=sorted(one.qps for one in rounds)[middle],
@@ -273,7 +273,7 @@ def settings_in(text: str) -> dict[str, str]:
 
 
 def cpu_seconds(process: psutil.Process) -> float:
-    """Return the processor time that a process has spent, to the nanosecond. Raise psutil.NoSuchProcess.
+    """Return the processor time of a process, to the nanosecond. Raise psutil.NoSuchProcess if it has ended.
 
     A measurement lasts seconds, and the numbers below /proc count in hundredths.
     """

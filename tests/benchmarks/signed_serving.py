@@ -1,9 +1,8 @@
-"""Signed answers on loopback: our node in each way of denial beside the same zones unsigned, and beside Knot and BIND
-that serve the zones as our node signed them.
+"""Signed answers on loopback: dnspanel's node with each kind of denial, the same zones unsigned, and Knot and BIND.
 
-Every server is asked with the DO bit, in turns, for the names of `serving`: 40 % of them do not exist. *Cold*
-counts from the start of the server on, when no signature was made yet; *warm* comes after a slice in which most
-zones were asked.
+Knot and BIND serve the zones as signed by the node. Every server is queried with the DO bit, alternating, for the names
+of `serving`, 40 % of them nonexistent. *Cold* is from the start of the server, before any signature was made. *Warm* is
+after a slice in which most zones were queried.
 """
 
 import contextlib
@@ -41,7 +40,7 @@ _TRANSFERS = {"disable-axfr": "no", "allow-axfr-ips": "127.0.0.0/8"}
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of one round: from the server's start on, and afterwards."""
+    """The measurements of one round: from the server's start (cold), and afterwards (warm)."""
 
     cold: Figures
     warm: Figures
@@ -49,12 +48,12 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Of each server the measurements round by round."""
+    """The measurements of each server, by round."""
 
     rounds: Mapping[str, Sequence[Measured]]
 
     def ratio(self, of: str, to: str, figure: str, state: str = "warm") -> float:
-        """Return the median over the rounds of one server's figure by the other's in the same round."""
+        """Return the median over the rounds of one server's figure divided by the other's in the same round."""
         ours, theirs = ([getattr(one, state) for one in self.rounds[name]] for name in (of, to))
         return serving.ratio(ours, theirs, figure)
 
@@ -65,7 +64,7 @@ class Compared:
 
 
 def compare(directory: Path, *, zones: int, rounds: int, seconds: float) -> Compared:
-    """Run each server once per round, alone on the machine. The directory is made and removed."""
+    """Run each server once per round, alone on the machine. Create the directory, and remove it at the end."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     with contextlib.ExitStack() as stack:
@@ -113,9 +112,7 @@ def _ours(
     nsec3: Nsec3 | None = None,
     is_signed: bool = True,
 ) -> Server:
-    """Return a pdns_server with our configuration on files as our agent leaves them, a key of its own for
-    every zone.
-    """
+    """Return a pdns_server with dnspanel's configuration and an agent's files. Every zone has its own key."""
     compiled: dict[str, tuple[int, list[Row]]] = {}
     signing: list[KeyObject | MetadataObject] = []
     for number in range(1, zones + 1):
@@ -132,7 +129,7 @@ def _ours(
 
 
 def _presigned_files(server: Server, directory: Path, zones: int) -> dict[str, Path]:
-    """Write the zones as this server transfers them, with their signatures, as files in a new directory: by zone."""
+    """Transfer the zones, with signatures, from this server into files in a new directory. Return the files by zone."""
     directory.mkdir()
     wanted = [serving.zone_name(number) for number in range(1, zones + 1)]
     batch = directory / "batch"
@@ -145,7 +142,7 @@ def _presigned_files(server: Server, directory: Path, zones: int) -> dict[str, P
 
 
 def _by_zone(transferred: str) -> Iterator[tuple[str, str]]:
-    """Yield each zone and its text; a zone begins with its SOA."""
+    """Yield each zone and its text. A zone begins with its SOA."""
     lines = [line for line in transferred.splitlines() if line and not line.startswith(";")]
     begins = [at for at, line in enumerate(lines) if line.split()[3] == "SOA"]
     for begin, end in pairwise([*begins, len(lines)]):
@@ -153,7 +150,7 @@ def _by_zone(transferred: str) -> Iterator[tuple[str, str]]:
 
 
 def signing_costs(compared: Compared) -> dict[str, float]:
-    """Return what the bench `dnssec` names. Of processor time per answer: below 1, ours is cheaper."""
+    """Return the ratios for the bench `dnssec`. In processor time per answer, dnspanel is cheaper below 1."""
     found = {
         "signed_qps_vs_unsigned": compared.ratio("ours, nsec", "ours, unsigned", "qps"),
         "signed_cpu_vs_knot": compared.ratio("ours, nsec", "Knot presigned", "cpu_us"),

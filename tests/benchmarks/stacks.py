@@ -1,4 +1,4 @@
-"""A stack of its own for a benchmark: fresh, durable, without sample zones or traffic, removed at the end."""
+"""A fresh, durable stack for one benchmark, without sample zones or traffic. It is removed at the end."""
 
 import contextlib
 import os
@@ -21,14 +21,14 @@ SYNC_POLL_SECONDS = 0.001
 
 
 class BenchStack:
-    """The running stack as a benchmark sees it; this process is set up as one of its panel processes."""
+    """The running stack of a benchmark. This process is set up like one of the panel's processes."""
 
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
         self.dns_addresses = [("127.0.0.1", node.dns_port) for node in stack.nodes]
 
     def wait_until_in_sync(self, *, sequence: int | None = None, timeout: float = 60) -> None:
-        """Return when the panel says that every node proved `sequence`, or else the head of the log."""
+        """Wait until the panel reports that every node confirmed `sequence`, by default the head of the log."""
         from dnspanel.fleet.models import Node, NodeState
         from dnspanel.zones.models import LogHead
 
@@ -42,9 +42,7 @@ class BenchStack:
             time.sleep(SYNC_POLL_SECONDS)
 
     def wait_until_searchable(self, *, timeout: float = 3600) -> None:
-        """Return when what searches look into, texts and complaints, has followed the log: filling costs
-        nothing from then on.
-        """
+        """Wait until the data for searches (texts, complaints) is up to date, so that it causes no work later."""
         from dnspanel.zones.models import ComplaintProgress, LogHead, SearchProgress
 
         wanted = LogHead.objects.get().sequence
@@ -53,22 +51,22 @@ class BenchStack:
         until(lambda: texts.exists() and complaints.exists(), seconds=timeout, what=f"searches follow to {wanted}")
 
     def agent_rss_mb(self) -> list[float]:
-        """Return resident memory of each agent now, in MiB, mapped pages of the LMDB included."""
+        """Return the current resident memory of each agent in MiB, including mapped pages of the LMDB."""
         pids = [self.stack.supervisor.pid(f"{name}-agent") for name in self.stack.node_names]
         return [psutil.Process(pid).memory_info().rss / 2**20 for pid in pids if pid]
 
     def supervisor_pid(self) -> int:
-        """Return the process that started all others of the stack."""
+        """Return the id of the process that started all others of the stack."""
         return psutil.Process(self.stack.supervisor.pid("redis")).ppid()
 
     def restart_agents(self) -> None:
-        """Restart every agent as a new process, so that what it reports as its largest belongs to what follows."""
+        """Restart every agent as a new process, so that its reported maximums cover only later work."""
         for name in self.stack.node_names:
             killed = self.stack.supervisor.kill(f"{name}-agent", signal.SIGTERM)
             self.stack.supervisor.wait_for_another(f"{name}-agent", than=killed)
 
     def status(self) -> list[Status]:
-        """Return what each agent says of itself now."""
+        """Return the current status of each agent."""
         from dnspanel.fleet.models import Authority, Node
         from dnspanel.fleet.nodes.authority import client_ssl_context
         from replication.node_client import NodeClient
@@ -82,7 +80,7 @@ class BenchStack:
         return found
 
     def bytes_pushed(self) -> list[int]:
-        """Return bytes that the push worker sent to each agent over TCP on its open connections, TLS included."""
+        """Return the bytes that the push worker sent to each agent on its open TCP connections, including TLS."""
         pid = self.stack.supervisor.pid("push")
         return [self._bytes_sent(pid, node.agent_port) for node in self.stack.nodes]
 
@@ -97,7 +95,7 @@ class BenchStack:
 
 @contextlib.contextmanager
 def bench_stack(name: str, *, ring0: bool = True) -> Iterator[BenchStack]:
-    """Start a fresh stack under var/bench, with Django of this process set up in its environment."""
+    """Start a fresh stack under var/bench, and set up Django in this process with its environment."""
     directory = ROOT / "var" / "bench" / name
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -111,7 +109,7 @@ def bench_stack(name: str, *, ring0: bool = True) -> Iterator[BenchStack]:
 
 @contextlib.contextmanager
 def panel_of(stack: Stack) -> Iterator[BenchStack]:
-    """Set up Django of this process in the environment of the running stack."""
+    """Set up Django in this process with the environment of the running stack."""
     os.environ.update(stack.env)
     import django
 
@@ -125,7 +123,7 @@ def panel_of(stack: Stack) -> Iterator[BenchStack]:
 
 
 def answer_as_web() -> None:
-    """Make Django of this process answer test clients as a web process does: with all that it loads when it starts."""
+    """Make Django in this process answer test clients like a web process, with everything loaded at the start."""
     from django.conf import settings
     from django.urls import get_resolver
 

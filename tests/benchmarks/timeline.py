@@ -1,7 +1,7 @@
-"""The time line of an edit: when each step was done, in milliseconds after `publish()` began, as the processes logged.
+"""The timeline of an edit: the end of each step, in milliseconds after the start of `publish()`, from logs.
 
-Every process of a stack logs with milliseconds of the same clock. Some lines are written at the end of two steps and
-say how long each took; the steps are reckoned from that.
+All processes of a stack log milliseconds of the same clock. Some log lines are written after two steps and contain both
+durations. The ends of the steps are computed from these.
 """
 
 import re
@@ -27,7 +27,7 @@ RING0 = "ring0"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What the benchmark itself saw of an edit: unix times."""
+    """The times of an edit that the benchmark itself measured (Unix times)."""
 
     sequence: int
     began: float
@@ -40,7 +40,10 @@ class Edit:
 
 
 def publish(nodes: Sequence[answers.Address], *, zone_id: int, name: str, address: str, **wait: float) -> Edit:
-    """Publish one A RRset, and `wait` until every node answers with it. Raises TimeoutError if one does not."""
+    """Publish one A RRset and wait until every node returns it. Raise TimeoutError if a node does not.
+
+    `wait` has arguments for `answers.wait_for`.
+    """
     start, began = time.monotonic(), time.time()
     sequence = estate.publish_address(zone_id=zone_id, name=name, address=address)
     committed = time.time()
@@ -50,14 +53,14 @@ def publish(nodes: Sequence[answers.Address], *, zone_id: int, name: str, addres
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step, and when it was done: the median over all edits, in milliseconds."""
+    """A step and its end, as the median over all edits in milliseconds."""
 
     name: str
     ms: float
 
 
 def time_line(edits: Iterable[Edit], logs: Path) -> list[Step]:
-    """Return the steps of an edit in the order in which they are mostly done. Steps that no log has are left out."""
+    """Return the steps of an edit in their usual order. Steps that are in no log are left out."""
     times: dict[str, list[float]] = defaultdict(list)
     logged = _logged(logs)
     for edit in edits:
@@ -73,7 +76,7 @@ def time_line(edits: Iterable[Edit], logs: Path) -> list[Step]:
 
 
 def _over_nodes(found: Mapping[tuple[str, str], float]) -> dict[str, float]:
-    """Return unix times of the steps of one sequence, those of several nodes as the first and the last of them."""
+    """Return the Unix times of the steps of one sequence. For several nodes, include the first and the last."""
     by_step: dict[str, list[float]] = defaultdict(list)
     steps = {}
     for (step, node), at in found.items():
@@ -87,7 +90,7 @@ def _over_nodes(found: Mapping[tuple[str, str], float]) -> dict[str, float]:
 
 
 def _logged(logs: Path) -> dict[int, dict[tuple[str, str], float]]:
-    """Return for each sequence unix times by step and node."""
+    """Return Unix times by step and node, for each sequence."""
     found: dict[int, dict[tuple[str, str], float]] = defaultdict(dict)
     for match in _matches(_ENCODED, logs / "publish.log"):
         found[int(match["to"])]["compiled", ""] = _at(match) - float(match["ms"]) / 1000

@@ -1,4 +1,4 @@
-"""The published tests that this project started from, repeated: `./dev bench published`.
+"""The published performance tests that motivated this project, repeated: `./dev bench published`.
 
-One module for each of them; `result` is what each returns, `bench_published` runs and prints them.
+Each test is a module that returns a `result`. `bench_published` runs the tests and prints the results.
 """

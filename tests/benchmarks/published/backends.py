@@ -1,6 +1,6 @@
-"""PowerDNS on LMDB against PowerDNS on PostgreSQL: the comparison of backends with 10,000 zones.
+"""PowerDNS on LMDB against PowerDNS on PostgreSQL: the published comparison of backends, with 10,000 zones.
 
-The published figures are 95,000 answers a second on LMDB and 18,000 on PostgreSQL.
+The published results are 95,000 answers a second on LMDB and 18,000 on PostgreSQL.
 """
 
 from tests.benchmarks import serving

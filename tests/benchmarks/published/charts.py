@@ -1,4 +1,4 @@
-"""A chart as an SVG file that any browser shows, without scripts and without anything from elsewhere."""
+"""A writer of charts as SVG files that any browser shows, without scripts or external resources."""
 
 import sys
 from pathlib import Path
@@ -26,7 +26,7 @@ _STYLE = Style(
 
 
 def write_svg(directory: Path, chart: Chart) -> Path:
-    """Write the chart's file, the same for the same figures; bars that begin with "ours" have our colour."""
+    """Write the chart's file. Equal figures give equal files. Bars that begin with "ours" have dnspanel's color."""
     drawing = pygal.HorizontalBar(
         js=[],
         css=["file://style.css", "file://graph.css", "inline:.text-overlay text.value{text-anchor:start}"],
@@ -53,12 +53,12 @@ def write_svg(directory: Path, chart: Chart) -> Path:
 
 
 def figure(value: float) -> str:
-    """Format a number with as many digits as say something."""
+    """Format a number with only meaningful digits: none after the point from 100 on, otherwise three in total."""
     return f"{value:,.0f}" if value >= 100 else f"{value:,.3g}"
 
 
 def _without_script(root: Element) -> Element:
-    """Remove what pygal would pass to its own script, which is not there."""
+    """Remove the data that pygal would pass to its script, because charts contain no script."""
     for definitions in root.findall("defs"):
         for script in definitions.findall("script"):
             definitions.remove(script)

@@ -1,9 +1,9 @@
-"""A provider's estate, 263,238 zones with 2.8 million records: loading it, its memory, and asking for its names.
+"""A provider's estate, 263,238 zones with 2.8 million records: the time to load it, the memory, and query rates.
 
-Published: `zone2sql` into MySQL took 3,296 seconds. Ours is a whole import, from the complete upload to the answers of
-all three nodes, as `./dev bench import` measures it; what is asked afterwards is a pdns_server with the configuration
-that an agent writes, on a copy of a node's files. BIND, NSD, Knot and PowerDNS's bind backend read the same zone files:
-their load lasts from their start until they answer for zones all over the estate.
+Published: `zone2sql` into MySQL took 3,296 seconds. dnspanel's time is a whole import, from the complete upload to the
+answers of all three nodes, as `./dev bench import` measures it. Queries then go to a pdns_server with the configuration
+of an agent, on a copy of a node's files. BIND, NSD, Knot and PowerDNS's bind backend read the same zone files. Their
+load time lasts from their start until they answer for zones in all parts of the estate.
 """
 
 import contextlib
@@ -58,7 +58,7 @@ Shapes = Mapping[str, Found]
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A server that answers for all zones: seconds from its start until it did, and its memory then (MiB)."""
+    """A server that answers for all zones, the seconds from its start until then, and its memory (MiB) then."""
 
     server: Server
     processes: Processes
@@ -68,7 +68,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """What it took to have the estate: ours by an import, PowerDNS on MariaDB by zone2sql, the others from files."""
+    """The times to load the estate: by import (dnspanel), by zone2sql (PowerDNS on MariaDB), from files (others)."""
 
     imported: Imported
     zone2sql_seconds: float
@@ -76,7 +76,7 @@ class Loads:
     memory_after_mb: Mapping[str, float]
 
     def seconds(self) -> dict[str, float]:
-        """Return seconds by server."""
+        """Return the load time in seconds, by server."""
         from_files = {one.server.name: one.seconds for one in self.started}
         return from_files | {OURS: self.imported.seconds, MARIADB: self.zone2sql_seconds}
 
@@ -111,7 +111,7 @@ def run(options: Options) -> Result:
 
 
 class Estate:
-    """The zone files, the servers over them, and the questions."""
+    """The zone files, the servers that load them, and the questions."""
 
     def __init__(self, options: Options, sockets: Path, database: MariaDB) -> None:
         self._options, self._sockets, self._database = options, sockets, database
@@ -145,9 +145,7 @@ class Estate:
         return pdns_settings.recommended(backend, self._place(MARIADB))
 
     def _bind_backend(self) -> dict[str, str]:
-        """Return settings with one distributor: without threads between receiver and backend, which is for
-        data in memory.
-        """
+        """Return settings with one distributor: no threads between receiver and backend, as its data is in memory."""
         backend = {"launch": "bind", "bind-config": str(self._named_conf), "distributor-threads": "1"}
         return pdns_settings.recommended(backend, self._place(BIND_BACKEND))
 
@@ -155,7 +153,7 @@ class Estate:
         return serving.pdns_server(name, self._place(name), settings, port=free_port())
 
     def _place(self, name: str) -> Path:
-        """Return a folder with a path that is short enough for a socket."""
+        """Create and return a folder with a path that is short enough for a socket."""
         place = self._sockets / name.replace(" ", "-").replace(",", "")
         place.mkdir(exist_ok=True)
         return place
@@ -175,9 +173,9 @@ class Estate:
     # Questions
 
     def measure(self, started: Sequence[Started], load: Load) -> Shapes:
-        """Measure what each server does with each kind of questions.
+        """Measure each server with each kind of question.
 
-        All run at once, and those that are not asked are idle.
+        All servers run at the same time. The servers that are not queried are idle.
         """
         if load.apart:
             for one in started:
@@ -191,7 +189,7 @@ class Estate:
         return found
 
     def _measure(self, one: Started, load: Load, shape: str, number: int) -> Figures:
-        """Measure with caches empty at first."""
+        """Measure a server, starting with empty caches."""
         if (one.server.directory / "pdns.conf").exists():
             purge = ["pdns_control", f"--config-dir={one.server.directory}", "purge"]
             subprocess.run(purge, check=True, stdout=subprocess.DEVNULL)
@@ -210,7 +208,7 @@ class Estate:
 
 
 def half_of_them_twice(names: Sequence[str]) -> Iterator[str]:
-    """Yield every name, and each second one again when AGAIN_AFTER others were asked."""
+    """Yield every name, and every second name once more after AGAIN_AFTER other names."""
     for number, name in enumerate(names):
         yield name
         earlier = number - AGAIN_AFTER

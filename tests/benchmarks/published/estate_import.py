@@ -1,4 +1,4 @@
-"""The estate by way of the panel: imported, answered by all nodes, and a node's files left for later."""
+"""The import of the estate into the panel, until all nodes answer. A node's files are kept for later."""
 
 import time
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ IDLE_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Seconds until all nodes answered; memory (MiB) of a node's agent then, and the share of a core it has idle."""
+    """The seconds until all nodes answered, an agent's memory (MiB) then, and its share of a core when idle."""
 
     seconds: float
     agent_mb: float
@@ -24,7 +24,7 @@ class Imported:
 
 
 def import_estate(directory: Path, *, zones: int, records: int) -> Imported:
-    """Import the estate into a stack of its own; only a node's LMDB is left of it, in the directory."""
+    """Import the estate into a separate stack. Afterwards, only a copy of a node's LMDB remains in the directory."""
     archive = directory / "estate.tar.gz"
     last = zonegen.write_archive(archive, zones, records)
     with stacks.bench_stack("published-estate") as stack:
@@ -37,7 +37,7 @@ def import_estate(directory: Path, *, zones: int, records: int) -> Imported:
 
 
 def copy_lmdb(main: Path, directory: Path) -> None:
-    """Copy both files of a node, as of one moment each, under their own names; no process may write during the copy."""
+    """Copy both LMDB files of a node under their own names. No process may write to them during the copy."""
     for path in (main, main.with_name(f"{main.name}-0")):
         with lmdb.open(str(path), subdir=False, readonly=True, lock=False, max_dbs=16) as files:
             files.copy(str(directory / path.name))

@@ -1,4 +1,4 @@
-"""Three nodes of whatever kind, a way to change one address for all of them, and how long that takes."""
+"""Three nodes of any kind, a function that changes one address on all of them, and the time that this takes."""
 
 import contextlib
 import math
@@ -33,7 +33,7 @@ _NUMBERS = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Three nodes. `change` gives `www` of a zone an address, as the fleet's makers would have it."""
+    """Three nodes. `change` sets the address of `www` in a zone, in the way that the fleet's software recommends."""
 
     label: str
     nodes: Sequence[Address]
@@ -44,7 +44,7 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What was measured of one fleet at one size: milliseconds of each change, round by round, and what one cost."""
+    """The measurements of one fleet at one size: the milliseconds of each change by round, and the cost per change."""
 
     label: str
     zones: int
@@ -67,7 +67,7 @@ class Moved:
         return every[math.ceil(len(every) * 0.99) - 1]
 
     def row(self) -> tuple[object, ...]:
-        """Return its cells in a table under HEAD."""
+        """Return the cells of this fleet's row in a table with the header HEAD."""
         lock = "" if self.lock_ms is None else self.lock_ms
         return (
             *(self.label, self.edits, round(self.p50_ms, 1), round(self.p99_ms, 1)),
@@ -79,7 +79,7 @@ HEAD = ("", "Changes", "p50 ms", "p99 ms", "Bytes per node and change", "Longest
 
 
 def all_of(parts: Sequence[Moved]) -> Moved:
-    """Return what was measured of one fleet at one size at different times, as one."""
+    """Combine the measurements of one fleet at one size that were made at different times."""
     locks = [one.lock_ms for one in parts if one.lock_ms is not None]
     edits = sum(one.edits for one in parts)
     return Moved(
@@ -99,11 +99,11 @@ class _Turn:
 
 
 def follow(fleets: Sequence[Fleet], zones: Sequence[str], *, of: int, rounds: int, seconds: float) -> list[Moved]:
-    """Change one zone after another, each answered by all nodes before the next, for about so long for each fleet.
+    """Change one zone after another. All nodes must answer with a change before the next one.
 
-    The fleets take turns, each as long as the others, `rounds` times. Before each change every node is asked, so that
-    its caches hold the old address; and there is a pause of up to PAUSE, since some look once a second whether there is
-    something to do.
+    The fleets take turns in `rounds` rounds, for about `seconds` each in total. Before each change every node is
+    queried, so that its caches contain the old address. Then comes a random pause of up to PAUSE, because some servers
+    check for work only once a second.
     """
     turns = {
         fleet.label: partial(_turn, fleet, iter(zones), random.Random(of), seconds=seconds / rounds) for fleet in fleets
@@ -115,7 +115,7 @@ def follow(fleets: Sequence[Fleet], zones: Sequence[str], *, of: int, rounds: in
 
 
 def _turn(fleet: Fleet, zones: Iterator[str], chance: random.Random, number: int, *, seconds: float) -> _Turn:
-    """Run one fleet's turn: FEWEST changes at least, if enough zones are left."""
+    """Run one fleet's turn, with at least FEWEST changes if enough zones are left."""
     milliseconds: list[float] = []
     before = fleet.bytes_sent()
     with _lock_watched(fleet.lmdb) as lock_ms:
@@ -137,7 +137,7 @@ def _moved(label: str, of: int, turns: Sequence[_Turn]) -> Moved:
 
 
 def _changed(fleet: Fleet, zone: str) -> float:
-    """Return milliseconds from before the change to the last node's answer."""
+    """Change a zone's address. Return the milliseconds from before the change to the last node's answer."""
     name, address = f"www.{zone}", _new_address()
     for node in fleet.nodes:
         answers.ask(node, answers.query(name), timeout=PATIENCE)
@@ -147,14 +147,14 @@ def _changed(fleet: Fleet, zone: str) -> float:
 
 
 def _new_address() -> str:
-    """Return an address that no zone ever had: fleets start from what others changed before."""
+    """Return an address that no zone had before, because a fleet starts with the changes of earlier fleets."""
     number = next(_NUMBERS)
     return f"198.18.{number >> 8 & 255}.{number & 255}"
 
 
 @contextlib.contextmanager
 def _lock_watched(lmdb: Path | None) -> Iterator[Callable[[], float | None]]:
-    """Yield a function that returns afterwards how long the file's write lock was held at the longest: `lock_probe`."""
+    """Yield a function that, after the block, returns how long the file's write lock was held at most."""
     if lmdb is None:
         yield lambda: None
         return
@@ -171,7 +171,7 @@ def _lock_watched(lmdb: Path | None) -> Iterator[Callable[[], float | None]]:
 
 
 def notify(zone: str, nodes: Sequence[Address]) -> None:
-    """Send every node a NOTIFY for the zone, from loopback. Their replies are not waited for."""
+    """Send every node a NOTIFY for the zone, from loopback, without waiting for replies."""
     header = struct.pack(">HHHHHH", random.randrange(65536), _NOTIFY, 1, 0, 0, 0)
     wire = header + names.to_wire(zone) + struct.pack(">HH", _SOA, _IN)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
@@ -180,7 +180,7 @@ def notify(zone: str, nodes: Sequence[Address]) -> None:
 
 
 def settle(*processes: Processes) -> None:
-    """Return when none of them has anything to do. Raises TimeoutError."""
+    """Wait until all these processes are idle. Raise TimeoutError if they aren't after QUIET_SECONDS."""
     deadline = time.monotonic() + QUIET_SECONDS
     spent, quiet = _spent(processes), 0
     while quiet < 4:

@@ -1,4 +1,4 @@
-"""Our own benchmarks, each in a process of its own: Django reads its settings once per process."""
+"""The panel's own benchmarks, each run in a separate process, because Django reads its settings once per process."""
 
 import json
 import signal
@@ -11,7 +11,7 @@ from tests.benchmarks.say import say
 
 
 def last_line(bench: str, *arguments: str) -> Any:
-    """Run the benchmark and print what it prints; return its last line. Raises RuntimeError if it fails."""
+    """Run the benchmark, print its output and return its last line. Raise RuntimeError if it fails."""
     # A session of its own: Ctrl-C ends it once, from here, and it cleans up.
     process = subprocess.Popen(
         [sys.executable, "-m", f"tests.benchmarks.bench_{bench}", *arguments],

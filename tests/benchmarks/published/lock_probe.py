@@ -1,7 +1,7 @@
-"""How long others hold the write lock of an LMDB file, seen from outside: `python -m ... FILE` until its input ends.
+"""A probe of how long other processes hold the write lock of an LMDB file: `python -m ... FILE` until its input ends.
 
-A write transaction begins and is given up, again and again. Beginning one waits for every writer, so the longest wait
-is about the longest transaction of the others; it is printed in milliseconds. The first line says that it has begun.
+It begins a write transaction and aborts it, again and again. Each must wait for other writers, so the longest wait is
+about their longest transaction. It is printed in milliseconds. The first line of output reports that the probe runs.
 """
 
 import select
@@ -15,7 +15,7 @@ EVERY_SECONDS = 0.001
 
 
 def longest_ms(path: str) -> float:
-    """Return the longest wait until our standard input is closed."""
+    """Probe until standard input is closed. Return the longest wait in milliseconds."""
     longest = 0.0
     with lmdb.open(path, subdir=False, max_dbs=128, map_size=MAP_SIZE, create=False) as env:
         print("begun", flush=True)

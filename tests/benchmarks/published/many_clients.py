@@ -1,8 +1,8 @@
-"""Many client addresses and ports, query logging off and on: ours beside BIND 9.18, and what our pdns.conf's lines do.
+"""Many client addresses and ports, with and without query logging: dnspanel and BIND 9.18, and pdns.conf by line.
 
-Published for BIND 9.18: what a log of queries costs, in a file and as dnstap
-(https://www.cavellaservices.com/blogs/post/Impact-of-enabling-querylogging-on-BIND). PowerDNS has no dnstap; its log
-goes to standard error, which is a file here.
+Published for BIND 9.18: the cost of a query log, in a file and as dnstap
+(https://www.cavellaservices.com/blogs/post/Impact-of-enabling-querylogging-on-BIND). PowerDNS has no dnstap. Its log
+goes to standard error, here to a file.
 """
 
 from collections.abc import Iterator
@@ -66,8 +66,9 @@ def run(options: Options) -> Result:
 
 
 def servers(bench: Bench, directory: Path) -> list[Server]:
-    """Return ours without and with a log, BIND without one, with one in a file, and with dnstap: with a
-    thread per core.
+    """Return dnspanel's server without and with a log, and BIND without a log, with a file and with dnstap.
+
+    Each server has one thread per core.
     """
     zones = name_servers.zone_list(
         name_servers.BIND_ZONE, name_servers.write_zone_files(directory / "zones", bench.zones)
@@ -88,13 +89,13 @@ def servers(bench: Bench, directory: Path) -> list[Server]:
 
 
 class _Clients:
-    """Several addresses with many ports each, and the questions of each address in each round."""
+    """Several client addresses with many ports each, and the questions of each address in each round."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
 
     def measure(self, server: Server, number: int) -> dict[Load, Figures]:
-        """Measure under each load, one after another, with caches warm."""
+        """Measure the server with warm caches under each load, one load after another."""
         with server.running() as processes:
             found = {}
             serving.dnsperf(processes, server.port, *self._questions(-1), seconds=WARM_SECONDS)
@@ -106,7 +107,7 @@ class _Clients:
         return found
 
     def _questions_by_load(self, number: int) -> Iterator[list[Path]]:
-        """Yield questions. Names that do not exist come once in the life of a server."""
+        """Yield the files of questions for each load. A nonexistent name occurs only once while a server runs."""
         return (self._questions(number * len(LOADS) + load) for load in range(len(LOADS)))
 
     def _questions(self, number: int) -> list[Path]:

@@ -1,8 +1,8 @@
-"""BIND, NSD and Knot as processes in the foreground on a loopback port, configured as their makers recommend.
+"""BIND, NSD and Knot on a loopback port, run in the foreground and configured as their makers recommend.
 
-Each function writes the configuration into a directory and returns the server, which does not run yet. `zones` is
-text in the server's own format, at the end of its configuration; `zone_list` makes it for zone files. Their user is
-not changed: the directory's owner runs them.
+Each function writes the configuration into a directory and returns a server that is not running yet. `zones` is text in
+the server's own format, at the end of its configuration. `zone_list` creates this text for zone files. The servers keep
+running as the user who owns the directory.
 """
 
 import os
@@ -96,15 +96,15 @@ def bind(
     logging: str = "",
     name: str = "BIND",
 ) -> Server:
-    """Return BIND. `options` are statements of its block `options`, `logging` further ones of `logging`."""
+    """Return a BIND server. `options` and `logging` are additional statements of the blocks with these names."""
     conf = BIND_CONF.format(directory=directory, port=port, options=options, logging=logging)
     return _server(name, port, directory, ("named", "-f", "-n", str(cores)), conf, zones)
 
 
 def nsd(directory: Path, *, port: int, zones: str, cores: int = CORES, options: str = "", name: str = "NSD") -> Server:
-    """Return NSD.
+    """Return an NSD server.
 
-    `options` are lines of its section `server`; `nsd-control` reaches it at `nsd.ctl` in the directory.
+    `options` are lines of its section `server`. `nsd-control` uses the socket `nsd.ctl` in the directory.
     """
     conf = NSD_CONF.format(directory=directory, port=port, cores=cores, options=options)
     return _server(name, port, directory, ("nsd", "-d"), conf, zones)
@@ -120,29 +120,27 @@ def knot(
     sections: str = "",
     name: str = "Knot",
 ) -> Server:
-    """Return Knot.
+    """Return a Knot server.
 
-    `options` are lines of its section `server`, `sections` what comes before the zones, such as `remote` and `acl`;
-    `knotc` reaches it at `knot.sock` in the directory.
+    `options` are lines of its section `server`. `sections` come before the zones, such as `remote` and `acl`. `knotc`
+    uses the socket `knot.sock` in the directory.
     """
     conf = KNOT_CONF.format(directory=directory, port=port, cores=cores, options=options, sections=sections)
     return _server(name, port, directory, ("knotd",), conf, zones)
 
 
 def zone_list(template: str, files: Mapping[str, Path]) -> str:
-    """Return the statements of these zones, which are named with their last dot; `template` is BIND_ZONE,
-    NSD_ZONE, ...
-    """
+    """Return the configuration statements of these zones. `template` is BIND_ZONE, NSD_ZONE or another template."""
     return "".join(template.format(zone=zone.removesuffix("."), file=file) for zone, file in files.items())
 
 
 def zone_files(directory: Path, zones: Iterable[str]) -> dict[str, Path]:
-    """Return where `tests.zonegen` writes the files of these zones."""
+    """Return the paths where `tests.zonegen` writes the files of these zones, by zone."""
     return {zone: zonegen.zone_path(directory, zone) for zone in zones}
 
 
 def write_zone_files(directory: Path, zones: int) -> dict[str, Path]:
-    """Write the zones of `serving` as files in a new directory; return the paths by zone."""
+    """Write the zones of `serving` as files in a new directory. Return the paths by zone."""
     directory.mkdir()
     contents = {rrsets[0].name: zonegen.zone_text(rrsets).encode() for rrsets in map(zone_rrsets, range(1, zones + 1))}
     zonegen.write_files(directory, contents.items())
@@ -150,7 +148,7 @@ def write_zone_files(directory: Path, zones: int) -> dict[str, Path]:
 
 
 def abridged(conf: str, zones: str) -> str:
-    """Return the configuration with the first of its zones only."""
+    """Return the configuration with only the first of its zones."""
     lines = [line for line in conf.splitlines() if line.strip()]
     first, found, _ = zones.partition("\nzone" if zones.startswith("zone") else "\n  - domain")
     return "\n".join([*lines, first.rstrip(), *(["(and so on, for each zone)"] if found else [])]) + "\n"

@@ -1,4 +1,4 @@
-"""How large the published tests are, and how long each measures."""
+"""The sizes and durations of the published tests."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests import zonegen
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The sizes are those of the publications; smaller ones are for trying out whether a test runs at all."""
+    """The options of a test. The defaults are the published sizes. Smaller sizes only show that a test runs."""
 
     # Exists and is empty when a test starts, anybody may enter it, and it is removed when the test ends.
     directory: Path

@@ -1,6 +1,7 @@
-"""Write the page of the published tests: what was compared, on which machine, and which server won.
+"""The writer of the page about the published tests: the comparisons, the machine and the fastest servers.
 
-Each test has a page of its own in the folder of the page's name, with its charts and configurations beside it."""
+Each test has its own page in a folder with the page's name, with its charts and configurations.
+"""
 
 import os
 import platform
@@ -36,7 +37,7 @@ NOTHING = "\nNothing was recorded yet.\n"
 
 
 def write_page(document: Path, recorded: Sequence[Recorded]) -> None:
-    """Write the document, and into the folder of its name a page, charts and configurations of each test.
+    """Write the document and, to a folder with its name, each test's page, charts and configurations.
 
     The folder is emptied first.
     """
@@ -55,7 +56,7 @@ def write_page(document: Path, recorded: Sequence[Recorded]) -> None:
 
 
 def _short(recorded: Sequence[Recorded]) -> Iterator[str]:
-    """Yield the figures of all tests that benchmarks.md explains."""
+    """Yield the summary: the results of all tests that benchmarks.md explains."""
     yield from (
         "## In short",
         "",
@@ -96,7 +97,7 @@ def _versions() -> list[str]:
 
 
 def _tests(recorded: Sequence[Recorded], folder: str) -> Iterator[str]:
-    """Yield a link to the page of each test, with the day of its figures."""
+    """Yield a link to the page of each test, with the date of its results."""
     yield from ("## The tests", "")
     for one in recorded:
         yield f"- [{one.result.title}]({folder}/{one.part}.md), measured on {one.day}"
@@ -125,7 +126,7 @@ def _configurations_name(one: Recorded) -> str:
 
 
 def _configurations(one: Recorded) -> str:
-    """Return the configuration of each server of a test, below the server's name."""
+    """Return the configurations of a test's servers, each under the server's name."""
     return "\n".join(
         "\n".join((f"=== {name} ===", "", *_lines(configuration), ""))
         for name, configuration in one.result.configurations.items()
@@ -133,7 +134,7 @@ def _configurations(one: Recorded) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Return lines of a table or a list as they are, everything else no longer than a document's lines."""
+    """Wrap the text to the line length of documents, except lines of tables and lists."""
     return [
         line
         for paragraph in text.splitlines()
@@ -142,7 +143,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _lines(configuration: str) -> list[str]:
-    """Return the lines of a configuration without this machine's folders and passwords, which differ at each run."""
+    """Return the lines of a configuration, with placeholders for folders and passwords, which differ in each run."""
     public = re.sub(r"(/[\w.~-]+)*/(dp-\w+|mariadb-\w+|bench)(?=[/\"\s;]|$)", "/srv/bench", configuration)
     public = re.sub(r"(password|api-key)=.*", r"\1=(made for the run)", public)
     return [

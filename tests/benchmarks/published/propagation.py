@@ -1,12 +1,12 @@
-"""From a change to its answer at three nodes: ours beside native replication, zone transfers and Lightning Stream.
+"""The time from a change to its answer at three nodes: dnspanel, native replication, zone transfers, Lightning Stream.
 
-The clock starts before the change is committed and stops when the last of three nodes gave the new address to a poll
-over UDP; single changes, one after another, at 1,000 zones and at the estate. Ours runs all the time, in its default
-configuration with ring 0, and takes turns with each rival. All nodes and primaries share this machine.
+The clock starts before the change is committed. It stops when the last of three nodes has returned the new address to a
+poll over UDP. Single changes follow each other, with 1,000 zones and with the estate. dnspanel runs all the time, in
+its default configuration with ring 0, and alternates with each rival. All nodes and primaries share this machine.
 
-Bytes are those that one node was sent for one change: ours on the TCP connection with TLS, native replication's WAL,
-of transfers what the primary answered over TCP and UDP, and the snapshots that a Lightning Stream has read. Locks are
-write transactions of the LMDB that a node answers from, seen from outside (`lock_probe`).
+Bytes are those sent to one node for one change: for dnspanel on the TCP connection with TLS, for native replication the
+WAL, for transfers the primary's answers over TCP and UDP, and for Lightning Stream the snapshots that it read. Locks
+are write transactions of a node's LMDB, measured from another process (`lock_probe`).
 """
 
 import contextlib
@@ -57,7 +57,7 @@ WHAT_IS_COMPARED = (
 
 
 def run(options: Options) -> Result:
-    """Run all at the small size, then all at the large one."""
+    """Run all fleets at the small size, then at the large one."""
     result = Result("From a change to its answer at three nodes")
     groups = [group for size in _Part(options, result).sizes() for group in size]
     for zones in (options.small_zones, options.zones):
@@ -71,7 +71,7 @@ def run(options: Options) -> Result:
 
 
 class _Part:
-    """A run of this part: ours and the estate in all its forms, and the rivals beside it."""
+    """A run of this part: dnspanel, the estate in all its forms, and the rivals."""
 
     def __init__(self, options: Options, result: Result) -> None:
         self._options, self._result = options, result
@@ -84,7 +84,7 @@ class _Part:
             result.text.append(self._lightning.description)
 
     def sizes(self) -> Iterator[list[list[Moved]]]:
-        """Yield size by size groups of fleets that were measured in turns. Where ours is among them it is the first."""
+        """Yield, for each size, groups of fleets that alternated. dnspanel, if in a group, is its first member."""
         options = self._options
         schemas = (SCHEMA, propagation_lightning.SCHEMA) if self._lightning else (SCHEMA,)
         with contextlib.ExitStack() as stack:
@@ -132,7 +132,8 @@ class _Part:
     def _is_small(self, estate: Estate) -> bool:
         """Return True for the small size.
 
-        What waits for a cache's time to live takes long, and does not depend on the size.
+        Measurements that wait for a cache's TTL take long, and don't depend on the size. So they run only at the small
+        size.
         """
         return len(estate.zones) == self._options.small_zones
 
@@ -151,13 +152,13 @@ def _sample(estate: Estate, count: int) -> Sequence[str]:
 
 
 def _rows(groups: Sequence[Sequence[Moved]]) -> list[Moved]:
-    """Return one row for each fleet, ours first, which was measured in many groups."""
+    """Return one row for each fleet, dnspanel first, with the measurements of all groups combined."""
     every = [one for group in groups for one in group]
     return [all_of([one for one in every if one.label == label]) for label in dict.fromkeys(one.label for one in every)]
 
 
 def _winners(moved: Sequence[Moved]) -> str:
-    """Return the rivals that are faster than we are, in a sentence."""
+    """Return a sentence about the rivals that are faster than dnspanel."""
     own = next(one for one in moved if one.label == OURS)
     faster = [f"{one.label} ({one.p50_ms:,.1f} ms)" for one in moved if one.p50_ms < own.p50_ms]
     if not faster:
@@ -176,9 +177,7 @@ def _chart(moved: Sequence[Moved], zones: int) -> Chart:
 
 
 def ratios(groups: Sequence[Sequence[Moved]]) -> dict[str, float | None]:
-    """Return each rival's p50 by that of ours in the same turns, of its fleets the fastest; None for one that
-    was not measured.
-    """
+    """Return each rival's p50, for its fastest fleet, divided by dnspanel's in the same group (None: not measured)."""
     by_label = {
         rival.label: rival.p50_ms / group[0].p50_ms for group in groups if group[0].label == OURS for rival in group[1:]
     }

@@ -1,9 +1,9 @@
 """NOTIFY and zone transfers from a PowerDNS primary to three secondaries: PowerDNS, Knot, NSD, BIND.
 
 The primary (https://doc.powerdns.com/authoritative/modes-of-operation.html#primary-operation) has the zones in
-PostgreSQL. A change is a transaction there; then its caches are purged of the zone and a command makes it send a
-NOTIFY. PowerDNS looks after its queue of notifications once a second, so each fleet is measured twice: as
-documented, by `pdns_control notify`, and with the NOTIFY packets sent at once, by ourselves.
+PostgreSQL. After a change is committed there, the zone is purged from the primary's caches, and a command makes it send
+a NOTIFY. PowerDNS checks its queue of notifications once a second. So each fleet is measured twice: as documented, with
+`pdns_control notify`, and with NOTIFY packets that the benchmark sends immediately.
 """
 
 import contextlib
@@ -70,7 +70,7 @@ FIRST_PRIMARY_ZONE = name_servers.NSD_ZONE + "    provide-xfr: 127.0.0.1 NOKEY\n
 
 
 class Secondaries:
-    """Three of a kind, of one estate. `sockets` is a directory with a short path."""
+    """Three secondaries of the same kind for one estate. `sockets` is a directory with a short path."""
 
     def __init__(self, estate: Estate, sockets: Path) -> None:
         self._estate, self._sockets = estate, sockets
@@ -85,9 +85,7 @@ class Secondaries:
 
     @contextlib.contextmanager
     def fleets(self, kind: str) -> Iterator[list[Fleet]]:
-        """Run the three beside a primary, until they have nothing to do: once with `pdns_control notify`,
-        once without.
-        """
+        """Run three secondaries with a primary. Once idle, yield a fleet for each way of sending a NOTIFY."""
         with contextlib.ExitStack() as stack:
             stack.callback(shutil.rmtree, self._nodes, ignore_errors=True)
             servers = [self._server(self.kinds[kind], number) for number in range(1, NODES + 1)]
@@ -101,10 +99,10 @@ class Secondaries:
             yield self._fleets(kind, primary, servers)
 
     def _refreshed(self, stack: contextlib.ExitStack, servers: Sequence[Server]) -> list[Processes]:
-        """Start the servers, and let them ask for every zone once, as some do when they start.
+        """Start the servers and let them refresh every zone once, because some do so when they start.
 
-        Another primary, which has the same zones and needs a fraction of PowerDNS's time for that, was there before
-        it, at the same port.
+        A faster primary than PowerDNS, with the same zones and at the same port, answers these refreshes. It is then
+        replaced.
         """
         with self._first_primary().running() as primary:
             processes = [stack.enter_context(server.running()) for server in servers]
@@ -171,7 +169,7 @@ class Secondaries:
         return name_servers.nsd(directory, port=port, zones=zones, cores=1, options=NSD_OPTIONS)
 
     def _bind(self, directory: Path, port: int) -> Server:
-        """Return BIND, which writes a zone's file again after a transfer, so that each has links of its own."""
+        """Return BIND with separate links to the zone files, because BIND rewrites a zone's file after a transfer."""
         files = self._files(directory)
         for zone in self._estate.zones:
             os.link(self._estate.files / f"{zone}zone", files / f"{zone}zone")
@@ -179,7 +177,7 @@ class Secondaries:
         return name_servers.bind(directory, port=port, zones=zones, cores=1, options=BIND_OPTIONS)
 
     def _files(self, directory: Path) -> Path:
-        """Return where a node has files of its own: beside the estate's, so that links to those can be made."""
+        """Create and return a node's folder. It is near the estate's files, so that hard links to them work."""
         files = self._nodes / directory.name
         files.mkdir(parents=True)
         return files
@@ -189,5 +187,5 @@ class Secondaries:
 
 
 def bytes_answered(control: ControlSocket) -> int:
-    """Return bytes of DNS that the primary has answered, transfers included."""
+    """Return the bytes of all DNS answers of the primary, including transfers."""
     return sum(int(control.send(f"show {protocol}-answers-bytes")) for protocol in ("tcp", "udp"))

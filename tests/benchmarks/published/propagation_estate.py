@@ -1,7 +1,7 @@
-"""One estate in every form that a rival starts from: PostgreSQL, zone files, and PowerDNS's LMDB as a secondary has it.
+"""The estate in every form that rivals need: in PostgreSQL, as zone files, and in PowerDNS's LMDB for a secondary.
 
-A secondary would transfer hundreds of thousands of zones first, which takes longer than all that is measured. Each kind
-begins with what it would have then.
+Otherwise a secondary would first have to transfer hundreds of thousands of zones, which takes longer than all
+measurements. Each kind of secondary starts in the state after such a transfer.
 """
 
 import shutil
@@ -27,9 +27,9 @@ SCHEMA = 4  # of Debian 12's PowerDNS
 
 
 class Estate:
-    """It grows: the small size is the beginning of the large one, as that of ours is.
+    """An estate that grows: the small size is the beginning of the large size, as in dnspanel.
 
-    There are LMDB files of each of the schemas.
+    It has LMDB files of each of the schemas.
     """
 
     def __init__(self, directory: Path, tables: Tables, *, largest: int, schemas: Sequence[int] = (SCHEMA,)) -> None:
@@ -50,7 +50,7 @@ class Estate:
         return self.directory / f"lmdb{schema}" / "panel.lmdb"
 
     def grow(self, zones: int) -> None:
-        """Put `zones` zones into each form."""
+        """Add zones to each form until it has `zones` zones."""
         while batch := list(islice(self._coming, min(BATCH, zones - len(self.zones)))):
             self._add(batch)
         self.tables.finish()
@@ -66,7 +66,7 @@ class Estate:
             panel.segments.clear()
 
     def lmdb_for_sharing(self, path: Path, schema: int) -> None:
-        """Make PowerDNS's files, with its own tables and nothing else."""
+        """Make LMDB files with only PowerDNS's own tables."""
         self._copy(path, schema)
         for suffix in ("", "-0"):
             with (
@@ -82,7 +82,7 @@ class Estate:
             shutil.copyfile(f"{self._lmdb(schema)}{suffix}", f"{path}{suffix}")
 
     def secondary_lmdb(self, path: Path) -> None:
-        """Make PowerDNS's files, with every zone a secondary that was checked just now."""
+        """Make LMDB files in which every zone is a secondary zone that was checked just now."""
         self._copy(path, SCHEMA)
         now, primary = int(time.time()), Primary("127.0.0.1", self.primary_port)
         spec = schema_for(SCHEMA).dbi(Dbi.DOMAINS)

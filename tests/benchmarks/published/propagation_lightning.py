@@ -1,12 +1,12 @@
 """PowerDNS Lightning Stream: snapshots of LMDB files in a storage that all nodes read.
 
-Three nodes as in its makers' demonstration: two write snapshots and read those of others, the third only reads.
-Each is a `pdns_server` with an LMDB of its own beside a `lightningstream`. A change is a PATCH to the API of the
-first; it is answered by three when the other two have merged its snapshot. The storage is a directory of this
-machine, which no object storage over a network is faster than.
+Three nodes as in its makers' demonstration: two write snapshots and read those of others, the third only reads. Each
+node is a `pdns_server` with its own LMDB and a `lightningstream`. A change is a PATCH to the API of the first node. All
+three nodes answer with it after the other two have merged its snapshot. The storage is a local directory, which is at
+least as fast as any object storage over a network.
 
-PowerDNS writes what Lightning Stream needs since 4.8: it runs in a root of a newer Debian, as those of our tests do.
-The program `lightningstream` is nothing of ours and is not fetched or built here: without it there is no figure.
+PowerDNS supports Lightning Stream since 4.8, so it runs in a root of a newer Debian, like the servers of some tests.
+The program `lightningstream` is not fetched or built here. Without it there is no result.
 """
 
 import contextlib
@@ -86,7 +86,7 @@ DESCRIPTION = (
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to run it: PowerDNS's caches, and how often Lightning Stream looks."""
+    """One configuration: PowerDNS's caches, and Lightning Stream's polling interval."""
 
     label: str
     caches: Mapping[str, str]
@@ -101,11 +101,11 @@ UNCACHED = (
 
 
 class Unavailable(Exception):
-    """It cannot be measured here; the text is a sentence for the page."""
+    """Lightning Stream cannot be measured here. The message is a sentence for the page."""
 
 
 class LightningStream:
-    """The program, beside a PowerDNS that knows it. Raises Unavailable."""
+    """Lightning Stream with a PowerDNS that supports it. Raise Unavailable if a program is missing."""
 
     def __init__(self, program: Path | None) -> None:
         if program is None:
@@ -121,7 +121,7 @@ class LightningStream:
 
     @contextlib.contextmanager
     def fleet(self, variant: Variant, estate: Estate) -> Iterator[Fleet]:
-        """Start three nodes with the estate, until they have nothing to do."""
+        """Start three nodes with the estate, and yield them as a fleet when they are idle."""
         with self._powerdns.place("dp") as place, contextlib.ExitStack() as stack:
             directories = [place.directory / f"node{number}" for number in range(1, NODES + 1)]
             (place.directory / "storage").mkdir()
@@ -193,7 +193,7 @@ def _log(directory: Path) -> Path:
 
 
 def _patch(port: int, zone: str, address: str) -> None:
-    """Change one address and the zone's serial."""
+    """Change one address and the zone's serial with a PATCH."""
     soa = f"ns1.provider.test. hostmaster.provider.test. {next(_SERIALS)} 10800 3600 604800 3600"
     changes = [
         {

@@ -1,8 +1,8 @@
-"""PowerDNS's native replication: the database replicates, and PowerDNS knows nothing of it.
+"""PowerDNS's native replication: the database is replicated, and PowerDNS takes no part in this.
 
-One PostgreSQL gets the changes, three others follow it by streaming replication, and each has a pdns_server that reads
-from it. A standby replays what it has flushed to its own disk, so that a node that answers with a change has it safe.
-https://doc.powerdns.com/authoritative/modes-of-operation.html#native-replication,
+One PostgreSQL gets the changes. Three others follow it by streaming replication, each with a pdns_server that reads
+from it. A standby replays only changes that it has flushed to its own disk, so a node that answers with a change has it
+safely stored. https://doc.powerdns.com/authoritative/modes-of-operation.html#native-replication,
 https://www.postgresql.org/docs/15/warm-standby.html#STREAMING-REPLICATION
 """
 
@@ -33,7 +33,7 @@ _HAS_REPLAYED = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
 
 
 class Native:
-    """Three standbys of the estate's PostgreSQL, which run until the context ends."""
+    """Three standbys of the estate's PostgreSQL, which run until the end of the context."""
 
     def __init__(self, estate: Estate, standby_urls: list[str], sockets: Path) -> None:
         self.configuration: dict[str, str] = {}
@@ -52,10 +52,10 @@ class Native:
 
     @contextlib.contextmanager
     def fleet(self, label: str, caches: Mapping[str, str], *, is_purged: bool = False) -> Iterator[Fleet]:
-        """Start a pdns_server on each standby, with these settings of its caches.
+        """Start a pdns_server on each standby, with these cache settings.
 
-        They learn of a change only by `is_purged`: then each forgets the name as soon as its standby has replayed
-        the change.
+        If `is_purged`, each server purges a changed name as soon as its standby has replayed the change. Otherwise,
+        servers notice a change only when their caches expire.
         """
         servers = [self._server(f"native{next(self._numbers)}", url, caches) for url in self._urls]
         self.configuration[label] = servers[0].configuration
@@ -82,7 +82,7 @@ class Native:
         self._estate.tables.change(zone=zone, name=f"www.{zone}", address=address)
 
     def _purge_when_replayed(self, name: str, nodes: Sequence[tuple[psycopg.Connection, ControlSocket]]) -> None:
-        """Ask each again and again, and purge it at once, whether the others are late or not."""
+        """Poll each standby until it has replayed the change, and purge its server at once, even if others are late."""
         wanted = self._estate.tables.wal_position()
         late = list(nodes)
         while late:
@@ -105,7 +105,7 @@ def _control_socket(server: Server) -> ControlSocket:
 
 @contextlib.contextmanager
 def standby(tables: Tables, cluster: Path) -> Iterator[str]:
-    """Copy the cluster to one that follows it; yield its URL."""
+    """Make a standby of the cluster and yield its URL."""
     program, url = postgres_programs(), make_conninfo(tables.url, port=free_port())
     copy = ["--pgdata", str(cluster), "--write-recovery-conf", "--wal-method", "stream", "--checkpoint", "fast"]
     subprocess.run(

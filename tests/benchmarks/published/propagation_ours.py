@@ -1,7 +1,7 @@
-"""Ours: a whole stack in its default configuration, with panel, ring 0 and three nodes, as `bench_push` has it.
+"""dnspanel: a whole stack in its default configuration, with panel, ring 0 and three nodes, as in `bench_push`.
 
-A change is `publish()`: checks, history, one transaction in PostgreSQL; ring 0 answers it and is asked, then the three
-nodes do. Nodes have their caches, and purge them.
+A change is `publish()`: checks, history and one transaction in PostgreSQL. The answer of ring 0 is verified first, then
+those of the three nodes. Nodes have their normal caches, and purge them.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ WARM = 20  # edits that nobody looks at: imports of modules, connections
 
 
 class Ours:
-    """The stack, which runs until the context ends. Django of this process is set up in its environment."""
+    """The running stack, until the end of the context. Django in this process uses the stack's environment."""
 
     def __init__(self, stack: stacks.BenchStack, *, largest: int) -> None:
         self._stack, self._largest = stack, largest
@@ -33,7 +33,7 @@ class Ours:
             yield cls(stack, largest=largest)
 
     def grow(self, zones: int) -> None:
-        """Bring `zones` zones of the estate to every node, and edit some."""
+        """Bring `zones` zones of the estate to every node, and then edit some of them."""
         from dnspanel.zones.models import Zone
 
         first, records = len(self._zone_ids), zonegen.provider_records(self._largest)

@@ -1,6 +1,6 @@
-"""200 zones and a million questions, 40 % of them for names that do not exist: ours beside PowerDNS on SQLite and BIND.
+"""200 zones and a million questions, 40 % for nonexistent names: dnspanel, PowerDNS on SQLite and BIND.
 
-Names that do not exist are what an attack with random names asks for, and no cache of answers helps against it.
+An attack with random names asks for nonexistent names, against which no answer cache helps.
 """
 
 from functools import partial
@@ -54,7 +54,7 @@ def run(options: Options) -> Result:
 
 
 def servers(directory: Path, sockets: Path) -> list[Server]:
-    """Return each with the same zones; they take turns on one port."""
+    """Return the servers with the same zones. They use one port alternately."""
     port = free_port()
     serving.write_lmdb(directory, ZONES).close()
     ours = pdns_settings.ours(directory / "panel.lmdb", sockets)
@@ -79,7 +79,7 @@ class _Rounds:
         self._options = options
 
     def measure(self, server: Server, number: int) -> tuple[Figures, Figures]:
-        """Measure from its start on: every question once; then others at the rate that all servers have."""
+        """Measure from the server's start: every question once, then others at a rate that all servers can answer."""
         every, others = (
             self._questions(number, self._options.questions),
             self._questions(-1 - number, serving.QUESTIONS),

@@ -1,4 +1,4 @@
-"""What each published test found when it last ran, kept between runs: a page is made of all of them."""
+"""The last results of the published tests, stored between runs, because the page shows all of them."""
 
 import json
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from tests.benchmarks.published.result import Bar, Chart, Result
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One test's result, its name, the day it ran, and its options as text."""
+    """The result of one test, with the test's name, its date, and its options as text."""
 
     part: str
     day: str
@@ -21,7 +21,7 @@ class Recorded:
 
 
 def keep(directory: Path, part: str, options: Options, result: Result) -> None:
-    """Replace the result that this test had there."""
+    """Store this test's result, replacing its earlier one."""
     directory.mkdir(parents=True, exist_ok=True)
     sizes = {name: value for name, value in asdict(options).items() if isinstance(value, int | float)}
     words = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in sizes.items())
@@ -31,7 +31,7 @@ def keep(directory: Path, part: str, options: Options, result: Result) -> None:
 
 
 def kept(directory: Path, parts: Iterable[str]) -> list[Recorded]:
-    """Return those of these tests that ran, in this order."""
+    """Return the stored results of these tests, in this order, without tests that never ran."""
     files = [directory / f"{part}.json" for part in parts]
     return [_recorded(file.stem, json.loads(file.read_text())) for file in files if file.exists()]
 

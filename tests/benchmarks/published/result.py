@@ -1,4 +1,4 @@
-"""What one of the published tests found: figures for the last line, charts and the rivals' configurations."""
+"""The result of a published test: its figures, charts and the rivals' configurations."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Bars side by side. `name` is that of its SVG file, without its ending."""
+    """A bar chart. `name` is the name of its SVG file without the extension."""
 
     name: str
     title: str
@@ -24,7 +24,7 @@ class Chart:
 
 @dataclass(slots=True)
 class Result:
-    """Of one published test."""
+    """The result of one published test."""
 
     title: str
     # None: it could not be measured, and the text says why.

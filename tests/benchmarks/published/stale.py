@@ -1,11 +1,11 @@
-"""Changes under query load, each asked for as soon as the caches were purged of it: is any answer old?
+"""A search for stale answers: changes under query load, each queried immediately after the caches were purged.
 
-As published: the change is committed, the caches are purged of its name, and the name is asked for at once. Ours is
-`bench_storm`, where the panel says when all nodes are in sync. The rival is what PowerDNS documents for a database
-that others write to (https://doc.powerdns.com/authoritative/performance.html#caches-memory-allocations): three
-servers with default caches, each purged with `pdns_control purge NAME$`
-(https://doc.powerdns.com/authoritative/manpages/pdns_control.1.html) after the commit. Both are asked the same five
-ways, under the same load of dnsperf.
+As published: the change is committed, its name is purged from the caches, and the name is queried at once. dnspanel's
+part is `bench_storm`, where the panel reports when all nodes are in sync. The rival follows PowerDNS's documentation
+for a database that others write to (https://doc.powerdns.com/authoritative/performance.html#caches-memory-allocations):
+three servers with default caches, each purged with `pdns_control purge NAME$`
+(https://doc.powerdns.com/authoritative/manpages/pdns_control.1.html) after the commit. Both get the same five kinds of
+query, under the same load of dnsperf.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ RIVAL = "PowerDNS, SQL and pdns_control purge"
 
 
 def run(options: Options) -> Result:
-    """Run both one after the other, with the same number of changes."""
+    """Run dnspanel and the rival one after the other, with the same number of changes."""
     result = Result("Stale answers after a change")
     say(f"ours: {options.updates:,} changes")
     ours = last_line("storm", "--updates", str(options.updates), "--qps", str(QPS))
@@ -57,7 +57,7 @@ def run(options: Options) -> Result:
 
 @contextlib.contextmanager
 def rival(directory: Path) -> Iterator[tuple[Tables, list[Server]]]:
-    """Start servers on one PostgreSQL that has the storm's zones."""
+    """Start the rival's servers on one PostgreSQL with the storm's zones."""
     with contextlib.ExitStack() as stack:
         tables = stack.enter_context(powerdns_tables.running(directory / "stores"))
         tables.add(estate.storm_zones(bench_storm.NAMES))
@@ -76,7 +76,7 @@ def _server(directory: Path, url: str) -> Server:
 
 
 def storm(tables: Tables, servers: Sequence[Server], *, updates: int) -> Storm:
-    """Commit, purge everywhere, ask: `updates` times."""
+    """Commit a change, purge it on every server and query it, `updates` times."""
 
     def publish(name: str, address: str) -> None:
         tables.change(zone=estate.STORM_ZONE, name=name, address=address)
@@ -87,7 +87,7 @@ def storm(tables: Tables, servers: Sequence[Server], *, updates: int) -> Storm:
 
 
 def purge(servers: Sequence[Server], name: str) -> None:
-    """Purge every server of the name and all below it. Raise RuntimeError."""
+    """Purge the name and all names below it on every server. Raise RuntimeError if a purge fails."""
     telling = [
         subprocess.Popen(
             ["pdns_control", f"--socket-dir={server.directory}", "purge", f"{name}$"],

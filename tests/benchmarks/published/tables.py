@@ -1,4 +1,4 @@
-"""The measurements of several servers, for the page: a table, two charts, and the winner."""
+"""The presentation of several servers' measurements on the page: a table, two charts, and the winner."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,7 +10,7 @@ Found = Mapping[str, Sequence[Figures]]  # of each server, round by round
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Write a table in Markdown; numbers with as many digits as say something."""
+    """Return a table in Markdown. Numbers are formatted with `figure`."""
     head = list(header)
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *([_cell(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -21,7 +21,7 @@ def _cell(cell: object) -> str:
 
 
 def answers_table(found: Found) -> str:
-    """Return for each server the medians of its rounds; what it lost in all of them."""
+    """Return a table with the medians of each server's rounds, and its lost questions in all rounds."""
     medians = {name: figures_of(rounds) for name, rounds in found.items()}
     rows = [(name, one.qps, one.cpu_us, one.lost) for name, one in medians.items()]
     return table(("", "Answers/s", "Processor time per answer, µs", "Lost"), rows)
@@ -52,7 +52,7 @@ def by_lost(found: Found) -> dict[str, float]:
 
 
 def who_wins(what: str, values: Mapping[str, float], *, is_less_better: bool = False, ours: str = "ours") -> str:
-    """Return a sentence: the best of them, and how far it is from ours, or ours from the next."""
+    """Return a sentence with the best server and its lead over dnspanel, or dnspanel's lead over the second."""
     best_first = sorted(values, key=lambda name: values[name], reverse=not is_less_better)
     best, second = best_first[0], next(name for name in best_first if name != ours)
     if values[best] == values[best_first[-1]]:
