@@ -78,7 +78,7 @@ class ManyZones(V2View):
         require(condition_in(request), tag, theirs=counts, mine=request.data)
         if is_dry_run(request):
             if deletes:
-                _delete(request, preview, body)  # rehearsed
+                _delete(request, preview, body)  # the dry run rolls it back
             examples = [zone.name for zone in preview.changed[:EXAMPLES]]
             reasons = reasons_in(rehearsal.under_way())
             return answer({**counts, "examples": examples, "reasons": reasons}, headers={"ETag": tag})
