@@ -1,4 +1,4 @@
-"""The JSON parser of both APIs. Ambiguous JSON and values that can't be stored never reach a view."""
+"""The JSON parser of all APIs. Ambiguous JSON and values that can't be stored never reach a view."""
 
 import json
 from collections import Counter

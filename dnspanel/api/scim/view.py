@@ -142,7 +142,7 @@ def _note_refusal(request: Request, fault: ScimFault) -> None:
 
 
 def _fault_of(exc: Exception) -> ScimFault | None:
-    """Return the SCIM error for an exception from `accounts`. Return None for exceptions that all APIs handle alike."""
+    """Return the SCIM error for an exception from `accounts`. Return None for exceptions that all APIs handle."""
     if isinstance(exc, ScimFault):
         return exc
     if isinstance(exc, accounts.PersonUnknown | accounts.GroupUnknown):

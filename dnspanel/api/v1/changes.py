@@ -134,7 +134,7 @@ def with_its_notes(made: RRset, current: RRset) -> RRset:
     """Return the new records with the RRset's tags and the comments of unchanged values, which PowerDNS doesn't have.
 
     If the client sends a value in its displayed form, this form replaces the stored spelling. Without this, the
-    publication would keep the old spelling, as it does for clients that don't know spellings.
+    publication would keep the old spelling, as it does for clients that don't send spellings.
     """
     if not current.notes:
         return made

@@ -67,9 +67,9 @@ class DnssecNodes(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Check a zone on every node.
 
-        Asks every node over DNS for the zone's DNSKEY and SOA records and validates them. Returns the key tags, the
-        serial and the end of the SOA's signature. Needs the right `read`. Takes up to three seconds if a node does not
-        answer.
+        Queries every node over DNS for the zone's DNSKEY and SOA records and validates them. Returns the key tags, the
+        serial and the end of the SOA's signature. Needs the right `read`. The response takes up to three seconds if a
+        node does not answer.
         """
         page_request(request)
         zone, now = access.zone_for_reading(actor_in(request), zone_name), timezone.now()

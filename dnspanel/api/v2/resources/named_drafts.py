@@ -194,8 +194,8 @@ class NamedDraftTakeUp(V2View):
         """Resume a saved draft.
 
         Makes the saved draft your current draft, at `/draft`. Needs the permission `edit`. If you were working in
-        another saved draft, the other draft is released. If your current draft has unnamed changes, the body must
-        either save them under a name (`aside`) or move them into the resumed draft (`merge`).
+        another saved draft, that draft is released. If your current draft has unnamed changes, the body must either
+        save them under a name (`aside`) or move them into the resumed draft (`merge`).
         """
         actor = actor_in(request)
         named = _to_change(actor, key)

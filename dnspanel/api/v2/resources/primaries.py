@@ -238,7 +238,7 @@ class ZoneTransfer(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Transfer a zone now.
 
-        A worker asks the primaries soon, even if no timer is due. Read the result with `getZonePrimaries`. Needs the
+        A worker queries the primaries, even if no timer is due. Read the result with `getZonePrimaries`. Needs the
         right `settings`.
         """
         zone = _zone(request, zone_name)

@@ -59,8 +59,8 @@ class Restorations(V2View):
         zone. Up to 1,000 zones are restored in one publication. A larger restoration takes several publications, which
         `publications` lists.
 
-        A zone that cannot be restored stays in the trash and is listed in `outcome` with the reason; the others are
-        restored. With `dry_run` nothing is restored. To restore exactly the zones of a dry run, send its `ETag` as
+        A zone that cannot be restored stays in the trash and is listed in `outcome` with the reason; all other zones
+        are restored. With `dry_run` nothing is restored. To restore exactly the zones of a dry run, send its `ETag` as
         `If-Match`.
         """
         actor = actor_in(request)

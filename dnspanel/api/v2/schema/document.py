@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document of API v2, generated from the views and their docstrings.
 
-The first line of a method's docstring is the operation's summary, the rest its description. This module adds everything
-that all operations share (problems, rate limit headers, tags), so that no view can forget it.
+The first line of a method's docstring becomes the operation's summary, and the other lines its description. This module
+adds everything that all operations share (problems, rate limit headers, tags), so that no view can forget it.
 """
 
 from typing import Any
