@@ -96,7 +96,7 @@ def remove_expired() -> None:
 
 @shared_task(ignore_result=True)
 def run_policies(run_id: int) -> None:
-    """Process the next batch of a DNSSEC policy run, and wake a worker for the batch after it."""
+    """Process batches of a DNSSEC policy run for one turn. If batches are left, schedule the next turn."""
     with while_postgresql_answers():
         if policy_runs.work_on_run(run_id, begin_rollover=automatic.begin_rollover):
             wake(run_policies, run_id)
@@ -104,7 +104,7 @@ def run_policies(run_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def run_changes(run_id: int) -> None:
-    """Process the next batch of a run that changes many zones, and wake a worker for the batch after it."""
+    """Process batches of a run that changes many zones, for one turn. If batches are left, schedule the next turn."""
     with while_postgresql_answers():
         if change_runs.work_on_run(run_id):
             wake(run_changes, run_id)

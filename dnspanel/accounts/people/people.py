@@ -98,7 +98,7 @@ def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **det
 def deactivate(*, user: User, by: Author, now: datetime) -> None:
     """Close the account. The person cannot sign in. Their sessions, tokens, keys and invitations end permanently.
 
-    Publications stay. Raise LastAdministrator for the last one, or AboveYou for a token without the necessary rights.
+    Publications stay. Raise LastAdministrator for the last administrator, or AboveYou for a token without the rights.
     """
     refuse_at_or_above(by, user)
     with transaction.atomic(durable=True):

@@ -150,7 +150,7 @@ def forget_ldap_password(link: ProviderLink) -> None:
 
 
 def _take_ldap_password(user: User) -> None:
-    """Delete the person's stored password: the LDAP server checks it from now on. Raise SignInRefused if refused."""
+    """Let the LDAP server check the password, and delete the stored one. Raise SignInRefused if it must stay."""
     if user.signs_in_by_ldap:
         raise SignInRefused(
             "linked-already",

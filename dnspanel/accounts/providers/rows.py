@@ -107,7 +107,7 @@ def update(
     by: Author,
     now: datetime,
 ) -> None:
-    """Update the provider. The audit log only has the names of `unlogged` columns. Raise ProviderUnknown if deleted."""
+    """Update the provider, or raise ProviderUnknown if it's gone. The audit log only names `unlogged` columns."""
     with transaction.atomic(durable=True):
         row = SignInProvider.objects.select_for_update().filter(pk=provider.pk).first()
         if row is None:

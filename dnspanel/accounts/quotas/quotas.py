@@ -39,7 +39,7 @@ class Holder:
 
     @property
     def lock_key(self) -> int:
-        """The second half of the advisory lock that is held while this holder's objects are counted."""
+        """The second part of the key of the advisory lock that is held while this holder's objects are counted."""
         return 2 * self.pk + bool(self.team)
 
 

@@ -26,8 +26,8 @@ def refuse_out_of_reach(person: ScimPerson) -> None:
 def refuse_new_address(person: ScimPerson) -> None:
     """Raise AddressKept if the account has rights that rules did not give, or can sign in without a provider.
 
-    A person who controls the mail address could open the account, by a provider that links by mail or by a forgotten
-    password.
+    A person who controls the mail address could open the account, through a provider that links by mail or through a
+    forgotten password.
     """
     user = person.user
     passkeys = Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN)

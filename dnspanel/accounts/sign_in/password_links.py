@@ -33,11 +33,11 @@ _links = _Links()
 
 
 def make_password_link(*, user: User, by: Author, now: datetime) -> str:
-    """Return the path after `/password/` of a link that sets this person's password within a day. Audit the act.
+    """Return the path after `/password/` of a link that sets this person's password within a day.
 
-    The link becomes invalid when it is used, when the person signs in, or when their sessions are ended. If `by` is
-    None, the person requested the link by mail. Raise AboveYou as `refuse_to_open` does, PersonUnknown for a service
-    account, and AccountRefused for a person whose password an LDAP server checks.
+    Write an audit entry. The link becomes invalid when it is used, when the person signs in, or when their sessions are
+    ended. If `by` is None, the person requested the link by mail. Raise AboveYou as `refuse_to_open` does,
+    PersonUnknown for a service account, and AccountRefused for a person whose password an LDAP server checks.
     """
     refuse_to_open(by, user)
     if user.signs_in_by_ldap:

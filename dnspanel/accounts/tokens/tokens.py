@@ -270,9 +270,9 @@ def ending_with(token: Token) -> int:
 
 
 def _refuse_above(by: Author, token: Token) -> None:
-    """Raise AboveYou if the author is a token that is not allowed to revoke this token.
+    """Raise AboveYou if the author is a token that can't revoke this token, as `refuse_at_or_above` decides.
 
-    A token can revoke itself, tokens that it made, and its owner's tokens in its scope. Else as `refuse_at_or_above`.
+    A token can always revoke itself, tokens that it made, and its owner's tokens in its scope.
     """
     mine = by if isinstance(by, Actor) and by.token is not None else None
     if mine is None or mine.token is None or mine.token.pk in (token.pk, token.made_with_id):

@@ -150,7 +150,7 @@ def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Au
 
 
 def take_turns(author: Author) -> None:
-    """Wait for other authors who need rights over other zones for new names. Then lock until the transaction ends.
+    """Wait for other authors who need rights over other zones for new names. Hold the lock until the transaction ends.
 
     Does nothing if the author has rights over all records of all zones.
     """
@@ -205,7 +205,7 @@ def refusals_by_others(
 
 
 def zones_above(zone_names: Iterable[str], *, without: Collection[int] = ()) -> dict[str, ZoneAbove]:
-    """Return, by name, the closest live zone above it, if any. Ignore the zones `without` (ids). One query."""
+    """Return the closest live zone above each name, by name. Ignore the zones `without` (ids). Needs one query."""
     parents = {name: names.parent(name) for name in zone_names}  # of an import, most have the same one
     chains = {parent: _with_those_above(parent) for parent in set(parents.values()) if parent is not None}
     living = ids_of_living({at for chain in chains.values() for at in chain})
@@ -391,7 +391,7 @@ def _below(zone_names: Sequence[str], may_change: str, parameters: dict[str, Any
 
 
 def _backwards(name: str) -> tuple[str, str]:
-    """Return the range of names below a name in the index of reversed names: first key, key after the last."""
+    """Return the range of names below a name in the index of reversed names: the first key and the end key."""
     below = "." if name == names.ROOT else f".{name}"[::-1]
     return below, below[:-1] + "/"
 

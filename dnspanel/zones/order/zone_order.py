@@ -132,7 +132,7 @@ def _first(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
 
 
 def _first_by_sample(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
-    """Return the first zones by reading only up to a bound from a sample. Return too few if the bound is unsuitable."""
+    """Return the first zones, comparing only zones up to a bound from a sample. May return too few zones."""
     if order.column not in _NAMED:
         way = "DESC" if order.descending else "ASC"
         sampled = _tenth_of_sample(_KEYS[order.column][0], f"ORDER BY 1 {way}")

@@ -197,7 +197,7 @@ def _wildcard_below(name: str) -> str:
 
 
 def _overlaid(rrsets: Mapping[Key, RRset], after: Mapping[Key, RRset | None]) -> dict[Key, RRset]:
-    """Apply the changes `after` to the RRsets. Return the RRsets that are served then."""
+    """Apply the changes `after` to the RRsets, and return the served RRsets of the result."""
     return {key: rrset for key, rrset in {**rrsets, **after}.items() if rrset is not None and rrset.served}
 
 

@@ -69,7 +69,7 @@ def _tags(typed: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fitting(tags: Sequence[str], rrset: RRset) -> tuple[str, ...]:
-    """Return the tags. Raise BadRRset if the tags are too many for one RRset."""
+    """Return the tags in lowercase and sorted. Raise BadRRset if they are too many for one RRset."""
     try:
         return rrset_tags(tags)
     except ValueError as exc:

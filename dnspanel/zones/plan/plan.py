@@ -160,7 +160,7 @@ def names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
 def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dict[str, dict[str, str]]:
     """Return the names and targets of the edits that another zone answers for, as {zone: {name: answering zone}}.
 
-    One query.
+    Needs one query.
     """
     owners: dict[str, set[str]] = {}
     for zone, of_zone in edits.values():
@@ -403,7 +403,7 @@ def _follow_chains(zones: Mapping[int, Zone], merged: Mapping[int, Merged], arou
 
 
 def _names_below(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, dict[str, tuple[str, ...]]]:
-    """Return the first names below each new delegation or DNAME after the edits. One query."""
+    """Return the first names below each new delegation or DNAME after the edits. Needs one query."""
     tops = []
     deleted = {}
     for zone_id, of_zone in merged.items():

@@ -47,7 +47,7 @@ def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -
 
 
 def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
-    """Return the reasons against restoring zones from the trash, by zone id: too many zones, or a too large zone.
+    """Return the reasons against restoring zones from the trash, by zone id: too many zones, or too many RRsets.
 
     Each zone counts toward the quotas of its creator and its team, in the given order. Until the transaction ends,
     others cannot add zones for the same people and teams. Creators and teams must be loaded with the zones.
@@ -87,7 +87,7 @@ def zone_count(holder: Holder, most: int) -> int:
 
 
 def _room_taken(holder: Holder, most: int) -> int:
-    """Return the larger of two numbers: the zones outside the trash, or half of all zones including the trash.
+    """Return the larger of two numbers: the zones outside the trash, and half of all zones including the trash.
 
     After deleting a zone, a person can immediately create another. But repeating that must not fill the disk, because a
     zone uses space while it is in the trash.
@@ -143,7 +143,7 @@ def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[i
 
 
 def rrset_limit(author: Author, team: Team | None) -> int | None:
-    """Return the maximum number of RRsets in a zone of this team that this author changes, or None without a limit."""
+    """Return the RRset limit of a zone of this team if this author adds RRsets, or None without a limit."""
     if author is None:
         return None
     holders = _limits(author, None if team is None else holder_of(team))

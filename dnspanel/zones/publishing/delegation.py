@@ -134,7 +134,7 @@ def _ds_into(zones: Iterable[Zone], above: Mapping[str, Zone]) -> dict[int, list
 
 
 def _delegations_of(zones: Iterable[Zone]) -> dict[str, list[RRset]]:
-    """Return the delegation of each zone by name: NS and glue. Reads with two queries."""
+    """Return the delegation of each zone by name: NS and glue. Needs two queries."""
     by_id = {zone.pk: zone for zone in zones}
     found = store_rrsets.rrsets_at_names({pk: (zone.name, {zone.name}) for pk, zone in by_id.items()})
     servers = {}

@@ -76,7 +76,7 @@ class Apex:
     soa_edit: soa.SoaEdit | None = None
 
     def complete(self, zone: str, rrsets: Sequence[RRset], now: datetime) -> list[RRset]:
-        """Return the RRsets, with default SOA and apex NS if missing. The name servers must be decided before."""
+        """Return the RRsets, with default SOA and apex NS if missing. The name servers must be set already."""
         at_apex = {rrset.type for rrset in rrsets if rrset.name == zone}
         content = list(rrsets)
         if self.soa_is_made and self.server_set is not None:
@@ -304,10 +304,10 @@ def restore_zone(
 ) -> Publication:
     """Restore a zone from the trash with a higher serial.
 
-    A DS in the zone for another zone here is disabled if it no longer matches any key of that zone. Raise NotInTrash,
-    RightMissing, QuotaExceeded, RuleViolations for values that nodes can't read now, or NameRefused: another zone may
-    have the name now, other people's zones may be above or below, or the zone above may have a DS that matches none of
-    the zone's keys.
+    A DS in the zone is disabled if it is for another zone of this panel and matches none of that zone's keys now. Raise
+    NotInTrash, RightMissing, QuotaExceeded, RuleViolations for values that nodes can't read now, or NameRefused:
+    another zone may have the name now, other people's zones may be above or below, or the zone above may have a DS that
+    matches none of the zone's keys.
     """
     try:
         with transaction.atomic(durable=True):

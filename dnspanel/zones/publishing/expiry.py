@@ -89,7 +89,7 @@ def expiry_of(zone: Zone, key: Key) -> Expiry | None:
 
 
 def expiries_at(zone: Zone, owner_names: Collection[str], *, type: int | None = None) -> dict[Key, Expiry]:
-    """Return the removal times of RRsets at the given names. One query, or none without names."""
+    """Return the removal times of RRsets at the given names. Needs one query, or none without names."""
     if not owner_names:
         return {}
     keys = {relative_key(name, zone.name) for name in owner_names}
@@ -101,10 +101,10 @@ def expiries_at(zone: Zone, owner_names: Collection[str], *, type: int | None = 
 def expiring(
     person: Person, *, until: datetime | None, limit: int, after: tuple[datetime, int] | None = None
 ) -> list[Expiry]:
-    """Return the first removals due by `until`, including overdue ones, in zones that this person can see. One query.
+    """Return the first removals due by `until`, including overdue ones, in zones that this person can see.
 
     `after` is the time and id of the last removal of the previous page. The caller hides removals that a token is not
-    allowed to see: `visibility_of`.
+    allowed to see: `visibility_of`. Needs one query.
     """
     visible = access.zones_visible_to(person)
     found = Expiry.objects.filter(zone__in=visible.values("pk")).select_related("zone", "set_by", "token")

@@ -142,7 +142,7 @@ def change_marks(
 
 
 def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutcome:
-    """Return the zones that `delete_found` would delete. Raise TooMany or Forbidden if the selection isn't allowed."""
+    """Return the outcome of `delete_found` without writing. Raise TooMany for too many zones, and Forbidden."""
     _require_somewhere(author, Right.DELETE_ZONE)
     return deletable(selected_zones(selection, author, MOST_DELETED), author)
 
@@ -212,7 +212,7 @@ def outcome_of_marks(zones: Sequence[Zone], marks: Marks, author: Drafter) -> Zo
 
 
 def _leave_nested(outcome: ZonesOutcome, moving: Sequence[Zone], author: Drafter) -> None:
-    """Refuse zones with other people's zones above or below, whose names the new team would control."""
+    """Refuse zones that have other people's zones above or below: the new team would control those names."""
     if not moving or nesting.is_unbounded(author):
         return
     refusals = nesting.refusals_by_others(

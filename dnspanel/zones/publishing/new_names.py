@@ -10,7 +10,7 @@ from replication.dns import names
 
 
 def refusals_of(zone_names: Sequence[str], author: Author) -> dict[str, NameRefused]:
-    """Return the reasons why the author can't create zones with these names, by name. At most four queries.
+    """Return the reasons why the author can't create zones with these names, by name. Needs at most four queries.
 
     The result is in the order of `zone_names` and only has refused names. Creating a zone can still fail: another
     person may take the name in between, or the parent zone may require signatures.

@@ -135,7 +135,7 @@ def make_room() -> bool:
 
 
 def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], now: datetime) -> tuple[ZonePlan, ...]:
-    """Plan one piece, with its zones locked. Raise Unknown, RevisionMoved or Conflicts."""
+    """Plan one piece, with its zones locked. Raise Unknown for a deleted zone, RevisionMoved, or Conflicts."""
     zones = {zone.pk: zone for zone in lock_zones(piece)}
     for zone_id in piece:
         zone = zones.get(zone_id)

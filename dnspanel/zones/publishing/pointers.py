@@ -241,7 +241,7 @@ def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool =
 
 
 def seen_at(author: Drafter, owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[int, dict[Key, RRset]]:
-    """Return every RRset at the owner names as the author sees them, including the draft. Two queries.
+    """Return every RRset at the owner names as the author sees them, including the draft. Needs two queries.
 
     `owners` is {zone id: (zone name, owner names)}.
     """
@@ -336,7 +336,7 @@ def _draft(placed: Mapping[tuple[int, str], tuple[Place, RRset | None]], author:
 def _seen_in(
     author: Drafter, zones: Mapping[str, Zone], *, with_draft: bool, wildcards: bool = False
 ) -> dict[int, dict[Key, RRset]]:
-    """Return the RRsets at names in their zones, at the names above (possible delegations), and at wildcards."""
+    """Return the RRsets at these names, at the names above them (possible delegations), and at wildcards."""
     looked_at: dict[int, tuple[str, set[str]]] = {}
     for owner, zone in zones.items():
         of_zone = looked_at.setdefault(zone.pk, (zone.name, set()))[1]

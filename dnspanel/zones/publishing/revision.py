@@ -234,7 +234,7 @@ def guarded_zones(plans: Iterable[ZonePlan]) -> list[GuardedZone]:
 
 
 def _accepted_with_reason(accepted: Accepted, reason: str) -> Accepted:
-    """Remove the acceptance of breaking DS unless there is a reason."""
+    """Return the accepted warnings. Without a reason, a DS that breaks a zone isn't accepted."""
     return accepted if isinstance(accepted, bool) or reason.strip() else set(accepted) - {BREAKING_DS}
 
 

@@ -184,7 +184,7 @@ def preview_patches(*, patches: Sequence[Patch], author: Author) -> tuple[ZonePl
 
 
 def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tuple[ZonePlan, ...]:
-    """Plan each patch, and lock the zones until the transaction ends. Raise Unknown, RevisionMoved or as `decide`."""
+    """Lock the zones, and plan each patch. Raise Unknown, RevisionMoved, or any error that `decide` raises."""
     alive = {zone.pk: zone for zone in lock_zones([patch.zone.pk for patch in patches])}
     for patch in patches:
         zone = alive.get(patch.zone.pk)

@@ -2,7 +2,7 @@
 
 The publication is in the name of the request's author and uses the author's current rights, even if an approver
 publishes it. An approval covers exactly the content that the approver saw. Later changes to the draft, or to its RRsets
-in the zone, make the approval stale. A person who possibly worked in the draft cannot approve it.
+in the zone, make the approval stale. A person who may have worked in the draft cannot approve it.
 """
 
 import logging
@@ -255,7 +255,7 @@ def _refuse_draft_in_use(draft: Draft) -> None:
 
 
 def _passage_by_approvals(request: PublishRequest, draft: Draft, plans: Sequence[ZonePlan]) -> Passage:
-    """Return a Passage with the approvers who count. Raise RequestRefused if the plans don't cover the whole draft."""
+    """Return a Passage with the approvers whose approvals count. Raise RequestRefused if the plans omit changes."""
     if Operation.objects.filter(draft=draft).count() != sum(change_count(plan) for plan in plans):
         raise RequestRefused(gettext("Its author does not see all of its zones any more, or some are gone."))
     approvals = approvals_of(request, digests_of(plans))

@@ -174,7 +174,7 @@ def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
 def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCalendar:
     """Return a zone's scheduled requests and freezes. Needs one query if there are none, as for nearly every zone.
 
-    `known` is the result of `rules_for` with this zone as `displayed`. If it shows neither, no query is needed.
+    `known` is the result of `rules_for` with this zone as `displayed`. If `known` has neither, no query is needed.
     """
     if known is not None and not known.freezes and not known.is_planned:
         return ZoneCalendar()
@@ -191,7 +191,7 @@ def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCa
 
 
 def attention_of(reader: Drafter, now: datetime) -> Attention:
-    """Return the requests that wait for the reader, the reader's requests that failed, and freezes of all zones.
+    """Return the requests that wait for the reader, the reader's failed requests, and the panel-wide freezes.
 
     Needs one query if there are none.
     """

@@ -39,7 +39,7 @@ class PersonHere:
 
 @dataclass(frozen=True, slots=True)
 class TokenHere:
-    """A token with rights over the zone, at most its owner's. An empty `by` means that it can't do anything."""
+    """A token with rights over the zone, limited to its owner's rights. An empty `by` means no rights at all."""
 
     token: Token
     by: tuple[RightsHere, ...]

@@ -24,7 +24,7 @@ _OF_GRANT = ("grant.give", "grant.take")
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """Changes since `at` that may have affected the answer. `acts` is only for people who can read the audit log."""
+    """Changes since `at` that may have affected a person's rights. Only readers of the audit log get `acts`."""
 
     at: datetime
     too_young: str  # what there was not at all then, in words: the account or the zone
@@ -33,12 +33,12 @@ class Since:
 
     @property
     def is_certain(self) -> bool:
-        """True if the current answer also applied at that time."""
+        """True if the person certainly had the same rights at that time."""
         return not self.too_young and not self.count
 
     @property
     def words(self) -> str:
-        """A sentence about how certain the answer is."""
+        """A sentence about how certain it is that the rights were the same."""
         if self.too_young:
             return self.too_young
         if not self.count:

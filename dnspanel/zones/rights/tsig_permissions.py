@@ -1,4 +1,4 @@
-"""The TSIG keys that may update or transfer each zone, as in PowerDNS's metadata. Verbs.
+"""The TSIG keys that can update or transfer each zone, as in PowerDNS's metadata. Verbs.
 
 A key created through PowerDNS's API has no rights until a zone names it (TSIG-ALLOW-DNSUPDATE, TSIG-ALLOW-AXFR). Even
 then it can only do what its creator is allowed to do. A name in metadata doesn't give rights of its own, since anyone

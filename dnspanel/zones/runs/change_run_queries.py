@@ -34,7 +34,7 @@ def may_be_undone(run: ChangeRun) -> bool:
 
 
 def may_begin_runs(person: Person) -> bool:
-    """Return True if the person can apply at least one of the acts on many zones to some zone."""
+    """Return True if the person can begin a run with at least one act on at least one zone."""
     actor = actor_of(person)
     return actor is not None and any(map(actor.may_somewhere, (Right.SETTINGS, *RIGHTS_OF_ACTS.values())))
 

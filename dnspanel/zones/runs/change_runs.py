@@ -423,7 +423,7 @@ class _Batch:
             self._advance(zones, found)
 
     def _advance(self, zones: Sequence[Zone], found: _Found) -> None:
-        """Store the zones' outcomes and the run's progress. Raise Stopped if the run was canceled or has moved on."""
+        """Store the outcomes and the run's progress. Raise Stopped if it was canceled or another worker was first."""
         noted = ((zone, found.outcomes.get(zone.pk, Outcome.SAME), found.messages.get(zone.pk, "")) for zone in zones)
         listed = run_turns.advance(self._run, zones, noted, MOST_LISTED)
         ChangeRunZone.objects.bulk_create(

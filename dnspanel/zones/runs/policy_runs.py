@@ -236,7 +236,7 @@ def _without_policy(
 
 
 def _advance(run: PolicyRun, zones: Sequence[Zone], findings: Findings) -> None:
-    """Store the zones' outcomes and the run's progress. Raise Stopped if the run was canceled or has moved on."""
+    """Store the outcomes and the run's progress. Raise Stopped if it was canceled or another worker was first."""
     noted = (
         (zone, difference.act, difference.message)
         for zone in zones

@@ -59,14 +59,14 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InZone:
-    """A condition for the names of a zone, up to `end`, that may match. None means the end of the zone."""
+    """A condition for the names of a zone that may match, before `end`. None means the end of the zone."""
 
     among: Q
     end: bytes | None
 
 
 def progress() -> Progress:
-    """Return the progress of the search texts. Two queries, or three if the texts lack a publication."""
+    """Return the progress of the search texts. Needs two queries, or three if the texts lack a publication."""
     at = SearchProgress.objects.filter(last_zone=None).values_list("sequence", flat=True).first()
     if at is None:
         return Progress()
@@ -214,7 +214,7 @@ def _has_ttl_in(span: Span) -> Q:
 def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone | None:
     """Return the names at or after `start` where RRsets of a zone may match, or None if the texts can't help.
 
-    At most four queries.
+    Needs at most four queries.
     """
     may = may_hold(terms)
     if may is None or not _know(zone):
@@ -270,7 +270,7 @@ def blocks_with_comments(zone: Zone) -> list[Block] | None:
 
 
 def _know(zone: Zone) -> bool:
-    """Return True if the texts of this zone are current. Up to three queries."""
+    """Return True if the texts of this zone are current. Needs up to three queries."""
     at = progress()
     return at.is_complete and not at.left_out and zone.pk not in at.new_zones
 

@@ -24,7 +24,7 @@ def suggestions(*, person: Person, text: str) -> list[str]:
     """Return the search text with its last word completed in several ways: filters, or values of a typed filter.
 
     The result is empty for an unknown filter. Tags come from some zones that the person can see. Only teams that the
-    person is allowed to see are suggested. At most one query.
+    person is allowed to see are suggested. Needs at most one query.
     """
     before, _, word = text.rpartition(" ")
     begin = f"{before} " if before else ""

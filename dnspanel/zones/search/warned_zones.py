@@ -89,7 +89,7 @@ def rrsets_with(known: "QuerySet[Zone, Any]") -> Q:
 def messages_about(
     keys: Sequence[tuple[int, bytes, int]], known: "QuerySet[Zone, Any]"
 ) -> dict[tuple[int, bytes, int], str]:
-    """Return the complaints about RRsets, given by zone id, owner key and type. One query."""
+    """Return the complaints about RRsets, given by zone id, owner key and type. Needs one query."""
     if not keys:
         return {}
     wanted = set(keys)

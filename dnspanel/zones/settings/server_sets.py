@@ -54,7 +54,7 @@ class Servers:
 
     @property
     def text(self) -> str:
-        """The set as zone-file lines. Facts without a record are comments."""
+        """The set as zone-file lines. Settings that have no record become comments."""
         lines = [f"@ {self.ttl} NS {name}" for name in self.names]
         lines += [f"; {host}" for host in self.hosts if host.addresses or host.nodes]
         lines += [f"; primary {self.primary}"] if self.primary else []
@@ -100,7 +100,7 @@ class ServerSet:
 
 
 def default_set(team_id: int | None) -> ServerSet | None:
-    """Return the default set for new zones of this team: the team's own, else the panel's, else None. One query."""
+    """Return the default set for new zones of this team: the team's, else the panel's, else None. Needs one query."""
     return _newest(Q(template__is_default=True) & (Q(template__team=None) | Q(template__team=team_id)))
 
 
@@ -149,7 +149,7 @@ def link_new_zones(
 
 
 def follow_where_equal(*, server_set: ServerSet, zone_ids: Collection[int], now: datetime) -> None:
-    """Link zones to the set if they have its name servers. This transaction created the zones. Two queries."""
+    """Link zones to the set if they have its name servers. This transaction created the zones. Needs two queries."""
     rdata = list(server_set.servers.nameservers(names.ROOT).rdata)
     having = StoredRRset.objects.filter(zone__in=zone_ids, owner_key=_APEX, type=rdtypes.NS)
     ids = having.filter(Q(rdata=rdata) | Q(folded=rdata)).values_list("zone_id", flat=True)

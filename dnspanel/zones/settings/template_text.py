@@ -107,7 +107,7 @@ class BadText(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """The place of a variable in a line and of its replacement. Columns count from 1."""
+    """The place of a variable in the template's line, and of its value in the expanded line. Columns count from 1."""
 
     column: int  # in the template
     start: int  # in the expanded line

@@ -30,7 +30,7 @@ class Defaults:
 
 
 def zone_defaults() -> Defaults:
-    """Return the current defaults: from the environment, else the page, else the settings. One query."""
+    """Return the current defaults: from the environment, else the page, else the settings. Needs one query."""
     fixed = frozenset({NAMESERVERS, HOSTMASTER} & settings.FIXED_BY_ENVIRONMENT)
     ours = Defaults(tuple(settings.DEFAULT_NAMESERVERS), str(settings.DEFAULT_HOSTMASTER), fixed=fixed)
     row = ZoneDefaults.objects.select_related("changed_by").first()

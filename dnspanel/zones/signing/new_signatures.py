@@ -24,7 +24,7 @@ from replication.dns.rrset import Change
 def publish_new_signatures(*, zone_ids: Collection[int], before: datetime, now: datetime) -> Publication | None:
     """Increase the serial of each zone that was last published before `before`, in one publication.
 
-    The panel itself is the author. Return None if nothing changes. Idempotent.
+    The panel itself is the author. Return None if nothing changes. A repeated call changes nothing.
     """
     with transaction.atomic(durable=True):
         zones = [

@@ -54,7 +54,7 @@ def remove_other_key(
 ) -> Publication | None:
     """Remove a key of another signer from the zone's answers, with its CDS and CDNSKEY.
 
-    `in_transaction` runs in the same transaction. Raise RightMissing without the right, and KeyUnknown for another tag.
+    `in_transaction` runs in the same transaction. Raise RightMissing without the right, and KeyUnknown if no key fits.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
 

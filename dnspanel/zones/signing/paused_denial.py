@@ -1,4 +1,4 @@
-"""Changes to NSEC or NSEC3 in presigned zones with two publications, so that no answer is wrong. Verbs.
+"""Changes to NSEC or NSEC3 in presigned zones, made in two publications so that no answer is wrong. Verbs.
 
 PowerDNS makes the chain from the zone's rows, with parameters in another file. The rows and the file cannot change at
 the same moment, and the panel cannot sign an answer for the time between. So the first publication *pauses* the denial:
@@ -59,7 +59,7 @@ def pause_denial(
 
 
 def resume_denial(*, zone_ids: Collection[int], acting: Acting) -> Publication | None:
-    """Resume the denial of the paused zones among `zone_ids`, with their current chain. Return None without any."""
+    """Resume the denial of paused zones (by id) with their current chain. Return None if no zone is paused."""
     return _publish(zone_ids, acting, lambda _: None, paused=False)
 
 

@@ -73,7 +73,7 @@ def require_signer_of_all(by: Author) -> None:
 def create_policy(
     *, name: str, terms: Terms, is_default: bool = False, attached: Attached = AS_IT_IS, by: Author, now: datetime
 ) -> DnssecPolicy:
-    """Create a policy. With `is_default` it replaces the default. Raise Forbidden, or PolicyRefused if invalid."""
+    """Create a policy, as the default if `is_default`. Raise Forbidden, or PolicyRefused if it is invalid."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     try:
@@ -111,7 +111,7 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
     by: Author,
     now: datetime,
 ) -> DnssecPolicy:
-    """Change a policy. Zones change only in the next run. Raise as `create_policy`, or PolicyUnknown if deleted."""
+    """Change a policy. Zones follow in the next run. Raise as `create_policy` does, or PolicyUnknown if it's gone."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     values = {"name": name, "is_default": is_default, **columns}
@@ -197,7 +197,7 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Ta
 
 
 def detach(*, target: Target, by: Author, now: datetime) -> None:
-    """Detach the current policy, if any, from a zone, tag or team. Idempotent. Raise the errors of `attach`."""
+    """Detach the policy from a zone, tag or team, if there is one. Raise the errors of `attach`."""
     target = _require_right(by, target)
     with transaction.atomic():
         row = PolicyAttachment.objects.select_related("policy").filter(**target.key).first()

@@ -133,7 +133,7 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
 
     Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent.
 
-    Raise RightMissing without the right to sign, and DnssecRefused if the rollover can't be canceled, or not yet.
+    Raise RightMissing without the right to sign, and DnssecRefused if the rollover can't be canceled now.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()
@@ -407,7 +407,7 @@ def _take_step(zone: Zone, row: Rollover, state: SigningState, act: Act, now: da
 
 
 def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: datetime) -> None:
-    """Mark the keys that the zone no longer has as deleted.
+    """Mark keys as deleted if the zone no longer has them.
 
     `sign.forget_deleted_keys` deletes the private parts of these keys later.
     """

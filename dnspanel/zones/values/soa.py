@@ -125,7 +125,7 @@ def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now:
 
 
 def above(ours: Serial, served: Serial | None) -> Serial:
-    """Return a serial greater than both, or only greater than `served` if the two cannot be compared (RFC 1982)."""
+    """Return a serial greater than both arguments, or only than `served` if they cannot be compared (RFC 1982)."""
     return ours.next if served is None or ours > served else served.next
 
 

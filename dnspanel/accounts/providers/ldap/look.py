@@ -122,7 +122,7 @@ def _look_up_links(provider: SignInProvider, links: Sequence[ProviderLink], now:
 
 
 def _apply(provider: SignInProvider, rules: Sequence[Rule], found: Found, now: datetime) -> None:
-    """Close or update the account according to the server's answer, in transactions of its own."""
+    """Close or update the account according to the server's answer, in separate transactions."""
     if found.is_absent:
         _close(provider, found, now)
         return

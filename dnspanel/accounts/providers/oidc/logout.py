@@ -1,8 +1,8 @@
 """Sign-out in the panel and at an OpenID Connect provider together. Verbs.
 
 OpenID Connect Back-Channel Logout 1.0: the provider reports that a person signed out there or lost access, and the
-sessions that came from the provider end at once. RP-Initiated Logout 1.0: a person who signs out of the panel can also
-sign out at the provider.
+sessions that came from the provider end immediately. RP-Initiated Logout 1.0: a person who signs out of the panel can
+also sign out at the provider.
 """
 
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ def end_sessions(*, provider: SignInProvider, ended: Ended, now: datetime) -> in
 
 
 def _sessions_of(provider: SignInProvider, ended: Ended) -> list[Session]:
-    """Return the panel sessions that came from the ended session, or from any session of the person there."""
+    """Return the person's panel sessions from the ended provider session, or from the provider if none is named."""
     person: User | None = None
     if ended.subject:
         link = ProviderLink.objects.select_related("user").filter(provider=provider, subject=ended.subject).first()

@@ -38,7 +38,7 @@ class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
         return url
 
     def state_of(self, request: HttpRequest, question: str) -> dict[str, Any]:
-        """Return and delete the request's state in this browser's session. Raise SignInRefused without one."""
+        """Return and delete the request's state in this browser's session. Raise SignInRefused if there is none."""
         try:
             state: dict[str, Any] = self.unstash_redirect_state(request, question)
         except PermissionDenied as exc:
