@@ -27,7 +27,7 @@ from dnspanel.demo.supervision import NotStarted
 
 DEMO_DIRECTORY = unprivileged.CHECKOUT / "var"
 WEB_PORT = 8000
-# Taken where they can be had: pleasant to type after `dig -p`, and none that another stack would choose.
+# Used if free: easy to type after `dig -p`, and outside the range that other stacks choose from.
 PORTS = {
     "ns1-dns": 5301,
     "ns2-dns": 5302,

@@ -56,7 +56,7 @@ def serve(listener: socket.socket, *, run: Callable[[Sequence[str]], int], is_cu
 
     `run` returns the exit status. `is_current` returns True if the loaded code hasn't changed.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel then reaps the forks
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel then reaps ended forks
     while True:
         connection, _ = listener.accept()
         with connection:

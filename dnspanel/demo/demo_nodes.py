@@ -17,7 +17,7 @@ from replication.agent.agent_config import format_toml
 from replication.agent.powerdns import pdnsconf
 from replication.agent.powerdns.powerdns_computed_types import read_computed_types
 
-SCHEMA = 4  # of Debian 12's PowerDNS 4.7.3
+SCHEMA = 4  # the LMDB schema of PowerDNS 4.7.3 in Debian 12
 RECEIVER_THREADS = 1  # three nodes share one machine with the panel
 CACHE_ENTRIES = 100_000
 
@@ -33,7 +33,7 @@ class DemoNode:
     agent_port: int
     statistics_port: int
     is_ring0: bool = False
-    metrics_port: int = 0  # where Prometheus may ask on loopback; 0: nowhere
+    metrics_port: int = 0  # the loopback port for Prometheus; 0 means none
 
     @property
     def agent_toml(self) -> Path:

@@ -76,7 +76,7 @@ def _ask_to_enroll(node: DemoNode | DemoFront, *, panel: str, now: datetime) -> 
     if known.state == NodeState.AWAITING_APPROVAL:
         unprivileged.write(code, node_lifecycle.make_code(node=known, now=now, by=None))
     arguments = ["--panel", panel, "--code", code.read_text(), "--dir", str(node.identity)]
-    # As the user who will run the node: the identity is for its eyes only, and root's files are not.
+    # Run as the node's user, because only the owner can read the identity files.
     command = [*unprivileged.prefix(), sys.executable, "-m", "replication.agent", "enroll", *arguments]
     with _log(node).open("w") as log:
         return subprocess.Popen(

@@ -33,12 +33,12 @@ from dnspanel import watchdog
 from dnspanel.demo import command_server, unprivileged
 
 _PR_SET_PDEATHSIG = 1
-# Of the fields behind the name in /proc/PID/stat: where the kernel finds the command line of a process.
+# Fields after the name in /proc/PID/stat: the addresses of a process's command line.
 _ARGUMENTS_START, _ARGUMENTS_END = 45, 46
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::-([^}]*))?\})")
-# What a shell would do more with than replace variables.
+# Characters with a meaning in a shell beyond variables.
 _SHELL = frozenset("`;&|<>()*?[]~\\\n")
-# supervisord handles these signals; an executed program begins with the kernel's actions for them.
+# supervisord handles these signals. An executed program starts with the kernel's default actions.
 _HANDLED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 LOOPBACK = "127.0.0.1"
 # Below Linux's ephemeral range, so that no outgoing connection takes one between two starts.
 RANGE = range(20000, 32000)
-# Not the seeded generator: two test runs at once would want the same ports.
+# Not the seeded generator, because two simultaneous test runs would choose the same ports.
 _CHANCE = random.SystemRandom()
 
 
@@ -27,7 +27,7 @@ def is_free(port: int) -> bool:
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
             sock = sockets.enter_context(socket.socket(socket.AF_INET, kind))
             if kind == socket.SOCK_STREAM:
-                # A connection in TIME_WAIT is no listener, and the servers themselves bind with this option.
+                # Connections in TIME_WAIT don't matter, because the servers bind with this option too.
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 sock.bind((LOOPBACK, port))

@@ -7,7 +7,7 @@ from dnspanel.demo.ports import LOOPBACK
 
 SHARED = unprivileged.CHECKOUT / "deploy" / "nginx"
 
-# One process, without a master above it: a killed supervisor leaves no worker behind.
+# A single process without a master, so that a killed supervisor leaves no worker behind.
 NGINX_CONF = """\
 # Written at each start.
 daemon off;

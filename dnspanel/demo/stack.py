@@ -50,10 +50,10 @@ PANEL = (
     *("web", "proxy", "publish", "push", "bootstrap", "sources", "bulk", "system"),
     *("beat", "collector", "update"),
 )
-# Started first: with all the others beside it, `web` would get a tenth of a small machine, and everything waits for it.
+# Started first, because everything waits for `web`, which would be slow if all processes started at once.
 FIRST = ("web", "proxy")
 NODE_PORTS = ("dns", "agent", "statistics", "metrics")
-# A UNIX socket's path has at most 107 bytes; the longest of ours adds 30 to the directory's.
+# The path of a UNIX socket has at most 107 bytes, and the longest file name here needs 30 of them.
 LONGEST_SOCKET_DIRECTORY = 76
 
 
@@ -108,7 +108,7 @@ class Stack:
         self._ports: dict[str, int] = {}
         self._lock: IO[str] | None = None
 
-    # What it is made of
+    # Parts
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -305,7 +305,7 @@ class Stack:
 
     def _start_stores(self) -> None:
         self.supervisor.open(env=self.env)
-        # While supervisord loads the panel, it starts nothing. A new cluster takes as long to make.
+        # While supervisord loads the panel, it starts nothing. Creating a new cluster takes about as long.
         is_new = not self.stores.has_cluster
         if is_new:
             self.supervisor.load()
@@ -422,7 +422,7 @@ class Stack:
         """Choose and store the ports, if possible the same as before. Raise PortTaken if a fixed port is in use."""
         path = self.directory / "stack.json"
         chosen: dict[str, int] = json.loads(path.read_text())["ports"] if path.exists() else {}
-        # Processes of a stack that was killed a moment ago may still be on their way out.
+        # Processes of a stack that was just killed may still be ending.
         patience = 5 if chosen else 0
         if "web" in self._requested_ports:
             chosen["web"] = self._requested_ports["web"]
@@ -432,7 +432,7 @@ class Stack:
             if name in chosen and not ports.wait_until_free(chosen[name], seconds=patience):
                 if name == "web":
                     raise ports.PortTaken(chosen[name], "the web page", instead="set PANEL_PORT to another port")
-                if name.endswith(("-dns", "-agent")):  # the panel knows the node by them
+                if name.endswith(("-dns", "-agent")):  # the panel stores these ports of the node
                     raise ports.PortTaken(chosen[name], name.replace("-", "'s ", 1), instead="stop that program")
                 del chosen[name]
             if name not in chosen:

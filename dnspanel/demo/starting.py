@@ -10,7 +10,7 @@ from dnspanel.demo.supervision import NotStarted, Supervisor, last_lines
 # Ten Django processes need minutes on a small machine that is busy with something else. A process that can never start
 # is found by its ends, long before.
 LONGEST_START = 900.0
-# Any process may lose a race once; supervisord starts it again.
+# A process can end because of a race. supervisord then restarts it.
 ENDS_ALLOWED = 2
 PROGRESS_SECONDS = 10.0
 LOOK_SECONDS = 0.5
@@ -55,7 +55,7 @@ class Starting:
         for name, run in self._supervisor.runs().items():
             before = self._runs.get(name, run)
             was_replaced = before[0] != run[0] != 0 or (before[1] != run[1] and before[1] and run[1])
-            if was_replaced and before[0]:  # else it only began now
+            if was_replaced and before[0]:  # otherwise this is the first start
                 self.ends[name] += 1
                 if self.ends[name] > ENDS_ALLOWED:
                     raise NotUp(name, f"ended {self.ends[name]} times while it started", log=self._log(name))

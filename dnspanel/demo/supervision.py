@@ -27,9 +27,9 @@ from dnspanel.demo.command_server import SOCKET_NAME, Ended, ask
 
 PROCFILE = unprivileged.CHECKOUT / "Procfile"
 
-# What the rest needs: started first, stopped last.
+# The other processes need these, so they are started first and stopped last.
 STORES = ("postgres", "redis")
-# PostgreSQL's fast shutdown; its TERM waits for clients to leave.
+# INT is PostgreSQL's fast shutdown. TERM would wait for clients to disconnect.
 STOP_SIGNALS = {"postgres": "INT"}
 
 
@@ -85,7 +85,7 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=out,
-                # Ctrl-C is for the one who started us; we stop the processes in order.
+                # Ctrl-C must reach only the calling program, which then stops the processes in order.
                 start_new_session=True,
             )
         self._wait_for_socket()
@@ -222,7 +222,7 @@ class Supervisor:
             "directory": str(unprivileged.CHECKOUT),
             "autostart": "false",
             "autorestart": "true",
-            # 0 means: running as soon as started, so it is started again for ever and never given up.
+            # 0: a process counts as running at once, so that supervisord never stops restarting it.
             "startsecs": "0",
             "stopsignal": stop_signal,
             "stopwaitsecs": "10",

@@ -92,7 +92,7 @@ class Trickle:
         try:
             while self._socket.recv(4096):
                 pass
-        except OSError:  # nothing more to read, or no server listened
+        except OSError:  # nothing more to read, or no server is listening
             return
 
 

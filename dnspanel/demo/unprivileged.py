@@ -54,7 +54,7 @@ def prefix() -> tuple[str, ...]:
     for capability in CAPABILITIES:
         keep = (f"--inh-caps=-all,+{capability}", f"--ambient-caps=+{capability}") if capability else ()
         command = (*drop, *keep, "--")
-        # Through a shell: the program that drops root's power still has it when it executes the next one.
+        # Through a shell, because setpriv itself still has root's rights when it executes the program.
         probe = [*command, "sh", "-c", '"$0" -c "import dnspanel"', sys.executable]
         if subprocess.run(probe, cwd=CHECKOUT, capture_output=True).returncode == 0:
             return command

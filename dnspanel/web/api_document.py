@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 
 Document = Mapping[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")
-DEEPEST = 6  # of references that lead to references
-TOKEN = "dnsp_YOUR_TOKEN"  # where the reader's own goes
+DEEPEST = 6  # nested references
+TOKEN = "dnsp_YOUR_TOKEN"  # a placeholder for the reader's own token
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class ApiOperation:
     summary: str
     text: str
     parameters: tuple[Parameter, ...]
-    answers: tuple[Answer, ...]  # of success
-    problems: tuple[str, ...]  # the statuses of all others
+    answers: tuple[Answer, ...]  # successful ones
+    problems: tuple[str, ...]  # the statuses of all other answers
     curl: str
     python: str
-    example_answer: str  # an example of what comes back, or nothing
+    example_answer: str  # an example response, or empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ApiEvent:
     name: str
     summary: str
     text: str
-    example: str  # its body, or nothing
+    example: str  # an example body, or empty
 
 
 def groups_of(document: Document, server: str) -> tuple[Group, ...]:

@@ -50,7 +50,7 @@ def api_docs(request: PanelRequest, page: str = "start") -> HttpResponse:
     """Show one guide, or the API operations of one task."""
     groups = _groups(settings.PANEL_URL)
     guide = next((each for each in GUIDES if each.slug == page), None)
-    # A task may be called as a guide is: its pages are prefixed.
+    # A task can have the same name as a guide, so task pages have a prefix.
     group = next((each for each in groups if f"task-{each.slug}" == page), None)
     if guide is None and group is None:
         raise Http404
@@ -82,7 +82,7 @@ def api_document(request: PanelRequest) -> JsonResponse:
 def _own_tokens(request: PanelRequest) -> list[Token]:
     """Return the reader's own working API tokens, newest first."""
     actor = actor_of(request.user)
-    assert actor is not None  # the session gate let this person in
+    assert actor is not None  # the middleware requires a signed-in person
     own = tokens_visible_to(actor).filter(owner=actor.user, kind=TokenKind.API, revoked_at=None).order_by("-pk")[:50]
     now = timezone.now()
     return [token for token in own if state_of(token, now).is_alive]

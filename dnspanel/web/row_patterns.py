@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from django.utils.safestring import SafeString, mark_safe
 
-# It cannot be written into a record: it is chosen when the process starts.
+# Chosen at process start, so that no record can contain it.
 _PLACEHOLDER = secrets.token_hex(12)
 
 
@@ -33,8 +33,8 @@ class PatternRow:
     Templates can use the declared attributes, and properties that are based on them.
     """
 
-    SHAPED_BY: ClassVar[tuple[str, ...]]  # what the template decides by, or draws; with few values in a table
-    FILLED_IN: ClassVar[tuple[str, ...]]  # texts, and what is HTML already, that the template only writes
+    SHAPED_BY: ClassVar[tuple[str, ...]]  # values that the template tests or writes; few different ones in a table
+    FILLED_IN: ClassVar[tuple[str, ...]]  # texts and finished HTML that the template only writes
     _shape_of: ClassVar[Callable[[Any], tuple[object, ...]]]
 
     __slots__ = ()

@@ -4,7 +4,7 @@ from django.utils import translation
 
 from dnspanel.texts import gettext, gettext_noop
 
-# Every text of a call of `translated` in static/js; a test compares them.
+# All texts passed to `translated` in static/js. A test compares the two.
 SCRIPT_TEXTS = (
     gettext_noop("All are selected"),
     gettext_noop("Cache hits"),

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet
 
-# Everything in Redis may be lost: hints, and the last hour's numbers.
+# Redis has only data that can be lost: hints, and the last hour's numbers.
 REDIS_CONF = """\
 bind * -::*
 port 6379
@@ -44,7 +44,7 @@ def make_secrets(directory: Path) -> None:
     keep(panel / "database", lambda: f"postgresql://panel:{postgres}@postgres:5432/panel")
     redis = keep(of_redis / "redis-password", lambda: secrets.token_urlsafe(32))
     keep(panel / "redis-url", lambda: f"redis://:{redis}@redis:6379/0")
-    # Not a secret of its own: an installation gets the settings of the release that it runs.
+    # Always rewritten, so that an installation gets the settings of its current release.
     _write(of_redis / "redis.conf", REDIS_CONF.format(password=redis))
 
 

@@ -44,10 +44,10 @@ from replication.dns import names
 MOST_ENTRIES = 100
 MOST_EXPORTED = 100_000
 MOST_CHANGES = 50
-# A file goes to disk beyond this.
+# A larger temporary file is written to disk.
 _MOST_IN_MEMORY = 1 << 20
 FILTERS = ("who", "action", "from")
-# What people look for most, as searches.
+# The most common searches.
 CHIPS = (
     (gettext_lazy("Failed sign-ins"), "action:sign-in.failed"),
     ("Sign-ins", "sign-in"),
@@ -147,7 +147,7 @@ def audit_check(request: PanelRequest) -> HttpResponse:
 
 def _reader(request: PanelRequest) -> Actor:
     actor = actor_of(request.user)
-    assert actor is not None  # the session gate let this person in
+    assert actor is not None  # the middleware requires a signed-in person
     return actor
 
 
@@ -199,7 +199,7 @@ def _write_csv(file: TextIOWrapper, acts: Iterable[Act]) -> None:
     for act in acts:
         # Details are JSON in the table too.
         row = row_of(act) | {"details": json.dumps(act.details, ensure_ascii=False, sort_keys=True)}
-        # Others choose what targets and reasons say.
+        # Targets and reasons can contain text from other people.
         table.writerow(map(harmless_cell, row.values()))
 
 

@@ -10,7 +10,7 @@ from dnspanel.texts import gettext, gettext_lazy, join_list, ngettext
 from dnspanel.zones.rights import access
 from replication.dns import rdata
 
-MOST_NAMED = 3  # zones, patterns; the rest is counted
+MOST_NAMED = 3  # zones or patterns; further ones are counted
 
 RIGHT_DESCRIPTIONS = {
     Right.READ: gettext_lazy("see records"),
@@ -29,7 +29,7 @@ RIGHT_DESCRIPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class GrantDescription:
-    """A grant as text for a page: its rights (`what`), its zones (`where`) and its limits."""
+    """A grant as text for a page: its rights, its zones and its limits."""
 
     what: str
     where: str

@@ -90,7 +90,7 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
 
 
 def receivers_for(person: User) -> list[User]:
-    """Return at most MOST_RECEIVERS active accounts that can take over what a person owns, service accounts first."""
+    """Return at most MOST_RECEIVERS active accounts that can receive a handover, service accounts first."""
     others = User.objects.filter(is_active=True).exclude(pk=person.pk)
     return list(others.order_by("-is_service", "username")[:MOST_RECEIVERS])
 

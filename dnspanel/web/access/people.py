@@ -259,7 +259,7 @@ def _powers(person: User) -> list[str]:
     """Return texts about the person's role: its permissions, then, for a custom role, its rights over all zones."""
     permissions, rights = permissions_by_role(person), rights_by_role(person)
     listed = [gettext(each.value) for each in Permission if each in permissions]
-    if person.own_role is not None:  # the permissions of the built-in roles say what they may in zones
+    if person.own_role is not None:  # the permissions of built-in roles already describe their rights over zones
         listed += [words for right, words in RIGHT_DESCRIPTIONS.items() if right in rights]
     return listed
 

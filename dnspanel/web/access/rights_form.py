@@ -29,7 +29,7 @@ from dnspanel.zones.rights.tsig_permissions import rights_by_key
 from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
 
-# Those about an existing zone.
+# The rights over an existing zone.
 _RIGHTS = tuple(right for right in Right if right != Right.CREATE_ZONE)
 
 
@@ -46,7 +46,7 @@ class Verdict:
 class AboutRRsetForm(PanelForm):
     """The base class of forms that check rights over a name and type, existing or not. A subclass chooses the zone."""
 
-    without_type: int | None = rdtypes.A  # what a field left empty means
+    without_type: int | None = rdtypes.A  # the type if the field is empty
     name = forms.CharField(
         label=gettext_lazy("Name"),
         required=False,

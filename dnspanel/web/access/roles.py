@@ -23,7 +23,7 @@ from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.rights import access
 
-# What these permissions stand for is said by the rights over zones; a role has them through those.
+# A custom role gets these permissions through its rights over zones.
 _BY_RIGHTS = frozenset({Permission.READ, Permission.EDIT})
 _OFFERED = [each for each in Permission if each in verbs.GIVEABLE - _BY_RIGHTS]
 

@@ -28,7 +28,7 @@ class TeamPolicies:
     """The policies of a team, with the panel-wide policies that also apply to it."""
 
     signing: DnssecPolicy | None
-    is_signing_own: bool  # else it is the default of all zones
+    is_signing_own: bool  # False: the default policy of all zones
     sets: tuple[ZoneTemplate, ...]
     templates: tuple[ZoneTemplate, ...]
     approvals: tuple[ApprovalRule, ...]

@@ -56,7 +56,7 @@ def team_list(request: PanelRequest) -> HttpResponse:
 
 def _teams_page(request: PanelRequest, *, typed: str = "", refusal: str = "") -> HttpResponse:
     teams = Team.objects.order_by("name").prefetch_related("memberships__user")
-    # Counted apart: joined with the members, each zone would count once for each of them.
+    # A separate query: in a join with the members, each zone would count once for each member.
     zones = Zone.objects.filter(deleted_at=None, team__isnull=False)
     counts = dict(zones.values_list("team").annotate(Count("pk")).order_by())
     context = {

@@ -29,7 +29,7 @@ _LIFETIMES = (
     ("365", gettext_lazy("a year")),
     ("", gettext_lazy("never")),
 )
-# Where a verb's fault is shown, when the form calls the field otherwise.
+# The form's fields for errors about values that have other names elsewhere.
 _FIELD_OF_FAULT = {"expires_at": "expires", "name": "key_name", "key": "key_secret"}
 _IN_MORE = frozenset(
     {"networks", "requests_per_minute", "needs_if_match", "kind", "key_name", "algorithm", "key_secret"}
@@ -40,7 +40,7 @@ class TokenForm(PanelForm):
     """The base class of the forms for new tokens."""
 
     preset: ClassVar[Preset]
-    own: ClassVar[tuple[str, ...]] = ()  # more fields that this kind of token has
+    own: ClassVar[tuple[str, ...]] = ()  # additional fields of this preset
 
     kind = forms.ChoiceField(
         label=gettext_lazy("Proves itself by"),
@@ -116,7 +116,7 @@ class TokenForm(PanelForm):
     )
 
     def __init__(self, *args: Any, person: access.Person, **kwargs: Any) -> None:
-        # `person` is GrantForm's too, where that is a base.
+        # A subclass that is also a GrantForm passes `person` on to it.
         if isinstance(self, GrantForm):
             kwargs["person"] = person
         super().__init__(*args, **kwargs)
@@ -263,7 +263,7 @@ class CustomForm(TokenForm, GrantForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # Of a token over nothing but nodes or people, `rights` may be empty.
+        # `rights` can be empty for a token that only manages nodes or people.
         self.fields["rights"].required = False
         self.fields["purpose"].required = True
         allowed = _permissions_of(self.person) - {Permission.READ, Permission.EDIT}

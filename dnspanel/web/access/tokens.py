@@ -330,5 +330,5 @@ def state_of(token: Token, now: datetime) -> State:
 
 def _actor(request: PanelRequest) -> Actor:
     actor = actor_of(request.user)
-    assert actor is not None  # the session gate let this person in
+    assert actor is not None  # the middleware requires a signed-in person
     return actor

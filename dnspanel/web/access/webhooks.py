@@ -114,7 +114,7 @@ class WebhookForm(PublishingForm):
         assert isinstance(events, forms.MultipleChoiceField)
         events.choices = [(kind.value, kind.label) for kind in SUBSCRIBABLE if can(person, NEEDED[kind])]
         if webhook is not None:
-            del self.fields["format"]  # it stays what it is
+            del self.fields["format"]  # the format can't change
         elif not settings.EMAIL_HOST:
             formats = self.fields["format"]
             assert isinstance(formats, forms.ChoiceField)

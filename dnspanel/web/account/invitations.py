@@ -71,7 +71,7 @@ class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is u
     success_url = reverse_lazy("zone-list")
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Redirect people without a password, who sign in only through a provider, to their providers page."""
+        """Redirect people without a password to their providers page. They sign in only through a provider."""
         if isinstance(request.user, User) and not request.user.has_usable_password():
             messages.info(request, gettext("You have no password here: you sign in by a provider."))
             return redirect("account-providers")

@@ -59,7 +59,7 @@ def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
     return response
 
 
-@csrf_exempt  # the caller is the provider itself; what it says is signed
+@csrf_exempt  # the provider sends this request, and signs it
 @no_store
 @require_POST
 def back_channel_logout(request: HttpRequest, provider_id: str) -> HttpResponse:
@@ -124,7 +124,7 @@ def link_password(request: PanelRequest, ldap_id: int) -> HttpResponse:
     provider = providers.provider_by_id(ldap_id, ProviderKind.LDAP)
     if not provider.active:
         raise ProviderUnknown
-    # What answers the question is the password here, which that server must not see.
+    # The confirmation asks for the panel's password, which must not be sent to the LDAP server.
     is_sent = "typed" in request.POST and "confirmed" not in request.POST
     form = LdapPasswordForm(request.POST if is_sent else None)
     if (question := ask(request, _ABOUT_LINK)) is not None:

@@ -80,7 +80,7 @@ def add_passkey(request: PanelRequest) -> HttpResponse:
         else:
             messages.success(request, gettext("The passkey is added."))
             return page_with_codes(request, codes) if codes else redirect("account-signing-in")
-    elif request.method == "POST" and not form.is_bound:  # the password was right
+    elif request.method == "POST" and not form.is_bound:  # the password was correct
         return redirect("account-passkey")
     context = {"form": form, "options": options_json(begin_adding(request.user))}
     return render(request, "account/passkey_add.html", context, status=422 if form.is_bound else 200)

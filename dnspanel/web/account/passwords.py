@@ -22,7 +22,7 @@ from dnspanel.wake import wake
 from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import no_store
 
-_MAIL_LIFETIME = 600.0  # seconds in which a worker has to take it; no person waits longer for a mail
+_MAIL_LIFETIME = 600.0  # seconds until a worker must have taken the task; nobody waits longer for an email
 
 
 class ForgottenForm(PanelForm):
@@ -72,7 +72,7 @@ def by_link(request: HttpRequest, link: str) -> HttpResponse:
         person = person_of_link(link)
         if form.is_valid():
             set_password_by_link(link=link, password=form.cleaned_data["password"], now=timezone.now())
-            logout(request)  # the person that was signed in here
+            logout(request)  # the person who was signed in in this browser
             messages.success(request, gettext("Your password is set. Sign in with it."))
             return redirect("account_login")
     except LinkDead as exc:

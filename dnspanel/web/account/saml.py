@@ -16,7 +16,7 @@ from dnspanel.accounts.providers.saml.question import Provider
 from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, complete, refusal_page
 
 
-@csrf_exempt  # the form is the provider's; what it says is signed, and counts in the session that asked alone
+@csrf_exempt  # the provider's page sends this form; the response is signed and only valid in the session that asked
 @require_POST
 def acs(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Verify the provider's SAML response and redirect to `finish`.

@@ -72,7 +72,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if form.is_valid() and _is_right(request, stage.user, form):
         return _signed_in(request, stage)
     if account_adapter().is_ajax(request):
-        if not form.is_bound:  # a redirect from the first step, which is done already; and what to ask a passkey
+        if not form.is_bound:  # the first step is done: lead to this step, with the passkey options
             options = begin_using(stage.user) if has.passkeys and are_possible() else None
             return lead_on(request, request.path, request_options=options)
         faults = [str(each) for faults in form.errors.values() for each in faults]
@@ -158,7 +158,7 @@ def set_up_app(request: PanelRequest) -> HttpResponse:
         else:
             messages.success(request, gettext("The app is set up: your next sign-in asks for a code of it."))
             return page_with_codes(request, codes) if codes else redirect("account-signing-in")
-    elif request.method == "POST" and not form.is_bound:  # the password was right
+    elif request.method == "POST" and not form.is_bound:  # the password was correct
         return redirect("account-app")
     secret = verbs.secret_being_set_up(request.session) if form.is_bound else ""
     context = _set_up_context(request.user, secret or verbs.begin_set_up(request.session))

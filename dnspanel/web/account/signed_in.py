@@ -68,14 +68,14 @@ OPEN_VIEWS = frozenset(
         *("passkey-sign-in", "welcome", "webhook-stop-mails", "enroll-agent", "language"),
         # The command line as a file: scripts fetch it before they have a token, and it holds no secret.
         "docs-cli-file",
-        # Of these only the first middleware answers, and says nothing but names of parts.
+        # The first middleware answers these, with nothing but the names of components.
         *("livez", "readyz", "healthz"),
-        # The way to a provider and back from it, where its answer is matched to what was kept of the question.
+        # Requests to a provider and its responses, which are checked against the stored request.
         *("openid_connect_login", "openid_connect_callback", "oidc-ended", "saml-acs", "saml-finish", "saml-metadata"),
     }
 )
 
-# What opens to a person that has to set up a second factor first: that, their password, and the way out.
+# Pages for a person who must set up a second factor first: the setup, the password, and signing out.
 SET_UP_VIEWS = frozenset(
     {
         *("account-signing-in", "account-app", "account-passkey", "account-codes", "one-time-page"),
@@ -88,7 +88,7 @@ _RULES_LOOKED_AT = "second-factor-rules-at"
 View = Callable[..., HttpResponse]
 
 _QUOTA_EXCEEDED = (QuotaExceeded, TokenQuotaExceeded, ImportQuotaExceeded)
-# What does not exist, or what this person may not know about.
+# Things that don't exist, or that this person isn't allowed to know about.
 _UNKNOWN = (
     access.Unknown,
     UnknownNode,
@@ -143,9 +143,9 @@ class SignedInMiddleware:
             response = self.get_response(request)
         finally:
             timezone.deactivate()  # the thread serves another person next
-        # Nothing of a person's pages and files stays behind in a browser or on the way, once they have signed out.
+        # Browsers and proxies must not keep a person's pages and files after sign-out.
         response.headers.setdefault("Cache-Control", "no-store")
-        # One URL gives a page or a fragment; a cache must not take one for the other.
+        # The same URL returns a page or a fragment, which caches must not mix up.
         patch_vary_headers(response, ["HX-Request"])
         return response
 
@@ -153,7 +153,7 @@ class SignedInMiddleware:
         self, request: HttpRequest, view: View, args: list[object], kwargs: dict[str, object]
     ) -> HttpResponse | None:
         match = request.resolver_match
-        # The API's views know tokens, not sessions, and deny by default themselves: `api.authentication.HasToken`.
+        # API views use tokens instead of sessions, and deny by default: `api.authentication.HasToken`.
         if match is not None and (_is_of_an_api(request) or match.view_name in OPEN_VIEWS):
             return None
         if request.user.is_authenticated and self._is_active(request):
@@ -161,7 +161,7 @@ class SignedInMiddleware:
             return None if _may_go_on(request) else _to_set_up(request)
         wants_json = request.get_preferred_type(["text/html", "application/json"]) == "application/json"
         if request.headers.get("HX-Request") or wants_json:
-            # Never a form to sign in inside a table: `panel.js` opens a dialog on top, and asks again afterwards.
+            # A fragment must not become a sign-in form: `panel.js` opens a dialog, then repeats the request.
             return HttpResponse("Sign in first.", status=401, headers={"HX-Trigger": "sign-in-needed"})
         return redirect_to_login(_page_of(request), reverse("account_login"))
 
@@ -171,7 +171,7 @@ class SignedInMiddleware:
         Requests that an open page sends automatically don't count.
         """
         now, seen = time.time(), request.session.get(SEEN)
-        is_over = now >= request.session.get(SESSION_ENDS, now + 1)  # of a person from a provider
+        is_over = now >= request.session.get(SESSION_ENDS, now + 1)  # set for people who signed in through a provider
         if is_over or (seen is not None and now - seen > settings.SESSION_IDLE_MINUTES * 60):
             logout(request)
             return False
@@ -196,7 +196,7 @@ class SignedInMiddleware:
             response = _refusal_response(request, 503, "too_slow.html", message)
             response["Retry-After"] = str(RETRY_AFTER)
             return response
-        if is_away(exception) and not _is_of_an_api(request):  # those have forms of their own: `server_errors`
+        if is_away(exception) and not _is_of_an_api(request):  # APIs have their own error format: `server_errors`
             return database_away.answer(request, exception)
         if isinstance(exception, _QUOTA_EXCEEDED):
             return _refusal_response(request, 409, "quota_exceeded.html", str(exception))
@@ -256,7 +256,7 @@ def _refusal_response(
     request: HttpRequest, status: int, template: str, message: str, **context: object
 ) -> HttpResponse:
     """Return the message as an error page, or for htmx as plain text, so that the form on the page keeps its input."""
-    if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
+    if request.headers.get("HX-Request"):  # `panel.js` shows plain text unchanged
         return HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
     return render(request, template, {"message": message, **context}, status=status)
 

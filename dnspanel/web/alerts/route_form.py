@@ -56,7 +56,7 @@ class RouteForm(PanelForm):
             kwargs["initial"] = {name: getattr(route, name) for name in RouteTerms.__dataclass_fields__}
         super().__init__(*args, **kwargs)
         self.fields["least"].initial = Severity.WARNING.value
-        if route is not None:  # a route stays what it is
+        if route is not None:  # the kind of a route can't change
             self.fields["kind"].required = False
             self.fields["kind"].widget = forms.HiddenInput()
             self.fields["address"].label = gettext("Mail address") if route.kind == RouteKind.MAIL else "URL"

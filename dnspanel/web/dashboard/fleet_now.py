@@ -23,7 +23,7 @@ class FleetNow:
     bar: tuple[BarPart, ...]
     spark: tuple[str, ...]
     spark_top: str
-    slowest: str  # "ns3, 4.20 ms", or nothing
+    slowest: str  # "ns3, 4.20 ms", or empty
     has_numbers: bool
 
     @property

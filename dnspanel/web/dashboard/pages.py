@@ -22,7 +22,7 @@ from dnspanel.zones.log.publications import publication_page
 from dnspanel.zones.rights import access
 
 LAST_PUBLICATIONS = 10
-MOST_DRAFTED = 6  # zones of one's draft that are named
+MOST_DRAFTED = 6  # listed zones of the person's draft
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ _TONES: Mapping[ParentState, str] = {
     ParentState.BOGUS: "bad",
 }
 _ICONS: Mapping[str, str] = {"ok": "check", "warn": "alert", "bad": "error", "quiet": "minus"}
-# As registrars call them.
+# The names that registrars use.
 _FIELDS: Mapping[str, Sequence[str]] = {
     "DS": (gettext_lazy("key tag"), gettext_lazy("algorithm"), gettext_lazy("digest type"), gettext_lazy("digest")),
     "DNSKEY": (gettext_lazy("flags"), gettext_lazy("protocol"), gettext_lazy("algorithm"), gettext_lazy("public key")),
@@ -145,7 +145,7 @@ class DisplayOtherKey:
 class DisplayParent:
     """The state of the DS at the parent. `name` is empty if the reader isn't allowed to see the parent zone here."""
 
-    word: str  # "unknown", "missing", "other" (it names none of the keys that sign) or "ok"
+    word: str  # "unknown", "missing", "other" (for none of the signing keys) or "ok"
     name: str
 
 

@@ -8,9 +8,9 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.dnssec.key_history import Event, KeyHistory, Moment
 from dnspanel.zones.dnssec.policy import Terms, lifetime
 
-# The last moments of a key that is switched on and off all the time.
+# Shown events of a key that is switched on and off frequently.
 MOST_MOMENTS = 12
-# What comes next is beyond this, of the 100 that the picture is wide.
+# The position of the present, on a timeline with the width 100. Next events are to the right.
 _NOW_WITH_NEXT, _NOW_ALONE = 88.0, 100.0
 _NARROWEST = 0.8
 _LABELS: Mapping[Event, str] = {
@@ -66,7 +66,7 @@ class DisplayLife:
     bars: list[Bar]
     now_x: str
     passed: list[Passed]
-    left_out: int  # earlier moments
+    left_out: int  # the number of earlier events
     coming: list[Coming]
 
     @property

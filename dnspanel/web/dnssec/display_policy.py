@@ -22,8 +22,8 @@ class ZonePolicy:
     applied: Applied
     differences: list[Difference]
     old_keys: list[int]
-    waits: str = ""  # for what the policy waits before it says anything
-    refusal: str = ""  # why the rollover that is due does not begin by itself
+    waits: str = ""  # the reason why differences aren't listed yet
+    refusal: str = ""  # the reason why a due rollover doesn't start automatically
 
     @property
     def can_follow(self) -> bool:

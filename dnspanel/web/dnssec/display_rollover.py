@@ -33,7 +33,7 @@ _STEP_LABELS = {
     Step.UNDONE: gettext_lazy("as before"),
 }
 _STEP_LABELS_OF = {(Kind.SECURE, Step.PUBLISH): gettext_lazy("signed at every node")}
-# Where a request for the new DS may be under way.
+# Steps in which the parent may have a request for the new DS.
 _ASKS_PARENT = (Step.DS,)
 _CANCELLED_FREELY = (Kind.KSK_DOUBLE_DS, Kind.SECURE)
 
@@ -97,7 +97,7 @@ class DisplayRollover:
         return [self._line("remove", text) for text in self.row.remove_ds]
 
     def _line(self, verb: str, text: str) -> Line:
-        # Fields that a person has opened stay open when the card is drawn again: an id has one text for ever.
+        # An id always has the same text, so that opened fields stay open when the card is rendered again.
         return Line(
             f"{verb}-{text.split()[3][:16]}",
             gettext("DS to {verb}").format(verb=verb),

@@ -66,7 +66,7 @@ from dnspanel.zones.signing.safety import ParentHere, parent_here
 from dnspanel.zones.signing.signalling import has_signalling, set_signalling
 from replication.dns import rdata, rdtypes
 
-# What those who use these records believe only because it is signed.
+# Records that clients trust only if the zone is signed.
 _TRUSTED_TYPES = (rdtypes.TLSA, rdtypes.SSHFP, rdtypes.OPENPGPKEY, rdtypes.SMIMEA)
 
 
@@ -96,14 +96,14 @@ def page(
     is_under_way = rolled is not None and rolled.ended_at is None
     policy = zone_policy_of(zone, state, keys, is_rolling=is_under_way)
     if form is not None and not keys and isinstance(form, CdsForm | DenialForm) and not isinstance(form, SignForm):
-        # The zone was unsigned in between, so the form is not there.
+        # The zone was unsigned in the meantime, so the page doesn't have the form.
         refusal = " ".join(map(str, form.non_field_errors()))
     here = parent_here(zone.name)
     parent = display_parent(request, here, keys)
     if (isinstance(form, BeginRolloverForm) and is_under_way) or (
         isinstance(form, CancelRolloverForm) and not is_under_way
     ):
-        # It began or ended in between, so the form is not there.
+        # The rollover started or ended in the meantime, so the page doesn't have the form.
         refusal = " ".join(map(str, form.non_field_errors()))
     other_keys = dnssec.other_keys_of(zone)
     context: dict[str, object] = {
@@ -163,7 +163,7 @@ def _nodes(zone: Zone) -> SigningSync | None:
 
 @require_safe
 def dnssec_nodes(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show which nodes have the latest signing change."""
+    """Show each node's progress with the latest signing change."""
     zone = access.zone_for_reading(request.user, zone_name)
     return render(request, "dnssec/_nodes.html", {"zone": zone, "nodes": _nodes(zone)})
 

@@ -26,7 +26,7 @@ from dnspanel.zones.signing import policy_apply
 from dnspanel.zones.signing.policies import Target
 from replication.dns.names import before_full_stop
 
-# Zones listed that have the policy themselves.
+# The number of listed zones that have the policy attached directly.
 _LISTED = 100
 
 

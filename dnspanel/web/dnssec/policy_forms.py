@@ -17,7 +17,7 @@ from dnspanel.zones.errors import PolicyRefused
 from dnspanel.zones.models import DnssecPolicy
 from dnspanel.zones.signing.policies import LONGEST_NAME, MOST_DAYS
 
-_FIELDS = {"nsec3": "denial"}  # where what a verb refuses is shown
+_FIELDS = {"nsec3": "denial"}  # the form's fields for errors about other names
 
 
 class PolicyForm(KeyChoice, DenialForm):

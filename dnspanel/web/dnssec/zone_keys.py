@@ -54,7 +54,7 @@ def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def key_set(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
-    """Change whether the key signs or is published. Ask for confirmation if the key is taken out of use."""
+    """Switch the key's signing or publishing on or off. Ask for confirmation if the key is taken out of use."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form, key = KeyForm(request.POST), _key(zone, key_id)
     if not form.is_valid() or key is None:
@@ -83,7 +83,7 @@ def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpRespon
     if key and len(dnssec.keys_of(zone)) == 1:
         messages.warning(request, gettext("It is the only key: without it the zone is not signed."))
         return redirect("zone-dnssec-unsign", zone.name)
-    # Of a key that is gone already, the verb knows whether this form deleted it.
+    # If the key no longer exists, `delete_key` finds out whether this form deleted it.
     if key and (question := _ask(request, zone, key, "delete")) is not None:
         return question
     by = acting(request, form)

@@ -31,7 +31,7 @@ from replication.dns.rrset import make
 from replication.errors import ReplicationError
 
 LONGEST_PASTE = 2_000_000
-# What columns of a table are called in the panel.
+# The panel's names for the columns of a table.
 TITLES = {
     "zone": "zone",
     "name": "name",

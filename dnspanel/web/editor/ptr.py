@@ -42,7 +42,7 @@ class PtrTick:
     ticked: bool
     steps: tuple[Step, ...] = ()
     more: int = 0
-    is_final: bool = True  # these are the addresses that it is about; else others may be typed yet
+    is_final: bool = True  # False if other addresses can still be typed
 
     @property
     def can_do_something(self) -> bool:
@@ -57,7 +57,7 @@ class Comparison:
     """One page of a zone's addresses, or of a reverse zone's PTRs, with the state of each pair."""
 
     open: tuple[Step, ...]
-    closed: tuple[Step, ...]  # out of step, and not to be corrected here
+    closed: tuple[Step, ...]  # disagreeing pairs that can't be fixed here
     agreeing: int
     next_after: str
     left_out: int

@@ -93,7 +93,7 @@ def rrset_row(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 def _show_row(request: PanelRequest, zone: Zone, display: DisplayRow) -> HttpResponse:
     if not display.exists:
-        return HttpResponse()  # an added RRset that was undone: its row goes
+        return HttpResponse()  # the draft had added this RRset, so the row is removed
     displayed = with_expiries(zone, with_answers(zone, [display]))
     [row] = with_blocking(request, zone, with_rights(request.user, zone, displayed))
     context = {"zone": zone, "row": row, "may_edit": access.may_edit_here(request.user, zone)}
@@ -238,7 +238,7 @@ def _saved_response(
     if replaces == key:
         response = _show_row(request, zone, DisplayRow(zone.name, row_of(request, zone, key)))
     else:
-        # The row that was edited shows what became of the old RRset; the new one comes beside it.
+        # The edited row shows the old RRset's new state, and another row shows the new RRset.
         response = HttpResponse('<tbody id="rr-new" hidden></tbody>')
         if replaces:
             response = _show_row(request, zone, DisplayRow(zone.name, row_of(request, zone, replaces)))

@@ -32,17 +32,17 @@ from replication.dns import names, rdata
 from replication.dns.rrset import MAX_TTL, Change, Key, RRset
 
 EXAMPLES = 10
-MOST_REFUSED = 20  # that are listed
+MOST_REFUSED = 20  # refused RRsets in the list
 LONGEST_COMMENT = 1_000
 LONGEST_VALUES = 20_000
 LONGEST_TAGS = 1_000
-# What the fields of an act are called, for a form that asks again.
+# The fields of a change, which a form that asks for confirmation repeats.
 FIELDS = ("act", "ttl", "comment", "find", "replacement", "pattern", "lines", "tags")
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 _WITH_VALUES = {"values": many_rrsets.set_values, "add": many_rrsets.add_values, "remove": many_rrsets.remove_values}
-_FIELD_OF = {"replace": "find", "add-tags": "tags", "remove-tags": "tags"}  # whose fault it is if there is one
+_FIELD_OF = {"replace": "find", "add-tags": "tags", "remove-tags": "tags"}  # the field that gets the error of a change
 _WITH_TAGS = {"add-tags": many_rrsets.add_tags, "remove-tags": many_rrsets.remove_tags}
 _PREVIEWED = frozenset({"replace", *_WITH_VALUES})
 

@@ -70,7 +70,7 @@ COLUMNS = (
 NOT_SORTED = gettext_lazy(
     "Sorted by name: there are too many records to sort them otherwise. A narrower search can be sorted."
 )
-LONGEST_LINE = 70_000  # the longest RRset that an answer can hold
+LONGEST_LINE = 70_000  # the largest RRset that fits in an answer
 
 
 # The table
@@ -167,7 +167,7 @@ def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRs
 
 
 def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
-    """Return the columns by which this large zone can't be sorted, with the reasons. Empty if a filter is active."""
+    """Return the columns that this large zone can't be sorted by, with the reasons. Empty if a filter is active."""
     if filters.text or filters.in_draft:
         return {}
     return {
@@ -211,7 +211,7 @@ def filters_of(parameters: QueryDict) -> RRsetFilter:
     )
 
 
-# Changes of others in between
+# Revisions of other people in the meantime
 
 
 @require_safe
@@ -271,7 +271,7 @@ class Quick:
     replace: bool = False
     violations: tuple[Violation, ...] = ()
     ptr: PtrTick | None = None
-    ptr_ticked: bool = False  # the state of the tick, also while it is hidden
+    ptr_ticked: bool = False  # the checkbox's state, even while it is hidden
 
     @property
     def type(self) -> str:

@@ -42,9 +42,9 @@ class ZoneHead:
     sync: Sync
     blocking: Blocking
     is_pinned: bool
-    lock: Lock | None  # of the whole zone, which keeps it from the reader
+    lock: Lock | None  # a lock of the whole zone that binds the reader
     calendar: ZoneCalendar
-    transfer: DisplayTransfer | None  # of a zone that comes from elsewhere
+    transfer: DisplayTransfer | None  # None unless the zone is transferred from a primary elsewhere
 
 
 def zone_head(request: PanelRequest, zone: Zone, tab: str, known: Rules | None = None) -> ZoneHead:

@@ -86,7 +86,7 @@ def _address(text: str) -> str:
         raise forms.ValidationError(gettext("This is not an IP address.")) from None
 
 
-# Tone and icon of a point.
+# Tone and icon of a checklist item.
 _VERDICT_MARKS = {
     Verdict.FINE: ("ok", "check"),
     Verdict.TO_DO: ("warn", "alert"),

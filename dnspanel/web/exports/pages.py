@@ -34,10 +34,10 @@ from dnspanel.zones.rights import access
 from replication.dns import names
 from replication.errors import BadName
 
-# A zone with more RRsets than this is not written while a person waits for the answer.
+# A zone with more RRsets than this is exported by a job, not in the request.
 MOST_AT_ONCE = 100_000
 LONGEST_PREVIEW = 5_000
-# A file that is made for one answer goes to disk beyond this.
+# A larger temporary file is written to disk.
 MOST_IN_MEMORY = 1 << 20
 COUNTED = 10_000
 LISTED = 30

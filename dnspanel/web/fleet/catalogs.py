@@ -93,7 +93,7 @@ def catalog_rule(request: PanelRequest, catalog_id: int) -> HttpResponse:
         left = [terms_of_rule(rule) for rule in there if rule.pk != id_in(drop)]
         try:
             set_up_catalogs.set_rules(catalog=catalog, rules=left, author=request.user, now=timezone.now())
-        except CatalogRefused as exc:  # what a rule says may be forbidden by now
+        except CatalogRefused as exc:  # another rule can have become invalid
             messages.error(request, str(exc))
         else:
             messages.success(request, gettext("The rule is gone."))

@@ -69,7 +69,7 @@ class DisplayZone:
     error: str
     is_signed_otherwise: bool = False
     signing_error: str = ""
-    breaks: tuple[tuple[str, str], ...] = ()  # the choice, and why the zone would not validate after it
+    breaks: tuple[tuple[str, str], ...] = ()  # each choice with the reason why the zone would no longer validate
 
     @property
     def mark(self) -> "Mark":

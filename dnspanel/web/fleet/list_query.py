@@ -11,7 +11,7 @@ from dnspanel.fleet.node_health import FAULTS, WELL
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.texts import gettext_lazy, gettext_noop
 
-# From here on tiles are more than anybody looks at: the page becomes a table.
+# For more nodes than this, the page shows a table instead of tiles.
 MOST_TILES = 100
 BLOCK = 25  # rows of the table that are fetched together
 
@@ -30,9 +30,9 @@ class FleetView:
 
     group: str = ""
     tag: str = ""
-    state: str = ""  # a word of health, "well" or "faults"
+    state: str = ""  # a health state, "well" or "faults"
     search: str = ""
-    layout: str = ""  # empty: what fits the number of nodes
+    layout: str = ""  # empty: chosen by the number of nodes
     sort: str = "name"
     frozen: tuple[int, ...] = ()  # node ids in the order that a person froze
 

@@ -47,15 +47,15 @@ class NodeDetails:
 
     reported: Reported
     room: str
-    clock: str  # how far off, when that matters
+    clock: str  # the clock's error, if it matters
     checked: datetime | None
-    rebuild: str  # why another schema is needed, in sentences
-    machines: str  # why two machines stop pushes, in words
+    rebuild: str  # sentences about the reason why another schema is needed
+    machines: str  # the reason why pushes stopped, if two machines use this node's identity
     bootstrap: Bootstrap | None
-    keys: tuple[str, ...]  # the signing keys it accepts, their first digits
+    keys: tuple[str, ...]  # the first digits of the signing keys that it accepts
     expired: bool
-    unanswered: tuple[Unanswered, ...]  # ALIAS and LUA records without a good answer
-    setup: tuple[str, ...]  # how its server is not set up as the panel has it, in sentences
+    unanswered: tuple[Unanswered, ...]  # ALIAS and LUA records that it can't answer
+    setup: tuple[str, ...]  # sentences about settings that differ from the panel's
     panel_version: str
 
     @property
@@ -221,7 +221,7 @@ def _accept_machine(request: PanelRequest, node: Node, now: datetime) -> None:
 
 _Act = Callable[[PanelRequest, Node, datetime], Any]
 
-# What each button does, and what the page says afterwards.
+# The action of each button, and the message after it.
 _ACTS: dict[str, tuple[_Act, str]] = {
     "approve": (_approve, gettext_lazy("{} is approved; its first zones are on their way.")),
     "decline": (

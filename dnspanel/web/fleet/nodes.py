@@ -43,7 +43,7 @@ def node_list(request: PanelRequest) -> HttpResponse:
     view = fleet_view(request.GET)
     display = arrange(everything, view)
     is_table = view.layout == "table" or (not view.layout and len(display) > MOST_TILES)
-    # Of a table, live numbers of the first rows come with the page; each block of rows fetches its own from then on.
+    # The page of a table has live numbers for the first rows. Later, each block of rows fetches its own.
     alive = display[: 2 * BLOCK] if is_table else display
     live = telemetry.live_now([status.node.pk for status in alive])
     tiles = [tile_of(status, live.get(status.node.pk), newest) for status in display]

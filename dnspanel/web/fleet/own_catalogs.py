@@ -61,7 +61,7 @@ def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
             )
         except CatalogRefused as exc:
             form.refuse_all(exc.fields)
-        except Forbidden as exc:  # of the catalog that one of them would leave
+        except Forbidden as exc:  # the person can't change the catalog that a zone would leave
             form.refuse("zones", str(exc))
         else:
             said = ngettext("{count} zone was put in.", "{count} zones were put in.", count)

@@ -30,7 +30,7 @@ from dnspanel.zones.rights.access import zones_visible_to
 
 MOST_MEMBERS = 50
 MOST_SIGNED = 20
-# At most this many zones are named in a configuration that knows no catalog.
+# A configuration without catalogs lists at most this many zones.
 MOST_NAMED = 200
 
 

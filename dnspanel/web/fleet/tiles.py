@@ -50,20 +50,20 @@ class Tile:
     tone: str
     icon: str
     qps: str
-    spark: tuple[str, ...]  # one polyline per stretch without a gap
+    spark: tuple[str, ...]  # a polyline for each part without a gap
     spark_top: str
     bar: tuple[BarPart, ...]
     position: str
-    behind: str  # "current", "−3", or why it is unknown
+    behind: str  # "current", "−3", or the reason why it is unknown
     lag: str  # "3 · 40 s" or "none"
     latency: str
     cache_hit: str
     powerdns: str
     agent: str
-    epoch: str  # its first eight digits, or nothing
-    digest: str  # its first sixteen digits, or nothing
-    room: str  # "disk 41 % free · map 12 %", or nothing
-    remarks: tuple[str, ...]  # what a person should know, in a few words each
+    epoch: str  # its first eight digits, or empty
+    digest: str  # its first sixteen digits, or empty
+    room: str  # "disk 41 % free · map 12 %", or empty
+    remarks: tuple[str, ...]  # short texts about unusual states
 
     @property
     def behind_class(self) -> str:
@@ -80,7 +80,7 @@ class FleetLine:
     qps: str
     head: str
     lag: str
-    old_answers: str  # queries per second that nodes answered which are behind
+    old_answers: str  # queries per second answered by nodes that are behind
 
 
 def tile_of(status: NodeStatus, now: LiveNow | None, head: Position) -> Tile:

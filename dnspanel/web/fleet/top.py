@@ -29,7 +29,7 @@ class TopRow:
     what: str
     type: str
     count: int
-    share: str  # of what the list counted
+    share: str  # of the list's total count
 
 
 @dataclass(frozen=True, slots=True)

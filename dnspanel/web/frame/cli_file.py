@@ -24,6 +24,6 @@ def download(request: HttpRequest) -> HttpResponse:
     """Return the file `dnspanel`, the command-line client."""
     response = HttpResponse(cli_file.command_line(settings.PANEL_URL), content_type="application/octet-stream")
     response["Content-Disposition"] = f'attachment; filename="{cli_file.NAME}"'
-    # A cache may keep it, and asks whether it still fits.
+    # Caches can store the file, but must revalidate it.
     response["Cache-Control"] = "no-cache"
     return response

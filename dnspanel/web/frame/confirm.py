@@ -23,7 +23,7 @@ from dnspanel.accounts.sign_in.second_factor import second_factors_of, use_code
 from dnspanel.texts import format_lazy, gettext, gettext_lazy
 from dnspanel.web.frame.layout import PanelRequest
 
-# After a sign-in, a password or a code, for so long none is asked for again.
+# After a sign-in, a password or a code, no password is asked for during this time.
 PASSWORD_HOLDS = timedelta(minutes=10)
 _PASSWORD_AT = "password-at"
 _LONGEST_CODE = 40
@@ -39,7 +39,7 @@ class Question:
     button: str
     back: str
     needs_password: bool = False
-    only_password: bool = False  # nothing is asked when the password was given recently
+    only_password: bool = False  # no confirmation page if the password was given recently
     is_dangerous: bool = True
 
 
@@ -80,7 +80,7 @@ def ask(request: PanelRequest, question: Question) -> HttpResponse | None:
         "sent": list(_sent_fields(request)),
     }
     response = render(request, "confirm.html", context, status=422 if fault else 200)
-    response["Cache-Control"] = "no-store"  # what was sent may hold a secret
+    response["Cache-Control"] = "no-store"  # the repeated fields can contain a secret
     return response
 
 
@@ -116,7 +116,7 @@ def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
             use_code(user=request.user, code=code[:_LONGEST_CODE], address=request.META.get("REMOTE_ADDR", ""), now=now)
         except SecondFactorRefused as exc:
             return str(exc)
-    # By the name, as at the sign-in: a wrong one is in the audit log.
+    # With the username, as at sign-in, so that the audit log records a wrong password.
     elif authenticate(request, username=request.user.get_username(), password=password) != request.user:
         return message_of(request) or gettext("This is not your password.")
     note_password(request, now)

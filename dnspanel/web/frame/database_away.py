@@ -9,12 +9,12 @@ from dnspanel.database import database_away
 def answer(request: HttpRequest, exc: BaseException) -> HttpResponse:
     """Log the exception and return a 503 response as a page, plain text for htmx, or JSON."""
     message = database_away.sentence(exc)
-    if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
+    if request.headers.get("HX-Request"):  # `panel.js` shows plain text unchanged
         response = HttpResponse(message, status=503, content_type="text/plain; charset=utf-8")
     elif request.get_preferred_type(["text/html", "application/json"]) == "application/json":
         response = JsonResponse({"error": message}, status=503)
     else:
-        # Without the request: what every page also shows, the draft and the fleet, is asked of PostgreSQL.
+        # Render without the request, because the frame's draft and fleet would need PostgreSQL.
         context = {"message": message, "in_doubt": database_away.is_in_doubt(exc)}
         response = HttpResponse(render_to_string("database_away.html", context), status=503)
     return database_away.finish(request, exc, response)

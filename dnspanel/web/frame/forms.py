@@ -21,10 +21,10 @@ from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
 from replication.dns import names
 from replication.errors import BadName
 
-# Characters of what is typed into the search field of a list.
+# Characters in the search field of a list.
 LONGEST_SEARCH = 300
 _LONGEST_ID = 18  # digits
-# What is no prose: names, addresses, keys.
+# For fields with names, addresses and keys instead of prose.
 MONO = {"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}
 MONO_LINES = {"class": "textarea input-mono", "spellcheck": "false"}
 
@@ -79,7 +79,7 @@ class OwnClockField(forms.DateTimeField):
     """A field for a date and time (to the minute) in the reader's time zone, which the help text names by default."""
 
     def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("help_text", lazy(_by_your_clock, str)())  # whose clock is known when a page is made
+        kwargs.setdefault("help_text", lazy(_by_your_clock, str)())  # the time zone is known only when rendered
         attrs = {"type": "datetime-local", "class": "input"}
         super().__init__(widget=forms.DateTimeInput(format="%Y-%m-%dT%H:%M", attrs=attrs), **kwargs)
 

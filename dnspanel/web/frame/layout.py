@@ -56,7 +56,7 @@ class DraftSummary:
     zones: int
 
 
-# Text, icon, view, key, permission that shows it (None: every person), and the first word of the views it contains.
+# Text, icon, view, key, permission that it requires (None: no permission), and the first word of the views it contains.
 _NAV: tuple[tuple[str, str, str, str, Permission | None, set[str]], ...] = (
     (gettext_lazy("Home"), "home", "home", "h", None, {"home"}),
     (gettext_lazy("Zones"), "zones", "zone-list", "z", None, {"zone", "template", "server"}),
@@ -73,7 +73,7 @@ class Frame:
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
-        # A person that has to set up a second factor first sees nothing around that.
+        # A person who must set up a second factor first gets the frame of an anonymous visitor.
         is_locked = bool(getattr(request, "session", {}).get(MUST_SET_UP))
         self._user = AnonymousUser() if is_locked else request.user
 

@@ -29,7 +29,7 @@ from replication.errors import BadName, ReplicationError
 
 MOST_ZONES_AT_ONCE = 1000
 NS_TTL = 3600
-MOST_REFUSALS = 10  # that a field shows
+MOST_REFUSALS = 10  # in the errors of a field
 _NO_NAME = gettext_lazy("Give at least one name.")
 
 
@@ -174,7 +174,7 @@ class NewZoneForm(ApexForm, PublishingForm):
         field = self.fields["template"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [("", "none"), *templates]
-        self.readable_names: tuple[str, ...] = ()  # those of the lines that could be read, once it was validated
+        self.readable_names: tuple[str, ...] = ()  # the names in valid lines, after validation
         field = self.fields["team"]
         are_teams = offer_teams(field, author, Right.CREATE_ZONE)
         assert isinstance(field, forms.ModelChoiceField)
@@ -280,7 +280,7 @@ class NewZoneForm(ApexForm, PublishingForm):
 class CloneZoneForm(NewZoneForm):
     """The form for the names of new zones that get the records of another zone."""
 
-    nameservers = None  # type: ignore[assignment]  # as the source has them
+    nameservers = None  # type: ignore[assignment]  # the same as in the source zone
     hostmaster = None  # type: ignore[assignment]
     server_set = None  # type: ignore[assignment]
     tags = forms.BooleanField(

@@ -39,5 +39,5 @@ def one_time_page(request: PanelRequest, key: str) -> HttpResponse:
     request.session[_KEY] = {"key": key, "after": waiting["after"]}
     try:
         return HttpResponse(decrypt_secret(waiting["page"].encode()))
-    except ImproperlyConfigured:  # the master key was rotated since; no secret of a session is encrypted again
+    except ImproperlyConfigured:  # the master key was rotated, which doesn't re-encrypt sessions
         return redirect(waiting["after"])

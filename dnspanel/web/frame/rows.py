@@ -23,16 +23,16 @@ from replication.codec import keys
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
 
-# A row shows this many values of an RRset; the rest on demand.
+# A row shows this many values of an RRset, and further values on demand.
 MOST_VALUES = 20
-# More values than this, none longer than an IPv6 address, are set in columns.
+# More values than this are shown in columns if none is longer than an IPv6 address.
 COMPACT_FROM = 5
 COMPACT_WIDTH = 39
 
 SIGNS = {"added": "+", "changed": "~", "deleted": "−"}
-# The CSS class of a mark, and with `is-` before it of a row that has one.
+# The CSS class of each mark. With the prefix `is-`, it is the class of a row with this mark.
 MARK_CLASSES = {"added": "add", "changed": "change", "deleted": "delete"}
-# Of a record in a diff: its line's CSS class, and what a screen reader says before it.
+# For a record in a diff: the CSS class of its line, and the text for screen readers before it.
 _RECORD_CLASSES = {"+": "is-add", "-": "is-delete"}
 _RECORD_LABELS = {"+": gettext_noop("new: "), "-": gettext_noop("old: ")}
 
@@ -63,14 +63,14 @@ class DisplayRow(PatternRow):
     all_values: bool = False
     show_old: bool = False
     repeats_name: bool = False
-    may_change: bool = True  # `row_rights` knows
+    may_change: bool = True  # set by `row_rights`
     may_remove: bool = True
-    lock: Lock | None = None  # that keeps it from the reader, which `row_rights` knows
-    answered_by: str = ""  # another zone, which `row_answers` knows
-    expiry: Expiry | None = None  # when it is removed by itself, which `row_expiries` knows
-    blocked: str = ""  # why it cannot be published, which `blocking` knows
-    warned: str = ""  # the first warning that the draft has about it
-    revision: HistoryRow | None = None  # that changed it last, which `row_revisions` knows
+    lock: Lock | None = None  # binds the reader; set by `row_rights`
+    answered_by: str = ""  # another zone; set by `row_answers`
+    expiry: Expiry | None = None  # set by `row_expiries`
+    blocked: str = ""  # the reason why it can't be published; set by `blocking`
+    warned: str = ""  # the first warning about it in the draft
+    revision: HistoryRow | None = None  # the last one that changed it; set by `row_revisions`
 
     @property
     def id(self) -> str:

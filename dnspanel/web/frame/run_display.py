@@ -23,7 +23,7 @@ from dnspanel.zones.runs.run_turns import TakenBackBatch, taken_back_of
 AnyRun = PolicyRun | TemplateRun | ChangeRun
 RunZone = PolicyRunZone | TemplateRunZone | ChangeRunZone
 Run = TypeVar("Run", PolicyRun, TemplateRun, ChangeRun)
-# By what is found: tone, and words for a dry run and for the run itself.
+# By finding: its tone, its text in a dry run, and its text in the run itself.
 Labels = Mapping[str, tuple[str, str, str]]
 
 LISTED = 30

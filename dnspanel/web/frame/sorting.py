@@ -25,8 +25,8 @@ class Head:
 
     column: Column
     query: str
-    sorted: str = ""  # "ascending", "descending", or nothing
-    refusal: str = ""  # why it cannot be sorted by; then it is no link
+    sorted: str = ""  # "ascending", "descending", or empty
+    refusal: str = ""  # the reason why the column can't be sorted; then the header isn't a link
 
     @property
     def arrow_class(self) -> str:

@@ -22,7 +22,7 @@ class Sync:
     acked: int
     total: int
     node: str = ""
-    problem: str = ""  # "late 40 s", "has no answer for www.example.com. ALIAS: …"; without a node: why none is counted
+    problem: str = ""  # "late 40 s", "has no answer for www.example.com. ALIAS: …"; without a node: the reason
     more: int = 0
 
     @property

@@ -36,7 +36,7 @@ _CHOICES_EXISTING = (
 )
 _CHOICES_ALL = (*_CHOICES_EXISTING[:1], ("create", "create"), *_CHOICES_EXISTING[1:])
 
-# What the table may be narrowed to, before the dry run and after it: key, text, arguments of `queries.zones_page`.
+# The table's filters before and after the dry run: key, text, arguments of `queries.zones_page`.
 _BEFORE: dict[str, tuple[str, dict[str, Any]]] = {
     "": (gettext_lazy("All"), {}),
     "new": (gettext_lazy("New"), {"existing": False}),
@@ -74,7 +74,7 @@ _ACTION_TONES = {
     Action.FAILED: ("bad", "error"),
     Action.WAITING: ("warn", "clock"),
 }
-# After the job is done.
+# Texts after the job is done.
 _PAST = {
     Action.CREATE: gettext_lazy("created"),
     Action.UNION: gettext_lazy("united"),

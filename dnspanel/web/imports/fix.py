@@ -20,7 +20,7 @@ from dnspanel.web.imports.report import DisplayFault
 
 ZONES_PER_PAGE = 20
 FAULTS_PER_ZONE = 50
-QUOTED_LENGTH = 190  # a fault quotes at most 200 characters, the white space at the ends included
+QUOTED_LENGTH = 190  # an error quotes at most 200 characters, including whitespace at the ends
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,14 +25,14 @@ from dnspanel.web.imports.upload import upload_context
 from dnspanel.web.templatetags.panel import duration
 
 JOBS_PER_PAGE = 50
-# Files to try an import with: their words in the empty list, and where they lie among the static files.
+# Sample files for a first import: their link texts in the empty list, and their static paths.
 _SAMPLES = (
     (gettext_lazy("a zone file"), "samples/shop.test.zone"),
     (gettext_lazy("one with faults"), "samples/faulty.test.zone"),
     ("a CSV", "samples/records.csv"),
 )
 
-# What a person may do to a job at any step, and what the page says afterwards.
+# The actions on a job at any step, with the message after each.
 _ACTS = {
     "pause": (import_jobs.pause, gettext_lazy("The import pauses after the piece at hand.")),
     "resume": (import_jobs.resume, gettext_lazy("The import goes on.")),

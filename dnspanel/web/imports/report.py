@@ -31,7 +31,7 @@ SEVERITIES = {
     "warning": gettext_lazy("Warnings"),
     "note": gettext_lazy("Notes"),
 }
-# After an import from a server, its answers can be compared with ours.
+# After an import from a server, the server's answers can be compared with the nodes' answers.
 _SERVERS = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
 
 

@@ -37,7 +37,7 @@ class DisplaySource:
     icon: str
 
 
-# What the pages offer, in groups.
+# The sources that pages offer, in groups.
 SOURCES = (
     (
         gettext_lazy("Files"),
@@ -105,7 +105,7 @@ def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpRes
     if request.method != "POST":
         return _source_page(request, SOURCE_FORMS[source](initial=_initial(source)))
     form = SOURCE_FORMS[source](request.POST)
-    by_script = request.POST.get("by") == "script"  # which sends the files afterwards, in chunks
+    by_script = request.POST.get("by") == "script"  # the script then sends the files in chunks
     if form.is_valid() and form.takes_files and not by_script and not request.FILES.getlist("files"):
         form.refuse(None, gettext("Choose at least one file."))
     if not form.is_valid():

@@ -20,7 +20,7 @@ from replication.dns import names
 from replication.errors import BadName
 
 MOST_NAMED_ZONES = 100_000
-MOST_FAULTY_LINES = 10  # that a field shows
+MOST_FAULTY_LINES = 10  # in the errors of a field
 
 _PLAIN = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
 _MONO = {**_PLAIN, "class": "input input-mono"}

@@ -29,7 +29,7 @@ _STEP_OF_STATE = {
     State.UNDONE: "report",
 }
 
-# Tone, icon and words of a state.
+# Tone, icon and text of each state.
 _BADGES = {
     State.UPLOADING: ("info", "import", gettext_lazy("waits for files")),
     State.SCANNING: ("info", "sync", gettext_lazy("scanning")),

@@ -55,7 +55,7 @@ def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
         )
     except upload.WrongOffset as exc:
         return JsonResponse({"errors": [str(exc)], "offset": exc.offset}, status=409)
-    except upload.ChunkUnderWay as exc:  # an older one of the same file, whose sender has given up: ask again
+    except upload.ChunkUnderWay as exc:  # an older request for this file still runs, although its sender gave up
         return JsonResponse({"errors": [str(exc)]}, status=503)
     except TransferError as exc:
         return JsonResponse({"errors": [str(exc)]}, status=422)

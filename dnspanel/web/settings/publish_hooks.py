@@ -97,7 +97,7 @@ def hook_detail(request: PanelRequest, hook_id: int) -> HttpResponse:
     if form.is_valid():
         if (question := ask(request, _about_change(hook))) is not None:
             return question
-        hook.version = form.cleaned_data["version"]  # that of the page
+        hook.version = form.cleaned_data["version"]  # the version that the page showed
         changed = form.place_rule(place_publish_hooks.change_hook, author=request.user, terms=form.terms, hook=hook)
         if changed is not None:
             messages.success(request, gettext("Changed, from the next question on. Test it."))

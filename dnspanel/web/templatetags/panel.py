@@ -33,7 +33,7 @@ class _Unit(NamedTuple):
     ago: Callable[[int], str]
 
 
-# Other languages bend the unit of what was so long ago, so that is a text of its own.
+# In some languages, the unit has another form in "… ago". Therefore each has its own text.
 _UNITS = (
     _Unit(60, 1, lambda n: gettext("{number} s"), lambda n: gettext("{number} s ago")),
     _Unit(3600, 60, lambda n: gettext("{number} min"), lambda n: gettext("{number} min ago")),
@@ -57,7 +57,7 @@ _UNITS = (
         lambda n: ngettext("{number} year ago", "{number} years ago", n),
     ),
 )
-# Beginnings of lines that need no blank in front of them.
+# Starts of lines that need no space before them.
 _NEEDS_NO_BLANK = (">", *(f"<{end}{tag}" for tag in ("td", "th", "tr", "tbody", "ul", "li") for end in ("", "/")))
 _MESSAGE_ICONS = {"warning": "alert", "warn": "alert", "error": "error", "bad": "error"}
 
@@ -66,7 +66,7 @@ class FoldedNode(template.Node):
     """The template node of the tag `folded`."""
 
     def __init__(self, nodelist: template.NodeList) -> None:
-        self.nodelist = nodelist  # by this name Django finds the blocks that a page fills
+        self.nodelist = nodelist  # Django looks for this attribute to find a page's blocks
 
     def render(self, context: template.Context) -> SafeString:
         first, *others = self.nodelist.render(context).split("\n")
@@ -96,7 +96,7 @@ class PatternedNode(template.Node):
         self.nodelist = nodelist
 
     def render(self, context: template.Context) -> SafeString:
-        known: Any = context.render_context  # of this page alone
+        known: Any = context.render_context  # shared only within this page
         if self not in known:
             known[self] = RowPatterns()
         patterns: RowPatterns = known[self]

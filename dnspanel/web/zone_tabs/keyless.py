@@ -19,7 +19,7 @@ from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 
-# The longest of each, and what is between them.
+# The length of the longest entry, including the separator.
 _LONGEST = 50
 
 

@@ -67,7 +67,7 @@ def locks_context(zone: Zone, form: LockForm) -> dict[str, object]:
 def lock_form(request: PanelRequest, zone: Zone, data: QueryDict | None = None) -> LockForm:
     """Return the form for a new lock, bound to `data` if given."""
     reader = actor_of(request.user)
-    assert reader is not None  # a person that may set the zone is signed in
+    assert reader is not None  # only signed-in people can change a zone's settings
     return LockForm(data, zone=zone, reader=reader)
 
 

@@ -34,7 +34,7 @@ def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
             form.refuse("team", str(exc))
         else:
             messages.success(request, gettext("Tags and team of {name} are changed.").format(name=zone.name))
-            # A person that saw the zone by a tag or team that it no longer has does not see it any longer.
+            # A person who saw the zone only because of its old tag or team can't see the zone now.
             if not access.has_right(request.user, zone, Right.READ):
                 return redirect("zone-list")
             return redirect("zone-detail", zone.name)

@@ -29,7 +29,7 @@ from replication.dns import rdata
 from replication.wire.protocol import Counted
 
 MOST_ROWS = 10
-# Names of a draft whose queries are shown, and zones of one that nodes are asked about.
+# At most this many names of a draft are shown with their queries, and nodes are asked about this many of its zones.
 MOST_NAMED, MOST_ZONES = 5, 5
 MOST_OPERATIONS = 1000
 

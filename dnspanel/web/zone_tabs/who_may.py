@@ -54,7 +54,7 @@ def zone_access(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Show people and tokens with rights over the zone, and check a name and type. htmx gets only more list rows."""
     zone = access.zone_for_reading(request.user, zone_name)
     actor = actor_of(request.user)
-    assert actor is not None  # a person that sees the zone is signed in
+    assert actor is not None  # only signed-in people can see a zone
     now = timezone.now()
     if is_fragment(request) and request.htmx.target == "more-people":
         return render(request, "zone_tabs/_access_people.html", {"zone": zone, **_people(request, actor, zone)})

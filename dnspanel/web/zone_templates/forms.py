@@ -53,7 +53,7 @@ def kind_label(kind: VariableKind) -> str:
 class HeadForm(PanelForm):
     """The form for the name, team and description of a template."""
 
-    template_name = forms.CharField(  # type: ignore[assignment]  # the field takes the place of a form's own template
+    template_name = forms.CharField(  # type: ignore[assignment]  # replaces `template_name` of Django's forms
         label=gettext_lazy("Name"),
         max_length=LONGEST_NAME,
         widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"}),
@@ -95,7 +95,7 @@ class HeadForm(PanelForm):
 class NewTemplateForm(HeadForm):
     """The form for a new template: its name, team, description, and use (for whole zones or as a snippet)."""
 
-    # A set of name servers is made of names, on a page of its own.
+    # Sets of name servers have their own page.
     kind = forms.ChoiceField(
         label=gettext_lazy("For"),
         choices=[choice for choice in TemplateKind.choices if choice[0] != TemplateKind.SERVERS],

@@ -138,7 +138,7 @@ def _terms(form: RunForm, fields: VariablesForm) -> dict[str, Any]:
 def _runs_page(
     request: PanelRequest, template: ZoneTemplate, form: RunForm, fields: VariablesForm, status: int
 ) -> HttpResponse:
-    if form.is_bound and form.is_valid() and not form.is_search:  # its variables are the zones' own
+    if form.is_bound and form.is_valid() and not form.is_search:  # the zones have their own values for the variables
         fields = VariablesForm(variables=fields.variables)
     runs = verbs.runs_visible_to(request.user).filter(template=template)[:LISTED]
     context = {

@@ -31,7 +31,7 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Violation
 from replication.errors import ReplicationError
 
-MOST_CHECKED = 200  # RRsets whose rules the preview looks at; the review looks at all
+MOST_CHECKED = 200  # the preview checks the rules of this many RRsets; the review checks all
 
 
 @dataclass(frozen=True, slots=True)

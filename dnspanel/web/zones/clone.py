@@ -66,7 +66,7 @@ def zone_clone(request: PanelRequest, zone_name: str) -> HttpResponse:
 def _page(request: PanelRequest, source: Zone, form: CloneZoneForm, status: int) -> HttpResponse:
     preview = _preview(request, source, form.readable_names)
     if form.is_bound:
-        del preview["refusals"]  # they stand at the field
+        del preview["refusals"]  # the form shows them at the field
     context = {"form": form, "near_quotas": near_quotas(request.user, Kind.ZONES), **preview}
     return render(request, "zones/clone.html", context, status=status)
 

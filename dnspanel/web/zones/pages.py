@@ -355,7 +355,7 @@ def _new_zone_page(
     begins = _begins(request, form) if begins is None else begins
     preview = _preview(_new_zone_form(request, form.data or form.initial), begins)
     if form.is_bound:
-        del preview["refusals"]  # they stand at the field
+        del preview["refusals"]  # the form shows them at the field
     context = {
         "form": form,
         "variables": begins.variables,

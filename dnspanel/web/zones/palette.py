@@ -28,9 +28,9 @@ from dnspanel.zones.search.zone_conditions import refuse_too_general
 from replication.dns import names, rdata
 
 MOST_OF_ZONES, MOST_OF_RECORDS = 6, 6
-FEWEST_LETTERS = 2  # below, only pages, acts and a person's own zones are looked through
+FEWEST_LETTERS = 2  # with fewer letters, search only pages, actions and the person's own zones
 
-# Text, icon, view, and the permission that shows it (None: every person).
+# Text, icon, view, and the permission that it requires (None: no permission).
 _PAGES: tuple[tuple[str, str, str, Permission | None], ...] = (
     (gettext_lazy("Trash"), "trash", "zone-trash", None),
     (gettext_lazy("DNSSEC policies"), "shield", "zone-policies", None),

@@ -27,7 +27,7 @@ from dnspanel.zones.publishing.restore_zones import TrashSelection
 from dnspanel.zones.runs import change_runs
 from dnspanel.zones.runs.change_runs import Alike
 
-MOST_AT_ONCE = restore_zones.PIECE_ZONES  # of more, a worker does it, piece by piece
+MOST_AT_ONCE = restore_zones.PIECE_ZONES  # a worker restores larger numbers in pieces
 EXAMPLES = 10
 MOST_NAMED = 20
 _KEPT = ("zone", "all", "q", "publication")

@@ -22,8 +22,8 @@ from dnspanel.zones.search.terms import FILTERS, Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
 from replication.dns.rrset import Change
 
-MOST_ZONES = 10  # beside the records; the list of zones has all
-BESIDE_RECORDS = 4  # zones are looked through to a quarter of what the list of zones does
+MOST_ZONES = 10  # above the records; the zone list shows all
+BESIDE_RECORDS = 4  # search only a quarter of the zones that the zone list would search
 ROWS_PER_PAGE = 50
 
 

@@ -45,7 +45,7 @@ from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
 
 EXAMPLES = 10
 MOST_NAMED = 20
-MOST_AT_ONCE = 100  # zones; of more, a worker does it
+MOST_AT_ONCE = 100  # zones; a worker changes larger numbers
 ADD, REMOVE, TEAM, DELETE = "add", "remove", "team", "delete"
 POLICY, TEMPLATE, EXPORT = "policy", "template", "export"
 ACTS = (
@@ -371,7 +371,7 @@ def _ask(request: PanelRequest, form: ManyZonesForm, *, status: int = 200) -> Ht
 
 
 def _show(request: PanelRequest, form: ManyZonesForm, outcome: ZonesOutcome, *, status: int = 200) -> HttpResponse:
-    kept = ("zone", "all", "q", "act", "tags", "team")  # these are enough for what is done at once
+    kept = ("zone", "all", "q", "act", "tags", "team")  # the fields of immediate changes
     context = {
         "form": form,
         "act": form.title,

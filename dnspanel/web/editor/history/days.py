@@ -9,7 +9,7 @@ def day_of(text: str, *, last: bool = False) -> datetime | None:
     """Return the start of a day (UTC), or the day's end if `last` is true. Return None if the text isn't a date."""
     try:
         day = parse_date(text)
-    except ValueError:  # such as the 31st of February
+    except ValueError:  # for example February 31
         day = None
     if day is None or day.year < 1970 or day.year > 9000:
         return None

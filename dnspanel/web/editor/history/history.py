@@ -60,7 +60,7 @@ class DisplayRevision:
 
     row: HistoryRow
     sync: Sync
-    signing: tuple[str, ...] = ()  # what it changed of how the zone is signed
+    signing: tuple[str, ...] = ()  # texts about its changes to the zone's signing
 
     @property
     def channel(self) -> str:
@@ -284,7 +284,7 @@ def revision_file(request: PanelRequest, zone_name: str, number: int) -> HttpRes
     return file_response(request, file, size=file.tell(), name=name, content_type="text/plain; charset=utf-8")
 
 
-# Ways back: each makes a draft, which is reviewed like any other
+# Reverting: each view makes a draft, which is reviewed like any other draft
 
 
 @require_POST

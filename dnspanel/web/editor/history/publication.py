@@ -33,7 +33,7 @@ from dnspanel.zones.rights import access
 from replication.dns import rdata
 from replication.wire.protocol import Unanswered
 
-# A page asks this often while the change is on its way, and rarely once a person has to look at a node.
+# A page polls this often for this many seconds after the publication. Later, a person has to look at a node.
 SWIFT_MS = 300
 SWIFT_SECONDS = 15
 MOST_REVISIONS = 50
@@ -95,10 +95,10 @@ class Progress:
     stall: str
     stages: list[DisplayStage]
     answered: int
-    seconds: str  # until the last node that has it
+    seconds: str  # until the last node that has the publication got it
     is_swift: bool
-    isolation: Isolation | None  # by what it was taken back, if it failed
-    lacking: list[str]  # ALIAS and LUA records of its zones without a good answer, each as a sentence
+    isolation: Isolation | None  # if the publication failed: how it was reverted
+    lacking: list[str]  # sentences about ALIAS and LUA records that a node can't resolve
 
     @property
     def channel(self) -> str:
@@ -139,7 +139,7 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
     The drawer over the editor gets the page without its frame.
     """
     found = _publication(request, sequence)
-    # Words of the machinery are for those who look after it.
+    # Technical details are only for people who manage nodes.
     sees_log = can(request.user, Permission.NODES)
     context: dict[str, object] = {
         "progress": _progress(

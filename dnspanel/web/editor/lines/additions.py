@@ -10,7 +10,7 @@ from replication.dns.notes import NO_NOTES
 from replication.dns.rrset import RRset, make
 
 FALLBACK_TTL = 3600
-# A second value makes no sense here, so quick add offers to replace the first.
+# A second value of these types makes no sense, so quick add offers to replace the first value.
 ONE_VALUE = frozenset({rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA, rdtypes.ALIAS})
 
 

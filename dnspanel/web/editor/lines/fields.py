@@ -13,7 +13,7 @@ from dnspanel.texts import gettext
 
 LONGEST_STRING = 255
 
-# A bare field may hold a quoted part, as in `alpn="h2,h3"`.
+# An unquoted field can contain a quoted part, as in `alpn="h2,h3"`.
 _FIELD = re.compile(r'"(?:[^"\\]|\\.)*"|(?:[^\s"();\\]|\\.)(?:[^\s"();\\]|\\.|"(?:[^"\\]|\\.)*")*', re.DOTALL)
 _TEXT_FIELD = re.compile(r'"(?:[^"\\]|\\.)*"|(?:[^\s"\\]|\\.)+', re.DOTALL)
 _WORD = re.compile(r"\s*((?:\\.|\S)+)")

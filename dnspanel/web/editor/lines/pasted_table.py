@@ -32,7 +32,7 @@ def mapping_of(text: str, zone: str) -> CsvMapping | None:
     rows = readable_rows(lines, delimiter)
     mapping = guessed_mapping(rows, delimiter)
     if not mapping.header:
-        # One faulty row does not hide what the others are.
+        # Ignore rows without a type, so that one faulty row doesn't prevent the recognition of the others.
         mapping = guessed_mapping([row for row in rows if has_type(row)], delimiter)
     if not mapping.header and delimiter == "\t":
         return None

@@ -29,14 +29,14 @@ from replication.dns.rdata_forms import FORMS
 from replication.errors import BadName, BadRdata
 
 TXT_TYPES = frozenset({16, 99})  # TXT, SPF: their rdata is text, which people write without quotes
-# Types of numbers, names and addresses: quotes around one of those are a slip.
+# Types whose rdata has only numbers, names and addresses: quotes around these are a mistake.
 WITHOUT_TEXT = frozenset(FORMS.keys() - TXT_TYPES - {rdtypes.LUA, rdtypes.RKEY})
 MAX_TTL = 2**31 - 1
 MOST_LINES = 1000  # of one paste
 CLASSES = frozenset({"IN", "CH", "HS"})
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 TTL = re.compile(r"(?:[0-9]+[smhdw])+|[0-9]+", re.IGNORECASE)
-_NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*[a-z]?", re.IGNORECASE)  # in the place of a TTL, and yet no TTL
+_NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*[a-z]?", re.IGNORECASE)  # looks like a TTL, but isn't one
 
 
 class Reading(StrEnum):
@@ -81,7 +81,7 @@ class Entry:
     rdata: str
     comment: str = ""
     notes: tuple[str, ...] = ()
-    default_ttl: int | None = None  # what `$TTL` above the line says, for a new RRset
+    default_ttl: int | None = None  # from the `$TTL` above the line, for a new RRset
     disabled: bool = False  # kept, but not served
 
 
@@ -371,7 +371,7 @@ def read_lines(text: str, zone: str, *, means: Reading | None = None) -> list[Pa
             found.append(replace(display, entry=replace(entry, default_ttl=ttl)))
             continue
         if not continues and not line.startswith("$"):
-            # The lines below belong to this name, whatever is wrong with the rest of it.
+            # The lines below belong to this name, even if the rest of this line is invalid.
             owner = _owner_at(line, zone, origin, means)
             last_owner, lost = owner or last_owner, owner is None
     return found

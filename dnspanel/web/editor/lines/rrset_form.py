@@ -22,11 +22,11 @@ from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
 
 LONGEST_NOTES = 1_000_000
-MOST_VALUES = 5_000  # of addresses, 4,095 fit into an RRset
-LONGEST_VALUES = 400_000  # every byte of the largest RRset written as \DDD, and room to spare
+MOST_VALUES = 5_000  # an RRset can hold 4,095 addresses
+LONGEST_VALUES = 400_000  # more than the largest RRset with every byte as \DDD
 NAME_MISSING = gettext_lazy("Write a name, or @ for the zone itself.")
 VALUES_MISSING = gettext_lazy("Write at least one value, or delete the row.")
-OFF = ";"  # a line that starts with it is kept and not served, as in a zone file
+OFF = ";"  # starts a line that is kept but not served, like a comment in a zone file
 
 
 class RRsetForm(PanelForm):

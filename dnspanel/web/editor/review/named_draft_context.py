@@ -7,7 +7,7 @@ from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.read_once import draft_counts_of
 from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, NamedDraft, draft_in_hand, people_known_to, teams_known_to
 
-MOST_OFFERED = 100  # people, and teams, beneath the field
+MOST_OFFERED = 100  # suggested people, and the same number of teams
 
 
 def named_draft_context(request: PanelRequest, named: NamedDraft) -> dict[str, object]:

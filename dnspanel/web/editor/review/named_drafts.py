@@ -80,7 +80,7 @@ def draft_detail(request: PanelRequest, draft_key: UUID) -> HttpResponse:
     try:
         named = named_drafts.named_draft(request.user, draft_key)
     except DraftUnknown as exc:
-        # It is gone once it is published; the same form sent twice leads to the one publication.
+        # A published draft no longer exists. If the same form is sent twice, show its publication.
         return redirect("publication", publication_of_form(_form_id(request), otherwise=exc).sequence)
     return publish_seen(request, None, of=named) if request.method == "POST" else review_page(request, None, of=named)
 

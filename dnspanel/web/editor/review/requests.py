@@ -87,7 +87,7 @@ def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
             "stale": {each.note.pk for each in status.approvals if each.is_stale},
             "moved": moved,
             "only_moved": only_moved,
-            "named": True,  # nothing of it is changed here
+            "named": True,  # the page can't change the request's draft
             "review_url": reverse("draft-request", args=[found.key]),
             "errors": [check for check in checks if check.severity == Severity.ERROR],
             "warnings": [check for check in checks if check.severity == Severity.WARNING],

@@ -94,7 +94,7 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
     try:
         if form_id is None or PublishForm(request.POST, plans=()).act in ("ask", "plan"):
             plans = revision.preview(author=request.user, zones=None if zone is None else [zone], of=of)
-            zones = [plan.zone for plan in plans] if zone is None else [zone]  # only what was seen
+            zones = [plan.zone for plan in plans] if zone is None else [zone]  # only the zones that the person saw
             return _ask(request, zone, of, _form_of_seen(request, plans, of), zones)
         zones = revision.drafted_zones(author=request.user, of=of) if zone is None else [zone]
         publication = revision.publish(
@@ -197,7 +197,7 @@ def review_page(  # noqa: PLR0913  # the parts of a page
         "in_drawer": in_drawer,
         "review_url": _url(zone, of),
         "zone": zone,
-        "named": of,  # only looked at and published: a person takes it up to change it
+        "named": of,  # this page can only show and publish a named draft, not change it
         **changes,
         "asks": [rule for rule in rules.approval if rule.needed],
         "tickets": [rule for rule in rules.approval if rule.ticket],

@@ -9,7 +9,7 @@ from dnspanel.zones.plan.plan import ZonePlan
 from replication.dns import names, rdata
 from replication.dns.rrset import Change
 
-MOST_CHANGES = 50  # as an example it is readable so far
+MOST_CHANGES = 50  # an example with more changes is hard to read
 
 
 @dataclass(frozen=True, slots=True)

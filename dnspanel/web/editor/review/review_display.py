@@ -18,7 +18,7 @@ from dnspanel.zones.plan.plan import ZonePlan
 from replication.dns import rdata
 from replication.dns.rrset import Change, RRset
 
-# Changes on one page of a review, and violations of one code that are listed: a draft may have 20,000 of each.
+# Changes on one page, and listed violations with the same code. A draft can have 20,000 of each.
 CHANGES_PER_PAGE = 200
 MOST_LISTED = 20
 
@@ -94,7 +94,7 @@ class DisplayPlan:
     conflicts: list[DisplayConflict]
     already_so: list[DisplayDiff]
     next_revision: int
-    call: ApiCall | None  # when asked for
+    call: ApiCall | None  # None unless the page shows API calls
     conflicts_left_out: int
 
 
@@ -107,7 +107,7 @@ class Effect:
     old_until: datetime | None
     old_ttl: int
     old_name: str
-    missing_ttl: int  # how long a resolver may remember that an added name did not exist
+    missing_ttl: int  # seconds that resolvers can cache the nonexistence of an added name
 
 
 def page_of(text: str, total: int) -> Page:

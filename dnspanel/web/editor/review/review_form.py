@@ -28,7 +28,7 @@ class PublishForm(PublishingForm):
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
-    # Where others approve, or at a time: under which name the draft waits, and until when.
+    # For drafts that wait for an approval or a time: the draft's name, and the time.
     name = forms.CharField(
         max_length=LONGEST_NAME,
         required=False,

@@ -16,7 +16,7 @@ def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[
     The functions that change RRsets enforce the rights.
     """
     actor = actor_of(person)
-    # What comes from a primary elsewhere is changed there.
+    # Zones from a primary elsewhere can't be changed here.
     grants = actor.grants if actor is not None and zone.is_edited_here else ()
     here = [grant for grant in grants if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
 
@@ -28,7 +28,7 @@ def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[
         )
 
     def with_them(row: DisplayRow) -> DisplayRow:
-        # An RRset that only the draft adds is added when it is published, whatever is done to it before.
+        # For an RRset that only the draft has, any change is an addition when the draft is published.
         may_change = may(Right.CHANGE if row.row.change.before else Right.ADD, row)
         may_remove = may(Right.REMOVE if row.row.change.before else Right.ADD, row)
         is_known = (row.may_change, row.may_remove) == (may_change, may_remove)

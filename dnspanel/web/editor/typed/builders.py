@@ -153,7 +153,7 @@ def _open_builder(request: PanelRequest, zone: Zone, builder: Builder) -> Buildi
         return Building(builder, name, values, faults=owner.faults)
     try:
         present = _present(request, zone, builder.keys(owner, values))
-    except (BadFields, ReplicationError) as exc:  # no name below this one has room
+    except (BadFields, ReplicationError) as exc:  # names below this name would be too long
         return Building(builder, name, values, faults={"name": capitalize(str(exc))})
     values |= builder.read(owner, present)
     terms = tuple(terms_of(present_spf(owner, present))) if isinstance(builder, SpfBuilder) else ()

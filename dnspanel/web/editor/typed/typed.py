@@ -56,11 +56,11 @@ class Panel:
     form: RRsetForm
     layout: Layout | None = None
     values: TypedValues | None = None
-    rrset: RRset | None = None  # what the draft would get
+    rrset: RRset | None = None  # the RRset that the draft would get
     violations: tuple[Violation, ...] = ()
     helper: Helper | None = None
-    ptr: PtrTick | None = None  # where the PTRs of these addresses would stand
-    told: Literal["", "typed", "all"] = ""  # which faults are shown: those of what was typed, or missing fields too
+    ptr: PtrTick | None = None  # the checkbox for PTRs of these addresses
+    told: Literal["", "typed", "all"] = ""  # the shown errors: none, in typed fields, or also about missing fields
 
     @property
     def purpose(self) -> str:
@@ -151,7 +151,7 @@ def zone_typed(request: PanelRequest, zone_name: str) -> HttpResponse:
     act = request.GET.get("act") or request.POST.get("act", "")
     if act == "check":
         return _show_checks(request, zone, _check_panel(request, zone, panel))
-    # Enter means the field of the helper, if it is filled in, so that half a record is not saved by it.
+    # If the helper's field is filled in, Enter uses that field, so that Enter doesn't save an incomplete record.
     act = act or (panel.helper.pending if panel.helper else "")
     if act in ("", "save"):
         return _save(request, zone, panel)
@@ -250,7 +250,7 @@ def _layout_of(form: RRsetForm) -> Layout | None:
 def _panel_as_sent(request: PanelRequest, zone: Zone) -> Panel:
     """Return the panel with all input from its form, valid or not."""
     typed = request.POST.copy()
-    if "tags" in typed:  # it comes from a row, whose lines have comments: the panel takes these along
+    if "tags" in typed:  # the form of a row, whose lines can have comments: the panel keeps them
         type_ = _type_number(typed.get("type", ""))
         typed["values"], remarks = without_comments(typed.get("values", ""), type_, zone.name)
         typed["notes"] = json.dumps({"tags": split_list(str(typed["tags"])), "value_comments": remarks})
@@ -356,7 +356,7 @@ def _save(request: PanelRequest, zone: Zone, panel: Panel) -> HttpResponse:
         assert replaces is not None
         if row_of(request, zone, replaces).change.before is not None:
             rows.append(replaces)
-        else:  # only the draft had it
+        else:  # only the draft had that RRset
             response.write(f'<table hx-swap-oob="delete:#{row_id(*replaces)}"></table>')
     response.write(table_rows(request, zone, rows))
     with_offer(request, zone, response, before)
@@ -400,7 +400,7 @@ def _first_field(request: PanelRequest, panel: Panel) -> str:
     """Return the CSS selector of the field that gets the focus when the panel opens."""
     if panel.helper is not None and panel.helper.fault:
         return ":is([name=help-certificate], [name=help-keys], [value=hints])"
-    if request.GET.get("act") == "type":  # by the arrow keys, types are passed on the way to the one that is meant
+    if request.GET.get("act") == "type":  # arrow keys pass other types on the way to the chosen type
         return "#typed-type"
     if panel.is_new and not panel.owner:
         return "#typed-name"

@@ -28,7 +28,7 @@ class TypedInput:
     """One field of one value, as rendered on the page."""
 
     field: Field
-    name: str  # of the element; its id is the same
+    name: str  # name and id of the HTML element
     value: str
     fault: str
 
