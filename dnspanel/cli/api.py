@@ -20,10 +20,10 @@ from dnspanel.cli.session import Session, options_as, pass_session, shared_optio
 from dnspanel.cli.standard_input import read_bytes
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-# Of these, fields are query parameters: the API reads no body.
+# With these methods, fields are query parameters, because the API reads no body.
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE"})
 _ROOT = "/api/v2"
-# The framework of the connection, which a person who asks for headers does not mean.
+# Headers about the connection, which are of no use to a person who asks for headers.
 _HIDDEN = frozenset({"connection", "date", "server", "transfer-encoding"})
 
 

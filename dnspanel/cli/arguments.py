@@ -12,10 +12,10 @@ from dnspanel.cli.config import environment, profile_names, read_config
 from dnspanel.cli.session import Session
 from dnspanel.cli.standard_input import STANDARD_INPUT, read_lines
 
-# A shell waits so long for the panel and then offers nothing: a person who types must not wait for a network.
+# Completion offers nothing if the panel takes longer than this, so that typing is never blocked by a slow network.
 COMPLETION_SECONDS = 2.0
 MOST_OFFERED = 200
-# What the panel serves; other names of types are taken as well.
+# The types that the panel serves. Other type names are accepted too.
 TYPES = (
     *("A", "AAAA", "AFSDB", "ALIAS", "APL", "CAA", "CDNSKEY", "CDS", "CERT", "CNAME", "CSYNC", "DHCID", "DNAME"),
     *("DNSKEY", "DS", "EUI48", "EUI64", "HINFO", "HTTPS", "IPSECKEY", "KEY", "KX", "L32", "L64", "LOC", "LP", "LUA"),
@@ -75,7 +75,7 @@ def _zones(session: Session, incomplete: str) -> Sequence[str]:
             return
         found.extend(name for zone in page["items"] if (name := zone["name"]).startswith(incomplete.lower()))
 
-    # Not the time-outs of the connection alone: the look-up of the panel's name has none.
+    # A thread, because connection timeouts do not limit the lookup of the panel's name.
     thread = Thread(target=ask, daemon=True)
     thread.start()
     thread.join(COMPLETION_SECONDS)

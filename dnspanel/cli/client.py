@@ -16,8 +16,8 @@ from dnspanel.cli.config import Config
 from dnspanel.cli.errors import Refused, Unreachable
 
 CONNECT_SECONDS = 10.0
-READ_SECONDS = 120.0  # longer than the longest wait that can be asked for
-# After a connection that broke, and after 429 and 503 that do not say when to come back.
+READ_SECONDS = 120.0  # longer than the longest wait that a command can request
+# Pauses after a broken connection, and after a 429 or 503 without a Retry-After header.
 PAUSES = (0.5, 1.0, 2.0, 4.0)
 LONGEST_PAUSE = 60.0
 _LATER = frozenset({429, 503})
@@ -57,7 +57,7 @@ class Client:
             yield from page["items"]
             if not page["next_cursor"]:
                 return
-            # Not the address of the next page: whatever name the panel has for itself, the token goes where it should.
+            # Do not use the URL of the next page: the token must only go to the configured address.
             query["cursor"] = page["next_cursor"]
 
     def send(

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 import click
 
 _MEMBERS = frozenset({"url", "token", "token_file"})
-# Only the command that a panel serves has this file: `dnspanel.cli_file` writes it.
+# Only a command that was downloaded from a panel has this file. `dnspanel.cli_file` writes it.
 _BUILT_FOR = "built_for.txt"
 _PORTS = {"http": 80, "https": 443}
 
@@ -35,7 +35,7 @@ _PORTS = {"http": 80, "https": 443}
 class Config:
     """The panel's URL and the token: everything that a request needs."""
 
-    url: str  # without a final slash
+    url: str  # without a trailing slash
     token: str
 
 
@@ -129,7 +129,7 @@ def _checked_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in _PORTS and parts.hostname and parts.port != 0
-    except ValueError:  # the port is not a number, or an IPv6 address is wrong
+    except ValueError:  # the port is not a number, or an IPv6 address is invalid
         is_address = False
     if not is_address or parts.query or parts.fragment:
         raise click.UsageError(f"{url} is not the address of a panel, such as https://dns.example.net")

@@ -16,7 +16,7 @@ import click
 
 from dnspanel.cli import output
 
-# 128 and the number of SIGINT, as shells have it.
+# 128 plus the number of SIGINT, as in shells.
 INTERRUPTED = 130
 
 
@@ -110,7 +110,7 @@ def _what_waits(problem: Mapping[str, Any]) -> str:
     totals, zones = problem["totals"], problem["zones"]
     lines = list(problem["reasons"])
     if totals["zones"] > 1:
-        # A reason about all of them, as of a deletion, does not name them.
+        # A reason for all zones, like a deletion, does not name the zones.
         told = " ".join(lines)
         lines += [f"  {one['zone']}: {one['rrsets']:,} RRsets" for one in zones if one["zone"] not in told]
         lines += [f"And {problem['left_out']:,} more zones."] if problem["left_out"] else []

@@ -48,7 +48,7 @@ def _parse_value(value: str) -> Any:
 def _set_value(fields: dict[str, Any], key: str, value: Any) -> None:
     """Set a nested value. Raise UsageError if another field gave the key a value of a different type."""
     matched = _KEY.fullmatch(key)
-    assert matched is not None  # `_split` looked
+    assert matched is not None  # `_split` has checked it
     names = [matched[1], *_INSIDE.findall(matched[2])]
     place: Any = fields
     for name, inside in zip(names, [*names[1:], None], strict=True):

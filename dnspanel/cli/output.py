@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-# Words of a state that a person should see at once; every other state has no colour.
+# Words for states that need attention. All other states have no color.
 _COLOURS = {
     "red": frozenset({"failed", "failing", "expired", "offline", "refused", "rejected", "broken", "revoked", "bogus"}),
     "yellow": frozenset({"catching up", "held back", "behind", "drained", "waiting", "waiting for approval", "late"}),
@@ -61,7 +61,7 @@ def plain(value: Any) -> str:
         return f"{value:,.1f}"
     if isinstance(value, list):
         return " ".join(map(plain, value))
-    # What others typed must not steer the terminal.
+    # Text that other people typed must not control the terminal.
     return "".join(character if character.isprintable() else "�" for character in str(value))
 
 

@@ -11,7 +11,7 @@ import click
 
 from dnspanel.cli import output
 
-_LINE = "\r\x1b[K"  # back to the begin of the line, and wipe what is in it
+_LINE = "\r\x1b[K"  # move to the beginning of the line and erase it
 
 
 class Progress:

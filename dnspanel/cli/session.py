@@ -26,9 +26,9 @@ class Session:
     url: str | None = None
     profile: str | None = None
     output: str = "table"
-    # Set by a wait whose time is over: the result is printed first, then this, and the exit code is 3.
+    # Set if a wait timed out. The result is printed first, then this error, and the exit code is 3.
     late: NotEverywhere | None = None
-    # How to go on after an interruption, of what the panel does without this command.
+    # How to continue after an interruption. The panel completes the work without this command.
     way_on: str = ""
 
     @cached_property

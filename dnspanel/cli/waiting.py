@@ -17,9 +17,9 @@ from dnspanel.cli.progress import is_visible, progress
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.zone_paths import zone_path
 
-# The panel holds a request no longer; then it is asked again.
+# The panel ends a waiting request after this many seconds, and the command then sends another one.
 LONGEST_REQUEST = 60
-# While a person watches, it is asked again this often, in seconds.
+# The same on a terminal, so that progress is shown.
 _WATCHED_REQUEST = 2
 DEFAULT_TIMEOUT = 60
 

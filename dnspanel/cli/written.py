@@ -10,7 +10,7 @@ from dnspanel.cli import output
 from dnspanel.cli.session import Session, options_as
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, Waiting, wait_for
 
-# Part of `writing_options`; alone for a command that publishes with a required reason.
+# A part of `writing_options`, and separate for commands that publish with a required reason.
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and write nothing.")
 _WAITING = (
     click.option("--wait", is_flag=True, help="Wait until every node answers with the change."),
@@ -37,15 +37,15 @@ class Writing(Waiting):
     dry_run: bool = False
 
 
-# What kinds of revisions did to a zone; every other kind changed it.
+# The verbs for kinds of revisions. Every other kind is "Changed".
 _VERBS = {"create": "Created", "delete": "Deleted", "restore": "Restored", "expire": "Stopped serving"}
 
-# Options of every command that publishes: its argument `writing`.
+# The options of commands that publish, passed as the argument `writing`.
 writing_options = options_as("writing", Writing, *_WRITING)
-# Those of a command that publishes and takes no reason: its argument `waiting`.
+# The options of commands that publish without a reason, passed as the argument `waiting`.
 waiting_options = options_as("waiting", Waiting, *_WAITING)
 
-# Of a command that a guard can stop.
+# The option of commands that a guard can stop.
 confirm_option = click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
 
 
@@ -90,7 +90,7 @@ def show_written(session: Session, written: Mapping[str, Any], *, waited: bool, 
         return
     kinds = {zone["kind"] for zone in publication["zones"]}
     kind_of = {zone["zone"]: zone["kind"] for zone in publication["zones"]}
-    other = kinds.pop() if len(kinds) == 1 else "change"  # of the zones beyond those that the publication names
+    other = kinds.pop() if len(kinds) == 1 else "change"  # for the zones that the publication does not list
     for zone in written["zones"]:
         click.echo(_zone_line(zone, verb or _VERBS.get(kind_of.get(zone["zone"], other), "Changed")))
     for warning in written["warnings"]:

@@ -36,7 +36,7 @@ def run_to_end(
     if found["failure"]:
         output.tell(found["failure"])
     if waiting.wait and found["last_sequence"]:
-        with suppress(TakenBack):  # the run says which of its publications were taken back
+        with suppress(TakenBack):  # the run lists its publications that were taken back
             wait_for(session, found["last_sequence"], waiting.timeout)
         found = session.client.get(f"{path}/{found['id']}")
     return found

@@ -24,14 +24,14 @@ from dnspanel.processes.redis_health import RedisProblem, explained_problem
 from dnspanel.publish.models import Stall
 from dnspanel.zones.models import LogHead
 
-# How long PostgreSQL may take; the thread that asks ends then, long after its caller has gone.
+# Seconds that PostgreSQL can take. The caller has stopped waiting long before, and then the checking thread ends.
 CONNECT_SECONDS = 2
-# Less of the panel's disk than this share, of bytes or of inodes, is a fault: PANEL_VAR holds segments and uploads.
+# A smaller share of free bytes or inodes is a fault, because PANEL_VAR holds segments and uploads.
 LEAST_FREE_SHARE = 0.03
 
-# What is asked of PostgreSQL about the rest of the panel.
+# The parts of the panel whose state is in PostgreSQL.
 PANEL = ("publisher", "processes", "nodes")
-# Nodes are no part of the panel: when all of them are away, a panel that is started again is of no help.
+# Nodes are not part of the panel: if all of them are unreachable, restarting the panel does not help.
 NOT_OF_THE_PANEL = frozenset({"nodes"})
 
 

@@ -27,7 +27,7 @@ from dnspanel.monitoring.health import faults, health, ready
 from dnspanel.monitoring.part_checks import PATIENCE_SECONDS
 from dnspanel.monitoring.view import MayScrape
 
-# Threads that ask PostgreSQL who calls. When it hangs they wait in it, and no caller gets another one.
+# Threads that check tokens in PostgreSQL. If PostgreSQL hangs, they are busy, and later callers get no thread.
 _MOST_TOKEN_CHECKS = 2
 _LEAST_SECONDS = 0.1
 
@@ -51,11 +51,11 @@ def healthz(request: HttpRequest) -> HttpResponse:
     With `?verbose`, show the reasons to clients that are allowed to see metrics.
     """
     began = time.monotonic()
-    found = health()  # first, so that the connection that says who calls is not tried while PostgreSQL is away
+    found = health()  # first, so that no token is checked while PostgreSQL is unreachable
     if "verbose" not in request.GET:
         return _brief(faults(found))
     if "postgresql" in faults(found) and _carries_token(request):
-        return _brief(faults(found))  # it is PostgreSQL that knows tokens
+        return _brief(faults(found))  # tokens are stored in PostgreSQL
     details = _threads().submit(copy_context().run, _answer_details, request)
     try:
         return details.result(max(_LEAST_SECONDS, PATIENCE_SECONDS - (time.monotonic() - began)))
@@ -110,7 +110,7 @@ def _brief(names: list[str]) -> HttpResponse:
 def _no_store(response: HttpResponse) -> HttpResponse:
     response["Cache-Control"] = "no-store"
     response["X-Content-Type-Options"] = "nosniff"
-    response._has_been_logged = True  # type: ignore[attr-defined]  # else Django has a line for each question
+    response._has_been_logged = True  # type: ignore[attr-defined]  # else Django logs each request
     return response
 
 

@@ -38,7 +38,7 @@ from dnspanel.zones.conditions import LogInputs
 from replication import __version__
 
 QUEUES = tuple(BUSY_FOR)
-# Push latencies are measured over this number of the newest proofs.
+# The number of newest confirmations that push latencies are measured over.
 PROOFS = 1_000
 QUANTILES = (0.5, 0.9, 0.99)
 
@@ -247,7 +247,7 @@ def _of_processes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
     assert state is not None
     newest = {name: fleet.heartbeats[name] for name in (COLLECTOR, WATCH) if name in fleet.heartbeats}
     for each in state.processes:
-        if each.name != COLLECTOR:  # its own beat says that it has heard of the nodes, too
+        if each.name != COLLECTOR:  # the collector's own heartbeat also shows that nodes report
             newest[each.name] = max(each.at, newest.get(each.name, each.at))
     beats = _gauge("heartbeat_timestamp_seconds", "When a process of the panel was last at work", "process")
     for name, at in newest.items():
@@ -329,7 +329,7 @@ def _of_alerts() -> Iterator[Family]:
     seen = {kind for kind, _ in found}
     for (kind, severity), count in found.items():
         family.add_metric([kind, severity], count)
-    for kind in kinds().keys() - seen:  # so that an alert that begins is a change, not a line out of nowhere
+    for kind in kinds().keys() - seen:  # so that a new alert is a change of a series, not a new series
         family.add_metric([kind, "warning"], 0)
     yield family
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-# How long a caller waits for the answer to a question; what has not answered by then counts as a fault.
+# Seconds that a caller waits for a check. A part that does not answer in time counts as faulty.
 PATIENCE_SECONDS = 0.8
 NO_ANSWER = f"did not answer within {PATIENCE_SECONDS:g} s"
 
@@ -53,7 +53,7 @@ class Check:
     def wait_for_answer(self) -> Found:
         """Return the fresh or next result. If none arrives in time, return the states in `silence`."""
         run = self.begin()
-        # From its start: a later caller, while the same question hangs, does not wait again.
+        # Count from the run's start: if a check hangs, later callers do not wait again.
         if run.ended.wait(max(0.0, run.began_at + PATIENCE_SECONDS - time.monotonic())):
             return run.found
         return {name: Part(state, NO_ANSWER) for name, state in self._silence.items()}

@@ -40,7 +40,7 @@ class ProxyProbe:
     def _connection(self) -> http.client.HTTPConnection:
         if self._url.scheme != "https":
             return http.client.HTTPConnection(self._url.netloc, timeout=ANSWER_SECONDS)
-        # Nothing secret is sent, and an expired certificate does not mean that the proxy is gone.
+        # Nothing secret is sent, and a proxy with an expired certificate still answers.
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return http.client.HTTPSConnection(self._url.netloc, timeout=ANSWER_SECONDS, context=context)

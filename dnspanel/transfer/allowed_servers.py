@@ -26,9 +26,9 @@ from dnspanel.zones.errors import Forbidden
 Addresses = Callable[[str, int], Sequence[str]]  # host, port → addresses to connect to
 
 SERVER_SOURCES = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
-MOST_ADDRESSES = 3  # of one host that are tried
+MOST_ADDRESSES = 3  # tried per host
 DNS_PORTS = (53,)
-# Below, only the ports that such a server has: mail or SSH cannot be spoken to.
+# Below this, only the usual ports of such servers are allowed, so that people cannot reach mail or SSH.
 _FIRST_FREE_PORT = 1024
 _LOW_PORTS = {SourceKind.AXFR: DNS_PORTS, SourceKind.POWERDNS_API: (80, 443), SourceKind.POWERDNS_SQL: ()}
 DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306}

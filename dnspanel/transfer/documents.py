@@ -96,10 +96,10 @@ class ReadyRRset(NamedTuple):
     wires: tuple[bytes, ...]
     disabled: tuple[str, ...] = ()
     comment: str = ""
-    notes: str = ""  # of `replication.dns.notes`, as one text
+    notes: str = ""  # in the format of `replication.dns.notes`
 
 
-# Each costs a hash of every name. A signer has two chains at most, while it goes from one to the other.
+# Each chain costs a hash of every name. Signers have at most two chains, while they change from one to the other.
 MOST_OTHER_CHAINS = 3
 
 
@@ -151,7 +151,7 @@ class ParsedZone:
         return self.name != "" and not any(fault.severity is Severity.ERROR for fault in self.faults)
 
 
-# Beside the options of a job: [id, version] of the set of name servers that is ours.
+# A key in the stored options of a job: [id, version] of our set of name servers.
 SERVER_SET = "server_set"
 
 

@@ -4,29 +4,29 @@ from types import MappingProxyType
 
 from dnspanel.texts import gettext, gettext_noop
 
-# Compressed files as they are uploaded; they go to disk in chunks.
+# The size of the files as uploaded. They are written to disk in chunks.
 MOST_UPLOAD_BYTES = 20 << 30
 CHUNK_BYTES = 8 << 20
-# An archive may hold this much when unpacked, and not more than this times its own size.
+# The unpacked size of an archive is limited to this, and to this many times the packed size.
 MOST_UNPACKED_BYTES = 100 << 30
 MOST_RATIO = 200
-# Below this an archive may have any ratio: a small file of zeros is no bomb.
+# Below this size, any ratio is allowed: a small file of zeros is harmless.
 RATIO_FREE_BYTES = 64 << 20
 MOST_ENTRIES = 2_000_000
 MOST_PATH_BYTES = 1024
-# One zone file, includes and all.
+# One zone file with its included files.
 MOST_DOCUMENT_BYTES = 256 << 20
-# One line of it, or several that a parenthesis joins; the longest record is a quarter of that, with every byte escaped.
+# One line, or several lines inside parentheses. The longest record, with every byte escaped, has a quarter of this.
 MOST_LINE_BYTES = 1 << 20
 MOST_INCLUDE_DEPTH = 10
-MOST_GENERATED = 1_000_000  # records that the $GENERATE lines of one zone may make
+MOST_GENERATED = 1_000_000  # records per zone that `$GENERATE` lines make
 MOST_PASTE_BYTES = 10 << 20
-MOST_FAULTS = 100_000  # kept and listed per import
-MOST_FAULTS_OF_ZONE = 200  # after that many errors the rest of a file is not looked at
+MOST_FAULTS = 100_000  # stored and listed per import
+MOST_FAULTS_OF_ZONE = 200  # after this many errors, the rest of a file is not read
 
-# Sources that are read and comparisons that are made for one person at the same time: each holds a worker.
+# Sources and comparisons that are read for one person at the same time. Each of them keeps a worker busy.
 MOST_READ_AT_ONCE = 2
-# A server that gives nothing usable for so long, or is not through after so long, is left; reading can go on later.
+# A server without usable data for the first time, or not done after the second, is cut off. Reading can be resumed.
 MOST_ITEM_SECONDS = 600.0
 MOST_READ_SECONDS = 6 * 3600.0
 

@@ -16,9 +16,9 @@ from dnspanel.transfer.errors import QuotaExceeded
 from dnspanel.transfer.models import ENDED_STATES, ImportJob, ImportPiece
 from dnspanel.zones.plan.zone_quotas import named_draft_count, operation_count, zone_count
 
-# How long an ended import keeps its files, for corrections.
+# Days that the files of an ended import are kept, for corrections.
 KEPT_DAYS = 30
-# Where nothing limits, pages and API count no further than this.
+# Without a quota, pages and the API count up to this number.
 MOST_COUNTED = 100_000
 
 
@@ -100,7 +100,7 @@ def _count_used(holder: Holder, kind: Kind, now: datetime) -> int | None:
         return bytes_of(holder, now)
     if kind is Kind.OPERATIONS and not holder.team:
         return operation_count(holder.pk, most)
-    return None  # a limit of each zone, of each member's draft
+    return None  # these limits apply per zone, or to the draft of each member
 
 
 def _jobs_of(holder: Holder) -> "QuerySet[ImportJob]":

@@ -40,8 +40,8 @@ class ImportRights:
     author: Author
     actor: Actor | None
     may_create: bool
-    team: Team | None  # that new zones belong to
-    rules: Rules = NO_RULES  # of approval, and freezes: of all zones
+    team: Team | None  # the team that new zones belong to
+    rules: Rules = NO_RULES  # approval rules and freezes for all zones
 
     def zones_in_reach(self, zone_ids: Collection[int]) -> dict[int, Zone] | None:
         """Return {id: zone, with its team loaded} for the zones that the import is allowed to see, or None for all."""
@@ -160,7 +160,7 @@ def checks_visible_to(person: access.Person) -> QuerySet[CutoverCheck]:
         return checks
     own = Q(author=actor.user) if actor.token is None else Q(token=actor.token)
     compared = CutoverZone.objects.filter(check_run=OuterRef("pk"))
-    # A zone of the same name that was made since is another zone.
+    # A zone that was created later is a different zone, even with the same name.
     visible = access.zones_visible_to(actor).filter(created_at__lte=OuterRef(OuterRef("created_at")))
     hidden = compared.exclude(name__in=visible.values("name"))
     return checks.filter(own | Q(~Q(state__in=UNFINISHED_STATES), Exists(compared), ~Exists(hidden)))
@@ -195,7 +195,7 @@ def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet
     if author is None or (actor is not None and actor.may_everywhere(Right.EXPORT_KEYS)):
         return zones.none()
     keys = ZoneKey.objects.filter(zone=OuterRef("pk"), deleted_at=None)
-    # As a list of all their ids, PostgreSQL would go through a million of them for each signed zone.
+    # With a list of all ids, PostgreSQL would search a million of them for each signed zone.
     mine = access.zones_within_reach(author, Right.EXPORT_KEYS).filter(pk=OuterRef("pk"))
     return zones.filter(Exists(keys), ~Exists(mine))
 

@@ -54,26 +54,26 @@ class ImportJob(models.Model):
 
     title = models.TextField()
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    # The token that the author acted with, if any.
+    # The token that the author used, if any.
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
-    # From where the last act on it came, which its publications are due to; see accounts.audit.
+    # The origin of the last action on the import, for the audit entries of its publications; see accounts.audit.
     address = models.GenericIPAddressField(null=True)
     request_id = models.CharField(max_length=36, blank=True, default="", db_default="")
     created_at = models.DateTimeField()
     source = models.CharField(max_length=16, choices=SourceKind)
-    # What the source needs, without secrets: see each source's module.
+    # The source's parameters, without secrets: see the module of each source.
     parameters: "models.JSONField[Any]" = models.JSONField(default=dict)
-    # Passwords and keys of the source, encrypted JSON; gone once the source has been read.
+    # Passwords and keys of the source as encrypted JSON, deleted when the source has been read.
     secret = SecretField(null=True)
     options: "models.JSONField[Any]" = models.JSONField(default=dict)
     state = models.CharField(max_length=12, choices=State, default=State.UPLOADING)
     paused = models.BooleanField(default=False)
-    failure = MessageField(blank=True)  # why it failed, or what it waits for
+    failure = MessageField(blank=True)  # the reason why it failed or waits
     phase_at = models.DateTimeField()  # when the state was entered
-    phase_begun = models.BooleanField(default=False)  # what a phase does first, once, has been done
+    phase_begun = models.BooleanField(default=False)  # True after the first step of a phase, which is done only once
     ended_at = models.DateTimeField(null=True)
-    upload_bytes = models.BigIntegerField(default=0, db_default=0)  # of its uploaded files
-    # Reading the source: items spooled, and how far in its own unit.
+    upload_bytes = models.BigIntegerField(default=0, db_default=0)  # of the uploaded files
+    # The progress of reading the source: the spooled items, and the amount in the source's unit.
     items = models.IntegerField(default=0)
     read_total = models.BigIntegerField(default=0)
     read_done = models.BigIntegerField(default=0)
@@ -82,10 +82,10 @@ class ImportJob(models.Model):
     scan_seconds = models.FloatField(default=0)
     plan_seconds = models.FloatField(default=0)
     apply_seconds = models.FloatField(default=0)
-    # Given by the form: the same form sent twice is one import.
+    # The form's id, so that a form sent twice creates one import.
     form_id = models.UUIDField(null=True, unique=True)
     retry_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="retries")
-    # Waits for the nodes' proof: the last sequence it published.
+    # The last sequence that the import published, for the wait until the nodes confirm it.
     last_sequence = models.BigIntegerField(default=0)
 
     class Meta:
@@ -111,28 +111,28 @@ class ImportPiece(models.Model):
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="pieces")
     number = models.IntegerField()  # from 1
     state = models.CharField(max_length=8, choices=PieceState, default=PieceState.SPOOLED)
-    items = models.IntegerField()  # of the source, up to and with this piece's
+    items = models.IntegerField()  # items of the source up to the end of this piece
     documents = models.IntegerField()
     zones = models.IntegerField(default=0)
     records = models.IntegerField(default=0)
     rrsets = models.IntegerField(default=0)
     generated = models.IntegerField(default=0)
     errors = models.IntegerField(default=0)  # zones that cannot be imported
-    # What publishing would do; counted by the scan for new zones, by the dry run for all.
+    # The effects of publishing. The scan counts new zones, and the dry run counts all zones.
     creates = models.IntegerField(default=0)
-    undecided = models.IntegerField(default=0)  # zones whose action only a comparison tells
+    undecided = models.IntegerField(default=0)  # zones whose action depends on a comparison
     changes = models.IntegerField(default=0)
     added = models.BigIntegerField(default=0)
     changed = models.BigIntegerField(default=0)
     removed = models.BigIntegerField(default=0)
     values_removed = models.BigIntegerField(default=0, db_default=0)
-    waiting = models.IntegerField(default=0)  # zones that changed since the dry run
-    choices: "models.JSONField[Any]" = models.JSONField(default=dict)  # {zone: choice}, while it is scanned again
+    waiting = models.IntegerField(default=0)  # zones that changed after the dry run
+    choices: "models.JSONField[Any]" = models.JSONField(default=dict)  # {zone: choice} during another scan
     spool_size = models.BigIntegerField(default=0, db_default=0)
     stage_size = models.BigIntegerField(default=0)
     stage_checksum = models.BigIntegerField(default=0)  # CRC-32
-    created_in = models.BigIntegerField(null=True)  # sequence that created its new zones
-    changed_in = models.BigIntegerField(null=True)  # sequence that changed its existing zones
+    created_in = models.BigIntegerField(null=True)  # sequence of the publication of its new zones
+    changed_in = models.BigIntegerField(null=True)  # sequence of the publication of its changed zones
     created_undone_in = models.BigIntegerField(null=True)
     changed_undone_in = models.BigIntegerField(null=True)
 
@@ -144,11 +144,11 @@ class Action(models.TextChoices):
     """The dry run's decision for a zone."""
 
     CREATE = "create", gettext_lazy("create")
-    UNION = "union", gettext_lazy("union")  # the values of both
+    UNION = "union", gettext_lazy("union")  # add the source's values
     RRSETS = (
         "rrsets",
         gettext_lazy("replace RRsets"),
-    )  # RRsets of the source take the place of the zone's; the others stay
+    )  # replace only the RRsets that the source has
     REPLACE = "replace", gettext_lazy("replace the zone")
     SKIP = "skip", gettext_lazy("skip")
     NOTHING = "nothing", gettext_lazy("nothing to change")
@@ -157,42 +157,42 @@ class Action(models.TextChoices):
     WAITING = "waiting", gettext_lazy("changed since the dry run")
 
 
-# What changes a zone that exists.
+# The actions that change an existing zone.
 CHANGING_ACTIONS = (Action.UNION, Action.RRSETS, Action.REPLACE)
 
 
 class ImportZone(models.Model):
     """One zone of an import, with the offsets of its content in its piece's stage file."""
 
-    # Without a constraint, which would cost a query for each of an estate's zones; the indexes below serve the key.
+    # No constraint, because it would cost a query for each of many zones. The indexes below serve the key.
     job = models.ForeignKey(
         ImportJob, on_delete=models.CASCADE, related_name="zones", db_constraint=False, db_index=False
     )
     piece = models.IntegerField()
     name = models.TextField(db_collation="C")
     path = models.TextField()
-    # The id of the existing zone, or the one that a new zone will have.
+    # The id of the existing zone, or the future id of a new zone.
     zone_id = models.IntegerField()
-    base_revision = models.IntegerField(default=0)  # of the zone when it was compared; 0: it did not exist
+    base_revision = models.IntegerField(default=0)  # the zone's revision when it was compared, or 0 for none
     serial = models.BigIntegerField(default=0)
     records = models.IntegerField(default=0)
     rrsets = models.IntegerField(default=0)
     errors = models.IntegerField(default=0)
     warnings = models.IntegerField(default=0)
-    choice = models.CharField(max_length=8, blank=True)  # one of `jobs.CHOICES`; "" as the job's options say
+    choice = models.CharField(max_length=8, blank=True)  # one of `import_jobs.CHOICES`; "" for the job's options
     action = models.CharField(max_length=9, choices=Action, blank=True)  # "" before the dry run
     added = models.IntegerField(default=0)
     changed = models.IntegerField(default=0)
     removed = models.IntegerField(default=0)
-    values_removed = models.IntegerField(default=0, db_default=0)  # of RRsets that go, and of those that change
-    document_offset = models.BigIntegerField(default=0)  # in the spool
-    rows_offset = models.BigIntegerField(default=0)  # in the stage
+    values_removed = models.IntegerField(default=0, db_default=0)  # in removed and in changed RRsets
+    document_offset = models.BigIntegerField(default=0)  # in the spool file
+    rows_offset = models.BigIntegerField(default=0)  # in the stage file
     rows_size = models.BigIntegerField(default=0)
     ops_offset = models.BigIntegerField(default=0)
     ops_size = models.BigIntegerField(default=0)
     op_count = models.IntegerField(default=0)
     digest = models.BinaryField(default=bytes)
-    undone = models.CharField(max_length=8, blank=True)  # "", "undone" or "kept": changed by others since
+    undone = models.CharField(max_length=8, blank=True)  # "", "undone", or "kept" if it changed since
 
     class Meta:
         indexes = [
@@ -219,7 +219,7 @@ class ImportFault(models.Model):
     fix = models.TextField(blank=True)
     severity = models.CharField(max_length=8)
     code = models.CharField(max_length=40)
-    by_source = models.BooleanField(default=False)  # found when the source was read, not by the parser
+    by_source = models.BooleanField(default=False)  # True if found while the source was read, False if by the parser
 
     class Meta:
         indexes = [models.Index(fields=["job", "severity", "id"], name="importfault_severity")]
@@ -241,8 +241,8 @@ class KeptItem(models.Model):
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="kept")
     zone = models.TextField(blank=True, db_collation="C")
     kind = models.CharField(max_length=8, choices=KeptKind)
-    name = models.TextField()  # metadata kind, key flags and algorithm, owner and type of a comment
-    value = SecretField()  # UTF-8 text, or for keys a token of publish.vault
+    name = models.TextField()  # a metadata kind, flags and algorithm of a key, or owner and type of a comment
+    value = SecretField()  # UTF-8 text; encrypted with publish.vault for keys
 
     class Meta:
         indexes = [models.Index(fields=["job", "zone"], name="keptitem_zone")]
@@ -262,16 +262,16 @@ class ExportJob(models.Model):
     """
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
-    # The token that the author acted with, if any.
+    # The token that the author used, if any.
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
-    # From where it was requested, which the audit log's entry of exported keys is due to; see accounts.audit.
+    # The origin of the request, for the audit entry of exported keys; see accounts.audit.
     address = models.GenericIPAddressField(null=True)
     request_id = models.CharField(max_length=36, blank=True, default="", db_default="")
     created_at = models.DateTimeField()
     format = models.CharField(max_length=8, choices=ExportFormat)
-    selection: "models.JSONField[Any]" = models.JSONField(default=dict)  # a `selection.Selection`
+    selection: "models.JSONField[Any]" = models.JSONField(default=dict)  # an `exported_zones.Selection`
     options: "models.JSONField[Any]" = models.JSONField(default=dict)  # a `query_file.QueryOptions`, for QUERIES
-    # The passphrase that private keys are sealed under, encrypted; gone once the export has ended.
+    # The passphrase that seals the private keys, encrypted. It is deleted when the export has ended.
     secret = SecretField(null=True)
     state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
     failure = MessageField(blank=True)
@@ -280,9 +280,9 @@ class ExportJob(models.Model):
     zones_total = models.IntegerField(default=0)
     zones = models.IntegerField(default=0)
     records = models.BigIntegerField(default=0)  # lines, for QUERIES
-    keys = models.IntegerField(default=0, db_default=0)  # private DNSSEC keys in the file, sealed
-    keyed_zones = ArrayField(models.IntegerField(), default=list, db_default=[])  # the zones (by id) that these are of
-    size = models.BigIntegerField(default=0)  # bytes of the finished file
+    keys = models.IntegerField(default=0, db_default=0)  # sealed private DNSSEC keys in the file
+    keyed_zones = ArrayField(models.IntegerField(), default=list, db_default=[])  # ids of the keys' zones
+    size = models.BigIntegerField(default=0)  # of the finished file, in bytes
     # When the file was deleted, a day after it was finished.
     forgotten_at = models.DateTimeField(null=True)
 
@@ -307,15 +307,15 @@ class CutoverCheck(models.Model):
     """
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
-    # The token that the author acted with, if any.
+    # The token that the author used, if any.
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField()
-    # The import whose zones are compared; null: those of the selection.
+    # The import whose zones are compared, or null for the zones of the selection.
     job = models.ForeignKey(ImportJob, null=True, on_delete=models.CASCADE, related_name="checks")
     selection: "models.JSONField[Any]" = models.JSONField(default=dict)
-    server = models.TextField()  # the old server: an address
+    server = models.TextField()  # address of the old server
     port = models.IntegerField(default=53)
-    resolver = models.TextField(blank=True)  # the resolver asked about the parents: an address; "": the system's
+    resolver = models.TextField(blank=True)  # address of the resolver that finds the parents; "" for the system's
     resolver_port = models.IntegerField(default=53)
     state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
     failure = MessageField(blank=True)
@@ -343,7 +343,7 @@ class CutoverZone(models.Model):
     questions = models.IntegerField(default=0)
     differences = models.IntegerField(default=0)
     expected = models.IntegerField(default=0)
-    checklist: "models.JSONField[Any]" = MessagesField(default=list)  # of `delegation.Point`
+    checklist: "models.JSONField[Any]" = MessagesField(default=list)  # of `delegation_checklist.Point`
     open_points = models.IntegerField(default=0)
 
     class Meta:

@@ -22,7 +22,7 @@ from dnspanel.transfer.models import (
 )
 from dnspanel.zones.models import UNFINISHED_STATES
 
-# The second half of an import worker's lock is this many times the import's id, and the worker's number.
+# The second half of the lock key of an import's worker is the import's id times this, plus the worker's number.
 WORKERS_OF_IMPORT = 64
 
 Person = int | None  # id; None for the panel's own jobs

@@ -35,7 +35,7 @@ from dnspanel.transfer.errors import KeyLocked, PassphraseRefused
 from replication.dns import names, rdata, rdtypes
 
 FEWEST_CHARACTERS, MOST_CHARACTERS = 12, 1000
-# Of one import: each salt costs its scrypt, and an export has one.
+# The limit for one import: each salt costs one scrypt, and an export has one salt.
 MOST_SALTS = 8
 
 VERSION = 1
@@ -43,7 +43,7 @@ _HEAD = struct.Struct(">B16s12s")
 _TAG_SIZE = 16
 _SALT_SIZE, _NONCE_SIZE, _KEY_SIZE = 16, 12, 32
 _COST, _BLOCK_SIZE, _PARALLEL = 2**15, 8, 1
-# A private-key text has 16 KiB at most.
+# A private-key text has at most 16 KiB.
 _MOST_TEXT = 32 << 10
 
 
@@ -132,7 +132,7 @@ class Opener:
 
 
 def _cipher(passphrase: str, salt: bytes) -> AESGCM:
-    # The same characters are other bytes from another keyboard.
+    # Different keyboards produce different bytes for the same characters.
     encoded = unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass")
     return AESGCM(Scrypt(salt=salt, length=_KEY_SIZE, n=_COST, r=_BLOCK_SIZE, p=_PARALLEL).derive(encoded))
 

@@ -83,7 +83,7 @@ def text_of(*, zone: Zone, author: User, selection: Selection | None, default_tt
     size = hidden = 0
     for row in (selection or Selection(filters=EVERYTHING)).rows(zone=zone, author=author):
         rrset = row.change.after
-        assert rrset is not None  # of what a selection has
+        assert rrset is not None  # a selection only has existing RRsets
         if is_of_signers(rrset.type, rrset.name, zone.name):
             hidden += 1
             continue
@@ -199,7 +199,7 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
         seen = row.change.after if row else None
         after = _requested_rrset(ready, was, seen)
         if after == seen:
-            continue  # another person did the same in between
+            continue  # another person has made the same change
         if was is None and seen is not None and not is_complete:
             reason = gettext("{title} is in the zone, but not in the part of it that this text shows").format(
                 title=_title(key)

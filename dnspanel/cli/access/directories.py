@@ -22,7 +22,7 @@ _LISTED = (
 _number = click.argument("number", metavar="ID", type=click.IntRange(min=1))
 
 
-# The options of what a directory is like; those that are left out stay as they are, or have their default.
+# The settings of a directory. Omitted options keep their value, or get the default in a new directory.
 _terms = options(
     click.option(
         "--rule",

@@ -27,7 +27,7 @@ _LISTED = (
 _number = click.argument("number", metavar="ID", type=click.IntRange(min=1))
 
 
-# The options of what only the panel and the destination know.
+# The secrets, which only the panel and the destination know.
 _secrets = options(
     click.option("--certificate-file", type=FILE, help="PEM file with the client certificate of the panel."),
     click.option("--key-file", type=FILE, help="PEM file with the private key of the client certificate."),

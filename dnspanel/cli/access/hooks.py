@@ -29,7 +29,7 @@ _REPLIES = (
 _number = click.argument("number", metavar="ID", type=click.IntRange(min=1))
 
 
-# The options of what a hook is like; those that are left out stay as they are, or have their default.
+# The settings of a hook. Omitted options keep their value, or get the default in a new hook.
 _terms = options(
     click.option("--zone", help="Ask the hook about this zone."),
     click.option("--tag", help="Ask the hook about zones with this tag."),

@@ -23,7 +23,7 @@ _LISTED = (
     Column("FROM", "last_address"),
 )
 _number = click.argument("number", metavar="ID", type=click.IntRange(min=1))
-# A key is a token: the same options say what it is for.
+# A TSIG key is a kind of token, so the same options set its rights.
 _TERMS = {"zones", "tags", "everywhere", "rights", "names", "types", "permissions", "networks", "days", "unused_days"}
 
 

@@ -41,7 +41,7 @@ _UNPROVEN = (
     Column("SINCE", lambda row: output.moment(row["since"])),
     Column("PROBLEM", "problem"),
 )
-# Between two looks at whether a worker has asked a parent.
+# Seconds between two checks whether a worker has asked the parent.
 _PARENT_PAUSE = 1.0
 _CDS = {"none": [], "sha256": [2], "sha384": [4], "both": [2, 4], "delete": [0]}
 
@@ -51,7 +51,7 @@ def dnssec() -> None:
     """Sign zones, and manage keys, DS and rollovers."""
 
 
-# How it is proved that a name does not exist.
+# The proof that a name does not exist.
 nsec3_options = options(
     click.option("--nsec3", is_flag=True, help="Use NSEC3 instead of NSEC."),
     click.option("--opt-out", is_flag=True, help="Use NSEC3 with opt-out, which does not cover unsigned delegations."),

@@ -28,7 +28,7 @@ _PLACES = (
     Column("PARENT", lambda row: " ".join(f"{each['code']}: {each['verdict']}" for each in row["parent"])),
 )
 
-# What a set says, except its name and its servers.
+# The settings of a set, except its name and its servers.
 _told = options(
     click.option("--primary", help="Primary in the SOA record; the default is the first server."),
     click.option("--hostmaster", help="Mailbox in the SOA record, as a name."),

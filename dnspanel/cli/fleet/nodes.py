@@ -171,7 +171,7 @@ def watch(session: Session, interval: float, count: int | None) -> None:
         if session.is_json:
             output.show_json_line(rows)
         else:
-            click.clear()  # does nothing where no terminal is
+            click.clear()  # does nothing without a terminal
             output.show_table(rows, _LISTED, none="No nodes.")
         looks += 1
         if looks == count:

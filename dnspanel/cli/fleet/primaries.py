@@ -24,7 +24,7 @@ _LISTED = (
 )
 _ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1", "hmac-md5")
 
-# The options of a key, of TLS, and whether only changes are asked for.
+# Options for the TSIG key, for TLS, and for IXFR.
 terms_options = options(
     click.option("--key", default="", metavar="NAME", help="TSIG key name for requests to the primaries."),
     click.option(
@@ -59,7 +59,7 @@ terms_options = options(
     click.option("--no-ixfr", is_flag=True, help="Always transfer the full zone."),
 )
 
-# Why a zone gets another primary, and whether that goes past rules.
+# The reason why a zone gets another primary, and the option to override rules.
 _saying = options(
     click.option("--reason", default="", help="Reason for other people and the audit log."),
     click.option(

@@ -33,7 +33,7 @@ _LISTED = (
     Column("AT", lambda row: output.moment(row["created_at"])),
 )
 _ACTIVE = {"scanning": "reading", "planning": "dry run", "applying": "publishing", "undoing": "taking back"}
-# The counts of a plan that are shown; the others are rare and are in the JSON.
+# The counts that are shown. Other counts are rare and only in the JSON.
 _PLANNED = (
     "creates",
     "unions",
@@ -49,7 +49,7 @@ _PLANNED = (
     "values_removed",
 )
 
-# Options of commands that publish an import.
+# The options of commands that publish an import.
 applying_options = options(
     click.option("--confirm", is_flag=True, help="Publish even if zones lose many records."),
     click.option("--wait", is_flag=True, help="Wait until every node answers with the import."),
@@ -260,7 +260,7 @@ def _conclude(
         _act(session, number, "apply", confirm=confirm)
         job = follow(session, number)
         if wait and job["last_sequence"]:
-            with suppress(TakenBack):  # the import says which of its zones were taken back
+            with suppress(TakenBack):  # the import's faults name the zones that were taken back
                 wait_for(session, job["last_sequence"], timeout)
             failed, job = job["plan"]["failed"], session.client.get(f"/imports/{number}")
             if job["plan"]["failed"] > failed:

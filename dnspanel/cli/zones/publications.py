@@ -28,9 +28,9 @@ _ZONES = (
     Column("SERIAL", "serial", right=True),
     Column("ACT", "kind"),
 )
-# A line has room for this many names.
+# The number of zone names that fit on a line.
 _MOST_NAMED = 3
-# The longest that the panel holds a request of the feed.
+# The longest time that the panel holds a request for new publications.
 _FEED_SECONDS = 30
 _PAUSE_SECONDS = 2.0
 
@@ -121,14 +121,14 @@ def _follow_publications(session: Session, after: int | None) -> Iterator[Mappin
     while True:
         began = time.monotonic()
         page = session.client.get("/publications", order="asc", after=after, expand="zones", wait=_FEED_SECONDS)
-        if epoch is not None and page["epoch"] != epoch:  # sequences begin again where the backup ended
+        if epoch is not None and page["epoch"] != epoch:  # sequences restart where the backup ended
             output.tell("The panel was restored from a backup. Publications after the backup are listed from here on.")
             newest = session.client.get("/publications", limit=1)
             epoch, after = newest["epoch"], _newest(newest)
             continue
         yield from page["items"]
         epoch, after = page["epoch"], page["up_to"]
-        if not page["items"] and time.monotonic() - began < _PAUSE_SECONDS:  # too many wait at the panel already
+        if not page["items"] and time.monotonic() - began < _PAUSE_SECONDS:  # the panel has too many requests
             time.sleep(_PAUSE_SECONDS)
 
 

@@ -15,7 +15,7 @@ from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Session
 
 CHUNK_BYTES = 4 << 20
-# More files than this travel as one archive: a request for each would take longer than all their bytes.
+# More files than this are sent as one archive, because one request per file would take longer than sending the bytes.
 MOST_SINGLE_FILES = 20
 
 
@@ -45,7 +45,7 @@ def _send(session: Session, number: int, name: str, file: IO[bytes]) -> None:
             try:
                 arrived = session.client.upload(url, chunk, offset=at)["size"]
             except Refused as exc:
-                # A piece whose answer was lost is there already: go on behind it.
+                # The panel may have the chunk although its answer was lost. Continue after it.
                 arrived = exc.problem.get("offset")
                 if not isinstance(arrived, int) or not at < arrived <= size:
                     raise

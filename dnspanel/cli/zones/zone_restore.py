@@ -47,7 +47,7 @@ def restore(session: Session, names: tuple[str, ...], *, writing: Writing, **whi
         given = {"ids": _ids(session, names)}
     if writing.dry_run:
         _show_preview(session, session.client.send("POST", _PATH, given, query={"dry_run": True}))
-    elif len(given.get("ids", ())) == 1:  # refused with its own status and code
+    elif len(given.get("ids", ())) == 1:  # so that a refusal has its own status and code
         path, query = f"/trash/{given['ids'][0]}/restore", {"reason": writing.reason} if writing.reason else {}
         show_written(session, publish(session, "POST", path, query=query, waiting=writing), waited=writing.wait)
     else:

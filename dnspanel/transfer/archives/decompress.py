@@ -17,7 +17,7 @@ from dnspanel.transfer.errors import UploadRefused
 from dnspanel.transfer.import_limits import MOST_RATIO, MOST_UNPACKED_BYTES, RATIO_FREE_BYTES
 
 READ_BYTES = 1 << 18
-# At most this much comes out at a time, however little went in.
+# The most bytes that one step unpacks, regardless of the size of its input.
 CHUNK_BYTES = 1 << 20
 _MOST_XZ_MEMORY = 128 << 20
 

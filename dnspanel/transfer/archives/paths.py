@@ -15,7 +15,7 @@ from dnspanel.texts import gettext
 from dnspanel.transfer.errors import UploadRefused
 from dnspanel.transfer.import_limits import MOST_PATH_BYTES
 
-# Most paths of an archive are plain already.
+# Most paths in archives need no normalization.
 _UNUSUAL = re.compile(r"[\x00-\x1f\x7f\\:\ud800-\udfff]|^/|//|(?:^|/)\.{1,2}(?:/|$)|/$|^$")
 _DRIVE = re.compile(r"(?:^|/)[A-Za-z]:(?:/|$)")
 _DRIVE_IN_FRONT = re.compile(r"[A-Za-z]:(?=/)")

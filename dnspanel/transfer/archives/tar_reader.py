@@ -28,11 +28,11 @@ from dnspanel.transfer.archives.paths import printable
 from dnspanel.transfer.errors import UploadRefused
 
 BLOCK = 512
-# Long paths and pax attributes are held in memory; no honest one is longer.
+# Long paths and pax attributes are kept in memory. Legitimate ones are never longer.
 _MOST_ATTRIBUTE_BYTES = 1 << 20
 _ADLER = 65521
 _EIGHT_SPACES = 8 * 32
-_FILES = b"\x000 7"  # types of plain files; a space was never written by anything but is read by all
+_FILES = b"\x000 7"  # types of regular files; no program writes a space, but every program accepts it
 _LINKS = b"12"
 _DEVICES = b"346"
 _SPARSE = b"GNU.sparse."
@@ -61,7 +61,7 @@ class _TarReader:
         self._buffer = b""
         self._at = 0
         self._count = 0
-        self._path = b""  # of the member at hand, for messages
+        self._path = b""  # of the current member, for messages
         self._next: dict[bytes, bytes] = {}  # attributes of the next member only
         self._global: dict[bytes, bytes] = {}
 
@@ -95,7 +95,7 @@ class _TarReader:
         if end <= len(self._buffer) and size <= self._most_content:
             content = self._buffer[at:end]
             self._at = end + (-size % BLOCK)
-            # A folder of the oldest format is a file whose path ends in a slash.
+            # In the oldest format, a folder is a file whose path ends in a slash.
             return Entry(path, EntryKind.FOLDER if path.endswith(b"/") else EntryKind.FILE, content)
         return self._file(path, size)
 
@@ -112,7 +112,7 @@ class _TarReader:
         if b"size" in attributes:
             size = self._number(attributes[b"size"])
         if kind in _LINKS or kind in _DEVICES or kind == b"5":
-            # These have no content, whatever their size says.
+            # These have no content, even if the header states a size.
             return Entry(
                 path, EntryKind.FOLDER if kind == b"5" else EntryKind.LINK if kind in _LINKS else EntryKind.DEVICE
             )
@@ -146,7 +146,7 @@ class _TarReader:
             end = at + int(match[1]) if match else 0
             if match is None or end > len(content) or end <= match.end() or content[end - 1] != 0x0A:
                 raise self._damage_of_entry(gettext("has attributes that cannot be read"))
-            # Only these are kept: an archive may say anything about its files, a million times.
+            # Keep only these, because an archive can have a million other attributes.
             if match[2] in (b"path", b"size"):
                 found[match[2]] = content[match.end() : end - 1]
             elif match[2].startswith(_SPARSE):
@@ -197,7 +197,7 @@ class _TarReader:
         missing = self._at + size - len(self._buffer)
         if missing <= 0:
             return True
-        # Padding that is not there yet is passed over first.
+        # First skip padding that has not been read yet.
         while self._at > len(self._buffer):
             self._at -= len(self._buffer)
             self._buffer = next(self._chunks, b"")
@@ -238,7 +238,7 @@ class _TarReader:
     def _octal(self, header: bytes) -> int:
         text = header[124:136].partition(b"\0")[0].strip() or b"0"
         try:
-            if text.isdigit():  # int() would also take “-1”, which leads backwards
+            if text.isdigit():  # int() would also accept “-1”, which leads backwards
                 return int(text, 8)
         except ValueError:
             pass

@@ -19,7 +19,7 @@ from dnspanel.zones.rules.violations import Severity
 
 Content = tuple[str, bytes]
 
-# Archives that are recognised only to say that they are not read.
+# Archives that are only recognized so that an error can say that they are not supported.
 _OTHER_ARCHIVES = (
     (b"7z\xbc\xaf\x27\x1c", "7-Zip"),
     (b"Rar!\x1a\x07", "RAR"),
@@ -48,7 +48,7 @@ class Contents:
 
     def __init__(self, paths: Sequence[Path], names: Sequence[str]) -> None:
         self._uploads = list(zip(map(Path, paths), map(clean_path, names), strict=True))
-        # The content of one lone archive keeps its paths; that of several begins with the archives' names.
+        # Paths of several archives get the archive's name as a prefix. Paths of a single archive stay as they are.
         self._is_alone = len(self._uploads) == 1
         self._own_names = {own for _, name in self._uploads for own in (name, _unpacked_name(name))}
         self.size = sum(_size_below(path) for path, _ in self._uploads)

@@ -234,7 +234,7 @@ def _inflate_chunks(packed: Iterator[bytes]) -> Iterator[bytes]:
     while not stream.eof:
         part = stream.decompress(left, CHUNK_BYTES)
         left = stream.unconsumed_tail or next(packed, b"")
-        # Without input there may still be output; without either it is cut off.
+        # Output can follow after the input has ended. Without both, the stream is cut off.
         if not part and not left:
             return
         yield part

@@ -21,7 +21,7 @@ from replication.errors import ReplicationError
 
 __all__ = ["Difference", "Server", "compare_zones", "questions_of"]
 
-# Queried at every apex, whether the zone has them or not.
+# Asked at every apex, even for types that the zone lacks.
 _APEX_TYPES = (
     *(rdtypes.SOA, rdtypes.NS, rdtypes.A, rdtypes.AAAA, rdtypes.MX, rdtypes.TXT, rdtypes.CAA, rdtypes.DNSKEY),
 )
@@ -151,5 +151,5 @@ def _text(zone: str, name: str, answer: Answer) -> str:
 def _record(type: int, wire: bytes) -> str:
     try:
         return rdata.from_wire(type, wire)
-    except ReplicationError:  # of a type or in a form that we do not store
+    except ReplicationError:  # a type or a form that the panel does not store
         return f"\\# {len(wire)} {wire.hex()}"

@@ -105,7 +105,7 @@ class _Line:
         self._questions = questions
         self._first_id = secrets.randbelow(1 << 16)
         self._waiting: deque[tuple[int, int]] = deque((number, TRIES) for number in range(len(questions)))
-        self._sent: dict[int, tuple[int, int, float]] = {}  # id → number, tries left, when to give it up
+        self._sent: dict[int, tuple[int, int, float]] = {}  # id → (number, tries left, deadline)
 
     def __enter__(self) -> "_Line":
         family = socket.AF_INET6 if ":" in self.server.address else socket.AF_INET
@@ -139,7 +139,7 @@ class _Line:
                 self._waiting.appendleft((number, tries))
                 return
             name, type_ = self._questions[number]
-            with contextlib.suppress(OSError):  # counts as lost on the way
+            with contextlib.suppress(OSError):  # counts as a lost packet
                 self.socket.send(encode_question(id_, name, type_))
             self._sent[id_] = (number, tries, now + try_seconds)
 
@@ -153,7 +153,7 @@ class _Line:
                 packet = self.socket.recv(65535)
             except BlockingIOError:
                 return
-            except OSError as exc:  # no server listens on the port: the tries run out
+            except OSError as exc:  # no server listens on the port; the tries run out
                 self.failure = exc.strerror or str(exc)
                 return
             sent = self._sent.get(int.from_bytes(packet[:2], "big"))

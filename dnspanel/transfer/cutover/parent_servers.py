@@ -18,7 +18,7 @@ from dnspanel.transfer.cutover.dns_probe import Answer
 from replication.dns import names, rdata, rdtypes
 
 SECONDS = 2.0
-# A resolver that did not answer this many times in a row is not asked any more.
+# After this many queries in a row without an answer, the resolver is not asked again.
 _PATIENCE = 3
 _MOST_SERVERS = 3
 _USABLE_RCODES = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
@@ -113,7 +113,7 @@ class Resolver:
             answer = _exchange(address, port, name, type, is_recursive=True)
             if answer is not None:
                 self._silences = 0
-                return answer if answer.rcode in _USABLE_RCODES else None  # SERVFAIL is about this name only
+                return answer if answer.rcode in _USABLE_RCODES else None  # SERVFAIL only concerns this name
         self._silences += 1
         return None
 

@@ -49,9 +49,9 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.rights.access import zones_visible_to
 from replication.dns import rdtypes
 
-MOST_UNFINISHED = 2  # of one person
-MOST_KEPT = 100_000  # differences of one comparison; the rest is only counted
-# Zones are asked about together until they have this many RRsets; a zone beyond the second limit is left out.
+MOST_UNFINISHED = 2  # per person
+MOST_KEPT = 100_000  # differences per comparison; the rest is only counted
+# A batch of zones has about this many RRsets. A zone with more than MOST_RRSETS is left out.
 _RRSETS_AT_ONCE = 2_000
 MOST_RRSETS = 200_000
 _ZONES_AT_ONCE = 200
@@ -173,7 +173,7 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
             return f"comparison={check_id} cancelled"
         except Exception as exc:
             if isinstance(exc, DatabaseError) or is_away(exc):
-                raise  # PostgreSQL is away: the comparison is found again
+                raise  # PostgreSQL is unreachable; the comparison is retried later
             message = (
                 str(exc)
                 if isinstance(exc, TransferError | Forbidden)

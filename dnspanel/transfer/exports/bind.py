@@ -26,7 +26,7 @@ LISTS_HELP = "File paths are relative to the directory of this list."
 DIRECTORY = "zones"
 
 _GENERIC = frozenset((rdtypes.ALIAS, rdtypes.LUA))
-# A path of the ustar format has room for 100 bytes.
+# The longest path in the ustar format, in bytes.
 _MOST_FILE_NAME = 90
 _KEPT_OF_LONG = 64
 _UNSAFE = re.compile(r"[^a-z0-9._-]")

@@ -41,7 +41,7 @@ from dnspanel.zones.models import UNFINISHED_STATES, RunState, Zone
 from dnspanel.zones.rights.access import zones_visible_to
 
 KEPT = timedelta(hours=24)
-MOST_UNFINISHED = 3  # of one person: exports share the bulk workers with imports
+MOST_UNFINISHED = 3  # per person, because exports and imports share the workers for bulk work
 _TOLD_SECONDS = 0.5
 
 logger = logging.getLogger(__name__)
@@ -156,7 +156,7 @@ def run_export(job_id: int) -> str:
         return f"export={job_id} cancelled"
     except Exception as exc:
         if isinstance(exc, DatabaseError) or is_away(exc):
-            raise  # PostgreSQL is away: the job is found again
+            raise  # PostgreSQL is unreachable; the export is retried later
         failed = {"state": RunState.FAILED, "ended_at": timezone.now(), "failure": _failure_message(exc)}
         _unfinished_job(job_id).update(**failed, secret=None)
         if not isinstance(exc, OSError | Forbidden):

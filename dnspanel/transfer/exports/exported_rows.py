@@ -20,7 +20,7 @@ from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
 
-# Name, type, TTL, rdata, disabled, comment, notes; a plain tuple, because an export has millions of them.
+# Name, type, TTL, rdata, disabled, comment, notes. A plain tuple, because an export has millions of rows.
 Row = tuple[str, int, int, Sequence[str], Sequence[str], str, str]
 
 _FETCHED_ROWS = 5000
@@ -64,7 +64,7 @@ def snapshot() -> "Iterator[psycopg.Connection[Any]]":
 
 def zone_names(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iterator[str]:
     """Yield the names of these zones, sorted."""
-    with suppress(EmptyResultSet):  # a person who may see nothing
+    with suppress(EmptyResultSet):  # for a person who is not allowed to see any zone
         sql, parameters = zones.order_by("name").values_list("name").query.sql_with_params()
         for (name,) in fetch_rows(conn, sql, parameters):
             yield name

@@ -16,7 +16,7 @@ from dnspanel.transfer.models import ExportFormat
 from dnspanel.transfer.sealed_keys import Sealer
 from dnspanel.zones.models import Zone
 
-# Export files are text that repeats itself: levels above this cost much and save little.
+# Export files are repetitive text: higher levels cost much time and save little space.
 GZIP_LEVEL = 4
 
 _SUFFIXES = {
@@ -99,7 +99,7 @@ def _write_archive(
     conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", found: Iterable[ExportedZone], out: Out, mtime: int
 ) -> None:
     archive = bind.ZoneArchive(out, mtime)
-    # First, so that readers know what follows without having seen the end of the archive.
+    # The lists come first, so that readers of the archive know the zones from the beginning.
     for name, lines_of in bind.LISTS.items():
         archive.add_file(name, lines_of(zone_names(conn, zones)))
     for zone in found:

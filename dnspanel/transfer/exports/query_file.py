@@ -19,7 +19,7 @@ from replication.dns import names, rdata, rdtypes
 
 MOST_SAMPLED = 5_000_000
 MOST_RANDOM_PERCENT = 95
-# Wildcards never answer for labels of this form by accident, and no zone has them.
+# Labels of this form do not exist in zones, and no wildcard has them.
 _MADE_UP = "x-{:08x}"
 
 
@@ -56,7 +56,7 @@ def query_lines(zones: Iterable[ExportedZone], options: QueryOptions) -> Iterato
     chance = Random(options.seed)
     served = ((zone.name, zone.rrset_count, line) for zone in zones for line in _zone_queries(zone, chance))
     chosen = _sample_lines(served, options, chance) if options.sample else ((zone, line) for zone, _, line in served)
-    # With r % random lines, each served one is followed by r / (100 - r) of them on average.
+    # With r % random lines, each served line is followed by r / (100 - r) random lines on average.
     odds = options.random_percent / (100 - options.random_percent)
     owed = 0.0
     for zone, line in chosen:
@@ -77,7 +77,7 @@ def _sample_lines(
     """
     heap: list[tuple[float, str, str]] = []
     for zone, rrset_count, line in served:
-        # The logarithm of u^(1/weight), where weight is 1 or 1/rrset_count.
+        # The logarithm of u^(1/weight), where the weight is 1 or 1/rrset_count.
         key = math.log(1.0 - chance.random()) * (rrset_count if options.each_zone_alike else 1)
         if len(heap) < options.sample:
             heapq.heappush(heap, (key, zone, line))

@@ -57,7 +57,7 @@ class Signings:
 
         Calls must come in the order of zone names.
         """
-        while self._next is not None and self._next.zone < zone:  # of a zone that has no RRsets
+        while self._next is not None and self._next.zone < zone:  # skip signings of zones without RRsets
             self._next = next(self._found, None)
         signing = self._next
         if signing is None or signing.zone != zone:

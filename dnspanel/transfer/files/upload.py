@@ -28,7 +28,7 @@ from dnspanel.transfer.import_limits import MOST_ENTRIES, MOST_UPLOAD_BYTES
 from dnspanel.transfer.models import ImportJob, State
 from replication.disk import disk_of
 
-# The database and the log live on this disk too, and an import needs room beside its upload.
+# Bytes that stay free, because the database and the log use this disk too, and an import needs space.
 FREE_BYTES = 512 << 20
 _READ_BYTES = 1 << 20
 _BUSY_SECONDS = 30.0
@@ -227,7 +227,7 @@ def _number(manifest: sqlite3.Connection, name: str) -> int:
                     gettext("The upload has too many files: {titles}.").format(titles=import_limits.title("entries")),
                     limit="entries",
                 )
-            # Another chunk of the same file may have begun it just now.
+            # Another chunk of the same file may have inserted it just now.
             manifest.execute("INSERT OR IGNORE INTO file (name) VALUES (?)", (name,))
         return int(manifest.execute(query, (name,)).fetchone()[0])
 

@@ -92,7 +92,7 @@ def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
     """
     creating = ImportZone.objects.filter(job=job, piece=piece.number, action=Action.CREATE).order_by("zone_id")
     zones = list(map(_Staged._make, creating.values_list(*_Staged._fields)))
-    if zones and not job_rights.rights_of(job).may_create:  # the author lost the right since the dry run
+    if zones and not job_rights.rights_of(job).may_create:  # the author lost the right after the dry run
         _wait(job, piece, [zone.pk for zone in zones])
         return True
     content = stage.read_stage(stage.stage_path(job.pk, piece.number), piece.stage_size, piece.stage_checksum)
@@ -117,7 +117,7 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
     author = job_rights.actor_of_job(job)
     brought = brought_signings(job, {zone.name for zone in zones})
     if brought and not job_rights.may_sign(job):
-        # One that comes signed can only be served so.
+        # A presigned zone can only be served with its signatures.
         waiting = {name for name, each in brought.items() if isinstance(each, BroughtSigning) and each.presigned}
         _wait(job, piece, [zone.pk for zone in zones if zone.name in waiting])
         zones = [zone for zone in zones if zone.name not in waiting]
@@ -134,7 +134,7 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
             follow_where_equal(server_set=ours, zone_ids=[zone.zone_id for zone in zones], now=now)
         if signings:
             record_first_signings(zones=signings, author=author, now=now)
-        # What was prepared for a zone that begins above the serial of its file is not that zone's.
+        # If serials were moved, the prepared rows have wrong serials and cannot be used.
         _record_creation(piece, publication, None if moved else prepared)
 
     create_ready_zones(
@@ -210,7 +210,7 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
         acting=Acting(job_rights.actor_of_job(job), Channel.IMPORT, now, reason_of(job)),
         in_transaction=in_transaction,
     )
-    # Those that were left alone after all.
+    # Zones that were paused but not changed.
     if pausing:
         resume_denial(
             zone_ids=pausing,

@@ -45,10 +45,10 @@ from dnspanel.zones.plan.zone_quotas import refuse_zones
 from dnspanel.zones.settings.server_sets import default_set
 
 CHOICES = ("", "create", "union", "rrsets", "replace", "skip")
-# Options that change what is read; the others only say what becomes of it.
+# Options that change how zones are read. The other options only change how they are applied.
 _READING_OPTIONS = ("ttl", "ttl_least", "ttl_most", "comments", "nameservers", "soa", "signatures")
 _UPLOADED = (SourceKind.FILES, SourceKind.CSV, SourceKind.JSON, SourceKind.POWERDNS_DUMP, SourceKind.POWERDNS_LMDB)
-# Most of them have no apex records, and a zone needs some.
+# Formats that mostly lack SOA and NS at the apex, which a zone needs.
 _PARTIAL = (SourceKind.CSV, SourceKind.JSON)
 
 
@@ -315,7 +315,7 @@ def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
     except ZoneQuotaExceeded as exc:
         raise QuotaExceeded(gettext("{exc} Nothing was imported.").format(exc=exc)) from exc
     except RightMissing:
-        return  # they may create none at all: each of these zones will wait, and say so
+        return  # the author cannot create zones at all; these zones are marked as waiting with the reason
 
 
 def replan_waiting(*, job: ImportJob, now: datetime) -> None:

@@ -13,15 +13,15 @@ from django.db import connection
 from dnspanel import rehearsal
 from dnspanel.publish.reading.schemas import schemas_in_use
 
-# Publications that may be on their way to the nodes when the next one is made. More of them make an import no faster,
-# and edits later: 585 instead of 330 ms.
+# The number of publications on their way to the nodes when the next one is made. More do not make an import faster,
+# but delay edits: 585 instead of 330 ms.
 MOST_UNDER_WAY = 1
-# A node that is behind and did not move for this long is not waited for.
+# Nodes that are behind and made no progress for this long are not waited for.
 STUCK_SECONDS = 3.0
-# Nor is anybody for longer than this: an import goes on while nothing encodes, or no node moves fast enough.
+# The longest wait. Imports continue even if nothing is being encoded or all nodes are slow.
 MOST_SECONDS = 5.0
 _POLL_SECONDS = 0.02
-# How often a waiting worker asks if it may go on.
+# How often a waiting worker checks whether to continue.
 _ASK_SECONDS = 0.25
 
 _BEHIND = """

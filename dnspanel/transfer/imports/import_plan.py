@@ -36,7 +36,7 @@ _ZONES_AT_ONCE = 200
 _NAMES_AT_ONCE = 5_000
 _DECIDED = ("action", "zone_id", "base_revision", "added", "changed", "removed", "values_removed", "errors")
 
-# Names that were free when they were scanned, and are not any more.
+# Names that were free during the scan and are now taken.
 _TAKEN = """
 UPDATE transfer_importzone i SET action = '', added = 0 FROM zones_zone z
 WHERE i.job_id = %(job)s AND i.action = 'create' AND z.name = i.name AND z.deleted_at IS NULL
@@ -52,7 +52,7 @@ class Effect:
     current: Mapping[zone_changes.Key, RRset]
     changes: zone_changes.Changes
     faults: list[SourceFault]
-    signatures: BroughtSignatures | None = None  # that take the place of those that the zone has
+    signatures: BroughtSignatures | None = None  # to replace the zone's current signatures
 
 
 def begin_plan(*, job: ImportJob) -> None:
@@ -262,7 +262,7 @@ def _action(zone: ImportZone, options: Options, *, exists: bool) -> str:
         return Action.SKIP
     if not exists:
         return Action.CREATE
-    # A person may have chosen to create it while it did not exist.
+    # The choice "create" may be from the time before the zone existed.
     return Action(choice if choice in CHANGING_ACTIONS else options.existing)
 
 

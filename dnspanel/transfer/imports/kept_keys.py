@@ -33,7 +33,7 @@ from dnspanel.zones.signing.presigned import end_of
 from dnspanel.zones.signing.sign import MOST_KEYS, refuse_nsec3
 from replication.codec.dnssec import Nsec3
 
-# The name under which a scan keeps what it found out of the signatures that a zone brings.
+# The name under which a scan stores data about a zone's own signatures.
 SIGNATURES = "dnspanel signatures"
 _FLAGS = frozenset(("256", "257"))
 _LOCKS = frozenset(KeyLock)
@@ -54,7 +54,7 @@ def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, B
     """
     presigned = _signings_of_presigned(job, zone_names) if Options.from_json(job.options).signatures == "keep" else {}
     keys = KeptItem.objects.filter(job=job, kind=KeptKind.KEY)
-    if not keys.exists():  # as most sources
+    if not keys.exists():  # true for most sources
         return presigned
     kept: dict[str, _Kept] = defaultdict(_Kept)
     for zone, name, value in keys.filter(zone__in=zone_names).order_by("pk").values_list("zone", "name", "value"):

@@ -43,7 +43,7 @@ _PUBLISHED = {
     "created": Sum("creates", filter=Q(created_in__isnull=False), default=0),
     "altered": Sum("changes", filter=Q(changed_in__isnull=False), default=0),
 }
-# The text of a larger zone is not put into a page.
+# The text of a larger zone is not shown on a page.
 MOST_TEXT_BYTES = 200_000
 MOST_DIFFS = 1_000
 
@@ -188,7 +188,7 @@ class ScanSummary:
     failed: int
     duplicates: int
     faults: tuple[FaultKind, ...]
-    kept: tuple[tuple[str, int], ...]  # (kind, count) of what was kept aside
+    kept: tuple[tuple[str, int], ...]  # (kind, count) of the kept data
 
 
 def scan_summary(job: ImportJob) -> ScanSummary:
@@ -245,11 +245,11 @@ class PlanSummary:
     duplicates: int
     waiting: int
     undecided: int
-    guarded: int  # zones that would lose much: over MOST_REMOVED values, or over 30 % of the RRsets
+    guarded: int  # zones that would lose more than MOST_REMOVED values or 30 % of the RRsets
     added: int
     changed: int
     removed: int
-    values_removed: int  # of RRsets that go, and of those that change
+    values_removed: int  # in removed and in changed RRsets
 
     @property
     def changes(self) -> int:
@@ -261,7 +261,7 @@ class PlanSummary:
         return self.creates + self.changes
 
 
-# UX 6.5's guard against mass changes.
+# The guard against mass changes.
 MOST_REMOVED = 100
 
 

@@ -21,8 +21,8 @@ from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports.scan import keep_faults
 from dnspanel.transfer.models import ImportJob, ImportPiece, KeptItem, KeptKind
 
-# About as much as one publication should hold: an edit behind it waits until ring 0 has applied it, and then the nodes.
-# 700,000 bytes made an import no faster, and the slowest edits beside it wait half as long again.
+# The size of a piece is about that of a publication: an edit after it waits until ring 0 and the nodes have applied it.
+# With 700,000 bytes imports were not faster, and the slowest edits waited half as long again.
 PIECE_BYTES = 400_000
 PIECE_DOCUMENTS = 1_200
 # A piece is committed at least this often, so that slow servers show progress.
@@ -87,7 +87,7 @@ class _Watch:
 
     def __init__(self, source: Source) -> None:
         self._source = source if isinstance(source, ServerSource) else None
-        self.complaint = ""  # why it was cut
+        self.complaint = ""  # the reason why the server was cut off
         self._ended = Event()
         self._until = self._last = 0.0
         self._thread = Thread(target=self._wait, name="deadline of a source", daemon=True)
@@ -103,7 +103,7 @@ class _Watch:
         if self._source is not None:
             self._ended.set()
             self._thread.join()
-            self._source.cut()  # what was asked for in advance is not waited for
+            self._source.cut()  # do not wait for prefetched items
 
     def saw_item(self) -> None:
         """Restart the timer for the next item. Raise SourceAway if this item came too late."""
@@ -149,7 +149,7 @@ def read_source(*, job: ImportJob, source: Source, goes_on: Callable[[], bool]) 
             watch.saw_item()
         except BaseException as exc:
             piece.abandon()
-            if watch.complaint:  # whatever a connection that was cut looks like from inside
+            if watch.complaint:  # regardless of the error that the cut connection raises
                 raise SourceAway(watch.complaint) from exc
             raise
     total = source.total or source.done

@@ -47,7 +47,7 @@ from dnspanel.zones.values.soa import first_serial
 from replication.dns import rdtypes
 from replication.garbage import collection_paused
 
-# Parsed RRsets of this much text are in memory at a time.
+# The size of the text whose parsed RRsets are in memory at a time.
 _BATCH_BYTES = 256 << 10
 _TYPE = attrgetter("type")
 _NO_STAGE = stage.Staged(0, 0, 0, 0, 0, b"")
@@ -148,7 +148,7 @@ def finish_scan(*, job: ImportJob, seconds: float) -> None:
         with connection.cursor() as cursor:
             cursor.execute(_MARK_DUPLICATES, {"job": job.pk, "twice": _TWICE})
             count_pieces(job.pk, [piece for (piece,) in cursor.fetchall()])
-            # Else PostgreSQL takes the zones of a piece for as many as those of the import, and reads all of them.
+            # Otherwise PostgreSQL assumes that a piece has all zones of the import, and reads all of them.
             cursor.execute("ANALYZE transfer_importzone")
         ImportJob.objects.filter(pk=job.pk, state=State.SCANNING).update(
             state=State.CHOOSING, scan_seconds=seconds, failure=""
@@ -260,7 +260,7 @@ def _scan(
         _report_wildcard_cuts(job, [(path, zone) for _, path, zone in parsed if zone.name], existing_by_name)
         _report_broken([(path, zone) for _, path, zone in parsed if zone.name and zone.name not in existing_by_name])
         if ids is None and any(zone.is_sound and zone.name not in existing_by_name for _, _, zone in parsed):
-            # For all that may still come: the ids of a piece are in a row.
+            # Allocate ids for all remaining documents, so that the ids of a piece are consecutive.
             ids = iter(allocate_zone_ids(piece.documents - len(scanned)))
         for offset, path, zone in parsed:
             existing = existing_by_name.get(zone.name)
@@ -399,7 +399,7 @@ def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) 
             ).format(until=until)
             zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
             continue
-        # Of a PowerDNS the parameters of NSEC3 are not in the zone, which so was not compared with its chain yet.
+        # PowerDNS keeps NSEC3 parameters outside the zone, so the parser could not compare the chain.
         is_elsewhere = zone.is_sound and zone.signatures.nsec3_elsewhere
         others = signing.other_nsec3
         fault = chain_fault(zone.name, zone.rrsets, signing.nsec3, others=others) if is_elsewhere else ""

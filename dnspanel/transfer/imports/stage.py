@@ -36,7 +36,7 @@ class Staged:
 
 
 def stage_path(job_id: int, piece: int) -> Path:
-    # Rows of before RRsets had `folded` are a column short: a file of another name is not read, and made again.
+    # The name differs from that of old files, whose rows lack the column `folded`. Old files are made again.
     return import_directory(job_id) / f"staged-rrsets-{piece:06d}"
 
 

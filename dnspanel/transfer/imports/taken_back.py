@@ -11,7 +11,7 @@ from dnspanel.transfer.imports.scan import count_pieces, keep_faults
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportPiece, ImportZone
 from dnspanel.zones.models import Revision
 
-# The code of the error.
+# The fault code.
 TAKEN_BACK = "taken-back"
 
 

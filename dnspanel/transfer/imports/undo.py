@@ -53,7 +53,7 @@ def _delete_created(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
         zones=list(zones),
         acting=Acting(job_rights.actor_of_job(job), Channel.IMPORT, now, _reason(job)),
         in_transaction=note,
-        confirmed=True,  # for all pieces at once, when the undo began
+        confirmed=True,  # a person confirmed the whole undo when it began
     )
 
 

@@ -30,12 +30,12 @@ from dnspanel.transfer.sources.registry import open_source
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, QuotaExceeded
 from dnspanel.zones.log.publish_hold import current_hold
 
-# A worker lets other jobs have their turn after this long.
+# After this many seconds, a worker lets other jobs have their turn.
 TURN_SECONDS = 20.0
-# One that finds nothing to do waits so long for the next piece or phase; then it is of use elsewhere, and woken again.
+# A worker without work waits this long for the next piece or phase. Then it ends, and is woken again later.
 IDLE_SECONDS = 0.5
 _PAUSE_SECONDS = 0.05
-# How often the reader wakes workers for what it has read.
+# How often the reader wakes workers for the pieces that it has read.
 _WAKE_SECONDS = 0.25
 
 logger = logging.getLogger(__name__)
@@ -125,7 +125,7 @@ def _work_in_turn(job_id: int) -> Turn:
             with audit.coming_from(audit.Origin(job.address, job.request_id)):
                 done = _do_unit(job)
         except PublishingOnHold:
-            continue  # it began this moment; the piece is unchanged
+            continue  # the hold began just now, and the piece is unchanged
         except Exception as exc:
             _stop_or_raise(job, exc, TransferError, Forbidden, QuotaExceeded, OSError)
             return Turn(f"import={job_id} stopped: {exc}")
@@ -181,7 +181,7 @@ def _do_unit(job: ImportJob) -> bool:
 def _begin_plan(job: ImportJob) -> bool:
     """Mark the pieces that need no comparison as planned. Return False if another worker is doing it."""
     with hold_lock(Lock.PHASE, job.pk) as mine:
-        if mine and _goes_on(job):  # the worker that had the lock may have ended the phase
+        if mine and _goes_on(job):  # the previous owner of the lock may have ended the phase
             import_plan.begin_plan(job=job)
         return mine
 
@@ -212,7 +212,7 @@ def _undo(job: ImportJob, piece: ImportPiece) -> None:
 
 Step = Callable[[ImportJob, ImportPiece], None]
 
-# In each phase, the pieces in these states have something to be done. A piece whose stage was lost goes all the way.
+# The piece states with work in each phase. A piece whose stage file was lost goes through all steps again.
 _STEPS: dict[State, list[tuple[PieceState, Step]]] = {
     State.SCANNING: [(PieceState.SPOOLED, _scan)],
     State.PLANNING: [(PieceState.SPOOLED, _scan), (PieceState.SCANNED, _plan)],
@@ -228,7 +228,7 @@ def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
         if not mine:
             return False
         job.refresh_from_db()
-        if job.state != phase:  # another worker ended it, and `steps` are not those of the next one
+        if job.state != phase:  # another worker ended the phase, and `steps` belong to it
             return False
         if not job.read_ended and job.state == State.SCANNING:
             return False
@@ -255,7 +255,7 @@ def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | 
         with hold_lock(Lock.PIECE, piece.pk) as mine:
             if not mine:
                 continue
-            piece.refresh_from_db()  # as it is now that no other worker can have it
+            piece.refresh_from_db()  # read the state again, now that no other worker can change it
             if piece.state == state:
                 yield piece
                 return

@@ -11,18 +11,18 @@ from typing import Any
 from replication.dns import rdata, rdtypes
 from replication.errors import BadRdata
 
-# Python's csv refuses cells of over 131,072 characters; a record of 64 KiB with each byte escaped has twice as many.
+# Python's csv refuses cells of over 131,072 characters. A record of 64 KiB with each byte escaped has twice as many.
 csv.field_size_limit(rdata.MAX_TEXT)
 DELIMITERS = ",;\t|"
 FIELDS = ("zone", "name", "type", "ttl", "value", "priority", "disabled", "comment", "value_comment", "tags", "rdclass")
 _MOST_CELLS = 200
-# In how many rows from the beginning the header is looked for.
+# The header is searched in this many rows at the beginning.
 HEADER_WITHIN = 30
 _STATED_DELIMITER = re.compile(rf'"?sep=([{DELIMITERS}])"?', re.IGNORECASE)
 _LEAST_HEADERS = 2
 
-# PowerDNS-Admin, Cloudflare, Route 53, cPanel, Hetzner, Plesk, phpIPAM, GoDaddy, Namecheap, deSEC and ourselves; the
-# clearer of several words comes first.
+# The headers of PowerDNS-Admin, Cloudflare, Route 53, cPanel, Hetzner, Plesk, phpIPAM, GoDaddy, Namecheap, deSEC and
+# our own exports. Words with a clearer meaning come first.
 _HEADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "zone": ("zone", "zonename", "hostedzone", "hostedzonename", "domain", "domainname", "origin"),
@@ -145,7 +145,7 @@ def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping
     if not rows:
         return mapping
     found: dict[str, Any] = _columns_named(rows[0])
-    if "value_comment" not in found:  # what others call tags are not ours: a person may say so
+    if "value_comment" not in found:  # other programs' tags have another meaning; people can still choose the column
         found.pop("tags", None)
     if len(found) >= _LEAST_HEADERS and not has_type(rows[0]):
         return replace(mapping, header=True, **found)

@@ -18,9 +18,9 @@ from replication.dns import names, rdata
 
 _MOST_SOURCE = 200
 _YES = frozenset({"1", "yes", "y", "true", "t", "on", "x", "disabled", "inactive"})
-# Types whose value has a name, and at which place.
+# Types with a name in their value, and the index of the name.
 _NAME_AT = {"CNAME": 0, "NS": 0, "PTR": 0, "DNAME": 0, "ALIAS": 0, "MX": 1, "SRV": 3}
-_WITH_PRIORITY = {"MX": 1, "SRV": 3}  # words other than the priority
+_WITH_PRIORITY = {"MX": 1, "SRV": 3}  # number of words after the priority
 _TXT_TYPES = frozenset({"TXT", "SPF"})
 
 

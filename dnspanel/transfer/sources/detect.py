@@ -19,7 +19,7 @@ _BACKUP = re.compile(
 _PROSE = re.compile(r"(?:^|/)(?:readme|licen[cs]e|copying|changelog|changes|authors|install|news)(?:\.\w+)?$", re.I)
 _DNSSEC_KEY = re.compile(r"(?:^|/)(?:K[^/]+\+\d{3}\+\d{5}\.(?:key|private|state)|(?:ds|key)set-[^/]+)$")
 _ZONE_NAME = re.compile(r"(?:\.(?:zone|db|dns|hosts|rev|signed)|(?:^|/)(?:db|zone|pri|named)\.[^/]+)$", re.IGNORECASE)
-# A line that begins like a record, or a directive that only zone files have.
+# A line that begins like a record, or a directive that only occurs in zone files.
 _RECORD = re.compile(
     rb"""^(?:\$(?:ORIGIN|TTL|INCLUDE|GENERATE)[ \t]
           |[^\s;"]*[ \t]+(?:\d[\dA-Z]*[ \t]+)?(?:(?:IN|CH|HS)[ \t]+)?(?:\d[\dA-Z]*[ \t]+)?
@@ -28,11 +28,11 @@ _RECORD = re.compile(
              |(?:ALIAS|CAA|CNAME|DNAME|HTTPS|MX|NAPTR|NS|PTR|SPF|SRV|SSHFP|SVCB|TLSA|TXT)[ \t]+\S))""",
     re.MULTILINE | re.VERBOSE | re.IGNORECASE,
 )
-# Nothing but a zone is called so, unless a computer made it for itself.
+# Files with these endings are zones, except for files that computers create for themselves.
 _COMMON_ENDINGS = (".zone", ".db", ".dns", ".arpa")
 _SOA = re.compile(rb"(?i)soa")
 _JOURNAL = b";BIND LOG V9"
-# A BIND file in binary form: format 2 or 3 (raw, map), version 0 or 1.
+# A BIND file in a binary format: format 2 or 3 (raw, map), version 0 or 1.
 _RAW_ZONE = re.compile(rb"\0\0\0[\2\3]\0\0\0[\0\1]")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 

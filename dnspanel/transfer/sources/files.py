@@ -30,11 +30,11 @@ from dnspanel.zones.rules.violations import Severity
 _INCLUDE = re.compile(rb"^\$INCLUDE[ \t]+(?:\"([^\"\n]+)\"|([^\s;]+))", re.MULTILINE | re.IGNORECASE)
 
 _INCLUDE_WORD = re.compile(rb"(?i)\$include")
-# Keyword, name and class of a block stand before its brace; a name has at most 1,000 characters.
+# The keyword, name and class before the brace of a block. A name has at most 1,000 characters.
 _BLOCK_HEAD = re.compile(rb"\bzone\b[^{}]*\Z", re.IGNORECASE)
 _LONGEST_HEAD = 1100
 
-# What is reported about files that are not imported; kinds that are not listed are passed over in silence.
+# The reports about files that are not imported. Files of other kinds are skipped without a report.
 _REASONS = {
     FileKind.EMPTY: ("empty", gettext_noop("an empty file")),
     FileKind.BACKUP: ("backup", gettext_noop("left out, because its name is that of a backup copy")),
@@ -141,7 +141,7 @@ def _survey(contents: Contents, meter: Meter) -> _Survey:
     survey.index = PathIndex(paths)
     if texts:
         listing = listing_of(configurations_of(texts), survey.index)
-        # A configuration without zones, such as one of keys only, lists nothing: the files speak for themselves.
+        # If the configurations list no zones (for example only keys), the files are detected by content.
         survey.listing = listing if listing.zones or listing.faults else None
     for path, included in includes:
         target = _included_path(survey, path, included)
@@ -213,7 +213,7 @@ def _items_of(path: str, text: bytes, survey: _Survey, *, is_alone: bool) -> Ite
     elif survey.listing and path in survey.listing.passed_over:
         return
     elif is_alone and kind not in _REASONS:
-        # A person that uploads one file wants to hear what is wrong with it.
+        # A person who uploads a single file wants to know what is wrong with it.
         yield Document(path, text)
     elif kind is FileKind.ZONE:
         yield _note(path, "unlisted", gettext("no configuration lists it")) if survey.listing else Document(path, text)

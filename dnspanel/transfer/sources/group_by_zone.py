@@ -108,7 +108,7 @@ class ZoneCollector:
     def _flush(self) -> None:
         if self._parts:
             number = self._numbers.setdefault(self._zone, len(self._numbers))
-            # Half characters become bytes that are not UTF-8, for the parser to name their line.
+            # Lone surrogates become bytes that are not UTF-8, so that the parser reports their line.
             text = "".join(self._parts).encode("utf-8", "surrogatepass")
             self._rows.execute("INSERT INTO run VALUES (?, ?, ?, ?)", (number, self._runs, text, self._lines.tobytes()))
             self._runs += 1
@@ -156,7 +156,7 @@ def _private_database(folder: Path) -> sqlite3.Connection:
         path = Path(file.name)
     try:
         rows = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        # The connection has the file from here on; nothing of it has to survive.
+        # The connection keeps the file open from here on. None of the data has to survive a crash.
         for setting in ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE", "cache_size = -32768"):
             rows.execute(f"PRAGMA {setting}")
         rows.execute(_TABLE)

@@ -60,7 +60,7 @@ def _metadata(zone: str, member: dict[str, Any]) -> Iterator[Kept]:
     narrow = _member(member, "narrow", bool)
     if member.get("nsec3param") is not None:
         yield _parameters(zone, _member(member, "nsec3param", str), narrow=narrow)
-        if member.get("other_nsec3params") is not None:  # behind that of the chain that is served
+        if member.get("other_nsec3params") is not None:  # after the parameters of the served chain
             for text in _member(member, "other_nsec3params", list)[:MOST_OTHER_CHAINS]:
                 yield _parameters(zone, str(text), narrow=False)
         if narrow:

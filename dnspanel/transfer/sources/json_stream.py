@@ -16,7 +16,7 @@ from typing import Any
 
 from dnspanel.texts import gettext
 
-MOST_VALUE = 64 << 20  # characters of one member
+MOST_VALUE = 64 << 20  # characters per member
 _FIRST_READ = 64 << 10
 _BEHIND_VALUE = frozenset(" \t\r\n,:]}")
 
@@ -112,12 +112,12 @@ class _Text:
             except RecursionError as exc:
                 raise BadJson(gettext("the text is nested too deeply")) from exc
             else:
-                # A number at the end of what was read may go on, and what is left of `0.5` begins with a number.
+                # A number at the end of the buffer can continue, and the beginning of `0.5` is also a number.
                 if self._ended or self._buffer[end : end + 1] in _BEHIND_VALUE:
                     self._at = end
                     return found
             self._grow(size)
-            # Twice as much each time, or a large value would be decoded in vain too often.
+            # Double the size each time, because a large value is decoded again after each read.
             size *= 2
 
     def _grow(self, size: int) -> None:

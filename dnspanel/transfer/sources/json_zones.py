@@ -31,12 +31,12 @@ from replication.dns import names, rdata
 from replication.errors import BadName, BadRdata
 
 _FIRST_READ = 1 << 20
-# Characters of one zone's object; decoded it takes several times as much memory.
+# The most characters of a zone's object, which takes several times as much memory when decoded.
 _MOST_VALUE = 128 << 20
 _MOST_SOURCE = 200
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NEXT_OBJECT = re.compile(r"\n(?=\{)")
-# As long as the longest word of JSON, -Infinity: an error this near to the end may only mean that the text goes on.
+# Longer than JSON's longest word, -Infinity: an error this close to the end can mean that more text follows.
 _NEAR_END = 10
 
 
@@ -86,7 +86,7 @@ class JsonSource:
         except (ValueError, BadName) as exc:
             yield self._fault(line, str(exc), value)
             return
-        # PowerDNS says `"dnssec": true`. What is kept comes first: the piece that has the zone has its keys.
+        # PowerDNS has `"dnssec": true`. The data to keep comes first, so that it is in the same piece as the zone.
         if isinstance(value.get("dnssec"), dict) and zone not in signed:
             signed.add(zone)
             kept, wrong = read_dnssec(zone, value["dnssec"], self._opener)
@@ -177,8 +177,8 @@ class _Values:
         self._json = json.JSONDecoder()
         self._text = ""
         self._at = 0
-        self._line = 1  # of the place reached
-        self._begun = 0  # characters of the line at the text's beginning that are no longer held
+        self._line = 1  # the current line
+        self._begun = 0  # number of characters of the first line that are no longer in the buffer
 
     def values(self) -> Iterator[tuple[int, Any]]:
         """Yield each value with the line on which it begins, or a SourceFault where the text is not JSON.
@@ -237,7 +237,7 @@ class _Values:
 
     def _skip_to_object(self) -> bool:
         while (found := _NEXT_OBJECT.search(self._text, self._at)) is None:
-            self._step(max(0, len(self._text) - self._at - 1))  # a line feed at the end may be followed by an object
+            self._step(max(0, len(self._text) - self._at - 1))  # an object can follow a final line feed
             if not self._grow(_FIRST_READ):
                 return False
         self._step(found.end() - self._at)

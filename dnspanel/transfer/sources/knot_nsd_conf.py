@@ -19,7 +19,7 @@ _LINE = re.compile(
 )
 _SECTIONS = frozenset({"zone", "pattern", "template", "server", "include"})
 _NAMES = {"zone": ("name", "domain"), "pattern": ("name",), "template": ("id",)}
-# Only a secondary names the servers that it takes its zone from.
+# Only zones of a secondary have the servers that they are transferred from.
 _FROM_PRIMARY = frozenset({"request-xfr", "master", "primary"})
 
 

@@ -67,7 +67,7 @@ class _Lister:
         self._configurations = configurations
         self._index = index
         self._listing = Listing()
-        self._views: dict[str, str] = {}  # of the first listing of each zone
+        self._views: dict[str, str] = {}  # the view in which each zone was listed first
         self._seen: set[tuple[str, str]] = set()
 
     def listing(self) -> Listing:

@@ -50,7 +50,7 @@ _BRANCH, _LEAF, _OVERFLOW, _META_PAGE, _LEAF2 = 0x01, 0x02, 0x04, 0x08, 0x20
 _BIG, _SUB_TABLE, _DUPLICATES = 0x01, 0x02, 0x04
 _NO_PAGE = (1 << 64) - 1
 _PAGE_SIZES = frozenset(512 << shift for shift in range(8))
-_MOST_DEPTH = 32  # LMDB's own stack of pages
+_MOST_DEPTH = 32  # the size of LMDB's own page stack
 _MOST_VALUE = 64 << 20
 _CACHED_PAGES = 512
 
@@ -163,7 +163,7 @@ class LmdbFile:
         at = _PAGE.size + _META.size
         free, main = Table.decode(page, at), Table.decode(page, at + _TABLE.size)
         last_page, transaction = _TAIL.unpack_from(page, at + 2 * _TABLE.size)
-        # The page size is in the pad of the free table.
+        # The page size is in the `pad` field of the free table.
         return (free.pad, transaction, last_page, main) if free.pad in _PAGE_SIZES else None
 
     def _nodes(self, table: Table, start: bytes) -> Iterator[_Node]:
@@ -172,7 +172,7 @@ class LmdbFile:
             return
         if table.depth > _MOST_DEPTH:
             raise self._bad(gettext("a tree claims to be {depth} pages deep").format(depth=table.depth))
-        # A damaged tree may lead in circles, but it cannot have more pages than the file.
+        # A damaged tree can contain a loop, but it cannot have more pages than the file.
         pages_left = self._last_page + 1
         stack: list[Iterator[int]] = [iter((table.root,))]
         while stack:
@@ -195,7 +195,7 @@ class LmdbFile:
     def _children(self, page: bytes, number: int, start: bytes) -> Iterator[int]:
         """Yield the children of a branch page that can have keys not less than `start`."""
         offsets = self._offsets(page, number)
-        # A child holds keys from its own up to the next child's; what the first one states as its own is empty.
+        # A child has the keys from its own key up to the next child's key. The first child's own key is empty.
         first = max(0, bisect_right(offsets, start, lo=1, key=lambda at: _key(page, at)) - 1) if start else 0
         for at in offsets[first:]:
             low, high, top, _ = _NODE.unpack_from(page, at)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from dnspanel.texts import gettext
 from dnspanel.transfer.documents import SourceFault
 
-# A zone as nearly all are written is one token: the others take ten times as long.
+# A zone in the most common form is one token. Other zones take ten times as long.
 _TOKEN = re.compile(
     r"""[\s]+ | //[^\n]* | \#[^\n]* | /\*.*?\*/           # nothing
       | (?P<zone>zone[ ]"(?P<name>[^"\\]+)"(?:[ ]IN)?\s*\{
@@ -120,7 +120,7 @@ class _Block:
 
 
 def _unquote_token(token: str) -> str:
-    # As BIND reads it: a backslash hides a quote; any other belongs to the text, such as a name's \DDD.
+    # As in BIND, a backslash only escapes a quote. Any other backslash is part of the text, as in a name's \DDD.
     return _ESCAPE.sub(lambda pair: '"' if pair[1] == '"' else pair[0], token[1:-1])
 
 
@@ -149,7 +149,7 @@ class _Reader:
                 self._close(match.start())
                 tokens = []
             else:
-                # A `;` behind a closed block ends that block's statement and says nothing.
+                # A `;` after a closed block only ends the statement of the block.
                 if tokens:
                     self._statement(tokens, begun)
                 tokens = []
@@ -167,7 +167,7 @@ class _Reader:
                     else gettext("a comment that is never closed")
                 )
                 self._fault(match.start(), reason)
-                # What follows would be read inside out.
+                # The rest would be read with quotes and text exchanged.
                 return
             if kind is not None:
                 yield kind, match
@@ -201,7 +201,7 @@ class _Reader:
         )
 
     def _add_zone(self, name: str, type: str, file: str, offset: int, rdclass: str = "in") -> None:
-        # Blocks called “zone” also occur within others than views, such as response policies.
+        # Blocks named “zone” also occur in blocks other than views, for example in response policies.
         if all(outer.keyword == "view" for outer in self._open):
             self._conf.listed.append(ListedZone(name, type.lower(), file, offset, self._view(), rdclass))
 

@@ -15,7 +15,7 @@ from dnspanel.zones.rules.violations import Severity
 
 DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`, for records without one
 
-# Kinds of zones whose content PowerDNS has from elsewhere, in the words of all its releases.
+# The kinds of zones that PowerDNS copies from elsewhere, in the words of all its releases.
 _SECONDARY = gettext_noop(
     "PowerDNS has it as a secondary zone, copied from another server; it is imported as it is now"
 )
@@ -140,7 +140,7 @@ def _ipseckey(content: str, zone: str, prio: object) -> str:
     return " ".join(fields)
 
 
-# What PowerDNS put in place of the fields that a SOA lacks.
+# The values that PowerDNS used for missing fields of a SOA.
 _SOA_DEFAULTS = ("0", "10800", "3600", "604800", "3600")
 
 

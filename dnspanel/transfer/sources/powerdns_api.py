@@ -35,7 +35,7 @@ WORKERS = 4
 
 _REFUSES_KEY = gettext_noop("the PowerDNS server refuses the API key")
 _NOT_POWERDNS = gettext_noop("what answers there is not the HTTP API of a PowerDNS authoritative server")
-# What is said where something of a zone cannot be read, and where the server has no such thing to show.
+# Two messages for each kind of data: reading failed, and the server does not offer the data.
 _METADATA_LEFT = (
     gettext_noop("its metadata cannot be read: {exc}"),
     gettext_noop("the server does not show its metadata"),
@@ -179,7 +179,7 @@ class _Api:
             raise SourceRefused(gettext("the address of the PowerDNS server must look like https://host:8081"))
         if not key or not key.isascii() or not key.isprintable():
             raise SourceRefused(gettext("the API key must not be empty, and has only printable ASCII characters"))
-        # What people copy may have the path of the API at its end.
+        # A copied URL can have the path of the API at its end.
         base = parts.path.partition("/api/v1")[0].rstrip("/")
         base = f"{base}/api/v1/servers/{quote(server_id, safe='')}"
         port = port or (443 if parts.scheme == "https" else 80)

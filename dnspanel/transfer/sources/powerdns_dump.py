@@ -25,9 +25,9 @@ from replication.message_texts import format_text, parse_text
 MOST_BAD_LINES = 1000
 _BATCH_ROWS = 2000
 _SQLITE_MAGIC = b"SQLite format 3\0"
-_FINISHED = 1  # user_version of a file that holds the complete dump
+_FINISHED = 1  # user_version of a file with the complete dump
 
-# Every column that some release of PowerDNS has and we read; those of integers first.
+# All columns that we read and that some release of PowerDNS has, integers first.
 _TABLES = {
     "domains": (("id",), ("name", "type", "account", "master", "options", "catalog")),
     "records": (("id", "domain_id", "ttl", "prio"), ("name", "type", "content", "disabled")),
@@ -85,7 +85,7 @@ class PowerdnsDumpSource:
     def _load(self, size: int) -> None:
         """Load the dump's rows into the SQLite file, and mark it as complete at the end."""
         self._loaded.unlink(missing_ok=True)
-        # It holds private keys: no other user may read it, from its first byte.
+        # The file will have private keys, so no other user can read it from the beginning.
         os.close(os.open(self._loaded, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
         with closing(sqlite3.connect(self._loaded, isolation_level=None)) as database, self._path.open("rb") as file:
             database.execute("PRAGMA journal_mode = OFF")

@@ -145,7 +145,7 @@ class _Database:
                 text = self._text(shard, zone_id, zone.name, remarks)
                 yield text.document(zone.name) if text.records else powerdns.empty_zone(zone.name)
             except (BadBytes, BadName) as exc:
-                # A page that was overwritten in between looks just like damage.
+                # A page that was overwritten during the read looks like damage.
                 self.check_unchanged()
                 yield SourceFault(
                     zone.name,
@@ -236,7 +236,7 @@ class _Database:
             if not self._schema.has_header:
                 yield keys.decode_row_id(value, big_endian=False)
             elif not self._schema.is_deleted(value):
-                # The name of a variant zone has a part that `decode_index_key` does not know; the id is at the end.
+                # The name of a zone variant has a part that `decode_index_key` does not support. The id is at the end.
                 yield keys.decode_row_id(key[-4:], big_endian=True)
 
     def _shard(self, number: int) -> _Shard:

@@ -24,7 +24,7 @@ from replication.errors import BadName
 BATCH_RECORDS = 20_000
 BATCH_ZONES = 1_000
 
-# What a release may lack, and what is used in its place.
+# Columns that some releases lack, with the value that replaces them.
 _OPTIONAL = {"prio": "NULL", "disabled": "0", "options": "NULL", "catalog": "NULL", "published": "1", "account": "NULL"}
 
 

@@ -165,4 +165,4 @@ _OPENERS: dict[SourceKind, Callable[[ImportJob, dict[str, Any], dict[str, str]],
     SourceKind.CSV: _csv,
     SourceKind.JSON: _json,
 }
-_BESIDE_MAIN = re.compile(r"-(?:\d+|lock)$")  # shards, and LMDB's lock files
+_BESIDE_MAIN = re.compile(r"-(?:\d+|lock)$")  # shards and LMDB's lock files

@@ -50,6 +50,6 @@ def connect(addresses: Sequence[str], port: int, seconds: float) -> socket.socke
 
 
 def _end(connection: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # it is closed already
-        # Not the method of an SSLSocket, which would take the TLS state from under the thread that reads.
+    with contextlib.suppress(OSError):  # it is already closed
+        # Not the method of SSLSocket, which would remove the TLS state while the other thread reads.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -20,7 +20,7 @@ from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources.sql_literals import RowReader, Value, parse_copy_field
 
 MOST_ROW_BYTES = 4 << 20
-MOST_HEAD_BYTES = 256 << 10  # of CREATE TABLE, or of an INSERT up to its rows
+MOST_HEAD_BYTES = 256 << 10  # bytes of CREATE TABLE, or of an INSERT before its rows
 _AHEAD_BYTES = 512 << 10
 _MOST_SOURCE = 200
 
@@ -70,7 +70,7 @@ class _Text:
         if len(self.buffer) - self.at < size and not self.ended:
             parts = [self.buffer[self.at :]]
             have = len(parts[0])
-            # Twice what is asked for, so that not every row moves the buffer.
+            # Read twice the requested size, so that the buffer is not moved for every row.
             while have < 2 * size:
                 chunk = next(self._chunks, None)
                 if chunk is None:
@@ -113,7 +113,7 @@ class _Text:
 
 
 _SPACE = re.compile(rb"[\s\0]+|--[^\n]*|\#[^\n]*|\\[^\n]*")
-# No database has longer names in quotes; without that bound each opening quote would be looked through to its end.
+# No database has longer quoted names. Without the bound, each opening quote would cause a search to the end.
 _IDENTIFIER = rb'(?:`(?:[^`]|``){1,255}`|"(?:[^"]|""){1,255}"|\[[^\[\]]{1,255}\]|[A-Za-z_][\w$]*)'
 _TABLE = rb"(?P<table>%b(?:\s*\.\s*%b)*)" % (_IDENTIFIER, _IDENTIFIER)
 _CREATE = re.compile(rb"CREATE\s+(?:UNLOGGED\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?%b\s*\(" % _TABLE, re.IGNORECASE)
@@ -124,11 +124,11 @@ _INSERT = re.compile(
 )
 _COPY = re.compile(rb"COPY\s+%b\s*\((?P<columns>[^()]*)\)\s+FROM\s+stdin;[^\n]*\n" % _TABLE, re.IGNORECASE)
 _PLAIN_STRINGS_OFF = re.compile(rb"SET\s+standard_conforming_strings\s*=\s*off", re.IGNORECASE)
-# Where a statement ends, or something begins in which a semicolon means nothing.
+# The end of a statement, or the start of a quote or comment, in which a semicolon has no meaning.
 _END_OR_QUOTE = re.compile(rb"""[;'"`]|--|/\*|\$\w*\$""")
-# What follows a row.
+# The text after a row.
 _SEPARATOR = re.compile(rb"\s*([,;]|ON\b|\Z)\s*", re.IGNORECASE)
-# Part of a string with escapes: up to its end, or to where the buffer may be filled again.
+# A part of a string with escapes, short enough that the buffer can be filled again after it.
 _ESCAPED_PART = re.compile(rb"[^'\\]{1,65536}|\\.|'", re.DOTALL)
 _CONSTRAINTS = frozenset(
     {"primary", "key", "unique", "constraint", "foreign", "index", "check", "fulltext", "spatial", "exclude", "like"}
@@ -281,7 +281,7 @@ class _Dump:
                 return found[0]
             if text.ended or size > MOST_ROW_BYTES:
                 break
-            size *= 4  # the row may be longer than what was read
+            size *= 4  # the row can be longer than the buffer
         raise _Unreadable(gettext("this is not a row of values"))
 
     def _copy(self, head: re.Match[bytes]) -> Iterator[TableRow | BadLine]:
@@ -335,7 +335,7 @@ def _column_names(body: bytes) -> Iterator[str]:
         if word.startswith((b"--", b"/*")):
             continue
         if begins and re.fullmatch(_IDENTIFIER, word):
-            # A column may be called `key` only in quotes.
+            # Only a quoted column can be named `key`.
             if word[:1] in b'`"[' or _name(word) not in _CONSTRAINTS:
                 yield _name(word)
             begins = False

@@ -2,7 +2,7 @@
 
 import re
 
-# Text, bytes that are no text, a number as written, a boolean, or nothing.
+# Text, bytes that are not UTF-8, a number as text, a boolean, or None for NULL.
 Value = str | bytes | bool | None
 
 _PLAIN_STRING = rb"'[^']*+(?:''[^']*+)*+'"

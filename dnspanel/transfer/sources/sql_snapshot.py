@@ -26,7 +26,7 @@ from dnspanel.transfer.sources.source_connections import Connections, connect
 
 FETCH_ROWS = 5000
 CONNECT_SECONDS = 10
-QUIET_SECONDS = 300  # the longest that a server may take for the next rows
+QUIET_SECONDS = 300  # the longest time that a server can take for the next rows
 
 _OTHER_SCHEMES = {"postgres": "postgresql", "mariadb": "mysql", "sqlite3": "sqlite"}
 
@@ -91,7 +91,7 @@ def _split(url: str) -> SplitResult:
         _ = parts.port
     except ValueError:
         raise SourceRefused(gettext("the address of the database is not a URL")) from None
-    # SQLAlchemy's way of naming a driver too: `mysql+pymysql`.
+    # The scheme can name a driver, as in SQLAlchemy: `mysql+pymysql`.
     scheme = parts.scheme.partition("+")[0]
     return parts._replace(scheme=_OTHER_SCHEMES.get(scheme, scheme))
 
@@ -139,7 +139,7 @@ def _open_postgres(parts: SplitResult, addresses: Sequence[str] | None, connecti
 
     options = _options(parts, frozenset({"sslmode", "sslrootcert", "host", "port"}))
     if addresses is not None:
-        # libpq connects to `hostaddr`, and takes `host`, once for each, for the name in the certificate.
+        # libpq connects to `hostaddr` and compares the certificate with `host`, which needs an entry for each address.
         chosen = addresses[:MOST_ADDRESSES]
         options |= {"host": ",".join([parts.hostname or ""] * len(chosen)), "hostaddr": ",".join(chosen)}
         options |= {"port": str(parts.port or DATABASE_PORTS["postgresql"])}
@@ -157,7 +157,7 @@ def _open_postgres(parts: SplitResult, addresses: Sequence[str] | None, connecti
         )
     except psycopg.OperationalError as exc:
         message = _message(exc, parts)
-        # libpq gives no SQLSTATE for a refused password; the words are those of the server, in English or not.
+        # libpq has no SQLSTATE for a refused password, and the message is in the server's language.
         if any(phrase in message for phrase in ("authentication failed", "does not exist", "no pg_hba.conf entry")):
             raise SourceRefused(gettext("the PostgreSQL server refuses: {message}").format(message=message)) from None
         raise SourceAway(gettext("no connection to the PostgreSQL server: {message}").format(message=message)) from None
@@ -165,7 +165,7 @@ def _open_postgres(parts: SplitResult, addresses: Sequence[str] | None, connecti
         raise SourceRefused(
             gettext("the PostgreSQL server cannot be used: {exc}").format(exc=_message(exc, parts))
         ) from None
-    # libpq has the socket for itself and waits on it without end; by a second descriptor it can be cut.
+    # libpq owns the socket and waits on it without a limit. A second descriptor makes it possible to abort the wait.
     with (
         socket.socket(fileno=os.dup(connection.fileno())) as line,
         _closing(connection),
@@ -193,9 +193,9 @@ class _MysqlSnapshot:
             yield from cursor
 
 
-# What MySQL says to a wrong user, password or database; any other failure to connect may pass.
+# MySQL's codes for a wrong user, password or database. Any other failure to connect can be temporary.
 _MYSQL_REFUSALS = frozenset({1044, 1045, 1049, 1130, 1142, 1698})
-# The codes of a lost connection: shut down, gone away, lost in a query, killed.
+# The codes for a lost connection: shut down, gone away, lost during a query, killed.
 _MYSQL_LOST = frozenset({(0,), (1053,), (2006,), (2013,), (1927,)})
 
 
@@ -224,9 +224,9 @@ def _open_mysql(parts: SplitResult, addresses: Sequence[str] | None, connections
         )
         plain = None if addresses is None else connect(addresses, connection.port, CONNECT_SECONDS)
         if plain is not None:
-            connections.add(plain)  # its greeting may never come
+            connections.add(plain)  # the server's greeting could never come
         connection.connect(plain)
-        connections.add(connection._sock)  # another one where TLS has begun
+        connections.add(connection._sock)  # a different socket if TLS was started
     except (pymysql.Error, OSError) as exc:
         message = _message(exc, parts)
         if exc.args and exc.args[0] in _MYSQL_REFUSALS:
@@ -234,7 +234,7 @@ def _open_mysql(parts: SplitResult, addresses: Sequence[str] | None, connections
         raise SourceAway(gettext("no connection to the MySQL server: {message}").format(message=message)) from None
     with _closing(connection), _refusing(pymysql.Error, lambda exc: exc.args[:1] in _MYSQL_LOST, parts):
         with connection.cursor() as cursor:
-            # Bytes as they are stored: PowerDNS's own connection need not have had the tables' character set.
+            # Return the stored bytes: PowerDNS may have used another character set than that of the tables.
             cursor.execute("SET character_set_results = NULL")
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
@@ -246,7 +246,7 @@ class _SqliteSnapshot:
         self._connection = connection
 
     def columns(self, table: str) -> frozenset[str]:
-        # Only real tables: a view in a file from elsewhere could compute anything.
+        # Only real tables, because a view in an uploaded file could compute anything.
         query = (
             "SELECT column.name FROM sqlite_master AS found, pragma_table_info(found.name) AS column"
             " WHERE found.type = 'table' AND lower(found.name) = ?"
@@ -307,7 +307,7 @@ def _closing(connection: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(Exception):  # the connection may be closed already
+        with suppress(Exception):  # the connection can already be closed
             connection.close()
 
 

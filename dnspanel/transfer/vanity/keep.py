@@ -30,11 +30,11 @@ from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Change, Key, RRset, make
 
-TTL = 3600  # of addresses where there are none yet
-MOST_KEPT = 500  # zones of all sets; every turn looks at each
-# What a rule forbids may be allowed later.
+TTL = 3600  # for names that have no addresses yet
+MOST_KEPT = 500  # zones of all sets; every update checks each of them
+# A refused zone is tried again, because rules and rights can change.
 TRIED_AGAIN_AFTER = timedelta(hours=1)
-_ANY = ("192.0.2.1",)  # represents any address where a right is asked about
+_ANY = ("192.0.2.1",)  # represents any address in the check of a right
 _TYPES = {4: rdtypes.A, 6: rdtypes.AAAA}
 
 logger = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetim
     """
     access.require_editor(by, zone)
     found = newest_set(template)
-    inside = {} if found is None else _within(found.servers, zone, {})  # only the names count
+    inside = {} if found is None else _within(found.servers, zone, {})  # only the names are needed
     access.refuse_changes(
         by, zone, [Change(name, rdtypes.A, None, make(name, rdtypes.A, TTL, _ANY)) for name in inside]
     )
@@ -149,7 +149,7 @@ def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
     present = _present(by_zone)
     count, taken = 0, set[tuple[int, str]]()
     for each, of_zone in expected.items():
-        # A name that several sets have there is the first one's: else they would take turns for ever.
+        # If several sets have a name, only the first set keeps it. Otherwise they would overwrite each other forever.
         own = {name: found for name, found in of_zone.items() if (each.zone_id, name) not in taken}
         taken.update((each.zone_id, name) for name in own)
         if any(_changes(own, present[each.zone_id])):
@@ -158,7 +158,7 @@ def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
             except PublishingOnHold as hold:
                 logger.warning("addresses of name servers wait: %s", hold)
                 return count
-        elif each.refusal:  # a person has done it by hand
+        elif each.refusal:  # a person has set the addresses by hand
             KeptAddresses.objects.filter(pk=each.pk).update(refusal="", tried_at=None)
     return count
 

@@ -18,7 +18,7 @@ class Act(StrEnum):
     ADD = "add"
     CHANGE = "change"
     REMOVE = "remove"
-    CONFLICT = "conflict"  # it is not as the template left it, or was there before the template: a person decides
+    CONFLICT = "conflict"  # edited by hand, or older than the template: a person decides
     SAME = "same"
 
 
@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     """The result of a run for one zone."""
 
     CHANGE = "change"
-    CONFLICT = "conflict"  # something was edited by hand, and stays unless the person chooses to overwrite it
+    CONFLICT = "conflict"  # edited by hand, and kept unless a person chooses to overwrite it
     REFUSED = "refused"
     SAME = "same"
 

@@ -24,7 +24,7 @@ MOST_TEMPLATES = 500
 MOST_VERSIONS = 1_000
 LONGEST_NAME = 64
 LONGEST_NOTE = 500
-MOST_TOLD = 50  # faults of a text
+MOST_TOLD = 50  # the most faults of a text that are reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Text:
     text: str
     variables: Sequence[Variable] = ()
     note: str = ""
-    servers: Servers | None = None  # of a set of name servers, which the text says too
+    servers: Servers | None = None  # for a set of name servers; `text` has them too
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def create_template(*, head: Head, kind: str, content: Text, by: Author, now: da
     content = check_text(content)
     try:
         with transaction.atomic():
-            # The creation of one waits for that of another: the limit holds.
+            # The lock makes concurrent creations wait, so that the limit holds.
             if len(ZoneTemplate.objects.select_for_update().order_by("pk").values_list("pk")) >= MOST_TEMPLATES:
                 raise TemplateRefused(
                     {
@@ -161,7 +161,7 @@ def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: da
     kind of template, and Forbidden or TemplateUnknown like `change_template`.
     """
     with transaction.atomic():
-        # In one order, whichever is chosen: two who choose at once take turns.
+        # Lock all sets in the same order, so that concurrent choices wait for each other.
         kind = TemplateKind.SERVERS
         of_kind = ZoneTemplate.objects.select_for_update(of=("self",)).filter(kind=kind).order_by("pk")
         locked = {each.pk: each for each in of_kind.select_related("team")}

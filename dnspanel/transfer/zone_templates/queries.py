@@ -18,7 +18,7 @@ from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 
 ROWS = 100
-_DIFFED_LINES = 400  # of each text; hostile ones take difflib more than the product of both
+_DIFFED_LINES = 400  # per text; difflib's time for hostile texts grows faster than the product of both sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class LinkedZone:
     name: str
     version: int
     is_behind: bool
-    is_drafted: bool  # what the version makes went into a person's draft
+    is_drafted: bool  # the version was applied in a person's draft
     at: datetime
 
 
@@ -68,7 +68,7 @@ class FollowedSet:
     """The set of name servers that a zone is linked to, and the differences between the zone's apex and the set."""
 
     link: TemplateLink
-    more: tuple[str, ...] = ()  # name servers that the zone has and the set has not
+    more: tuple[str, ...] = ()  # name servers of the zone that the set lacks
     fewer: tuple[str, ...] = ()
     soa_differs: bool = False
 

@@ -61,11 +61,11 @@ from replication.dns import names as owner_names
 from replication.dns import rdata
 from replication.dns.rrset import Change
 
-# Zones of one publication: what a template makes is expanded for each.
+# Zones per publication. The template is expanded for each of them.
 BATCH = 100
-# Zones that a run lists of each outcome; all are counted.
+# The number of zones with each outcome that a run lists. All zones are counted.
 MOST_LISTED: Mapping[str, int] = {Outcome.REFUSED: 1000, Outcome.CONFLICT: 1000, Outcome.CHANGE: 200, Outcome.SAME: 0}
-# What becomes of RRsets of a zone.
+# Messages about the RRsets of a zone.
 _ADDED, _CHANGED, _REMOVED = (
     gettext_noop("{count} added"),
     gettext_noop("{count} changed"),
@@ -79,7 +79,7 @@ class Found:
 
     outcome: Outcome
     message: str = ""
-    changes: Changes | None = None  # None: nothing is published, and the zone's link stays as it is
+    changes: Changes | None = None  # None: nothing is published, and the zone's link does not change
     conflicts: int = 0
 
 
@@ -226,7 +226,7 @@ def _take_batch(run: TemplateRun, batch: int) -> bool:
         _zones_of_run(run, author),
         batch=batch,
         carry_out=lambda zones, now: _Batch(run, zones, author, now).carry_out(),
-        moved=(Unknown, RightMissing, RevisionMoved, Conflicts, RuleViolations),  # one was changed, deleted or moved
+        moved=(Unknown, RightMissing, RevisionMoved, Conflicts, RuleViolations),  # a zone was changed, deleted or moved
         too_fast=gettext("Its zones are being changed faster than the template can be applied to them."),
     )
 

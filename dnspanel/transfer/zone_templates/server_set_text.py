@@ -17,8 +17,8 @@ from dnspanel.zones.settings.server_sets import Host, Servers
 from replication.dns import names
 from replication.errors import BadName
 
-MOST_HOSTS = 20  # more than a referral over UDP holds
-MOST_ADDRESSES = 16  # of one host, and nodes
+MOST_HOSTS = 20  # more than fit into a referral over UDP
+MOST_ADDRESSES = 16  # addresses and nodes per name server
 LEAST_TTL, MOST_TTL = 60, 604_800
 NODE = "node:"
 

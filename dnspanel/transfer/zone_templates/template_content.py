@@ -34,16 +34,16 @@ from dnspanel.zones.settings.template_text import (
 from replication.dns import rdtypes
 from replication.dns.rrset import Key, RRset
 
-DEFAULT_TTL = 3600  # of records without a $TTL above them
+DEFAULT_TTL = 3600  # for records without a $TTL
 MOST_RRSETS = 1_000
-# The zone that a text is tried with before any zone has it.
+# The zone for checking a text that no zone uses yet.
 SAMPLE_ZONE = "example.com."
 
 _REFUSED_DIRECTIVES = {
     "$INCLUDE": gettext_noop("a template has everything in its own text: $INCLUDE is not read here"),
     "$GENERATE": gettext_noop("write the records one by one: $GENERATE is not read in a template"),
 }
-# What the rest of the zone has.
+# Faults that do not apply, because the zone has these records.
 _NOT_ITS_OWN = frozenset(("soa-missing", "apex-ns-missing"))
 
 
@@ -163,7 +163,7 @@ def _finish(reader: Reader) -> tuple[RRset, ...]:
 def _is_error(fault: SourceFault) -> bool:
     if fault.code in _NOT_ITS_OWN:
         return False
-    return fault.is_loss  # an import warns and goes on; a template would lose the line without anybody looking
+    return fault.is_loss  # an import warns and continues, but a template would lose the line without notice
 
 
 def _fault_at_place(fault: SourceFault, expanded: Expanded) -> Fault:

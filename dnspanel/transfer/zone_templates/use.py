@@ -29,8 +29,8 @@ from replication.dns.rrset import Key, RRset
 
 Values = Mapping[str, str]
 
-MOST_BEFORE = 5  # versions that a zone may have beside that of its link
-MOST_NEW_ZONES = 100  # that one form makes from a template: each is expanded and checked
+MOST_BEFORE = 5  # earlier versions that a zone's link can have
+MOST_NEW_ZONES = 100  # that one form creates from a template, because each zone is expanded and checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def compare_made(current: RRsets, made: Made, bases: Sequence[Made], *, apex: st
     soa = apex, rdtypes.SOA
     wanted, left = made.over(current, apex), [base.over(current, apex) for base in bases]
     for base in left:
-        # A template that says nothing of the SOA, now or before, has no conflict with it.
+        # A version that does not set names in the SOA cannot conflict with the SOA.
         if soa not in wanted:
             base.pop(soa, None)
         elif soa not in base:

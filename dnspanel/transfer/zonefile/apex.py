@@ -14,13 +14,13 @@ Include = Callable[[str], Document | None]
 
 _SOA_LINE = re.compile(r"([^\s;()]*)[ \t]+(?:(?:[0-9]\w*|IN|CLASS1)[ \t]+)*SOA[ \t(]", re.IGNORECASE | re.ASCII)
 _PLAIN_NAME = re.compile(r"(?:[A-Za-z0-9_-]{1,63}\.){1,3}", re.ASCII)
-_MOST_DEPTH = 3  # of includes in which the SOA is looked for
+_MOST_DEPTH = 3  # the depth of includes that are searched for the SOA
 _SUFFIXES = (
     *(".zone", ".db", ".hosts", ".host", ".txt", ".bind", ".dns", ".master", ".signed", ".zonefile", ".axfr"),
     *(".conf", ".rev", ".fwd", ".forward", ".reverse", ".dat", ".lan.db", ".bak"),
 )
 _PREFIXES = ("db.", "named.", "pri.", "pz.", "zone.", "master.", "primary.", "hosts.", "fwd.", "rev.", "db_", "zone_")
-# File names that say nothing; the directory may.
+# File names without information. The name of the directory can have it.
 _EMPTY = frozenset(("db", "zone", "zonefile", "named", "hosts", "data", "master", "primary", "records", "dns"))
 _NETWORK = re.compile(r"(?:[0-9]{1,3}\.){0,3}[0-9]{1,3}", re.ASCII)
 _LAST_LABEL = re.compile(r"[a-z][a-z0-9-]*[a-z0-9]", re.ASCII)
@@ -63,7 +63,7 @@ def find(sheet: Sheet, include: Include) -> Found:
     if stated.owner:
         return Found(stated.owner, is_dotless=stated.is_dotless)
     if stated.owner is None:
-        # Without a SOA the zone has a fault anyway, which is best reported at its name.
+        # A zone without a SOA is faulty anyway, and the fault is best reported with a name.
         name = stated.origin or guess(sheet.document.path)
         reason = gettext("the file has no SOA record, and neither a $ORIGIN nor the file's name says which zone it is")
         fault = None if name else Unreadable(reason, "zone-name-unknown")

@@ -30,17 +30,17 @@ from replication.codec.keys import name_from_relative_key, relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Key, RRset
 
-_BATCH = 200  # suspects whose neighbourhood is looked at together
-_MOST_SLIGHT = 2_000  # suspects that are asked about for warnings only
+_BATCH = 200  # suspects that are checked together with their surroundings
+_MOST_SLIGHT = 2_000  # suspects that are checked for warnings only
 _TAIL_ALIAS, _TAIL_LUA, _TAIL_DNAME, _TAIL_DS, _TAIL_CAA = map(
     type_tail, (rdtypes.ALIAS, rdtypes.LUA, rdtypes.DNAME, rdtypes.DS, rdtypes.CAA)
 )
 APEX_SOA, APEX_NS = APEX + TAIL_SOA, APEX + TAIL_NS
-# How a text begins that the mail rules may have something to say about, with or without an empty string before it.
+# The beginnings of texts that mail rules check, also after an empty string.
 _TAGS = frozenset(("v=", "V=", 'v"', 'V"', '" '))
-# Last bytes of the types that the quick look stops at.
+# The last bytes of the types that the quick scan stops at.
 _SERVICES = frozenset((rdtypes.SRV, rdtypes.TLSA))
-# Of the others, those that name hosts.
+# The types among the remaining ones that name hosts.
 _HOSTS = frozenset((rdtypes.MX, rdtypes.NS))
 _STOPS = _SERVICES | {rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.MX, rdtypes.TXT, rdtypes.DNAME, rdtypes.DS}
 
@@ -104,7 +104,7 @@ def _suspect_cname(content: Content, ordered: list[bytes], at: int, found: Suspe
     rrset = content.sets[record]
     if _is_cname_suspect(rrset, ordered[at - 1] if at else b"", ordered[at + 1 : at + 2]):
         found.grave[record] = None
-    if rrset.name.startswith("*."):  # it may lead back to itself
+    if rrset.name.startswith("*."):  # it can lead back to itself
         found.slight[record] = None
 
 
@@ -129,7 +129,7 @@ def _suspect_aliases(content: Content, ordered: list[bytes], misplaced: set[str]
     has_dname = any(record.endswith(_TAIL_DNAME) for record in content.special)
     if misplaced or has_dname:
         found.aliases = _aliases_to(content, ordered, misplaced)
-    if has_dname:  # which may lead them back to themselves
+    if has_dname:  # a DNAME can lead them back to themselves
         found.slight |= {record: None for record in ordered if record.endswith(TAIL_CNAME)}
 
 

@@ -30,14 +30,14 @@ class FastReader:
     def __init__(self, zone: str, *, is_dotless: bool = False) -> None:
         self.zone = zone
         self.is_dotless = is_dotless
-        # Only below zones with short names is every plain name short enough. The root has no name to end in.
+        # In zones with a short name, every plain name is short enough. No name ends in the root's name.
         self.quick = len(zone) <= LONGEST_ZONE and zone != names.ROOT
         self.dot_zone = "." + zone if self.quick else "\0"
         self.zone_wire = names.to_wire(zone)
         self.content = Content(zone)
         self.origin = zone
         self.suffix: str | None = "" if self.quick and not is_dotless else None
-        self.owner = ""  # the last one, as written or absolute; "" before the first
+        self.owner = ""  # the last owner, as written or absolute; "" before the first one
         self.default_ttl: int | None = None
         self.last_ttl: int | None = None
 
@@ -165,7 +165,7 @@ class FastReader:
             if lowered == word:
                 raise
             text, _, key = self.name_at(lowered)
-            # Names in rdata keep their capitals, and the text begins with the word in lower case.
+            # Names in rdata keep their capitals, but `text` begins with the word in lowercase.
             spelled = word + text[len(word) :]
             return spelled, names.to_wire(spelled), key
         return below + self.zone, wire + self.zone_wire, key

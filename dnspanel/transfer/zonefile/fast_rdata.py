@@ -116,7 +116,7 @@ def _txt(reader: PlainReader, value: str) -> Pair:
         except ValueError:
             raise KeyError(value) from None
         return _keep(_TXT, value, (FORMS[rdtypes.TXT].decode(wire), wire))
-    # Text that begins with a tag is better in quotes: the slow path says so.
+    # Text that begins with a tag like “v=” should have quotes. The slow path warns about it.
     if _WORD.fullmatch(value) and value[:2].lower() != "v=" and value != "\\#":
         return f'"{value}"', (chr(len(value)) + value).encode("latin-1")
     raise KeyError(value)
@@ -127,7 +127,7 @@ _CAA_VALUE = re.compile(r'([0-9]{1,3})[ \t]+([a-z0-9]{1,15})[ \t]+"([ !#-\[\]-~]
 
 def _caa(reader: PlainReader, value: str) -> Pair:
     match = _CAA_VALUE.fullmatch(value)
-    if match is None or int(match[1]) > 255 or not match[3]:  # nor an empty value, which not every release reads
+    if match is None or int(match[1]) > 255 or not match[3]:  # some PowerDNS releases refuse empty values
         raise KeyError(value)
     flags, tag, text = int(match[1]), match[2], match[3]
     wire = bytes((flags, len(tag))) + (tag + text).encode("ascii")
@@ -139,7 +139,7 @@ def _caa(reader: PlainReader, value: str) -> Pair:
 
 
 _DIGEST = re.compile(r"([0-9]{1,5})[ \t]+([0-9]{1,3})(?:[ \t]+([0-9]{1,3}))?[ \t]+((?:[0-9A-Fa-f]{2}){1,64})[ \t]*")
-# Lengths by digest or matching type, as dnspython has them; what is not here is left to it.
+# Lengths by digest type or matching type, as in dnspython. Other types are left to dnspython.
 _DS_SIZES = {1: 20, 2: 32, 4: 48}
 _SSHFP_SIZES = {1: 20, 2: 32}
 _TLSA_SIZES = {1: 32, 2: 64}
@@ -178,7 +178,7 @@ def _sshfp(reader: PlainReader, value: str) -> Pair:
 Convert = Callable[[PlainReader, str], Pair]
 _A: dict[str, Pair] = {}
 _AAAA: dict[str, Pair] = {}
-# Of what is not kept: in each zone the reader must learn which names are inside it, and digests rarely repeat.
+# For types without a cache: names depend on the zone, and digests rarely repeat.
 _NONE: dict[str, Pair] = {}
 _TXT: dict[str, Pair] = {}
 _CAA: dict[str, Pair] = {}
@@ -198,7 +198,7 @@ _CONVERSIONS: dict[str, tuple[int, dict[str, Pair], Convert]] = {
     "TLSA": (rdtypes.TLSA, _NONE, _tlsa),
     "SSHFP": (rdtypes.SSHFP, _NONE, _sshfp),
 }
-# Type, end of the record key, what is known already, and how to convert the rest.
+# The type, the end of the record key, the cache, and the conversion of values that are not in the cache.
 KINDS = {
     word: (type_, type_tail(type_), cache, convert)
     for mnemonic, (type_, cache, convert) in _CONVERSIONS.items()

@@ -12,7 +12,7 @@ V = TypeVar("V")
 Pair = tuple[str, bytes]  # rdata: canonical text, and wire form
 
 MOST_KEPT = 20_000
-# Below these, names need no look at their length.
+# If both parts are shorter than this, the length of the full name needs no check.
 LONGEST_ZONE, LONGEST_LABELS = 120, 120
 
 
@@ -30,7 +30,7 @@ class Table(dict[str, V], Generic[V]):
         return made
 
 
-# What the apex is called relative to the zone: by people, and by the absolute name. `@.example.test.` is neither.
+# The apex relative to the zone: as people write it, and the rest of the absolute name. `@.example.test.` is neither.
 APEX_WORD = " "
 _APEX_NAMES = ("@", APEX_WORD)
 _LABELS = re.compile(r"(?:[a-z0-9_*-]{1,63}\.)*[a-z0-9_*-]{1,63}", re.ASCII)

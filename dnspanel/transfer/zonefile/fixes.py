@@ -17,7 +17,7 @@ from replication.dns.rdtypes import SERVED_TYPES, type_from_text, type_to_text
 from replication.errors import BadName, BadRdata
 
 _MNEMONICS = sorted(type_to_text(number) for number in SERVED_TYPES)
-# Other names for a type that we have.
+# Other names for types that the panel has.
 _SYNONYMS = {"ANAME": "ALIAS", "FLATTENED": "ALIAS"}
 _LEAST_LIKENESS = 0.6
 _NAMES = frozenset((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.DNAME, rdtypes.ALIAS))
@@ -98,7 +98,7 @@ def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collectio
         close = [mnemonic for ratio, mnemonic in alike if ratio == best] if best >= _LEAST_LIKENESS else []
     if len(close) != 1 or (type := type_from_text(close[0])) in unanswered:
         return ""
-    if type in _NAMES and _address(value):  # `192.0.2.1` can be read as a name too, which is never meant
+    if type in _NAMES and _address(value):  # `192.0.2.1` is a valid name too, but never meant as one
         return ""
     return close[0] if _readable(("", type, value), origin) else ""
 
@@ -194,7 +194,7 @@ def bad_rdata(type: int, tokens: list[Token], at: int, origin: str, line: Line, 
     return Unreadable(str(error), "rdata", culprit.column, culprit.line, fix=fix)
 
 
-Guess = tuple[str, int, str]  # the line, and the type and rdata that it then has
+Guess = tuple[str, int, str]  # the line, with its type and rdata
 
 
 def _readable(guess: Guess, origin: str) -> bool:

@@ -8,7 +8,7 @@ from dnspanel.transfer.zonefile.zonefile_tokens import Token, Unreadable, join_t
 
 _RANGE = re.compile(r"([0-9]{1,10})-([0-9]{1,10})(?:/([0-9]{1,10}))?", re.ASCII)
 _LARGEST = 2**31 - 1
-# An escaped character, `$$`, `$` with modifiers (far shorter than 99 characters), `$`.
+# An escaped character, `$$`, `$` with modifiers (always shorter than 99 characters), or `$`.
 _PLACE = re.compile(r"\\.|\$\$|\$\{([^}]{0,99})\}|\$(\{?)", re.ASCII)
 _MODIFIERS = re.compile(r"(-?[0-9]{1,10})(?:,([0-9]{1,3})(?:,([doxXnN]))?)?", re.ASCII)
 

@@ -19,7 +19,7 @@ _ALIASES: Mapping[str, str] = {
     "AWS": gettext_noop("an alias of Route 53"),
     "AZURE": gettext_noop("an alias of Azure DNS"),
 }
-# Redirects of web addresses, and what else panels list among records.
+# Redirects of web addresses, and other lines that providers list among records.
 _OF_PROVIDERS: Mapping[str, str] = dict.fromkeys(
     ("FRAME", "FWD", "HTTPRED", "REDIRECT", "STEALTH", "URL", "URL301", "URL302", "WEBREDIR", "WR"),
     gettext_noop("a redirect of a web address, which a web server answers"),
@@ -29,7 +29,7 @@ _OF_PROVIDERS: Mapping[str, str] = dict.fromkeys(
     "WINSR": gettext_noop("a WINS look-up of Windows"),
     "WORKER": gettext_noop("a Worker of Cloudflare"),
 }
-# What programs print that ask for transfers; these belong to the message.
+# Lines that programs for transfers print. They belong to the message.
 _OF_MESSAGES = frozenset(("OPT", "SIG", "TKEY", "TSIG"))
 _CLASSES_OF_MESSAGES = frozenset(("ANY", "CLASS255", "NONE", "CLASS254"))
 

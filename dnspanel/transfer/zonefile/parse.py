@@ -34,7 +34,7 @@ from replication.dns.rrset import MAX_TTL, RRset, Serial, make
 Include = Callable[[str], Document | None]
 
 ONE = Serial(1)
-AS_IT_IS = Options()  # of a zone that keeps its signatures nothing may change
+AS_IT_IS = Options()  # for zones that keep their signatures, which must not be changed
 
 
 def read_zone(  # noqa: PLR0913  # a document, and what is known about its zone

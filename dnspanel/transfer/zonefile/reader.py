@@ -31,7 +31,7 @@ from replication.errors import BadRdata
 Include = Callable[[str], Document | None]
 
 DISABLED = ";!disabled "
-_LEAST_SIZE = 1_000  # what an empty include counts: files that include each other again and again must end
+_LEAST_SIZE = 1_000  # the size that an empty include counts as, so that files including each other reach the limit
 _SOA = re.compile(r"\sSOA\s", re.IGNORECASE)
 
 
@@ -77,7 +77,7 @@ class Reader(RecordReader):
         self.include = include
         self.generated = 0
         self._depth = 0
-        self._size = 0  # bytes of all files
+        self._size = 0  # total bytes of all files
         self._sheet = _NO_SHEET
         self._badly_encoded: set[int] = set()
         self._lines_of = Lines.OF_FILE
@@ -130,7 +130,7 @@ class Reader(RecordReader):
                 self._read_entry(place, block)
         except Unreadable as fault:
             self._report_unreadable(place, fault)
-            # A parenthesis that is never closed would swallow good lines: go on below its first one.
+            # Continue after the first line of an entry with an open parenthesis, so that good lines are not lost.
             return 0 if fault.code == "parenthesis" else more
         return more
 
@@ -180,7 +180,7 @@ class Reader(RecordReader):
         comment = ""
         if len(block) == 1:
             parted = part_comment(block[0])
-            # A text that ends at a “;” without a space before it probably should not: the slow path warns of that.
+            # A text that ends at a “;” without a space before it is probably a mistake, which the slow path reports.
             if parted is None or not parted[0].endswith((" ", "\t")):
                 return False
             line, comment = parted
@@ -188,7 +188,7 @@ class Reader(RecordReader):
             flat = flatten(block)
             if flat is None:
                 return False
-            # The comment behind the last line of a SOA is about one of its fields.
+            # The comment after the last line of a SOA only concerns one of its fields.
             line, comment = flat, "" if _SOA.search(flat) else comment_of(block[-1])
         try:
             self._read_as(Lines.SIMPLE, iter([(place, line)]), comment if self.scope.comments else "")
@@ -249,7 +249,7 @@ class Reader(RecordReader):
     def _read_origin(self, place: int, tokens: list[Token]) -> None:
         token, line = _arguments(tokens, 1)[0], self.line_at(place)
         if not self.is_dotless and self.origin == self.zone and self.absolute_within(token.text) == self.zone:
-            self.is_dotless = True  # read as it is written, it would be the zone's name below the zone
+            self.is_dotless = True  # literally, it would mean a name below the zone that repeats the zone's name
         name = self.name_without_dot(token)
         if name:
             self.suffix = None

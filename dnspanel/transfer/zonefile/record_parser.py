@@ -33,12 +33,12 @@ PLACES_OF_FILE = 1 << 32
 _IN = frozenset(("IN", "CLASS1"))
 _CLASSES = frozenset(("CH", "CHAOS", "HS", "HESIOD", "CS", "CSNET"))
 _TEXTS = frozenset((rdtypes.TXT, rdtypes.SPF))
-# Signers and PowerDNS make these themselves: KEY's predecessors, signatures and denial.
+# Types that signers and PowerDNS create: signatures, denial of existence, and their predecessors SIG and NXT.
 _SIGNED = frozenset((24, 30, 46, 47, 50, 51))
-# BIND notes its signing state only at the apex; below it, the type is anybody's private one. BIND signs its state too,
-# and its NSEC says that it is there.
+# BIND stores its signing state only at the apex. Below it, the type is an ordinary private type. BIND also signs its
+# state, and its NSEC lists the type.
 _SIGNED_AT_APEX = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY, rdtypes.SIGNING_STATE))
-# Types about which the rules have more to say than a look at their neighbours shows.
+# Types with rules that need more than a look at neighboring records.
 _SPECIAL = frozenset((rdtypes.DNAME, rdtypes.ALIAS, rdtypes.LUA))
 _UNQUOTED = frozenset(FORMS.keys() - _TEXTS - {rdtypes.LUA, rdtypes.RKEY})
 _HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
@@ -81,13 +81,13 @@ class RecordReader(FastReader):
         super().__init__(zone, is_dotless=is_dotless)
         self.scope = scope
         self.chain = SourceChain()
-        self.least_ttls: dict[bytes, int] = {}  # of RRSIGs; those over NSEC3PARAM, never cached, often have 0
+        self.least_ttls: dict[bytes, int] = {}  # of RRSIGs; over NSEC3PARAM it is often 0, never cached
         self.sheets: list[Sheet] = []
         self.faults: list[SourceFault] = []
         self.errors = 0
-        self.left_out: dict[int, tuple[int, int]] = {}  # of DNSSEC's own types, and LUA: how many, first place
-        self.outside: list[int] = []  # places of records that are not of the zone
-        self.failed: set[int] = set()  # types of records that cannot be read
+        self.left_out: dict[int, tuple[int, int]] = {}  # DNSSEC's own types and LUA: (count, first place)
+        self.outside: list[int] = []  # places of records outside the zone
+        self.failed: set[int] = set()  # types of records that could not be read
 
     # Faults
 

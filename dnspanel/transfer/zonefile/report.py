@@ -16,9 +16,9 @@ from dnspanel.zones.rules.violations import Severity, Violation
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 
-# Rules that look at the last name in the rdata.
+# Rules about the last name in the rdata.
 _ABOUT_TARGETS = frozenset(("target-missing", "target-is-cname", "glue-missing", "doubled-name", "cname-loop"))
-# What else the rules say of a target that has an @ inside.
+# Other rules that a target with an @ inside breaks.
 _OF_AT_SIGNS = frozenset(("target-missing", "target-not-host"))
 _FIXED_BY_DOT = frozenset(("target-missing", "doubled-name"))
 DNSSEC_LEFT_OUT = "dnssec-left-out"
@@ -109,7 +109,7 @@ def report_violations(reader: Reader, ordered: list[bytes]) -> None:
     for violation in check_zone.violations(content, ordered, found, reader.scope.unanswered):
         missing = _MISSING.get(violation.code)
         if missing in reader.failed or (reader.errors and violation.severity is not Severity.ERROR):
-            continue  # because of a record that could not be read
+            continue  # caused by a record that could not be read
         if _is_reported_already(violation, f".{reader.zone}{reader.zone}"):
             continue
         key = violation.name, violation.type

@@ -55,7 +55,7 @@ class ZoneText:
 
     def _flush(self) -> None:
         if not self.is_too_large:
-            # What a database holds need not be UTF-8; the parser says so where it matters.
+            # Data from a database may be not UTF-8. The parser reports it where it matters.
             self._text += "".join(self._lines).encode("utf-8", "surrogateescape")
         self._lines.clear()
 

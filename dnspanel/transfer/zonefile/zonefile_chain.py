@@ -19,8 +19,8 @@ from replication.dns import names, rdata, rdtypes
 from replication.errors import BadName, BadRdata
 
 _LONGEST_NUMBER = 5  # digits
-# An owner at which chains differ, how much that tells (less is more), and how they do: only one of them is reported,
-# and there may be a million.
+# A difference between the chains: how important it is (lowest first), its owner, and a function that describes it. Only
+# one of up to a million differences is reported.
 _Difference = tuple[int, bytes, Callable[[], str]]
 _SIGNED_ALONE = gettext_noop("the zone has one signed at {name}, and PowerDNS makes none")
 _ALONE = gettext_noop("the zone has one at {name}, and PowerDNS makes none")

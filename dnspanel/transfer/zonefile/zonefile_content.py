@@ -12,11 +12,11 @@ from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import Notes, format_notes
 from replication.dns.rrset import MAX_MESSAGE, notes_of_values
 
-# A DNS message's header, question and OPT; and what a record has in addition to its rdata, as `replication.dns.rrset`
-# counts.
+# The size of a DNS message's header, question and OPT, and the size that a record adds to its rdata (see
+# `replication.dns.rrset`).
 _MESSAGE_OVERHEAD = 12 + 4 + 11
 RECORD_OVERHEAD = 12
-# Rdata with 16 bytes for each record of an RRset that needs no closer look.
+# If the rdata plus 16 bytes per record is below this, the RRset certainly fits.
 _SURELY_FITS = 60_000
 _ready = tuple.__new__
 
@@ -59,7 +59,7 @@ class Content:
 
     def __init__(self, zone: str) -> None:
         self.zone = zone
-        # What keys of names below it that end in the zone twice begin with: `www.example.test.example.test.`.
+        # The key prefix of names that end with the zone's name twice: `www.example.test.example.test.`.
         self.zone_key = name_key(zone)
         self.sets: dict[bytes, ReadyRRset] = {}
         self.places: dict[bytes, int] = {}
@@ -67,13 +67,13 @@ class Content:
         self.comments: dict[bytes, dict[str, None]] = {}
         self.disabled: dict[bytes, set[bytes]] = {}
         self.notes: dict[bytes, tuple[Notes, int]] = {}
-        # Keys of the names inside the zone that records point at: those that must have addresses, and others.
+        # Keys of names inside the zone that are targets of records. `hosts` must have addresses, `aliases` need not.
         self.hosts: set[bytes] = set()
         self.aliases: set[bytes] = set()
-        # Types that the quick check of the rules does not know.
+        # RRsets that the quick check cannot judge.
         self.special: set[bytes] = set()
         self.low_ttls: set[bytes] = set()
-        # Whether a CAA record says something that the rules have to be asked about.
+        # True if the rules must check the CAA records.
         self.has_doubtful_caa = False
         self.duplicates: list[int] = []
         self.other_ttls: dict[bytes, tuple[int, int]] = {}

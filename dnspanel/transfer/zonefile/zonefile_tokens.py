@@ -18,9 +18,9 @@ _PLAIN = bytes((9, 10, *range(0x20, 0x7F)))
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _LINE_ENDS = re.compile(rb"\r\n|\r|\n")
-# How many lines an open parenthesis is followed in a file in which one was never closed.
+# The number of lines to search for a closing parenthesis in a file in which an earlier one was never closed.
 _FOLLOWED = 50
-# What is left of a line that is too long, to show it.
+# The length that is kept of a line that is too long, for messages.
 _DISPLAYED = 200
 
 
@@ -92,8 +92,8 @@ class Sheet:
     document: Document
     base: int
     lines: list[str] = field(init=False)
-    plain: bool = field(init=False)  # nothing but printable ASCII and tabs
-    closes: bool = field(init=False, default=True)  # no parenthesis has been left open so far
+    plain: bool = field(init=False)  # only printable ASCII and tabs
+    closes: bool = field(init=False, default=True)  # every parenthesis so far was closed
     fault: Unreadable | None = field(init=False, default=None)
     fault_line: int = field(init=False, default=0)  # from 0
 
@@ -151,7 +151,7 @@ class Sheet:
         raise Unreadable(gettext("this parenthesis is never closed"), "parenthesis", _first_open(line))
 
 
-# Escapes, quoted strings and comments: what holds no parenthesis that counts.
+# Escapes, quoted strings and comments, in which parentheses have no meaning.
 _NOT_BARE = re.compile(r'\\.|"(?:[^"\\]|\\.)*"?|;.*')
 _TOKEN = re.compile(
     r"""(?P<space>[ \t]+)
@@ -261,5 +261,5 @@ def flatten(lines: list[str]) -> str | None:
     return line if [part for part in found if part in "()"] == ["(", ")"] else None
 
 
-# Quoted strings and escapes, which stay; comments, parentheses and ends of lines, which do not.
+# Quoted strings and escapes, which are kept, and comments, parentheses and line ends, which are removed.
 _PARTS = re.compile(r'"(?:[^"\\\n]|\\.)*"|\\.|;.*|[()\n]')

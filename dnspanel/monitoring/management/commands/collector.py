@@ -15,7 +15,7 @@ from dnspanel.fleet.processes.alive import Alive
 from dnspanel.fleet.processes.process_roles import COLLECTOR
 from dnspanel.monitoring.proxy_probe import ProxyProbe
 
-# PostgreSQL and nodes that hang hold the collector up for a while, which is no fault of it.
+# The collector may hang this long with PostgreSQL or nodes. That is not its own fault.
 TURNS_WITHIN = 600.0
 
 
@@ -39,5 +39,5 @@ class Command(BaseCommand):
             collector.run(stop)
             watching.join()
         finally:
-            proxy.life.stop(goodbye=False)  # the proxy goes on
+            proxy.life.stop(goodbye=False)  # the proxy keeps running
             life.stop()

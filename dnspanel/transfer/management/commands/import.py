@@ -28,7 +28,7 @@ from dnspanel.zones.errors import TakenBack
 from dnspanel.zones.models import Publication
 
 _POLL_SECONDS = 0.1
-# A large import needs longer than an edit until the canary has proved it.
+# Large imports need more time than edits until the canary has confirmed them.
 _CANARY_SECONDS = 30.0
 _PHASE_LABELS = {
     State.SCANNING: "scan",

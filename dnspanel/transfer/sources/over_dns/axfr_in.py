@@ -47,7 +47,7 @@ from replication.dns.rdtypes import type_to_text
 
 TIMEOUT_SECONDS = 30.0
 WORKERS = 4
-MOST_SILENT = 8  # zones one after the other; a server that gives none of them will give no other
+MOST_SILENT = 8  # consecutive zones; a server that sends none of them will not send others
 
 _T = TypeVar("_T")
 
@@ -146,7 +146,7 @@ class Server:
     addresses: Addresses
     connections: Connections = field(default_factory=Connections)
     until: float = math.inf
-    tls: TlsPeer | None = None  # with it, nothing is sent in clear text
+    tls: TlsPeer | None = None  # if set, nothing is sent unencrypted
 
     def zone(self, zone: str) -> Item:
         """Return the zone's document, or a fault if it cannot be transferred. Raise SourceAway if no answer comes."""
@@ -358,7 +358,7 @@ def _speaking() -> Iterator[None]:
         raise Broken(gettext("the connection broke: {strerror}").format(strerror=exc.strerror)) from exc
 
 
-# Of DNSSEC's own making: mostly not imported, and read from this form where their signatures are kept.
+# DNSSEC's own types, which are mostly not imported. Imports with signatures read them in this form.
 _SYNTHESISED = frozenset({46, 47, 50, 51})
 
 

@@ -10,7 +10,7 @@ from dnspanel.texts import gettext, gettext_lazy
 
 ALPN = "dot"
 HANDSHAKE_SECONDS = 10.0
-# OpenSSL's words for what people meet, in ours.
+# Our wording for common errors of OpenSSL.
 _REASONS = {
     "WRONG_VERSION_NUMBER": gettext_lazy("it speaks no TLS there"),
     "UNSUPPORTED_PROTOCOL": gettext_lazy("it speaks no TLS 1.3"),
@@ -36,7 +36,7 @@ class TlsPeer:
 
     name: str
     certificates: str = ""  # PEM
-    own: bytes = field(default=b"", repr=False)  # chain and key that the panel shows where it is asked, PEM
+    own: bytes = field(default=b"", repr=False)  # the panel's certificate chain and key for mutual TLS, PEM
 
 
 def over_tls(plain: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
@@ -74,7 +74,7 @@ def _context(peer: TlsPeer) -> ssl.SSLContext:
     context.set_alpn_protocols([ALPN])
     context.check_hostname = bool(peer.name)
     if peer.certificates:
-        # A server's own certificate may be pasted, or one in the middle.
+        # The certificates can be the server's own certificate or an intermediate one.
         context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
         context.load_verify_locations(cadata=peer.certificates)
     else:

@@ -67,7 +67,7 @@ class Message:
         if at != len(wire):
             raise BadMessage(gettext("bytes follow its end"))
         self._answers = places[:answers]
-        # A signature is the very last record.
+        # A signature must be the last record.
         self.signature = places[-1] if places and places[-1].type == TSIG and answers < len(places) else None
 
     @property

@@ -22,9 +22,9 @@ class IncrementReader:
     def __init__(self, soa: Record, since: int) -> None:
         self.found = Increment(soa)
         self.count = 0
-        self._at = since  # the serial that the steps so far lead to
+        self._at = since  # the serial after the steps so far
         self._adding: bool | None = None
-        # One SOA alone: nothing is newer, or more messages follow.
+        # A single SOA means that nothing is newer, or that more messages follow.
         self.is_complete = serial_in(soa) == since
 
     def take(self, record: Record) -> bool:

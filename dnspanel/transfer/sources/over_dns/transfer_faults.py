@@ -5,7 +5,7 @@ import dns.rcode
 from dnspanel.texts import gettext, gettext_noop
 
 TIMEOUT = "transfer-timeout"
-TLS = "tls"  # the code of everything that prevents TLS with the server
+TLS = "tls"  # the code of all faults that prevent TLS with the server
 
 
 class NotGiven(Exception):

@@ -19,7 +19,7 @@ from dnspanel.transfer.sources.over_dns.transfer_faults import NotGiven
 from replication.dns import names
 from replication.errors import BadName
 
-_MOST_UNSIGNED = 100  # messages in a row, by RFC 8945
+_MOST_UNSIGNED = 100  # consecutive messages (RFC 8945)
 
 _ALGORITHMS = {
     name.to_text(omit_final_dot=True).lower(): name
