@@ -176,7 +176,7 @@ class _Families:
     unusable: str = ""
 
     def add(self, type_: int, items: Sequence[str]) -> None:
-        """Add the items of one parameter that is meant for records of this type."""
+        """Add the items of one parameter. `type_` is the record type of the parameter."""
         if "preserve" in items:
             self.preserved.add(type_)
         if not items:

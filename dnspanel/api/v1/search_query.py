@@ -68,7 +68,7 @@ class TooGeneral(ApiError):
 
 
 class _Like(PostgresOperatorLookup):
-    """A Django lookup for PostgreSQL's LIKE. It uses the pattern unchanged."""
+    """A Django lookup for PostgreSQL's LIKE. It doesn't escape the pattern."""
 
     lookup_name = "like"
     postgres_operator = "LIKE"

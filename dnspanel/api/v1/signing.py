@@ -15,7 +15,7 @@ _OPT_OUT = 1
 
 
 def read_signing(body: Mapping[str, Any], zone_name: str) -> RequestedSigning:
-    """Return the signing that the body requests. Raise Refusal (422) if it is invalid.
+    """Return the signing settings that the body requests. Raise Refusal (422) if they are invalid.
 
     Values of a wrong type are ignored, as in PowerDNS. `nsec3narrow` without `nsec3param` is ignored too.
     """

@@ -32,7 +32,7 @@ def code_of(word: str) -> str:
 
 
 def rrset_json(rrset: RRset) -> dict[str, Any]:
-    """Return an RRset as JSON with its name and type."""
+    """Return an RRset as JSON with its name and type, but without spellings."""
     if rrset.notes.spellings:
         rrset = replace(rrset, notes=rrset.notes.without_spellings)
     return {"name": rrset.name, "type": rdata.type_to_text(rrset.type), **rrset.to_json()}

@@ -254,7 +254,7 @@ class CatalogConfirmation(V2View):
     def post(self, request: Request, catalog_id: int) -> HttpResponse:
         """Confirm that members leave a consumed catalog.
 
-        Use this when more than `most_lost` members left in one revision of the catalog. The panel removes the zones of
+        Confirm if more than `most_lost` members left in one revision of the catalog. The panel removes the zones of
         these members within seconds. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)

@@ -54,9 +54,9 @@ class OtherKeys(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Add a key of another signer.
 
-        Publishes this DNSKEY next to the zone's own keys (RFC 8901, model 2). A key with flags 257 is also included in
-        the zone's CDS and CDNSKEY records, if there are any. The zone must already be signed with the key's algorithm.
-        Needs the right `dnssec`.
+        Publishes the given DNSKEY next to the zone's own keys (RFC 8901, model 2). A key with flags 257 is also
+        included in the zone's CDS and CDNSKEY records, if there are any. The zone must already be signed with the key's
+        algorithm. Needs the right `dnssec`.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         body = read(NewOtherKeySerializer, request.data)

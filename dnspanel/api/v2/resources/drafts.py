@@ -128,10 +128,10 @@ class DraftRRset(V2View):
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Put an RRset into the draft.
 
-        Saves these records in your draft. With `wanted: null`, publishing the draft deletes the RRset. Needs the rights
-        `add`, `change` or `remove`. `base_revision` is the revision of the zone that your change is based on. If other
-        people have published a change to the RRset since then, your change becomes a conflict and does not overwrite
-        theirs.
+        Saves the given records in your draft. With `wanted: null`, publishing the draft deletes the RRset. Needs the
+        rights `add`, `change` or `remove`. `base_revision` is the revision of the zone that your change is based on. If
+        other people have published a change to the RRset since then, your change becomes a conflict and does not
+        overwrite theirs.
         """
         actor = actor_in(request)
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)

@@ -218,9 +218,9 @@ class Imports(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an import.
 
-        After this, upload files and run `scan`, or wait while the panel reads the other server. Review the zones, and
-        run `plan` and `apply`. Nothing is published before `apply`. Needs the permission `edit`, and a token that can
-        add whole zones.
+        After this, upload files and run `scan`, or wait while the panel reads the source. Review the zones, and run
+        `plan` and `apply`. Nothing is published before `apply`. Needs the permission `edit`, and a token that can add
+        whole zones.
         """
         actor = require_imports(actor_in(request))
         job = _create(request, actor, read(NewImportSerializer, request.data))

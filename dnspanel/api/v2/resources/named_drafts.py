@@ -107,7 +107,7 @@ class NamedDraftList(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Save the draft under a name.
 
-        Moves your draft, or its changes to some zones, to a saved draft with this name. Needs the rights `add`,
+        Moves your draft, or its changes to some zones, to a saved draft with the given name. Needs the rights `add`,
         `change` or `remove` in its zones.
         """
         actor = actor_in(request)

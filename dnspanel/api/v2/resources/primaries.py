@@ -206,7 +206,7 @@ class ZonePrimaries(V2View):
         """Set the primaries of a zone.
 
         The next transfer replaces all records of the zone, and the zone can no longer be edited here. Approval rules,
-        freezes, locks and publish hooks apply as for a change to the whole zone. If the zone already has these
+        freezes, locks and publish hooks apply as for a change to the whole zone. If the zone already has the given
         primaries, nothing happens. Needs the right `settings`, and for a zone that is edited here the rights `add`,
         `change` and `remove`.
         """

@@ -220,8 +220,8 @@ class CatalogPutIn(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Add zones to a produced catalog.
 
-        Adds the zones with these names, this tag or this team whose settings the token can change. Zones that get the
-        tag later are not added. The catalog lists the new members within seconds. Needs the right `settings` for the
+        Adds the zones with the given names, tag or team whose settings the token can change. Zones that get the tag
+        later are not added. The catalog lists the new members within seconds. Needs the right `settings` for the
         catalog.
 
         A zone that is in another catalog keeps its label when it moves. For an hour the old catalog points to the new
@@ -244,8 +244,8 @@ class CatalogTakeOut(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Remove zones from a produced catalog.
 
-        Within seconds the catalog no longer lists these zones, and servers that consume the catalog stop serving them.
-        Needs the right `settings` for the catalog.
+        Within seconds the catalog no longer lists the given zones, and servers that consume the catalog stop serving
+        them. Needs the right `settings` for the catalog.
         """
         actor, catalog = _to_change(request, zone_name)
         zones = read(CatalogTakeOutSerializer, request.data)["zones"]

@@ -136,7 +136,7 @@ class PublicationDetail(V2View):
         Returns the publication's state on every node. With `wait`, the response comes when all nodes have the
         publication, or when the time has passed. With `wait_for=all`, the request also waits for secondaries. If the
         publication was taken back, `wait` returns 422 with the reason. `shadowed` lists RRsets that nodes don't serve,
-        because the nodes answer these names from another zone.
+        because another zone has their names.
         """
         actor = actor_in(request)
         publication = publication_for(actor, sequence)

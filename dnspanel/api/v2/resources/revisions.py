@@ -104,7 +104,7 @@ class RevisionRRsets(V2View):
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """List the RRsets of a revision.
 
-        Lists the whole zone at this revision, in canonical order. Needs the right `read`.
+        Lists the whole zone at the revision, in canonical order. Needs the right `read`.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -183,7 +183,7 @@ class ZoneRestoreTo(V2View):
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Restore a zone to a revision.
 
-        Publishes the RRsets as they were at this revision, and reverts all later changes. Needs the rights `add`,
+        Publishes the RRsets as they were at the revision, and reverts all later changes. Needs the rights `add`,
         `change` and `remove`. `into: draft` puts the changes into your draft instead.
         """
         actor = actor_in(request)

@@ -95,8 +95,8 @@ class RRsetDetail(V2View):
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read an RRset.
 
-        Returns the published records of this name and type. Needs the right `read`. Send the `ETag` as `If-Match` to
-        change only what you have read.
+        Returns the RRset's published records. Needs the right `read`. Send the `ETag` as `If-Match` to change only what
+        you have read.
         """
         zone, key = at_path(request, zone_name, owner, type_name)
         found = _stored_rrset(zone, key)
@@ -114,9 +114,9 @@ class RRsetDetail(V2View):
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Create or replace an RRset.
 
-        Publishes these records as one revision, and replaces all existing records of this name and type. Needs the
-        right `add` for a new RRset and `change` for an existing one. With `If-Match`, writes only if the RRset hasn't
-        changed since you read it. With `If-None-Match: *`, writes only if the RRset does not exist.
+        Publishes the given records as one revision, and replaces all existing records of the RRset. Needs the right
+        `add` for a new RRset and `change` for an existing one. With `If-Match`, writes only if the RRset hasn't changed
+        since you read it. With `If-None-Match: *`, writes only if the RRset does not exist.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         faults = Faults()
@@ -143,8 +143,8 @@ class RRsetDetail(V2View):
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Delete an RRset.
 
-        Removes all records of this name and type and publishes the zone as one revision. Needs the right `remove`.
-        Returns 404 if the RRset does not exist.
+        Removes all records of the RRset and publishes the zone as one revision. Needs the right `remove`. Returns 404
+        if the RRset does not exist.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
 

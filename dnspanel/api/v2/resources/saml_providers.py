@@ -84,7 +84,7 @@ class SamlProviders(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a SAML provider.
 
-        Lets people sign in at this provider. The panel reads the provider's metadata from a URL, or from the request
+        Lets people sign in at the new provider. The panel reads the provider's metadata from a URL, or from the request
         body. If the panel cannot use the metadata, the status is 422. Needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()

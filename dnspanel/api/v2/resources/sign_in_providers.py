@@ -99,7 +99,7 @@ class SignInProviders(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an OpenID Connect provider.
 
-        Lets people sign in at this provider. The panel first reads the provider's configuration. If the panel cannot
+        Lets people sign in at the new provider. The panel first reads the provider's configuration. If the panel cannot
         read the configuration, the status is 422. Needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()

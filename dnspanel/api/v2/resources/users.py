@@ -321,7 +321,7 @@ class Invitations(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Invite a person.
 
-        Returns a link that creates one account with this role. The link works once, within two days. Needs the
+        Returns a link that creates one account with the given role. The link works once, within two days. Needs the
         permission `people`.
         """
         actor = actor_in(request)

@@ -219,9 +219,9 @@ class ZoneClones(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Clone a zone.
 
-        Creates one or more zones with the published RRsets of this zone, including comments and disabled values. All
-        new zones are created in one publication, or none is. Names inside the zone become names inside the new zone,
-        also within values. DNSSEC keys, signatures and DS records are not copied.
+        Creates one or more zones with the published RRsets of the source zone, including comments and disabled values.
+        All new zones are created in one publication, or none of them. Names inside the source zone become names inside
+        the new zone, also within values. DNSSEC keys, signatures and DS records are not copied.
 
         Needs the right `read` for the whole zone, and `create-zone`.
         """

@@ -150,7 +150,7 @@ def read_patch(value: Any, key: Key) -> Step:
 def owner_of(text: str, zone_name: str) -> str:
     """Return the client's owner name as an absolute name. A name without a trailing dot is relative to the zone.
 
-    Raise BadName if the name is invalid or outside the zone.
+    Raise BadName if the name is invalid, is outside the zone, or seems to lack its trailing dot.
     """
     name = names.parse(text, zone_name)
     if not names.is_within(name, zone_name):
