@@ -10,7 +10,7 @@ from dnspanel.catalogs.models import Catalog, Listing, Produced, Producer
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.rights.access import require, zone_for_reading, zones_visible_to, zones_within_reach
 
-# By a catalog another server makes zones here, says what is in them, and takes them away again.
+# A catalog lets another server create zones here, set their content and delete them.
 NEEDED = (Right.CREATE_ZONE, Right.ADD, Right.SETTINGS, Right.DELETE_ZONE)
 
 

@@ -34,7 +34,7 @@ from dnspanel.zones.publishing import bulk, edit
 from dnspanel.zones.publishing.edit import NewZone
 from replication.dns import names, rdtypes
 
-# Looked at again though nothing of it changed: a name may be free now, a rule may have changed.
+# A catalog without changes is checked again after this time: a name may be free now, or a rule may have changed.
 LOOK_AGAIN = timedelta(minutes=10)
 
 logger = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ def _remove(turn: Turn, leaving: Collection[str]) -> None:
         under=SystemRight.CATALOG,
     )
     turn.removed += len(zones) - len(kept)
-    turn.left |= len(rows) > BATCH and len(kept) < len(zones)  # what is kept waits until the catalog is looked at again
+    turn.left |= len(rows) > BATCH and len(kept) < len(zones)  # kept zones wait until the next check of the catalog
     if kept:
         said = gettext("It left the catalog, and a rule, a freeze or a lock keeps it here, or it changes just now.")
         Listing.objects.filter(catalog=turn.catalog, zone__in=kept).update(reason=said)
@@ -267,7 +267,7 @@ def _make_fitting(turn: Turn, fitting: Sequence[str], rule: Rule | None, team: T
             break
         refused |= own
         if not own.keys() & set(left):
-            turn.left = True  # another worker was first; the next turn sees it
+            turn.left = True  # another worker was first; the next turn continues
             break
         left = [name for name in left if name not in own]
     return refused

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dnspanel.transfer.sources.catalog_members import Member
 
-# So few may always leave at once.
+# This number of members may always leave at once.
 FEW = 5
 
 
@@ -28,7 +28,7 @@ class Plan:
     """
 
     leave: tuple[str, ...]
-    forget: tuple[str, ...]  # not listed any longer, and never here
+    forget: tuple[str, ...]  # no longer listed, and never here
     come: tuple[str, ...]
     reset: tuple[str, ...]
     retold: tuple[str, ...]

@@ -23,14 +23,14 @@ class Catalog(models.Model):
     # Terms of members without a matching rule.
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
     tags = ArrayField(models.TextField(), default=list)
-    within = ArrayField(models.TextField(), default=list)  # names below which members may lie; empty: any
+    within = ArrayField(models.TextField(), default=list)  # names below which members are allowed; empty: any
     most_members = models.IntegerField(default=1_000)
-    most_lost = models.SmallIntegerField(default=20)  # percent of the members that may leave at once
+    most_lost = models.SmallIntegerField(default=20)  # percentage of members that may leave at once
     created_at = models.DateTimeField()
     followed = models.IntegerField(default=0)  # the revision of the catalog zone that the members follow
-    due_at = models.DateTimeField(null=True)  # when it is looked at next, though nothing of it changed
-    listed = models.IntegerField(default=0)  # members that it names
-    # Why nothing of it is taken, and since when.
+    due_at = models.DateTimeField(null=True)  # time of the next check if the catalog does not change
+    listed = models.IntegerField(default=0)  # number of members that the catalog zone lists
+    # The reason why the catalog is broken, and since when. Nothing of a broken catalog is applied.
     broken_since = models.DateTimeField(null=True)
     broken_reason = MessageField(blank=True, default="")
     # Members that left stay until a person confirms the removal for that revision.
@@ -73,11 +73,11 @@ class Listing(models.Model):
     zone_name = models.TextField(db_collation="C")
     label = models.TextField()
     groups = ArrayField(models.TextField(), default=list)
-    coo = models.TextField(blank=True, default="")  # the catalog that it may go to
+    coo = models.TextField(blank=True, default="")  # the catalog that the zone may move to
     rule = models.ForeignKey(Rule, null=True, on_delete=models.SET_NULL, related_name="+")  # null: the catalog's own
     state = models.CharField(max_length=7, choices=State)
-    reason = MessageField(blank=True, default="")  # why it is not taken
-    since = models.DateTimeField()  # of this state
+    reason = MessageField(blank=True, default="")  # why the zone is refused
+    since = models.DateTimeField()  # since when the zone has this state
 
     class Meta:
         constraints = [
@@ -96,11 +96,11 @@ class Producer(models.Model):
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="producer")
-    # Tags that are its groups: a member is in that of the first one that it has, as in a catalog of a secondary.
+    # Tags that are groups of the catalog: a member is in the group of its first matching tag, as with secondaries.
     group_tags = ArrayField(models.TextField(), default=list)
-    moves = models.BigIntegerField(default=1)  # goes up with everything that changes what it is to say
-    followed = models.BigIntegerField(default=0)  # of these moves
-    compared_at = models.DateTimeField(null=True)  # when it was last known to say what it is to
+    moves = models.BigIntegerField(default=1)  # number of changes of the members
+    followed = models.BigIntegerField(default=0)  # number of these changes that the catalog zone has
+    compared_at = models.DateTimeField(null=True)  # last time when the catalog zone agreed with the members
 
 
 class Produced(models.Model):
@@ -114,7 +114,7 @@ class Produced(models.Model):
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="produced")
     catalog = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
     label = models.CharField(max_length=32, unique=True)
-    moved = models.BooleanField(default=False, db_default=False)  # and the catalog has not counted it yet
+    moved = models.BooleanField(default=False, db_default=False)  # changed, but not counted by the catalog yet
     ttl = models.SmallIntegerField(default=0, db_default=0)  # TTL of the record; another one publishes it again
 
     class Meta:
@@ -124,10 +124,10 @@ class Produced(models.Model):
 class LeaveStep(models.IntegerChoices):
     """The progress of a zone's move from one producer catalog to another."""
 
-    SAID = 0, "said"  # the first says where it goes
-    ARRIVED = 1, "arrived"  # and the other one names it
-    GONE = 2, "gone"  # and the first does not any more
-    ANEW = 3, "anew"  # and the other catalog lists the zone again, with another TTL
+    SAID = 0, "said"  # the old catalog names the new one
+    ARRIVED = 1, "arrived"  # the new catalog lists the zone
+    GONE = 2, "gone"  # the old catalog no longer lists the zone
+    ANEW = 3, "anew"  # the new catalog lists the zone again, with another TTL
 
 
 class Leaving(models.Model):
@@ -137,11 +137,11 @@ class Leaving(models.Model):
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
-    catalog = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")  # that it left
-    label = models.CharField(max_length=32)  # of its record there
-    entered = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")  # where it is now, as the record says
+    catalog = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")  # the old catalog
+    label = models.CharField(max_length=32)  # in the old catalog
+    entered = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")  # the catalog that the zone is in now
     way = models.SmallIntegerField(choices=LeaveStep, default=LeaveStep.SAID)
-    told_at = models.DateTimeField(null=True)  # when the catalog was first known to say so, or to be without it
+    told_at = models.DateTimeField(null=True)  # when the old catalog first had this state
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["zone", "catalog"], name="leaving_once")]

@@ -21,11 +21,11 @@ class ProducerRow:
 
     producer: Producer
     members: int
-    in_trash: int  # zones that come back into it with their zone
+    in_trash: int  # zones in the trash that are members again when restored
     is_followed: bool
-    coming: int  # members that it does not name yet: the catalog that they left says first where they are
-    leaving: int  # zones that it still names, which are in another one
-    leaving_until: datetime | None  # the last of them, at most
+    coming: int  # members not listed yet, because their old catalog must announce the move first
+    leaving: int  # zones still listed that moved to another catalog
+    leaving_until: datetime | None  # latest time when the last of them goes
 
     @property
     def zone(self) -> Zone:

@@ -30,7 +30,7 @@ from replication.dns import rdtypes
 # Notified consumers have fetched a catalog's change after this time.
 UNTIL_NOTIFIED = timedelta(seconds=5)
 
-# One statement. It reads nothing if nothing changed and nothing is on its way. The numbers are those of `LeaveStep`.
+# One statement. It reads nothing if nothing changed and no zone is moving. The numbers are those of `LeaveStep`.
 _STEPS = """
 WITH due AS (
     SELECT l.id, l.zone_id, l.catalog_id, l.entered_id, CASE
@@ -111,7 +111,7 @@ def send(
     if others:
         Leaving.objects.filter(pk__in=others).update(entered=entered, told_at=None)
     again = [row.pk for row in there.values() if row.zone_id in known]
-    if again:  # they are named as they are until the zones arrive
+    if again:  # the old catalog keeps their records until the zones arrive
         Leaving.objects.filter(pk__in=again).update(told_at=now)
     Leaving.objects.bulk_create(
         [

@@ -54,16 +54,16 @@ logger = logging.getLogger(__name__)
 
 MOST = 50
 MOST_MEMBERS = 10_000
-# Members that one publication of a catalog changes.
+# The largest number of members that one publication of a catalog changes.
 AT_ONCE = 2_000
-# This is the largest number of names in an audit line about several members, and of faults shown.
+# The largest number of names in an audit entry about several members, and of faults shown.
 FIRST_NAMES = 10
 _ENOUGH = MOST_MEMBERS + 1
-# Rows that no verb wrote (a restored database, for example) are noticed after this time.
+# Rows that no verb wrote (in a restored database, for example) are found after this time.
 COMPARED_EVERY = timedelta(hours=1)
 
 _ON_ITS_WAY = "EXISTS (SELECT FROM catalogs_leaving w WHERE w.zone_id = p.zone_id AND w.way = 0)"
-# What the catalog says of a label, and what it is to say: one row of each that differs.
+# A row for each label whose records in the catalog differ from the wanted records.
 _DIFFERING = f"""
 WITH expected AS (
     SELECT p.label COLLATE "C" AS label, z.name AS member,
@@ -93,7 +93,7 @@ WHERE (expected.member, expected.tag, expected.coo, expected.ttl)
 ORDER BY label LIMIT %(most)s"""
 
 
-NO_APEX = edit.Apex()  # with a SOA and NS of our own
+NO_APEX = edit.Apex()  # with the panel's default SOA and NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def follow_members(*, now: datetime) -> int:
     for catalog in _producers().filter(due).order_by("pk"):
         try:
             changed += _follow(catalog, now)
-        except ZoneError as exc:  # a hold, or a quota: it follows once it can
+        except ZoneError as exc:  # a hold or a quota: the members follow once that is over
             logger.warning("the catalog %s does not follow its members: %s", catalog.zone.name, exc)
     return changed
 
@@ -348,7 +348,7 @@ def _follow(catalog: Producer, now: datetime) -> bool:
         cursor.execute(_DIFFERING, values)
         differing = cursor.fetchall()
     changes: dict[tuple[str, int], RRset | None] = {}
-    for label, *of_member in differing[:AT_ONCE]:  # a member, its group and where it went come together
+    for label, *of_member in differing[:AT_ONCE]:  # the records of one member (zone, group, `coo`) follow each other
         owner = member_owner(zone.name, label)
         changes[owner, rdtypes.PTR] = changes[f"group.{owner}", rdtypes.TXT] = changes[f"coo.{owner}", rdtypes.PTR] = (
             None

@@ -6,5 +6,5 @@ They are sent on commit.
 from django.dispatch import Signal
 
 due = Signal()
-# A catalog of ours has other members.
+# The members of a producer catalog changed.
 produced = Signal()

@@ -16,7 +16,7 @@ from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake
 from dnspanel.zones.models import Zone
 
-# A worker lets others have their turn after this long.
+# After this time a worker ends its turn, so that other tasks can run.
 TURN_SECONDS = 10.0
 
 

@@ -18,14 +18,14 @@ class Turn:
 
     catalog: Catalog
     listed: Mapping[str, Member]
-    rules: Mapping[int, Rule]  # by their ids, in the order in which they count
+    rules: Mapping[int, Rule]  # by id, in order of precedence
     now: datetime
     made: int = 0
     removed: int = 0
     moved: int = 0
     reset: int = 0
-    left: bool = False  # something is left for the next turn
-    members: set[int] = field(default_factory=set)  # ids of the zones beside which it may take names
+    left: bool = False  # True if work is left for the next turn
+    members: set[int] = field(default_factory=set)  # ids of zones that allow new members above and below
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ class SigningKey(models.Model):
     public = models.BinaryField(unique=True)  # 32 bytes
     private_encrypted = SecretField()
     created_at = models.DateTimeField()
-    # Since when segments are sealed with it; a new key is first given to every node.
+    # Since when this key seals segments. A new key is first sent to every node.
     in_use_at = models.DateTimeField(null=True)
     retired_at = models.DateTimeField(null=True)
 
@@ -39,9 +39,9 @@ class Segment(models.Model):
     size = models.BigIntegerField()
     digest = models.BinaryField()  # main file (16 bytes) then shard (16 bytes), after the segment
     sealed_at = models.DateTimeField()
-    # It holds changed records of served zones and nothing else, so it may become part of a larger one.
+    # True if the segment has only changed records of served zones, so that it can be merged into a larger one.
     mergeable = models.BooleanField(default=False, db_default=False)
-    # Its object was found missing or altered: nothing can be brought past it by segments any more.
+    # The object is missing or altered. No segment can bring a node past this one.
     damaged = models.BooleanField(default=False, db_default=False)
 
     class Meta:
@@ -51,7 +51,7 @@ class Segment(models.Model):
             models.CheckConstraint(condition=models.Q(last__gte=models.F("first")), name="segment_order"),
         ]
         indexes = [
-            # Asked for at every look at the fleet, and nearly always empty.
+            # Queried with every check of the fleet, and nearly always empty.
             models.Index(fields=["schema", "first"], condition=models.Q(damaged=True), name="segment_damaged"),
         ]
 
@@ -61,7 +61,7 @@ class Stall(models.Model):
 
     schema = models.SmallIntegerField(unique=True)
     sequence = models.BigIntegerField()  # the first one that could not be encoded
-    zone_name = models.TextField(blank=True, default="")  # empty when no single zone is to blame
+    zone_name = models.TextField(blank=True, default="")  # empty if the error is not about a single zone
     message = MessageField()
     since = models.DateTimeField()
     tried_at = models.DateTimeField()
@@ -90,8 +90,8 @@ class Snapshot(models.Model):
     epoch = models.UUIDField()
     schema = models.SmallIntegerField()
     sequence = models.BigIntegerField()
-    object_name = models.CharField(max_length=200, unique=True)  # of the sealed manifest; chunks lie beside it
-    size = models.BigIntegerField()  # of all chunks as they travel
+    object_name = models.CharField(max_length=200, unique=True)  # of the sealed manifest; the chunks are next to it
+    size = models.BigIntegerField()  # of all chunks in their stored form
     raw_size = models.BigIntegerField()  # of both files
     chunks = models.IntegerField()
     digest = models.BinaryField()  # main file (16 bytes) then records (16 bytes)

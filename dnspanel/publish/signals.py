@@ -2,5 +2,5 @@
 
 from django.dispatch import Signal
 
-# Sent with `schema`, once a segment is stored and its row is committed. Lost, it costs seconds: beat finds the work.
+# Sent with `schema` after a segment is stored and its row is committed. If it is lost, beat finds the work in seconds.
 segment_sealed = Signal()

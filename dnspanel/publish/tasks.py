@@ -20,11 +20,11 @@ from replication.errors import ReplicationError
 from replication.garbage import collection_paused
 from replication.wire.position import Position
 
-# While the worker of the system is busy, a snapshot is asked for again and again.
+# While the system worker is busy, requests for a snapshot repeat. Each expires after this number of seconds.
 SNAPSHOT_LIFETIME = 60
 
 _pace = Pace()
-# The publisher has one connection and one LMDB, and without Redis a thread of its process encodes too.
+# The publisher has one connection and one LMDB, but without Redis a second thread of its process encodes too.
 _alone = threading.Lock()
 
 logger = logging.getLogger(__name__)

@@ -29,7 +29,7 @@ _SERVED = """
 
 _PUBLIC = "SELECT id, public FROM zones_zonekey WHERE id = ANY(%s)"
 
-# A person allowed it; or an emergency began, which breaks what it breaks.
+# A person accepted the break, or an emergency rollover began, which breaks validation for a while.
 _ACCEPTED = """
     SELECT EXISTS (SELECT FROM zones_acceptedbreak WHERE publication_id BETWEEN %(first)s AND %(last)s)
     OR EXISTS (

@@ -98,7 +98,7 @@ def names_in_chain(
         if is_occluded[name] or (chain.opt_out and insecure):
             continue
         if chain.opt_out and name != apex and _TYPE_NS in types and not set(types) - _OF_BARE_CUT:
-            name = name.parent()  # it is left out itself, because of its addresses
+            name = name.parent()  # a delegation with addresses is left out, but the names above are not
         while name not in found:
             found.add(name)
             if name != apex:

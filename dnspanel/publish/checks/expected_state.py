@@ -44,11 +44,11 @@ _RRSETS = """
     ORDER BY r.zone_id"""
 
 _TYPE_NS, _TYPE_DS, _TYPE_RRSIG, _TYPE_NSEC3, _TYPE_ENT = 2, 43, 46, 50, 0
-# Types that only PowerDNS has, or that dnspython does not read: their rdata is names, or is spelt out below.
+# Types that only PowerDNS has, or that dnspython does not parse. Their rdata is names only, or is handled below.
 _OF_NAMES = frozenset((7, 8, 9, 14, 65401))  # MB MG MR MINFO ALIAS
 _RKEY, _LUA = 57, 65402
-# Where the names are in rdata that PowerDNS would sign in lower case, while others validate it as it is: IPSECKEY SVCB
-# HTTPS LP HIP DSYNC AMTRELAY.
+# The positions of names in rdata that PowerDNS lowercases before it signs, while validators do not: IPSECKEY SVCB HTTPS
+# LP HIP DSYNC AMTRELAY.
 _NAMES_AT = {45: (3, 4), 64: (1, 2), 65: (1, 2), 107: (1, 2), 55: (3, None), 66: (3, 4), 260: (3, 4)}
 _TABLE_RECORDS, _TABLE_ZONES, _TABLE_NAMES = 0, 1, 2
 
@@ -274,10 +274,10 @@ def _zone_object(schema: int, zone_id: int, wire: bytes) -> bytes:
     def of_class(version: int) -> bytes:
         return struct.pack("<BI", 0, version)
 
-    if schema == 6:  # names have become zone names, with a variant behind them
+    if schema == 6:  # names have become zone names, with a variant after them
         head, catalog = of_class(2) + of_class(1) + of_class(0) + text(wire) + text(b""), text(b"") + text(b"")
     else:
         head, catalog = of_class(1) + of_class(0) + text(wire), text(b"")
     last_check, account, primaries = struct.pack("<q", 0), text(b""), of_class(0) + struct.pack("<Q", 0)
-    native = struct.pack("<III", zone_id, 0, 2)  # id, the serial last notified, kind
+    native = struct.pack("<III", zone_id, 0, 2)  # id, last notified serial, kind
     return head + last_check + account + primaries + native + text(b"") + catalog

@@ -101,7 +101,7 @@ def compile_found(
     `before` has the digests of both files before the range. It is only needed until the store has reached that state.
     """
     span, steps, changed, signings = found.range, found.steps, found.changed, found.signings
-    # What is prepared suits zones that are not signed, and those that deny by NSEC.
+    # Prepared rows are right only for unsigned zones and for zones with NSEC.
     is_plain = all(state.denial is None for state in signings.after.values())
     puts = _prepared_puts(span, steps) if is_plain else None
     gone, come = file_operations.zone_list_operations(steps, store.schema)

@@ -46,7 +46,7 @@ from replication.store.store import Store
 from replication.wire.position import Position
 from replication.wire.segment import open_segment
 
-# For a schema that comes later, a log of more publications than this begins with a snapshot of everything.
+# If the log is longer than this, a schema that is added later begins with a snapshot of everything.
 LONGEST_FROM_BEGINNING = 256
 
 _INSERT_SEGMENT = """
@@ -91,7 +91,7 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
             reached: Position | None = make_anew(publisher, conn, head, encoded, schema, now)
         else:
             reached = _publish_batch(publisher, conn, store, batch, now) if batch else None
-        if encoded.stalled:  # only now: what could be read may still be impossible to store
+        if encoded.stalled:  # only now: a range that can be read may still be impossible to store
             clear_stall(schema=schema)
         return reached
     except (psycopg.Error, DatabaseError, InterfaceError):
@@ -107,7 +107,7 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
             now=now,
         )
         if not isinstance(exc, ReplicationError | OSError):
-            raise  # a bug: let the log have its traceback too
+            raise  # a bug: write its traceback to the log as well
         return None
 
 
@@ -136,7 +136,7 @@ def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: 
 
     While a large batch is applied in step 7, later edits go through steps 3 to 6.
     """
-    key = publisher.signing_key(now=now)  # one for all of them: with it they are opened here
+    key = publisher.signing_key(now=now)  # one key for all segments, since they are opened with it below
     keys = [key.public_key().public_bytes_raw()]
     seal = partial(_seal, conn, store.schema.number, key)
     sealed = seal(batch, now)
@@ -145,7 +145,7 @@ def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: 
     store.apply(open_segment(sealed, keys), watch=watch)
     for following in meanwhile.sealed:
         store.apply(open_segment(following, keys))
-    if batch.is_large:  # on a page of rows a plan may read all of them, and now there are many
+    if batch.is_large:  # plans made for few rows would now read too much
         plan_anew(conn)
     return meanwhile.position
 

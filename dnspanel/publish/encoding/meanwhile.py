@@ -23,7 +23,7 @@ from replication.wire.position import Position
 
 logger = logging.getLogger(__name__)
 
-# Sealed segments that wait in memory for a batch to be written; each holds as much as one step does.
+# The largest number of sealed segments that wait in memory while a batch is written. Each is as large as one step.
 _MOST_WAITING = 64
 
 

@@ -9,11 +9,11 @@ for each is not limited: up to twenty a second are sealed at once.
 import time
 from collections.abc import Callable
 
-# Tokens a second. A seal takes one for each publication in it, up to MOST: then there is a flood, and fewer seals
-# that hold more serve it better.
+# Tokens per second. A seal takes one token for each of its publications, but at most MOST: under load, fewer and larger
+# seals are better.
 PER_SECOND = 20.0
 MOST = 4
-# This number may come one right after the other, as when a person works quickly or a script does a few things.
+# The number of seals without a pause, for a person who works quickly or a short script.
 BURST = 20.0
 
 

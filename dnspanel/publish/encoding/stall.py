@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 from dnspanel.publish.models import Stall
 
-# Where every attempt fails with other words, such as the name of another file, the log has them this often.
+# If every attempt fails with another message (the name of another file, for example), one is logged this often.
 SAY_AGAIN = timedelta(minutes=1)
 
 logger = logging.getLogger(__name__)
-_logged: dict[tuple[int, int], datetime] = {}  # by schema and sequence; only the process that publishes says it
+_logged: dict[tuple[int, int], datetime] = {}  # by schema and sequence; only the publishing process logs stalls
 
 
 def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, now: datetime) -> None:

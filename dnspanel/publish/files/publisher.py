@@ -16,9 +16,9 @@ from dnspanel.publish.keys import segment_signing
 from dnspanel.publish.reading.publisher_session import Session
 from replication.store.store import Store
 
-# Address space, not disk: what PowerDNS reserves by default too.
+# Address space, not disk: PowerDNS reserves the same by default.
 MAP_SIZE = 16_000 << 20
-# A process seals with the key before for so long after a new one came into use; nodes accept both.
+# After a rotation a process seals with the former key for up to this time. Nodes accept both keys.
 KEY_KEPT = timedelta(seconds=20)
 
 

@@ -18,7 +18,7 @@ from replication.codec.schema import schema_for
 from replication.errors import Busy, Diverged
 from replication.wire.position import Position
 
-# How long to wait until a running publisher has finished its step.
+# How long to wait for a running publisher to finish its step.
 _WAIT_SECONDS = 60.0
 
 logger = logging.getLogger(__name__)

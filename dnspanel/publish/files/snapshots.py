@@ -39,7 +39,7 @@ DUE_BYTES = 4 << 20
 # A node takes this many segments in about the time that a snapshot of a small database takes.
 DUE_SEGMENTS = 5_000
 DUE_AGE = timedelta(days=1)
-# What a process that was killed left in the publisher's directory.
+# Directories left by killed processes have this prefix.
 _SCRATCH_PREFIX = "snapshot-"
 _SCRATCH_SECONDS = 3600.0
 
@@ -58,7 +58,7 @@ class Since:
     snapshot_age: timedelta
     segments: int
     segment_bytes: int
-    damaged: bool  # among these segments is one that no node can be sent
+    damaged: bool  # True if one of these segments cannot be sent to nodes
 
 
 def is_due(since: Since) -> bool:

@@ -28,7 +28,7 @@ from dnspanel.texts import gettext
 from dnspanel.zones.models import LogHead
 from replication.wire.keyring import Keyring, encode_keyring, signer_for
 
-# When every process seals with the key that came into use: each asks now and then (`publisher.KEY_KEPT`).
+# After this time every process seals with the new key. Processes read the key again every `publisher.KEY_KEPT`.
 SWITCHED_AFTER = timedelta(minutes=1)
 
 # Advisory locks of this project are (class, number) pairs: 1 publisher, 2 signing key, 3 authority.

@@ -31,7 +31,7 @@ def zone_list_operations(steps: Iterable[ZoneStep], schema: Schema) -> tuple[lis
                 gone.append(Op(OpKind.DELETE, dbi, key, body if schema.dbi(dbi).dupsort else b""))
         elif not step.served_before:
             coming.append(step)
-    # Table by table, so that a segment with many new zones is read and written in runs.
+    # Table by table, so that a segment with many new zones is read and written one table after another.
     rows = [row for step in coming for row in schema.zone_rows(step.zone_id, step.name)]
     rows.sort(key=itemgetter(0))
     return gone, [Op(OpKind.PUT, dbi, key, body) for dbi, key, body in rows]

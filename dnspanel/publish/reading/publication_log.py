@@ -25,10 +25,10 @@ from replication.dns.rrset import RRset, Serial
 from replication.errors import WrongEpoch
 from replication.wire.position import Position
 
-# A batch ends with the publication that reaches this many RRsets; one publication is never cut.
+# A batch ends with the publication that reaches this number of RRsets. A publication is never split.
 BATCH_RRSETS = 20_000
 _BATCH_PUBLICATIONS = 1_000
-# Read at once; few are there to read but after a standstill or during an import.
+# Publications per query. Usually few are new, except after a standstill or during an import.
 _PUBLICATIONS_PAGE = 32
 _CURSOR_ROWS = 2_000
 
@@ -54,7 +54,7 @@ class Encoded:
     sequence: int
     digests: tuple[bytes, bytes] | None
     stalled: bool
-    is_new_epoch: bool = False  # a person began it, and there is nothing of it yet
+    is_new_epoch: bool = False  # a person began this epoch, and nothing of it is encoded yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class ZoneStep:
     name: str
     serial: int | None
     served_before: bool
-    is_full: bool  # it came into being inside the range: read all of it
+    is_full: bool  # created inside the range: read the whole zone
 
     @property
     def changed(self) -> bool:
@@ -122,7 +122,7 @@ _BEGUN = "SELECT EXISTS (SELECT FROM zones_epoch WHERE epoch = %s)"
 
 _OTHER_EPOCH = "SELECT epoch FROM publish_segment WHERE schema = %s AND epoch <> %s LIMIT 1"
 
-# The subqueries keep PostgreSQL on the indexes whatever it believes to know of tables that grew a moment ago.
+# The subqueries make PostgreSQL use the indexes, even if its statistics about tables that just grew are wrong.
 _READ_PUBLICATIONS = """
     SELECT p.sequence, p.at, r.object_name, r.rows, r.digest, r.size, CASE WHEN r.sequence IS NULL THEN (
         SELECT coalesce(sum(v.added + v.changed + v.removed), 0)::bigint
@@ -231,7 +231,7 @@ def _publications(
     for changes of signing, because an import has thousands of zones and its own range anyway.
     """
     while after < head:
-        if head == after + 1:  # as after most edits
+        if head == after + 1:  # the usual case after an edit
             found = planned_once(conn).execute(_PUBLICATION, (head,))
         else:
             found = conn.execute(_PUBLICATIONS, (after, head, _PUBLICATIONS_PAGE))
@@ -325,5 +325,5 @@ def _undone(rows: Iterator[tuple[Any, ...]], undo: Changes, serial: int) -> list
             rrsets.pop(key, None)
         else:
             rrsets[key] = before
-    # A serial that a restore moved is in no change, so undoing does not bring back the one before it.
+    # No change contains a serial that a restore moved, so undoing changes does not bring back the former serial.
     return [soa.with_serial(rrset, Serial(serial)) if rrset.type == rdtypes.SOA else rrset for rrset in rrsets.values()]

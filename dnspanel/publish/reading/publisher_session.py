@@ -20,7 +20,7 @@ from dnspanel import advisory_locks
 from dnspanel.advisory_locks import Lock
 from dnspanel.database import silence
 
-# A publisher's machine that vanished must not hold the lock for the two hours that TCP would wait.
+# If a publisher's machine vanishes, its lock must not stay for the two hours that TCP would wait.
 _KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 
 Connection = psycopg.Connection[tuple[Any, ...]]

@@ -17,19 +17,19 @@ from dnspanel.zones.models import NOT_SERVED
 from replication.dns import rdtypes
 from replication.wire.operations import ZoneMark
 
-# A publication that touches more zones makes every node purge all it has: nothing to look for.
+# A publication that touches more zones makes every node purge its whole cache, so no search is needed.
 MOST_ZONES = 200
-# Beyond this a publication is bulk work inside a few zones.
+# A publication with more names is bulk work inside a few zones.
 MOST_NAMES = 2_000
-# As many CNAMEs as PowerDNS follows in one answer.
+# PowerDNS follows this number of CNAMEs in one answer.
 LONGEST_CHAIN = 10
 
 _NAMES = """
     SELECT DISTINCT name FROM zones_rrset WHERE zone_id = ANY(%s) LIMIT %s"""
 
-# By the two indexes of CNAME targets: of a CNAME's records all but one are disabled, so most have just one. Targets
-# with capitals are found in lower case, by the index of the few RRsets that have any. Name by
-# name, so that PostgreSQL takes the indexes whatever it believes to know of tables that grew a moment ago.
+# Uses the two indexes of CNAME targets. All records of a CNAME but one are disabled, so most CNAMEs have just one.
+# Targets with capitals are found in lower case, by the index of the few RRsets that have any. Each name is looked up
+# separately, so that PostgreSQL uses the indexes even if its statistics about tables that just grew are wrong.
 _LEADING = f"""
     SELECT r.zone_id, r.name FROM unnest(%(names)s::text[]) AS wanted (name) CROSS JOIN LATERAL (
         SELECT zone_id, name FROM zones_rrset WHERE type = {rdtypes.CNAME} AND rdata[1] = wanted.name
@@ -43,7 +43,7 @@ _LEADING = f"""
             AND NOT rdata && ARRAY[wanted.name]
     ) AS r"""
 
-# The CNAMEs of other zones first: many inside the zone must not crowd them out.
+# CNAMEs of other zones first, so that many CNAMEs inside the zone do not crowd them out.
 _CNAMES = f"""
     ({_LEADING} WHERE r.zone_id <> ALL(%(touched)s) LIMIT %(most)s)
     UNION ALL
@@ -91,7 +91,7 @@ def _zones_leading_to(conn: Connection, names: set[str], *, touched: list[int]) 
         parameters = {"names": frontier, "touched": touched}
         rows = planned_once(conn).execute(_CNAMES, parameters | {"most": MOST_NAMES}).fetchall()
         found.update(zone_id for zone_id, _ in rows)
-        if len(rows) >= MOST_NAMES:  # some were cut off, and one zone with many must not hide the others
+        if len(rows) >= MOST_NAMES:  # some rows were cut off, and one zone with many rows must not hide other zones
             found.update(row[0] for row in conn.execute(_ZONES, parameters | {"zones": MOST_ZONES + 1}))
         frontier = [name for _, name in rows if name not in names]
         names.update(frontier)

@@ -10,7 +10,7 @@ from replication.codec.schema import Dbi
 from replication.wire.operations import Op, OpKind, ZoneMark
 from replication.wire.segment import PackedPuts, SegmentHeader, seal
 
-# Rows that are written in some 10 ms.
+# Writing this number of rows takes some 10 ms.
 _LARGE = 1_000
 
 
@@ -23,8 +23,8 @@ class Batch:
     marks: list[ZoneMark]
     ops: list[Op]
     digests: tuple[bytes, bytes]
-    puts: PackedPuts | None = None  # the rows of new zones, when they were prepared; then `ops` has no records
-    late: Sequence[Op] = ()  # on records, right only once PowerDNS follows what `ops` do to the main file
+    puts: PackedPuts | None = None  # prepared rows of new zones; `ops` then has no records
+    late: Sequence[Op] = ()  # on records, applied once PowerDNS uses the changes of `ops` to the main file
 
     @property
     def is_large(self) -> bool:

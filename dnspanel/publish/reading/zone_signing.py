@@ -98,7 +98,7 @@ def signing_operations(
 
     Wherever a transaction ends, each zone is signed as before, signed as wanted, or not signed yet.
     """
-    # Most zones were never signed, and an import has thousands.
+    # Most zones were never signed, and an import creates thousands of zones.
     known = signings.before.keys() | signings.after.keys()
     plans = [_Plan.of(step, *signings.of(step.zone_id), schema) for step in steps if step.zone_id in known]
     plans = [plan for plan in plans if plan.before != plan.after]
@@ -155,7 +155,7 @@ class _Plan:
         for kind, rows in old.items():
             if kind not in new:
                 stages[1] += self._deletes(rows)
-        # That a chain isn't stored comes before its parameters, and both before that signatures are stored.
+        # Narrow (no stored chain) is written before the NSEC3 parameters, and presigned (stored signatures) last.
         for kind in reversed(new):
             if old.get(kind) != new[kind]:
                 stages[2] += self._puts(new[kind])

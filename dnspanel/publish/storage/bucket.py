@@ -20,7 +20,7 @@ from dnspanel.texts import gettext
 CONNECT_SECONDS = 3
 ANSWER_SECONDS = 15
 ATTEMPTS = 2
-# Larger objects are read into a file on disk.
+# Larger objects are read into a temporary file.
 _IN_MEMORY_BYTES = 8 << 20
 _PIECE = 1 << 20
 _NOT_FOUND = {"404", "NoSuchKey", "NotFound"}
@@ -35,7 +35,7 @@ class Bucket(S3Storage):  # type: ignore[misc]
             read_timeout=ANSWER_SECONDS,
             retries={"total_max_attempts": ATTEMPTS, "mode": "standard"},
             s3={"addressing_style": "path" if options.get("endpoint_url") else "auto"},
-            # Services other than Amazon's do not all know the checksums that newer clients add.
+            # Some services other than Amazon's do not support the checksums that newer clients add.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         )

@@ -25,7 +25,7 @@ from replication.wire import segment as wire
 from replication.wire.operations import Op, OpKind, ZoneMark
 from replication.wire.segment import SegmentHeader, open_segment, seal
 
-# Nodes take the newest changes one by one anyway.
+# Younger segments are not merged, because nodes get the newest changes one by one anyway.
 MERGE_AFTER = timedelta(seconds=30)
 FEWEST = 16
 LARGEST_BYTES = 1 << 20
@@ -112,10 +112,10 @@ def merge(segments: Iterable[wire.Segment], schema: Schema) -> tuple[list[ZoneMa
             is_prefix = op.kind is OpKind.DELETE_PREFIX
             if is_prefix:
                 ops = {key: old for key, old in ops.items() if not (old.dbi is op.dbi and old.key.startswith(op.key))}
-            # Where a key may have several values, each of them is a row of its own.
+            # If a key can have several values, each value is a separate row.
             value = op.body if schema.dbi(op.dbi).dupsort else b""
             key = (op.dbi, op.key, value, is_prefix)
-            ops.pop(key, None)  # the last operation of a key comes last: new zones after removed ones
+            ops.pop(key, None)  # the last operation on a key comes last: new zones after removed zones
             ops[key] = op
     return list(marks.values()), list(ops.values())
 

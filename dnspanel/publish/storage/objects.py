@@ -67,7 +67,7 @@ class DurableDirectory(FileSystemStorage):
                     file.write(chunk)
                 file.flush()
                 os.fsync(file.fileno())
-            with suppress(FileExistsError):  # a link, unlike a rename, never replaces what is there
+            with suppress(FileExistsError):  # unlike a rename, a link never replaces an existing file
                 os.link(temporary, path)
         finally:
             os.unlink(temporary)

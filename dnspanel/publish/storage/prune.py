@@ -19,9 +19,9 @@ from dnspanel.publish.storage.objects import delete_object, objects_below
 from dnspanel.zones.models import LogHead
 from replication.store.snapshot import chunk_name
 
-# A push that reads an object takes less than this.
+# A push reads an object in less than this time.
 GARBAGE_LIFETIME = timedelta(hours=1)
-# Rows prepared for longer than this belong to an import that was given up.
+# Rows prepared longer ago than this belong to an abandoned import.
 PREPARED_LIFETIME = timedelta(days=2)
 SNAPSHOTS_KEPT = 2
 _GARBAGE_AT_ONCE = 5_000
