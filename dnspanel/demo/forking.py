@@ -202,7 +202,7 @@ def _run_management_command(words: Sequence[str]) -> int:
 
 
 def _behave_as_executed(death_signal: signal.Signals) -> None:
-    """Reset this fork's signals to those of an executed program, and set the signal that it gets if its parent dies."""
+    """Reset this fork's signals to those of an executed program, and set the signal sent if the parent dies."""
     for number in _HANDLED:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -318,9 +318,7 @@ class Stack:
         self._say("PostgreSQL and Redis are up.")
 
     def prepare_panel(self) -> None:
-        """Migrate the database and collect static files. PostgreSQL must be running. Raise StackError if a command
-        fails.
-        """
+        """Migrate the database and collect static files. PostgreSQL must run. Raise StackError if a command fails."""
         with ThreadPoolExecutor() as pool:
             steps = [("migrate", "--verbosity=0"), ("collectstatic", "--noinput", "--verbosity=0")]
             list(pool.map(lambda step: self.manage(*step), steps))

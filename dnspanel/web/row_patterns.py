@@ -22,9 +22,7 @@ _PLACEHOLDER = secrets.token_hex(12)
 
 
 class NotOfPattern(Exception):
-    """Raised if a template reads an attribute that a row doesn't declare, so that a pattern could be wrong for other
-    rows.
-    """
+    """Raised if a template reads an attribute that the row doesn't declare. A pattern would be wrong for other rows."""
 
 
 class PatternRow:

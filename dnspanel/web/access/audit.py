@@ -72,7 +72,7 @@ class DisplayAct:
 
 @require_safe
 def audit_log(request: PanelRequest) -> HttpResponse:
-    """List the acts of the audit log, newest first, filtered by the search.
+    """List the acts in the audit log that match the search, newest first.
 
     People who aren't allowed to read the whole log see only their own acts.
     """

@@ -83,7 +83,7 @@ class CommonForm(PanelForm):
             self.fields["slug"].disabled = True
 
     def values(self, provider: SignInProvider) -> dict[str, object]:
-        """Return the provider's current values for the form's fields."""
+        """Return the form's initial values for an existing provider."""
         values = {name: getattr(provider, name) for name in self.base_fields if hasattr(provider, name)}
         return values | {"rules": rules_text(rules_of(provider)), "mail_domains": ", ".join(provider.mail_domains)}
 

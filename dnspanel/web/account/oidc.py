@@ -182,7 +182,7 @@ def unlink(request: PanelRequest, provider_id: int) -> HttpResponse:
 
 
 def _lead_on(request: HttpRequest, slug: str, process: str, next_url: str | None) -> HttpResponse:
-    """Return the page that leads to the provider."""
+    """Return the page that leads to the provider, or a refusal page. Raise Http404 if the provider isn't in use."""
     try:
         row = providers.provider_in_use(slug, ProviderKind.OIDC, ProviderKind.SAML)
     except ProviderUnknown as exc:

@@ -262,7 +262,7 @@ def _refusal_response(
 
 
 def _page_of(request: HttpRequest) -> str:
-    """Return the page to show after signing in: the requested page, or the page whose form was sent."""
+    """Return the URL to show after signing in: that of the requested page, or of the page whose form was sent."""
     if request.method in {"GET", "HEAD"}:
         return request.get_full_path()
     return urlsplit(request.headers.get("Referer", "")).path or reverse("home")

@@ -294,7 +294,7 @@ def _after_act(request: PanelRequest, zone: Zone, key: Key, outcome: str, before
 
 @require_POST
 def draft_discard(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Discard the draft's changes to this zone. Works even if the zone's primary is now elsewhere."""
+    """Discard the draft's changes to this zone. This works even if the zone's primary is now elsewhere."""
     zone = access.zone_for_reading(request.user, zone_name)
     access.require_editor(request.user, zone)
     count = discard(author=request.user, zone=zone, now=timezone.now())

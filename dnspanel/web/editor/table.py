@@ -325,7 +325,7 @@ def _understand(request: PanelRequest, zone: Zone) -> Quick:
 
 
 def violations_of(request: PanelRequest, zone: Zone, *rrsets: RRset) -> tuple[Violation, ...]:
-    """Return the rule violations of these RRsets, checked together with the rest of the draft. Notes are left out."""
+    """Check these RRsets with the rest of the draft. Return the violations at the RRsets' owners, except notes."""
     filters = RRsetFilter(in_draft=True)
     drafted = rrset_pages.rrset_page(zone=zone, author=request.user, filters=filters, limit=ROWS_PER_PAGE).rows
     keys = {(rrset.name, rrset.type) for rrset in rrsets}

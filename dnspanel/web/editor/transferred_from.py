@@ -53,7 +53,7 @@ class DisplayTransfer:
 def transfer_of(zone: Zone, *, closely: bool) -> DisplayTransfer | None:
     """Return the zone's transfer state, or None if this panel is its primary.
 
-    `closely` adds details for people who are allowed to change the zone's settings.
+    `closely` includes details that only people with the right to change the zone's settings can see.
     """
     if not zone.transferred_from:
         return None

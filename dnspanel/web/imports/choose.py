@@ -132,7 +132,7 @@ def choose_context(request: PanelRequest, job: ImportJob, form: OptionsForm | No
 def zones_context(
     request: PanelRequest, job: ImportJob, *, chooses: bool, plan: queries.PlanSummary | None = None
 ) -> dict[str, Any]:
-    """Return the table of zones, filtered and paged by the URL's parameters. `chooses` adds choices for each zone."""
+    """Return the context of the zone table, filtered and paged by the URL. `chooses` adds choices for each zone."""
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     show = request.GET.get("show", "")
     kinds = _BEFORE if chooses else _AFTER

@@ -57,7 +57,7 @@ def blocking_of(request: PanelRequest, zone: Zone) -> Blocking:
 
 
 def with_blocking(request: PanelRequest, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:
-    """Return the rows with the reasons why they block publishing. Rows with conflicts are already marked."""
+    """Return the rows with their blocking reasons and warnings. Rows with conflicts are already marked."""
     blocking = blocking_of(request, zone)
     if not blocking.rows and not blocking.warnings:
         return list(rows)

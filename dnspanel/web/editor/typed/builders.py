@@ -185,7 +185,7 @@ def _preview_builder(request: PanelRequest, zone: Zone, builder: Builder) -> Bui
 
 
 def _follow_spf_record(building: Building, zone: Zone) -> Building:
-    """Return the building with the DNS lookups that its SPF record causes. Runs outside any transaction."""
+    """Return the building with the DNS lookups that its SPF record causes. The lookups run outside any transaction."""
     owner = _owner(building.name, zone)
     if not isinstance(building.builder, SpfBuilder) or not isinstance(owner, str):
         return building

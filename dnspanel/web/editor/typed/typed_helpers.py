@@ -111,9 +111,9 @@ def helper_of(layout: Layout, zone: Zone, owner: str, typed: Mapping[str, object
 def compute(
     request: PanelRequest, zone: Zone, owner: str, values: TypedValues, helper: Helper, act: str
 ) -> tuple[TypedValues, Helper]:
-    """Return the values with the computed ones added, and the helper with its message.
+    """Return the values including the computed values, and the helper with its message.
 
-    A server is contacted outside any transaction.
+    Servers are contacted outside any transaction.
     """
     try:
         if act == "hints":

@@ -111,7 +111,7 @@ class TypedValues:
         return replace(self, values=(*self.values, *blank(self.layout).values))
 
     def without(self, number: int) -> "TypedValues":
-        """Return a copy without one value. If it was the only one, an empty value remains."""
+        """Return a copy without the value with this number. If it was the only value, an empty value remains."""
         kept = self.values[:number] + self.values[number + 1 :]
         return replace(self, values=kept or blank(self.layout).values)
 
@@ -176,7 +176,7 @@ class DrawnValue:
 
 
 def blank(layout: Layout) -> TypedValues:
-    """Return one empty value of this type."""
+    """Return the values of a new RRset of this type: one empty value."""
     return TypedValues(layout, (TypedValue(blank_fields(layout)),))
 
 
