@@ -21,7 +21,7 @@ _DATE_TIME = {"type": "string", "format": "date-time"}
 
 
 class ActSerializer(serializers.Serializer):
-    """An entry of the audit log: who did what."""
+    """An entry of the audit log: an act, its author, its time and its origin."""
 
     kind = serializers.ChoiceField(choices=[("entry", "an act"), ("publication", "a publication")])
     id = serializers.IntegerField(help_text="Of a publication, its sequence.")

@@ -49,7 +49,7 @@ _COLUMNS = (
 
 
 class OptionsSerializer(Shape):
-    """The options of an import: how to read zones, and what to do with new and existing zones."""
+    """The options of an import: for reading zones, and for new and existing zones."""
 
     new = Choice(
         choices=[("create", "create"), ("skip", "skip")],

@@ -131,11 +131,11 @@ class ImportZones(V2View):
 
 
 class ImportChoices(V2View):
-    """View to choose what an import does with zones."""
+    """View to choose the action for zones of an import."""
 
     @extend_schema(operation_id="chooseImportZones", request=ChoicesSerializer, responses=ChosenSerializer)
     def post(self, request: Request, import_id: int) -> HttpResponse:
-        """Choose what an import does with zones.
+        """Choose the action for zones of an import.
 
         The choice applies to the named zones, or to the zones that match the search. Run `plan` again afterwards.
         Returns the number of zones that changed. Needs the permission `edit`.

@@ -131,7 +131,7 @@ class RevisionUndo(V2View):
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Undo a revision.
 
-        Publishes one new revision with the RRsets as they were before the undone revision. Needs the rights `add`,
+        Publishes one new revision that restores the RRsets from before the undone revision. Needs the rights `add`,
         `change` or `remove`. Returns 409 `changed-by-others` if the same RRsets were changed since. `into: draft` puts
         the changes into your draft instead.
         """
@@ -183,8 +183,8 @@ class ZoneRestoreTo(V2View):
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Restore a zone to a revision.
 
-        Publishes the RRsets as they were at the revision, and reverts all later changes. Needs the rights `add`,
-        `change` and `remove`. `into: draft` puts the changes into your draft instead.
+        Publishes the RRsets of the revision, and reverts all later changes. Needs the rights `add`, `change` and
+        `remove`. `into: draft` puts the changes into your draft instead.
         """
         actor = actor_in(request)
         zone = access.zone_for_editing(actor, zone_name)

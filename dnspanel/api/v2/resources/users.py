@@ -249,7 +249,7 @@ class OneUser(V2View):
         """Change the role or state of a person.
 
         Gives the person another role, or closes or opens the account. `same_person_as` marks two accounts as accounts
-        of one person, who then cannot approve their own requests. The person cannot remove this mark. Needs the
+        of the same person. This person then cannot approve their own requests, and cannot remove the mark. Needs the
         permission `people`.
         """
         actor = actor_in(request)
