@@ -144,7 +144,7 @@ class NotServed(Transient):
 
 
 class Busy(Transient):
-    """Another process uses `what`."""
+    """Another process or request uses `what`."""
 
     def __init__(self, *, what: str) -> None:
         super().__init__(gettext("{what} is in use by another process").format(what=what))
@@ -224,7 +224,7 @@ class Damaged(BadBytes):
 
 
 class BadSegment(Permanent):
-    """Not a segment, or a damaged segment."""
+    """The bytes are not a segment, or the segment is damaged."""
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(gettext("not a usable segment: {reason}").format(reason=reason))
@@ -232,7 +232,7 @@ class BadSegment(Permanent):
 
 
 class BadSnapshot(Permanent):
-    """Not a snapshot, a damaged snapshot, or a snapshot that this node must refuse."""
+    """The bytes are not a snapshot, the snapshot is damaged, or this node must refuse it."""
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(gettext("not a usable snapshot: {reason}").format(reason=reason))
@@ -268,7 +268,7 @@ class WrongEpoch(Permanent):
 
 
 class UnknownSchema(Permanent):
-    """A PowerDNS LMDB schema that we neither write nor read."""
+    """A PowerDNS LMDB schema that isn't supported."""
 
     def __init__(self, *, schema: int) -> None:
         super().__init__(

@@ -75,7 +75,7 @@ def _next(selector: selectors.BaseSelector, waiting: Mapping[Key, "_Exchange"]) 
 
 
 class _Exchange:
-    """One request and its answer, as far as they were transferred, on a non-blocking connection."""
+    """One request and its answer, each possibly incomplete, on a non-blocking connection."""
 
     def __init__(self, client: NodeClient, body: bytes) -> None:
         if client.connection is None:

@@ -35,7 +35,7 @@ class Heap:
 
     Python finds a cycle that survived a collection or two only after millions of new objects. An example is a failed
     request with all its data. Also, the C library keeps free memory between used memory, for each thread. Without this
-    class, a process that was busy for a while kept its memory forever.
+    class, a process that was busy for a while would keep its memory forever.
     """
 
     def __init__(self, grown_by: int = _GROWN_BY) -> None:

@@ -160,7 +160,7 @@ class NodeClient:
         return [int(number) for number in answer["missing"]]
 
     def send_chunk(self, snapshot: str, number: int, stored: bytes) -> None:
-        """Send the agent one chunk in its stored form. Repeating is harmless. Raise Refused if it was altered."""
+        """Send one stored chunk to the agent. Repeating is harmless. Raise Refused if the chunk was altered."""
         target = f"{SNAPSHOTS_PATH}/{snapshot}/chunks/{number}"
         self._request("PUT", target, stored, len(stored), self.seconds_for(len(stored)))
 

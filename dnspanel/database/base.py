@@ -73,7 +73,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return silence.connect(**conn_params)
 
     def _commit(self) -> None:
-        """Commit. Raise CommitInDoubt if the outcome is unknown."""
+        """Commit the transaction. Raise CommitInDoubt if the outcome is unknown."""
         was_open = self.connection is not None and not self.connection.closed
         begun = was_open and self.connection.info.transaction_status == TransactionStatus.INTRANS
         try:

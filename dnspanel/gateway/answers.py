@@ -219,7 +219,7 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
 
 
 def _lookup(query: Query) -> Reply:
-    """Answer from a zone that the client is allowed to read. Of other zones, answer only `_answer_discovery`."""
+    """Answer from a zone that the client is allowed to read, otherwise with `_answer_discovery`."""
     message = query.message
     if len(message.question) != 1:  # RFC 9619
         raise MessageRefused(dns.rcode.FORMERR, gettext("not one question"))
@@ -270,7 +270,7 @@ def _is_transfer(query: Query) -> bool:
 
 
 def _transfer(query: Query) -> Iterator[bytes]:
-    """Yield the zone or its changes, for a key that is allowed to read it or a network that the zone is open to."""
+    """Yield the messages of a transfer to a secondary, or to a key or network that is allowed to get the zone."""
     question = query.message.question[0]
     if isinstance(query.signed, SignedBySecondary):
         yield from _transfer_to_secondary(query, query.signed)
@@ -301,7 +301,7 @@ def _transfer(query: Query) -> Iterator[bytes]:
 
 
 def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[bytes]:
-    """Yield the zone or its changes to one of its secondaries. Each signed message is accepted once."""
+    """Yield the messages of a transfer to one of the zone's secondaries. Each signed message is accepted once."""
     question, secondary = query.message.question[0], signed.secondary
     if question.rdclass != dns.rdataclass.IN:
         raise MessageRefused(dns.rcode.REFUSED, gettext("only class IN is here"))

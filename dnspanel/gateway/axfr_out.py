@@ -42,7 +42,7 @@ Row = tuple[str, int, int, list[str], list[str]]  # name, type, TTL, rdata, disa
 
 @contextmanager
 def a_turn() -> Iterator[None]:
-    """Hold one of the limited places for transfers during the block. Raise MessageRefused if all places are taken."""
+    """Occupy one of the limited transfer places during the block. Raise MessageRefused if all are taken."""
     if not _at_once.acquire(blocking=False):
         raise MessageRefused(dns.rcode.SERVFAIL, gettext("too many transfers at once"))
     try:

@@ -65,7 +65,7 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
 
 
 def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
-    """Return ring 0, an iterator over its records after the SOA, and the SOA, once it has the published serial.
+    """Return ring 0, an iterator over its records after the SOA, and the SOA, once ring 0 has the published serial.
 
     Raise MessageRefused after PATIENCE.
     """

@@ -174,7 +174,7 @@ class Reading:
 
 
 def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
-    """Return the client's question, or None if it has no access to a zone that contains the name.
+    """Return the client's question, or None if the client has no access to a zone that contains the name.
 
     Access means that the client is allowed to transfer or update the zone. Without access to the closest zone, a zone
     above that delegates the name answers, as on other name servers.

@@ -83,7 +83,7 @@ class BadConfig(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The identity of this node, from the panel's answer to its enrollment."""
+    """The identity of this node, which the panel assigned when the node enrolled."""
 
     node: str
     cluster: UUID
@@ -254,7 +254,7 @@ def read_identity(directory: Path, faults: list[str]) -> Identity | None:
 def parse_identity(fields: Any) -> Identity:
     """Parse the identity in the panel's answer to an enrollment.
 
-    Raise UnknownSchema if we don't write its PowerDNS schema, and ValueError if anything else is invalid.
+    Raise UnknownSchema if its PowerDNS schema isn't supported, and ValueError if anything else is invalid.
     """
     try:
         keys = tuple(base64.b64decode(key, validate=True) for key in fields["signing_keys"])

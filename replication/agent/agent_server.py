@@ -115,7 +115,7 @@ class _Handler(PanelHandler):
         return {}
 
     def _take_snapshot(self, size: int) -> bool:
-        """Receive a snapshot's manifest or a chunk, and answer. Return False if the request is for something else."""
+        """Receive a manifest or chunk of a snapshot, and answer. Return False if the request is for something else."""
         if found := _SNAPSHOT_CHUNK.fullmatch(self.path):
             name, number, limit = found[1], int(found[2]), MAX_STORED_CHUNK
         elif found := _SNAPSHOT.fullmatch(self.path):

@@ -72,7 +72,7 @@ class IntegrityScanner:
 
     @property
     def diverged(self) -> tuple[tuple[int, str, str], ...]:
-        """The first zones that differ from what the agent wrote, ordered by zone id."""
+        """The first zones that differ from what the agent wrote, as (id, name, reason), ordered by id."""
         with self._lock:
             first = sorted(self._diverged.items())[:MAX_LISTED_DIVERGED]
         return tuple((zone.zone_id, zone.name, zone.reason) for _, zone in first)

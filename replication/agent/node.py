@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 
 class AgentNode:
-    """One running agent, as a context manager that has the node's lock and open port until it exits."""
+    """A running agent, as a context manager. It holds the node's lock and listens on its port until it exits."""
 
     def __init__(self, config: AgentConfig) -> None:
         self._config = config
@@ -172,7 +172,7 @@ class AgentNode:
             stop.wait(INTERVAL_SECONDS)
 
     def _read_list(self, stop: threading.Event) -> None:
-        """Make PowerDNS reload its list of zones whenever zones are new, until the agent stops."""
+        """Make PowerDNS reload its list of zones whenever there are new zones, until the agent stops."""
         while not stop.is_set() and not self.starts_anew:
             self.applier.wait_for_new_zones(INTERVAL_SECONDS)
             self.applier.read_list()

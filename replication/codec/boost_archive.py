@@ -84,7 +84,7 @@ class Reader:
 
     @property
     def at(self) -> int:
-        """The number of bytes that were read."""
+        """The number of bytes that were read so far."""
         return self._at
 
     @property
@@ -92,7 +92,7 @@ class Reader:
         return self._at == len(self._body)
 
     def finish(self) -> None:
-        """Raise BadBytes if bytes are left."""
+        """Raise BadBytes if unread bytes are left."""
         if not self.at_end:
             raise self._bad(f"{len(self._body) - self._at} bytes follow its end")
 

@@ -181,7 +181,7 @@ def decode_tsig(body: bytes) -> TsigObject:
 
 
 def nsec3_hash(name: str, salt: bytes, iterations: int) -> bytes:
-    """Return a name's NSEC3 label, 32 characters: base32hex of the repeated SHA-1 over full wire name and salt."""
+    """Return a name's NSEC3 hash (RFC 5155 section 5) as a label of 32 base32hex characters."""
     digest = hashlib.sha1(names.to_wire(name) + salt, usedforsecurity=False).digest()
     for _ in range(iterations):
         digest = hashlib.sha1(digest + salt, usedforsecurity=False).digest()

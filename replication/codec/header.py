@@ -25,7 +25,7 @@ EXTENSION_SIZE = 8
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The time and transaction that wrote a row, and whether the row only marks a deletion."""
+    """The time and transaction that wrote a row, and a flag for rows that only mark a deletion."""
 
     time_ns: int
     txn_id: int

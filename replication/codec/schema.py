@@ -38,7 +38,7 @@ ATTACHED_TABLES = frozenset((Dbi.METADATA, Dbi.METADATA_INDEX, Dbi.KEYDATA, Dbi.
 
 
 class File(Enum):
-    """The LMDB environment of a table."""
+    """The LMDB file that contains a table."""
 
     MAIN = "main"
     SHARD = "shard"

@@ -1,7 +1,7 @@
 """Encryption (sealing) of DNSSEC private keys everywhere except in the LMDB files that PowerDNS reads. Pure.
 
-In the panel's LMDB, in segments and in snapshots the content of a key object is one line of text. On a node, where
-PowerDNS signs with the key, the content is BIND's private-key text:
+On a node, where PowerDNS signs with the key, the content of a key object is BIND's private-key text. In the panel's
+LMDB, in segments and in snapshots the content is one line of text:
 
     dnspanel-sealed: 1 <id of the sealing key> <fingerprint> <Base64 of the ciphertext>
 

@@ -1,4 +1,4 @@
-"""The compiler of changes: from a zone's changed RRsets to the rows that change, in any denial of existence. Pure."""
+"""The compiler of changes: from a zone's changed RRsets to changed rows, for each kind of denial of existence. Pure."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -77,7 +77,7 @@ class _State:
         return found
 
     def auth(self, rel: bytes) -> bool:
-        """Return True if RRsets of the name other than DS are authoritative."""
+        """Return True if the name's RRsets, except DS, are authoritative."""
         return not self.is_cut(rel) and not self.is_occluded(rel)
 
     def rank(self, rel: bytes) -> int:

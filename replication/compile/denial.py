@@ -56,7 +56,7 @@ class Denial:
             self._lone_cut, self._other_cut = (PRESENT, HASHED) if nsec3.opt_out else (FULL, FULL)
 
     def rank(self, owned: int, *, at_cut: bool, occluded: bool) -> int:
-        """Return the rank of a name that owns RRsets of `owned` types."""
+        """Return the rank of a name. `owned` is the number of types that make it exist (`owned_types`)."""
         if occluded or not at_cut:
             return ABSENT if not owned else PRESENT if occluded else FULL
         return self._lone_cut if owned == 1 else self._other_cut

@@ -1,4 +1,4 @@
-"""Compressed names in DNS messages (RFC 1035 4.1.4): which rdata contains names, and their expansion. Pure."""
+"""Compressed names in DNS messages (RFC 1035 4.1.4): the names in the rdata of each type, and their expansion. Pure."""
 
 from replication.dns import names, rdtypes
 

@@ -1,4 +1,4 @@
-"""Data of an RRset that is not DNS: tags, and a comment and a spelling for each value. Pure.
+"""The data of an RRset that isn't part of DNS: tags, and a comment and a spelling for each value. Pure.
 
 Nodes never get this data. It is defined in this package because it belongs to the RRset in storage, comparisons and
 publications.

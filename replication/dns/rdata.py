@@ -1,9 +1,9 @@
 """Rdata: canonical presentation text, and wire form. Pure.
 
 Canonical text is what dnspython prints, with absolute names. `parse` makes it from text that people type; all other
-code trusts it. Names in it keep their capital letters (RFC 4343 4.1), but letter case makes no difference: code that
-compares values compares the texts from `fold`. Common types go through `rdata_forms`, the rest through dnspython, which
-is imported only then, so that an agent without such types saves the memory.
+code trusts it. Names in it keep their capital letters (RFC 4343 4.1), but letter case makes no difference: comparisons
+of values use `fold`. Common types go through `rdata_forms`, the rest through dnspython, which is imported only then, so
+that an agent without such types saves the memory.
 """
 
 import binascii

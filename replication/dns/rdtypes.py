@@ -1,4 +1,4 @@
-"""Record types: numbers and mnemonics, the types that PowerDNS serves, and why others are refused. Pure."""
+"""Record types: numbers and mnemonics, the types that PowerDNS serves, and the reasons to refuse others. Pure."""
 
 from replication.errors import BadRdata
 from replication.message_texts import gettext, gettext_noop

@@ -1,4 +1,4 @@
-"""RRset, the unit that is edited, compared and pushed; a change of an RRset; and the zone's serial. Pure."""
+"""The RRset (the unit of edits, comparisons and pushes), a change of an RRset, and a zone's serial. Pure."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -25,7 +25,7 @@ Key = tuple[str, int]  # owner name and type: what identifies an RRset in its zo
 
 @dataclass(frozen=True, slots=True)
 class RRset:
-    """Name, type, TTL and rdata: canonical texts, sorted by wire form, without duplicates.
+    """A name, type, TTL, and rdata as canonical texts, sorted by wire form, without duplicates.
 
     Names in rdata keep their capital letters, which make no difference in DNS: two RRsets that differ only in capitals
     have the same `folded`. `disabled` is the part of `rdata` that is stored but not served.
@@ -161,7 +161,7 @@ def with_spellings_of(rrset: RRset, current: RRset) -> RRset:
 
 
 def notes_of_values(notes: Notes, type: int, texts: Collection[str]) -> Notes:
-    """Return the notes with only the comments of these values, and with the values spelled as in `texts`."""
+    """Return the notes of the values in `texts`, with the values spelled as in `texts`."""
     if notes.comments and type in rdata.WITH_NAMES:
         spelled = {rdata.fold(type, text): text for text in texts}
         notes = notes.rename_values(lambda value: spelled.get(rdata.fold(type, value), value))

@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 
 class FrontAgent:
-    """One running front, as a context manager that has the front's lock and open port until it exits."""
+    """A running front, as a context manager. It holds the front's lock and listens on its port until it exits."""
 
     def __init__(self, config: FrontConfig, *, hold_seconds: float = HOLD_SECONDS) -> None:
         self._config = config
@@ -118,7 +118,7 @@ class FrontAgent:
     def take(self, body: bytes | BinaryIO) -> Ack:
         """Accept segments and hold their zones from now on. Return the newest ack after at most WAIT_SECONDS.
 
-        Raise Gap, WrongEpoch, WrongCluster, BadSegment or BadSignature for a bad segment, NotServed without a proof.
+        Raise NotServed while nothing is proved, Gap, WrongEpoch or WrongCluster, and the errors of `open_segments`.
         """
         with self._pushing:
             taken, zones = self._taken, set[str]()

@@ -1,4 +1,4 @@
-"""The decisions for a front's dnsdist, independent of the configuration format: values, and their reasons. Pure.
+"""The settings for a front's dnsdist and their reasons, independent of the configuration format. Pure.
 
 Values that the front's agent relies on are marked `must`.
 """
@@ -52,7 +52,7 @@ class Secrets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """The installed dnsdist release, and the kernel features that it can use on this machine."""
+    """The installed dnsdist release, and the kernel features that dnsdist can use on this machine."""
 
     release: Release
     queues: int = 0  # of the interface, if its packets come past the kernel; 0: they do not

@@ -1,6 +1,6 @@
-"""The `dnsdist.conf` of a front: one line for each decision, with its reason. Pure.
+"""The `dnsdist.conf` of a front: one line for each setting, with its reason. Pure.
 
-The file is Lua, which dnsdist 1.7 and later read. `dnsdist_yaml` writes the same decisions as YAML. Console commands to
+The file is Lua, which dnsdist 1.7 and later read. `dnsdist_yaml` writes the same settings as YAML. Console commands to
 a running dnsdist are always Lua, and are in this module.
 """
 

@@ -1,4 +1,4 @@
-"""The `dnsdist.yml` of a front, which dnsdist reads from 2.0 on, with the same decisions as `dnsdist_conf`. Pure.
+"""The `dnsdist.yml` of a front, which dnsdist reads from 2.0 on, with the same settings as `dnsdist_conf`. Pure.
 
 Values are written as JSON, which is also YAML. A backend is one line, so that a restarted front can find out which
 backends were out of rotation.

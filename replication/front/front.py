@@ -169,7 +169,7 @@ class Front:
         return self.conf_path
 
     def run(self, stop: threading.Event) -> None:
-        """Keep the rotation up to date until `stop` is set. Starting or stopping the call doesn't affect dnsdist."""
+        """Keep the rotation up to date until `stop` is set. dnsdist also runs before and after this call."""
         while True:
             started = time.monotonic()
             self.look(started)

@@ -67,7 +67,7 @@ NOTHING_KNOWN = Known()
 
 
 class Rotation:
-    """The rotation, decided again each time that positions were read. `now` is a monotonic time."""
+    """The rotation, decided again each time the positions are read. `now` is a monotonic time."""
 
     def __init__(self, names: Sequence[str], rules: Rules) -> None:
         self._names, self._rules = names, rules

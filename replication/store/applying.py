@@ -150,7 +150,7 @@ class Application:
 
 
 def record_keys(run: Op | Puts) -> Sequence[bytes]:
-    """Return the keys of the single rows in a run of operations."""
+    """Return the keys of the rows in a run of operations. A deletion by prefix has none."""
     if isinstance(run, Puts):
         return [key for key, _ in run.rows]
     return () if run.kind is OpKind.DELETE_PREFIX else (run.key,)

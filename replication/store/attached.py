@@ -64,7 +64,7 @@ def leads(txn: Any, main: Database, schema: Schema, index: Dbi, name: str, row_i
 
 
 def attached_rows(txn: Any, main: Database, schema: Schema, name: str) -> Iterator[tuple[Dbi, bytes, bytes]]:
-    """Yield metadata and keys of a name, as keys and bodies. Each object is followed by its index row."""
+    """Yield the rows of a name's metadata and DNSSEC keys (table, key, body), each object before its index row."""
     prefix = schema.index_prefix(name)
     for dbi in ATTACHED:
         for row in list(index_rows(txn, main, schema, Dbi(dbi + 1), prefix)):

@@ -98,7 +98,7 @@ class AttachedCheck:
         return min(found, default=None)
 
     def _judge(self, main: Any, prefix: bytes, zone_id: int | None = None) -> None:
-        """Compare the attached rows of a name with their expected digests."""
+        """Compare a name's attached rows with their expected digests, and record differences."""
         expected = self._read_expected(main, prefix)
         name = self._name(prefix)
         zone_id = self._zone_id(main, name) if zone_id is None else zone_id

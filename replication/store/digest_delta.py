@@ -76,5 +76,5 @@ class _Rows:
 
 
 def _is_covered(op: Op, cleared: list[Op]) -> bool:
-    """Return True if this operation's key is below a prefix that is deleted first."""
+    """Return True if this operation's key begins with a prefix that is deleted first."""
     return any(op.dbi is prefix.dbi and op.key.startswith(prefix.key) for prefix in cleared)

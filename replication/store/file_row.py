@@ -45,7 +45,7 @@ def decode_file_row(value: bytes | None) -> FileRow | None:
 
 
 def combined_position(main: FileRow | None, records: FileRow | None) -> Position | None:
-    """Return the lower of the two positions. The main file only needs to be as new as the records file requires."""
+    """Return the records file's position, or a lower one if the main file is older than the records file requires."""
     if records is None:
         return None
     main_applied = main.applied if main is not None and main.epoch == records.epoch else 0

@@ -1,4 +1,4 @@
-"""The holding times of the write locks on the two files. All other writers wait while a lock is held."""
+"""Measurement of the write locks on the two files. All other writers wait while a lock is held."""
 
 import time
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Stopwatch:
         self._began, self._spent = time.monotonic(), time.thread_time()
 
     def commit(self, txn: Any) -> None:
-        """Commit the transaction, and record the seconds for which the lock was held."""
+        """Commit the transaction, and record the duration of its lock."""
         txn.commit()
         hold = Hold(time.monotonic() - self._began, time.thread_time() - self._spent)
         self.longest = self.longest.or_hold(hold)

@@ -24,7 +24,7 @@ _ROW = struct.Struct(">QQ")
 def note_commit(txn: Any, database: Database, *, checked: int = 0) -> None:
     """Mark this write transaction as ours.
 
-    A check of all rows has covered every commit up to number `checked`.
+    `checked` is the number of the last commit that a check of all rows has covered.
     """
     number = txn.id()
     last, foreign = _read(txn, database)

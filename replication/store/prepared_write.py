@@ -51,7 +51,7 @@ class NotAlone(Exception):
 
 @dataclass(slots=True)
 class Plan:
-    """The writes of a transaction, and their effect on the digest. Tables are LMDB's handles."""
+    """The writes of a transaction, and their effect on the digest. Tables are given as LMDB handles."""
 
     digest: int = 0  # what is added to that of the file
     rows: int = 0  # how many are put or deleted

@@ -107,7 +107,7 @@ class Changes:
 def digests_by_zone(dbi: Dbi, rows: Sequence[tuple[bytes, bytes]]) -> dict[bytes, int]:
     """Return the sum of the rows' digests for each zone id, which is the first four bytes of the keys.
 
-    The rows must be in key order. Rows of other tables than the records table are one group.
+    The rows must be in key order. Rows of tables other than the records table are one group.
     """
     if rows[0][0][:4] == rows[-1][0][:4] or dbi is not Dbi.RECORDS:
         return {rows[0][0][:4]: rows_digest(dbi, rows)}

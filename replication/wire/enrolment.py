@@ -140,8 +140,8 @@ def _sign(key: ec.EllipticCurvePrivateKey, content: bytes) -> str:
 def _key_of_panel(panel: x509.Certificate, authority: x509.Certificate, now: datetime) -> ec.EllipticCurvePublicKey:
     """Return the key of the panel's certificate. Raise BadSignature unless the authority issued it for the panel.
 
-    The certificate's name alone proves nothing, because a node can have the same name. But a node's certificate is for
-    servers.
+    The certificate's name alone proves nothing, because a node can have the same name. But a node's certificate is only
+    for servers.
     """
     try:
         panel.verify_directly_issued_by(authority)

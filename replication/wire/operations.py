@@ -138,7 +138,7 @@ def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple
 
 
 class Body:
-    """The inflated body of a segment, read once from start to end: `marks`, `serials` or `skip_marks`, then `runs`."""
+    """The inflated body of a segment, read once. Call `marks`, `serials` or `skip_marks` first, and then `runs`."""
 
     def __init__(self, source: BinaryIO, start: int, end: int) -> None:
         self._source, self._next, self._end = source, start, end

@@ -171,7 +171,7 @@ def decode_unproven(value: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """A node's statement that its files have this position and these digests, and that PowerDNS answers accordingly."""
+    """A node's statement that its files have this position and these digests, and that PowerDNS answers from them."""
 
     position: Position
     digest_main: bytes
@@ -317,7 +317,7 @@ class ServedZone(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """A queried item, and its count among the questions that PowerDNS still remembers."""
+    """An item of a top list, and its count in PowerDNS's ring of the last questions."""
 
     what: str
     times: int
@@ -431,7 +431,7 @@ def encode_refusal(error: ReplicationError, position: Position | None) -> tuple[
 
 
 def decode_clock(body: bytes) -> float | None:
-    """Return the clock time in the answer of an agent that refuses the panel's certificate as not valid.
+    """Return the agent's clock time, if the agent refuses the panel's certificate as not valid at that time.
 
     Return None for other answers.
     """

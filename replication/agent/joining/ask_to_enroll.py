@@ -53,7 +53,7 @@ class PanelUnreachable(Transient):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The panel's answer until a person approves, who compares `fingerprint` with the one on the panel's page.
+    """The panel's answer while approval is pending. A person compares `fingerprint` with the panel's page.
 
     Nothing proves yet that `settings` come from the panel. They are used only to refuse contradictions early.
     """

@@ -146,7 +146,7 @@ def _written_settings(config: AgentConfig, settings: JoinSettings) -> dict[str, 
 
 
 def _settings(joining: Joining) -> JoinSettings:
-    """Return the panel's settings, or the typed settings if an old panel sent none. Raise CannotJoin without both."""
+    """Return the panel's settings, or the typed settings if an old panel sent none. Raise CannotJoin without either."""
     faults: list[str] = []
     identity = read_identity(joining.identity, faults)
     if identity is not None and identity.settings is not None:

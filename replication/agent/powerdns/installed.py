@@ -22,7 +22,7 @@ def schema_of_release(release: str) -> int:
 
 
 class InstalledPowerdns:
-    """The installed PowerDNS program. It runs again to print its release only after the file has changed."""
+    """The installed PowerDNS program. Its release is read again only if the program's file has changed."""
 
     def __init__(self, program: str) -> None:
         self._program = program

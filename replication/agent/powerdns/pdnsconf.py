@@ -1,4 +1,4 @@
-"""The `pdns.conf` of a node: one line for each decision, with its reason. Pure.
+"""The `pdns.conf` of a node: one line for each setting, with its reason. Pure.
 
 Settings that the agent relies on are marked `must`. Without them new zones would stay unseen, stale answers could
 outlive an acknowledgement, or PowerDNS would write to files that only the agent is allowed to write.

@@ -156,7 +156,7 @@ class TopLists:
         self._last: Top | None = None
 
     def read(self) -> Top:
-        """Return the top lists, at most some seconds old. Raise NotServed without an answer, BadBytes for a bad one."""
+        """Return the top lists, up to a few seconds old. Raise NotServed without an answer, BadBytes if it is bad."""
         with self._lock:
             now = self._clock()
             if self._last is None or not 0 <= now - self._last.at < GOOD_FOR_SECONDS:

@@ -303,7 +303,7 @@ class Applier:
         return bool(self._unlisted.prefixes or self._listing.prefixes)
 
     def _purge_everything(self) -> None:
-        """Purge everything, unless a push runs and proves more itself. Raise NotServed if PowerDNS doesn't answer."""
+        """Purge everything, except during a push, which proves more. Raise NotServed if PowerDNS doesn't answer."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -381,7 +381,7 @@ class Applier:
             self._has_unlisted.set()
 
     def _prove_known(self, touched: Touched) -> Ack:
-        """Prove as `_prove` does, except for zones that PowerDNS doesn't know yet. Such zones make the ack older.
+        """Prove as `_prove` does, except for zones that PowerDNS doesn't know yet. They delay the ack's position.
 
         Raise NotServed if PowerDNS answers wrongly.
         """

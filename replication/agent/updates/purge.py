@@ -99,7 +99,7 @@ def socket_count(receivers: int) -> int:
 
 
 class ControlSocket:
-    """PowerDNS's control channel. Each connection takes one command. PowerDNS closes it at the end of the reply."""
+    """PowerDNS's control channel. Each connection takes one command and is closed at the end of the reply."""
 
     def __init__(self, path: str) -> None:
         self._path = path

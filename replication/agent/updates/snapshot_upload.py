@@ -152,7 +152,7 @@ class Snapshots:
             return self._reception.missing()
 
     def take_chunk(self, name: str, number: int, stored: bytes) -> None:
-        """Verify and store a chunk. Raise BadSnapshot if it doesn't match the manifest, or DiskFull without room."""
+        """Verify and store a chunk. Raise BadSnapshot if its hash is wrong, or DiskFull if the disk is full."""
         with self._alone(), self._noting(), _disk_errors(self._directory):
             reception = self._reception_of(name)
             if not 0 <= number < len(reception.manifest.chunks):

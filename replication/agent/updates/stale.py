@@ -86,7 +86,7 @@ class ZoneChange:
 
 
 def changes_in(segment: Segment, marks: Iterable[ZoneMark], store: Store) -> list[ZoneChange]:
-    """Return the changes that the segment will make to its zones, or an empty list if single names are not enough.
+    """Return the segment's changes to its zones, or an empty list if whole zones must be purged anyway.
 
     Call this before the segment is applied. `marks` are all marks of the segment.
     """
@@ -117,7 +117,7 @@ def _answers_for_others(rel: bytes, type: int) -> bool:
 
 
 def _is_harmless(rel: bytes, type: int) -> bool:
-    """Return True if the row's effect on other names only depends on the row and on which names exist."""
+    """Return True if the row's effect on other names depends only on the row and on which names exist."""
     return _is_wildcard(rel) and type in _SELF_CONTAINED
 
 

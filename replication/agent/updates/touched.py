@@ -94,7 +94,7 @@ class Touched:
         self.changes.clear()
 
     def _merge(self, zone: str, change: ZoneChange | None, *, is_first: bool) -> None:
-        """Merge the change of a zone. Single names are purged only if every segment of the push allows it."""
+        """Merge a change into the zone's earlier ones. Single names are purged only if every segment allows it."""
         before = self.changes.pop(zone, None)
         if change is not None and (before is not None or is_first):
             self.changes[zone] = before.followed_by(change) if before else change
