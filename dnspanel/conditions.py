@@ -91,7 +91,7 @@ class Reading:
 class Subject(Generic[Inputs]):
     """The conditions that one app watches: their kinds, and the functions that read and judge their inputs.
 
-    `read` also gets the inputs that subjects registered before have read. `zones` are SELECTs of (zone_id, kind, since,
+    `read` also gets the inputs of subjects that were registered earlier. `zones` are SELECTs of (zone_id, kind, since,
     nodes) with the parameters `times`. `UNION ALL` joins the SELECTs of all subjects into one query.
     """
 

@@ -33,7 +33,7 @@ class Ended:
 
 
 class Interpreter:
-    """An interpreter process, started by the first call. Threads can share it; their calls run one at a time."""
+    """An interpreter process, started by the first call. Threads can share it, and their calls run one at a time."""
 
     def __init__(self, env: Mapping[str, str], *, prefix: Sequence[str] = ()) -> None:
         self._env = dict(env)

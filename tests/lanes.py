@@ -86,7 +86,7 @@ def waits(unit: str) -> bool:
 
 
 def order(unit: str) -> int:
-    """Return the position of a unit: lower numbers start earlier. Long units start early, not to delay the end."""
+    """Return the position of a unit: lower numbers start earlier. Long units start early to shorten the run."""
     joined = [STACK, FAULTS, ORACLE, SOURCE]
     if unit in joined:
         return joined.index(unit)

@@ -88,7 +88,7 @@ def _ranges(scripts: dict[int, tuple[str, ...]]) -> Iterator[tuple[int, int, tup
 
 
 def _plain(text: str, allowed: set[int]) -> dict[int, str]:
-    """Return the ASCII letters, digits or hyphens that look like a non-ASCII letter, by code point."""
+    """Return the ASCII text that each look-alike letter beyond ASCII resembles, by code point."""
     found = {}
     for source, target, *_ in _rows(text):
         looks = "".join(chr(int(point, 16)) for point in target.split()).lower()

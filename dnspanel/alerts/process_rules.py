@@ -109,7 +109,7 @@ def process_conditions(state: ProcessesNow, now: datetime, *, redis_answers: boo
 
 
 def overdue_after(work: PeriodicNow) -> timedelta:
-    """Return the time from its last success until work is overdue: some intervals plus its queue's busy time."""
+    """Return the time after a success until the work is overdue: some intervals plus its queue's busy time."""
     is_daily = work.interval >= timedelta(hours=12)
     after = work.interval * 1.25 if is_daily else work.interval * 3 + timedelta(minutes=1)
     return after + BUSY_FOR[work.queue]

@@ -1,4 +1,4 @@
-"""The alert condition that the panel has no recent backup."""
+"""The alert condition for a panel without a recent backup."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

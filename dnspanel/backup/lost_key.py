@@ -86,7 +86,7 @@ class LostSecrets:
 
 
 def lost_secrets() -> Iterator[LostSecrets]:
-    """Yield the tables and columns with secrets that none of our keys decrypts."""
+    """Yield the tables and columns with secrets that none of the panel's keys decrypts."""
     with connection.cursor() as cursor:
         for place in secret_places():
             rows = [

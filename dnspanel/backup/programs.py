@@ -61,7 +61,7 @@ def run(
     stdin: IO[bytes] | None = None,
     stdout: IO[bytes] | int = subprocess.DEVNULL,
 ) -> None:
-    """Run the program to its end. Raise ProgramFailed with its stderr."""
+    """Run the program to its end. Raise ProgramFailed with its stderr if it fails."""
     with start(program, arguments, target, stdin=stdin or subprocess.DEVNULL, stdout=stdout) as process:
         _, stderr = process.communicate()
     refuse_failure(program, process.returncode, stderr)

@@ -1,7 +1,7 @@
 """Restoring one zone from an archive: the plan, and its publication. The rest of the panel is unchanged. Verbs.
 
 An existing zone is changed to its archived state in one revision. A zone in the trash is restored first, with its
-history and its keys. A zone that has left the trash is created again, with its keys, its tags and its team.
+history and its keys. A zone that is no longer in the trash is created again, with its keys, its tags and its team.
 """
 
 from collections.abc import Sequence
@@ -85,8 +85,8 @@ def restore_zone(
     """Publish the zone in its archived state. Return the publications, or an empty list if nothing differs.
 
     A zone that is created again gets a serial above `serial`, in case secondaries have a higher serial than the
-    archive. Raise BackupError or ZoneError. A step that fails before its publication changes nothing. The actor and the
-    archive are recorded in the audit log.
+    archive. Raise BackupError or ZoneError if a step fails; earlier steps stay published. The actor and the archive are
+    recorded in the audit log.
     """
     plan = plan_restore(archived)
     if plan.zone is None:

@@ -157,7 +157,7 @@ def reconcile_signalling_names() -> None:
 
 @shared_task(ignore_result=True)
 def tidy_identities() -> None:
-    """Retire signing keys that nothing needs any longer, and delete old events."""
+    """Retire signing keys that are no longer needed, and delete old events."""
     with while_postgresql_answers():
         node_keys.retire_when_possible(now=timezone.now())
         events.forget_events(now=timezone.now())
@@ -368,7 +368,7 @@ def _push_queued(node_id: int) -> None:
 
 
 def _push(node_id: int, connection: AgentConnection) -> None:
-    """Bring one node to the head. Record its ack, or the reason of its refusal."""
+    """Bring one node to the head. Record its ack, or the reason for its refusal."""
     node = node_to_push(node_id)
     if node is None:
         return

@@ -1,7 +1,7 @@
 """The tasks of transfers: `celery worker -Q push --pool=threads`.
 
-Tasks have no arguments. They process the zones that are due, which an index finds, one after the other. Beat enqueues
-the tasks again in case a wake-up was lost. No publication waits for these tasks.
+Tasks have no arguments. They process the zones that are due, one after another. Beat enqueues the tasks again in case a
+wake-up was lost. No publication waits for these tasks.
 """
 
 import threading

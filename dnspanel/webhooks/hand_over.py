@@ -71,8 +71,9 @@ def hand_over(  # noqa: PLR0913  # what is handed over, by kind
     A token's webhooks move with the token. The token keeps its secret, so people who know the secret can use it until
     it is rotated. `to` must be able to govern a publish hook's zones, and can then remove the hook.
 
-    Raise TokenRefused for a token that would get more rights, TokenQuotaExceeded, DraftRefused for a draft given to a
-    service account, AboveYou, and AccountRefused if `to` is closed, the same account, or can't govern a hook's zones.
+    Raise TokenRefused for a token that would get more rights, TokenQuotaExceeded for too many tokens, DraftRefused for
+    a draft given to a service account, and AccountRefused if `to` is closed, the same account, or can't govern a hook's
+    zones. Also raise the errors of `refuse_to_open` for both accounts.
     """
     if to.pk == person.pk or not to.is_active:
         raise AccountRefused({"to": [gettext("Choose another account, one that is not closed.")]})

@@ -1,4 +1,4 @@
-"""Sending of one mail to one address, with the mail server's reply."""
+"""A function that sends one mail to one address and returns the mail server's reply."""
 
 import smtplib
 import time

@@ -2,11 +2,11 @@
 
     ./dev bench compare 8c6b4db push import --rounds 3
 
-Results on a machine with two cores drift by a third within minutes, so yesterday's results of a commit are useless. So
-each round runs every benchmark three times: the other commit, this checkout, and the other commit again. A ratio is
-this checkout's median divided by the other's. The *noise* is the difference between the other commit's first and second
-runs. A ratio no further from 1 than the noise means nothing. One round understates the noise: the same commit compared
-with itself gave ratios from 0.88 to 1.16 with a noise of 1 to 6 %. So repeat a comparison of one round.
+Results on a machine with two cores drift by a third within minutes, so results of another day can't be compared.
+Therefore each round runs every benchmark three times: the other commit, this checkout, and the other commit again. A
+ratio is this checkout's median divided by the other's. The *noise* is the difference between the other commit's first
+and second runs. A ratio no further from 1 than the noise means nothing. One round understates the noise: the same
+commit compared with itself gave ratios from 0.88 to 1.16 with a noise of 1 to 6 %. So repeat a comparison of one round.
 
 The other commit is checked out below `var/` and removed at the end. Uncommitted changes of this checkout are measured
 too. Benchmarks run in a short form, unless `--full-size`.

@@ -1,4 +1,4 @@
-"""The conditions of audit log destinations, for alerts: failing, behind, or rejecting entries."""
+"""The alert conditions for audit log destinations: failing, behind, or rejecting entries."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Sending of acts to a destination over a checked address, including the wait for its confirmation.
+"""The transmission of acts to a destination over a checked address, including the wait for its confirmation.
 
 Syslog has no acknowledgement. The closest is the end of the connection (RFC 5425, section 4.4): the panel announces the
 end, and a receiver that has read everything closes the connection. A receiver that crashes, refuses the panel, or exits

@@ -58,7 +58,7 @@ def ask_nodes(zone: Zone, *, now: datetime) -> list[NodeAnswer]:
     """Ask every node that serves the zone, within SECONDS. Return the answers sorted by node name.
 
     Queries go without recursion to the addresses that an administrator set. Answers are validated with the panel's keys
-    for the zone and the keys of its other signers. A node's failure isn't raised.
+    for the zone and the keys of its other signers. A node's failure is returned as its answer, not raised.
     """
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False).order_by("name")
     servers = [(node.name, str(node.dns_address), node.dns_port) for node in nodes[:MOST_NODES]]

@@ -173,7 +173,7 @@ def _is_served(zone: AheadZone, choice: Choice) -> bool:
 
 
 def _is_moved(zone: AheadZone, choice: Choice) -> bool:
-    """Return True if the nodes' signing of the zone is known to change with the decision."""
+    """Return True if the decision is known to change how nodes sign the zone."""
     if choice == Choice.TAKE_OVER:
         return bool(zone.error or zone.signing_error)
     return bool(zone.signing is not None or zone.error or zone.signing_error)
@@ -221,7 +221,7 @@ def _of_nodes(row: AheadRRset) -> RRset | None:
 
 
 class _Parents:
-    """The parent zones of these names in the panel and on the nodes, and their DS records for these names."""
+    """The parent zones of the given names, in the panel and on the nodes, and their DS records for these names."""
 
     def __init__(self, report: AheadReport, zone_names: Sequence[str]) -> None:
         self._above = {name: list(ancestors_within(name, names.ROOT)) for name in zone_names}

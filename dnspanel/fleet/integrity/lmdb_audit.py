@@ -183,8 +183,7 @@ def _node_copy(node: Node) -> Read:
 
 
 def _read_anew(client: NodeClient) -> Status:
-    """Make the agent compare all its rows with its digests. Return its new status. Raise ReplicationError if it fails.
-    """
+    """Make the agent compare its rows with its digests. Return its new status. Raise ReplicationError if it fails."""
     before = client.status()
     client.check()
     until = time.monotonic() + CHECK_SECONDS

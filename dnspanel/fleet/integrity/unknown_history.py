@@ -94,7 +94,7 @@ def ask_anew(*, now: datetime) -> AheadReport:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The number of differing zones by kind, and of differing RRsets in zones that exist on both sides."""
+    """The number of differing zones by kind, and of differing RRsets in zones that both panel and node have."""
 
     only_nodes: int
     only_panel: int

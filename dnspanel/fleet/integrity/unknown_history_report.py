@@ -1,8 +1,8 @@
 """The report on the differences between the panel and the node that is furthest ahead. Verbs.
 
 1. Ask every node for its position, and choose the one that is furthest ahead.
-2. Compare the node's list of zones page by page with the panel's zones of the same ids. Find zones on one side only,
-   with different serials, or with equal serials and different digests.
+2. Compare the node's list of zones page by page with the panel's zones of the same ids. Find zones that only one of the
+   two has, zones with different serials, and zones with equal serials but different digests.
 3. Fetch the records of each differing zone, and compare RRset by RRset.
 4. Find the zones that would fail validation after either decision.
 

@@ -1,4 +1,4 @@
-"""How nodes sign zones with keys that a restored database has lost. Verbs.
+"""The signing of zones by nodes with keys that a restored database has lost. Verbs.
 
 Nodes store the private parts of keys next to PowerDNS and return them sealed. If the panel has also lost the sealing
 key, the private parts can't be opened. The zone's error then explains this, and the panel's own data is kept.

@@ -45,9 +45,9 @@ class Delegation:
 class DelegationLook:
     """The state of a delegation in DNS at this moment.
 
-    `more` are servers that only the other side has. `fewer` are servers that only the panel's records have. The other
-    side is the zone's servers, or the parent's servers if the delegation `is_own`. `more` and `fewer` are None if the
-    other side is unknown.
+    `other_side` are the servers in the zone's own NS records or, if the delegation `is_own`, in the parent's (None:
+    unknown). `more` are the servers only there, `fewer` those only in the panel's records. Without `other_side`, both
+    are empty.
     """
 
     delegation: Delegation

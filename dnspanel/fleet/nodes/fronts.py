@@ -141,7 +141,7 @@ def push_settings(*, now: datetime) -> int:
 
 
 def follow_schemas(*, schemas: Collection[int]) -> None:
-    """Switch fronts to segments of one of the schemas that nodes use. Fronts can read any schema and store none."""
+    """Switch fronts to segments of a schema that nodes use. Fronts can read every schema and store no data."""
     if schemas:
         Node.objects.filter(is_front=True).exclude(schema__in=schemas).update(schema=min(schemas))
 

@@ -42,5 +42,5 @@ def answer_roll(*, queue: str, now: datetime) -> None:
 
 
 def answers_in(beats: Mapping[str, datetime]) -> dict[str, datetime]:
-    """Return from these heartbeats the last answer of each queue to the roll call."""
+    """Return the last answer of each queue to the roll call, taken from these heartbeats."""
     return {name.removeprefix(_QUEUE): at for name, at in beats.items() if name.startswith(_QUEUE)}

@@ -134,7 +134,7 @@ def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int,
 
 
 def record_applied(*, node_id: int, position: Position, now: datetime) -> None:
-    """Record that the node's files have this position. Imports can continue; the node's answers aren't confirmed."""
+    """Record that the node's files have this position. Imports can continue before the node's answers are confirmed."""
     Node.objects.filter(pk=node_id, epoch=position.epoch).update(applied=position.sequence, applied_at=now)
 
 

@@ -1,4 +1,4 @@
-"""The panel's sealed segments for one schema, as `replication.push` needs them.
+"""The panel's sealed segments for one schema, in the form that `replication.push` needs.
 
 The SQL is written by hand because it runs twice for every edit and node. One statement reads the head and the segments
 near it. A node that lacks only the newest change therefore costs one query, and a second one after the push to confirm

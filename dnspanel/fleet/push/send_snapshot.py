@@ -89,10 +89,7 @@ def send_snapshot(*, lease: Lease) -> bool:
 
 
 def _pause(bootstrap: Bootstrap) -> timedelta:
-    """Return the pause before the next attempt.
-
-    It is short at first, because the agent or the snapshot is often ready within seconds.
-    """
+    """Return the pause before the next attempt: short at first, because agent and snapshot are often ready soon."""
     return SHORT_PAUSE if timezone.now() - bootstrap.asked_at < SHORT_FOR else PAUSE
 
 

@@ -27,7 +27,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One zone, with its state on each node that is a column."""
+    """One zone, with a cell for each node of the matrix."""
 
     zone: Zone
     cells: tuple[Cell, ...]

@@ -38,7 +38,7 @@ class ParentView:
 
 
 def parent_view(check: ParentCheck | None, here: ParentHere | None, *, knows_here: bool, now: datetime) -> ParentView:
-    """Return the check for a person. `knows_here`: the person is allowed to know the parent zone in this panel."""
+    """Return the check for a person. `knows_here` is True if the person is allowed to know the parent zone here."""
     is_hidden = check is not None and here is not None and here.name == check.parent and not knows_here
     return ParentView(check, "" if check is None or is_hidden else check.parent, _is_waiting(check, now))
 

@@ -69,7 +69,7 @@ class RolloutStatus:
 
     @property
     def ring0_patience(self) -> str:
-        """How long other nodes wait for a silent ring 0."""
+        """The time that other nodes wait for a silent ring 0, as text."""
         return (
             gettext("a minute")
             if settings.RING0_PATIENCE == 60

@@ -159,7 +159,7 @@ def look(*, now: datetime) -> None:
 
 
 def questions_of(zone: Zone) -> list[tuple[str, int]]:
-    """Return the questions that every signed zone must answer with proof: its SOA, and a name that doesn't exist."""
+    """Return questions whose answers must be signed in every signed zone: its SOA, and a name that doesn't exist."""
     return [(zone.name, rdtypes.SOA), (f"absent-{secrets.token_hex(4)}.{zone.name.lstrip('.')}", rdtypes.A)]
 
 

@@ -229,7 +229,7 @@ def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
 
 
 def _stop_behind(found: Stop, now: datetime) -> None:
-    """Stop every stage after this one until a person resumes."""
+    """Stop every stage after the one in `found`, until a person resumes delivery."""
     _execute(_DURABLY)
     _lock_delivery()
     Delivery.objects.filter(pk=1).update(

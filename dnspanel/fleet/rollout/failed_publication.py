@@ -141,7 +141,7 @@ def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
 
 
 def _examine_signing(node: Node, error: NotServed, position: int, now: datetime) -> Publication | None:
-    """Revert a publication that is the cause of invalid signatures or proofs although the content is correct."""
+    """If a publication made signatures or proofs invalid, revert it and return the reverting publication."""
     zone = bogus_zones.zone_of(error)
     if zone is None:
         return None
