@@ -149,7 +149,7 @@ def _all_items(session: Session, path: str, parameters: Mapping[str, Any]) -> li
 
 
 def _header(text: str) -> tuple[str, str]:
-    """Return the name and the value of a typed header. Raise UsageError if it is invalid."""
+    """Parse a header as typed on the command line. Raise UsageError unless it is `NAME:VALUE`."""
     name, sign, value = text.partition(":")
     if not sign or not name.strip() or not text.isprintable():
         raise click.UsageError(f"{output.plain(text)} is not a header: write NAME:VALUE.")

@@ -47,7 +47,7 @@ class Refused(click.ClickException):
         return "\n".join(lines)
 
     def _lines_about(self, faults: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return the message's lines about these faults: the place of a single fault, or a line for each fault."""
+        """Return the message and a line for each fault. For a single fault in the message, only add its place."""
         repeats = bool(faults) and str(faults[0].get("detail", "")) in self.message
         if repeats and len(faults) == 1:
             place = _place(faults[0]).rstrip(": ")

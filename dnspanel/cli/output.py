@@ -23,7 +23,7 @@ _COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. `of` is the name of a member, or a function that returns a row's text.
+    """A column of a table. `of` is the name of a member, or a function that returns the cell's text for a row.
 
     On a terminal, a column of states is colored.
     """

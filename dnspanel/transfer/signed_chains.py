@@ -41,7 +41,7 @@ class SignedChains:
             self._types.setdefault(owner, set()).add(type)
 
     def add_signature(self, owner: bytes, covered: int, ttl: int) -> None:
-        """Add a signature by its covered type and its original TTL (RFC 4034 section 3.1.4)."""
+        """Store a signature's original TTL (RFC 4034 section 3.1.4) by owner and covered type."""
         if covered == rdtypes.NSEC3PARAM and owner == APEX:
             self._ttl_of_parameters = ttl
         elif covered == rdtypes.NSEC3 and self._chains:

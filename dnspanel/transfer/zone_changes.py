@@ -24,7 +24,7 @@ def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
 
     REPLACE makes the zone equal to the source. A different SOA serial alone is not a change, because serials only
     increase. In a signed zone it is a change, because the signature covers the serial. Apex records that the import
-    made because the source had none never replace the zone's.
+    created, because the source has none, never replace existing ones.
 
     RRsets that cannot be united (`clashes_of`) stay unchanged.
     """

@@ -173,7 +173,7 @@ def take(session: Session, number: int) -> None:
 
 
 def _show(session: Session, zone: str, what: str, *columns: Column, **query: str | None) -> None:
-    """Show a table of the people or tokens with rights in a zone: one line for each reason that gives them rights."""
+    """Show a table of the people or tokens with rights in a zone, with one line for each reason."""
     found: Sequence[Mapping[str, Any]] = list(session.client.items(zone_path(zone, "access", what), **query))
     rows = found if session.is_json else [{**each, **by} for each in found for by in each["by"]]
     session.show_rows(rows, (*columns, *_MAY), none="No one found.")

@@ -88,9 +88,9 @@ def set_records(session: Session, zone: str, name: str, type: str, values: Seque
 @shared_options
 @pass_session
 def delete(session: Session, zone: str, name: str, type: str) -> None:
-    """Put a deletion into your current draft.
+    """Delete records in your current draft.
 
-    The deletion is of all records at NAME and TYPE. Nothing is published.
+    All records at NAME and TYPE are deleted. Nothing is published.
     """
     _want(session, zone, name, type, None)
 

@@ -213,7 +213,7 @@ class _TarReader:
         return missing <= 0
 
     def _end_without_zeros(self) -> None:
-        """Accept an archive that ends after a complete member without the final zeros, as other programs do.
+        """Accept an archive that ends after a complete member but lacks the final zeros, as other programs do.
 
         Raise Damaged if a member is cut off.
         """

@@ -111,7 +111,7 @@ class Contents:
 
 
 def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) -> Iterator[Content | SourceFault]:
-    """Yield the content of a tar archive or of a single file. Both can be compressed."""
+    """Yield the content of a tar archive or of a single file, compressed or not."""
     compression = compression_of(first)
     chunks = unpacked_chunks(file, compression, meter)
     try:

@@ -201,7 +201,7 @@ class _ZipReader:
     def _unpack_entry(self, central: _Central, start: int) -> bytes | None:
         """Return the unpacked content, or None if its size differs from the directory's.
 
-        Unpacking stops at most one chunk after the size in the directory.
+        If the content exceeds that size, unpacking stops after at most one more chunk.
         """
         if central.method == _STORED:
             if central.packed != central.unpacked:

@@ -51,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """A zone on both sides: our rows, the old server's SOA, and the number of answers that differ."""
+    """The data of a zone from both servers: our rows, the old server's SOA, and the number of different answers."""
 
     zone: str
     rows: Sequence[Row]

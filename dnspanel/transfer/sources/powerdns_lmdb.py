@@ -212,7 +212,7 @@ class _Database:
     def _objects(
         self, dbi: Dbi, decode: Callable[[bytes], _T], name_of: Callable[[_T], str]
     ) -> Iterator[tuple[int, _T]]:
-        """Yield ids and objects of the table's rows that are in its index, in the order of ids."""
+        """Yield (id, object) for each row of a table that is listed in the table's index, in the order of ids."""
         table = self._main.table(self._schema.dbi(dbi).name)
         index = self._main.table(self._schema.dbi(Dbi(dbi + 1)).name)
         if table is None or index is None:

@@ -180,7 +180,7 @@ class _Tables:
         return {id: {key: comment_text(several) for key, several in found.items()} for id, found in by_zone.items()}
 
     def kept_items(self, batch: Sequence[_Zone]) -> dict[int, list[Kept]]:
-        """Return by zone id the data to keep: metadata, DNSSEC keys and fields of the zone."""
+        """Return the data to keep, by zone id: metadata, DNSSEC keys and fields of the zone."""
         kept = {zone.id: [powerdns.kept_metadata(zone.name, *field) for field in zone.fields] for zone in batch}
         by_id = {zone.id: zone.name for zone in batch}
         for id, kind, content in self._of_zones("domainmetadata", "domain_id, kind, content", batch, "kind, id"):

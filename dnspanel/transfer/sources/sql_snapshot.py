@@ -1,11 +1,11 @@
-"""The reader of another program's SQL database (PostgreSQL, MySQL or SQLite) as of one moment, which never writes.
+"""Read-only access to another program's SQL database (PostgreSQL, MySQL or SQLite), as of one moment.
 
     postgresql://user:password@host:port/database?sslmode=verify-full
     mysql://user:password@host:port/database?tls=verify        also ?unix_socket=/path
     sqlite:///absolute/path
 
-Values are unchanged: text is str or bytes (`text` converts both), so that no byte is lost by a guess about its
-encoding. No error contains the password, neither in its text nor in its cause.
+Values are unchanged: text is str or bytes (`text` converts both), so that no byte is lost by guessing an encoding. No
+error contains the password, neither in its text nor in its cause.
 """
 
 import os

@@ -100,7 +100,7 @@ def set_of(zone: Zone, person: Person) -> FollowedSet | None:
 def text_diff(before: TemplateVersion, after: TemplateVersion) -> list[tuple[str, str]]:
     """Return the differences between two versions, as pairs (kind, line) with kind "is-delete", "is-add" or "is-same".
 
-    The variables are lines at the end.
+    Each variable is a line after the text.
     """
     one, other = _lines(before), _lines(after)
     if max(len(one), len(other)) > _DIFFED_LINES:

@@ -261,7 +261,7 @@ def _suspect_targets(content: Content, ordered: list[bytes], found: Suspects) ->
 
 
 def below(ordered: list[bytes], key: bytes) -> Iterator[bytes]:
-    """Yield the record keys that begin with `key`, for a name and the names below it."""
+    """Yield the record keys of a name and of the names below it. They all begin with `key`."""
     for record in islice(ordered, bisect_left(ordered, key), None):
         if not record.startswith(key):
             return

@@ -206,7 +206,7 @@ def _readable(guess: Guess, origin: str) -> bool:
 
 
 def _guesses(type: int, tokens: list[Token], at: int, line: str) -> Iterator[Guess]:
-    """Yield lines that were possibly meant, without checking them."""
+    """Yield possible corrections of the line, without checking them."""
     first = tokens[at]
     rest = line[first.column - 1 :]
 

@@ -51,7 +51,7 @@ def read_zone(  # noqa: PLR0913  # a document, and what is known about its zone
 
     `include` returns another file of the upload by its path in a `$INCLUDE`. `unanswered` maps types that not every
     node supports to the reason (`zones.rules.computed_types.reasons_against`); their RRsets are errors. A SOA that the
-    panel creates gets the serial `first_serial`. `ours` are the name servers that the options call ours, by default
+    panel creates gets the serial `first_serial`. `ours` are the name servers for the option value `ours`, by default
     those in the settings.
     """
     sheet = Sheet(document, 0)

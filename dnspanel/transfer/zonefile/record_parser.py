@@ -180,7 +180,7 @@ class RecordReader(FastReader):
             raise bad_owner(token, exc, line) from exc
 
     def name_without_dot(self, token: Token) -> str:
-        """Return the absolute name for a word without a trailing dot, or "" unless the file lacks trailing dots."""
+        """Return the word as an absolute name if the file omits trailing dots and the name is in the zone, else ""."""
         if not self.is_dotless or token.quoted or token.text == "@" or token.text.endswith("."):
             return ""
         return self.absolute_within(token.text)

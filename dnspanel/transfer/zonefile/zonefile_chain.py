@@ -136,7 +136,7 @@ def chain_fault(
 def _chain_of(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> dict[bytes, Link]:
     """Return the chain that PowerDNS makes from these RRsets, by owner.
 
-    The RRsets are in the order of their owners.
+    The RRsets must be in the order of their owners.
     """
     maker = ChainMaker(zone, nsec3)
     for rrset in rrsets:

@@ -3,8 +3,8 @@
 The zones come from a list or from a catalog zone. `Server` returns one zone, or the changes to it since a serial (IXFR,
 RFC 1995).
 
-A zone that the server does not transfer is a fault, and other zones are not affected. A server that cannot be reached
-at all raises SourceAway. Messages are read one at a time and become text, so a zone takes little more memory than its
+A zone that the server does not transfer is a fault, and other zones are not affected. SourceAway is raised if the
+server cannot be reached. Messages are read one at a time and become text, so a zone takes little more memory than its
 zone file.
 """
 
@@ -173,7 +173,7 @@ class Server:
             return next(messages)
 
     def changes_since(self, zone: str, serial: int, most: int) -> Increment | Iterator[Record] | None:
-        """Return the changes to the zone since the serial by IXFR, or None if there are more than `most` records.
+        """Transfer the zone's changes since the serial by IXFR. Return None if there are more than `most` records.
 
         If the server sends the whole zone (RFC 1995 section 4), return its records as they arrive, like `all_of`. An
         increment without steps means that the server has nothing newer. Raise the same errors as `all_of`.
@@ -223,7 +223,7 @@ class Server:
         return text
 
     def _records(self, zone: str) -> Iterator[Record]:
-        """Yield the zone's records, with the SOA only once. Raise an error unless the transfer is complete."""
+        """Yield the zone's records, with one SOA. Raise NotGiven or Broken unless the transfer is complete."""
         messages = self._messages(zone)
         message = next(messages)
         records = message.answers()
@@ -236,7 +236,7 @@ class Server:
     ) -> Iterator[Record]:
         """Yield the records after the first SOA, from this message and the following ones.
 
-        Raise an error unless the transfer is complete.
+        Raise NotGiven or Broken unless the transfer is complete.
         """
         while True:
             for record in records:

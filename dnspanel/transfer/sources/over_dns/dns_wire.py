@@ -1,6 +1,6 @@
 """A decoder that turns DNS messages of zone transfers into records, without an object for each name or rdata.
 
-dnspython does not expand the compressed names that servers send in types without a class (MB, MINFO).
+dnspython cannot be used: it does not expand compressed names in types that it has no class for (MB, MINFO).
 """
 
 import struct

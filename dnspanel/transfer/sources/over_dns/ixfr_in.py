@@ -10,7 +10,7 @@ from replication.dns import rdtypes
 
 @dataclass(slots=True)
 class Increment:
-    """The changes to a zone, in steps of removed and added records. `soa` is the last SOA."""
+    """The changes to a zone, in steps of removed and added records. `soa` is the zone's new SOA."""
 
     soa: Record
     steps: list[tuple[list[Record], list[Record]]] = field(default_factory=list)

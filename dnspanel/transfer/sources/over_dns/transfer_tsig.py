@@ -86,7 +86,7 @@ class Signatures:
         self._unsigned = 0
 
     def check(self, message: Message) -> None:
-        """Raise NotGiven unless the message is signed correctly or needs no signature at its place."""
+        """Raise NotGiven unless the message is signed correctly, or can be unsigned at this point of the transfer."""
         place = message.signature
         if self._key is None:
             return
