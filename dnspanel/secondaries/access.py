@@ -94,7 +94,7 @@ def withheld_zones_of(secondary: Secondary) -> QuerySet[Zone]:
 def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
     """Return the zone with this canonical name. Raise TransferRefused if this secondary doesn't get it."""
     zone = chosen_zones(secondary).filter(name=name).select_related("signing").first()
-    if zone is None:  # a secondary without a share in the zone must not learn whether it exists
+    if zone is None:  # a secondary that doesn't get the zone must not learn if the zone exists
         raise TransferRefused(
             gettext("{name} is none of the zones of the secondary {name2}.").format(name=name, name2=secondary.name)
         )

@@ -12,7 +12,7 @@ from dnspanel.zones.models import Publication, Revision
 
 _PROGRAMS = {Kind.BIND: "BIND", Kind.NSD: "NSD", Kind.KNOT: "Knot DNS", Kind.POWERDNS: "PowerDNS"}
 
-# Newer or the same, by RFC 1982: the difference of two serials is in the lower half of what 32 bits hold.
+# Newer or the same by RFC 1982: the difference of two serials is in the lower half of the 32-bit range.
 _LACKING = """
 SELECT s.name, count(m.id), min(m.zone_name)
 FROM secondaries_secondary s
@@ -26,8 +26,8 @@ GROUP BY s.id
 HAVING s.noted < %(sequence)s OR count(m.id) > 0
 ORDER BY s.name"""
 
-# Members with a serial before that of the step, or beyond the zone's own: their content is not known to come from
-# here. A zone that moves to another catalog of the same server is asked for as a member of that one.
+# Members with a serial before the step's serial, or beyond the zone's own serial, whose content may not come from here.
+# A zone that moves to another catalog of the same server is queried as a member of the new catalog.
 _BEFORE_STEP = """
 SELECT step.zone_id, s.name, s.kind, s.noted < step.sequence, m.served_serial, step.serial, m.question_error <> ''
 FROM unnest(%(zones)s::int[], %(sequences)s::bigint[], %(serials)s::bigint[]) AS step (zone_id, sequence, serial)
@@ -52,7 +52,7 @@ class Lacking:
 
     name: str
     zones: int
-    first: str  # the name of the first of them
+    first: str  # the name of the first of these zones
 
     @property
     def text(self) -> str:

@@ -15,9 +15,9 @@ from dnspanel.texts import gettext
 from replication.wire.protocol import join_port
 
 NO_SECRET = "THE-SECRET-OF-THE-KEY"
-# Where it writes what it transfers; each of these is what Debian's package has.
+# The directories for transferred zones, as in Debian's packages.
 _BIND_DIRECTORY = "/var/cache/bind"
-# Where its files for TLS lie, in the place of its own configuration.
+# The directories for TLS files, which contain the server's own configuration.
 _PLACES = {Kind.BIND: "/etc/bind", Kind.NSD: "/etc/nsd", Kind.KNOT: "/etc/knot"}
 _AUTHORITY, _CERTIFICATE, _KEY = "dnspanel-authority.pem", "dnspanel-client.pem", "dnspanel-client.key"
 
@@ -171,7 +171,7 @@ class _Made:
             f"pdnsutil activate-tsig-key {self._catalog} {self._key} slave\n"
         )
         keys = (
-            # With -v those that were not transferred yet are listed too, and how many they are.
+            # With -v, pdnsutil also lists zones that were not transferred yet, and prints the number of zones.
             'for zone in $(pdnsutil -v list-all-zones slave | grep -v " "); do\n'
             f'    if pdnsutil show-zone "$zone" | grep -Eqx "(Catalog: )?{self._catalog}"; then\n'
             f'        pdnsutil set-meta "$zone" AXFR-MASTER-TSIG {self._key}\n'
@@ -181,7 +181,7 @@ class _Made:
         return [
             Part(gettext("into pdns.conf"), "secondary=yes\n"),
             Part(gettext("as commands, from PowerDNS 4.7 on (5.0 says secondary for slave)"), text),
-            # It transfers a catalog by its key, and gives that to none of the members.
+            # PowerDNS transfers a catalog with its key, but does not set the key for members.
             Part(gettext("as a timer, each minute: PowerDNS gives the key to no member by itself"), keys),
         ]
 

@@ -71,7 +71,7 @@ def _on_one_connection(
                 found = _window(stream, messages[start : start + _WINDOW], key, seconds)
                 answers += found
                 if lacking := [answer for answer in found if answer in (answer_of_silence(), _answer_of_closed())]:
-                    # What comes late would be taken for the answers to others.
+                    # Late answers would be mistaken for answers to other messages.
                     return answers + lacking[:1] * (len(messages) - len(answers))
     except ssl.SSLError as exc:
         answers.append(Answer(gettext("No TLS 1.3 with it: {reason}.").format(reason=_reason_of(exc))))
@@ -90,7 +90,7 @@ def _connect_tls(host: str, port: int, seconds: float) -> ssl.SSLSocket:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # its fingerprint is compared by the caller
+    context.verify_mode = ssl.CERT_NONE  # the caller compares the certificate's fingerprint
     context.set_alpn_protocols(["dot"])
     plain = socket.create_connection((host, port), timeout=seconds)
     try:
@@ -115,7 +115,8 @@ def _window(
         for message in messages:
             message.use_tsig(key, algorithm=key.algorithm)
             wire = message.to_wire()
-            # A TLS record each: of several in one, NSD 4.6 answers the first, and the others when more comes.
+            # One TLS record per message: of several in a record, NSD 4.6 answers only the first until more data
+            # arrives.
             stream.sendall(len(wire).to_bytes(_LENGTH_BYTES, "big") + wire)
         while waiting:
             wire = _next_message(stream, deadline)

@@ -88,7 +88,7 @@ def notify_also(*, zone: Zone, addresses: Sequence[str], by: Author, now: dateti
     checked = checked_addresses(addresses, faults) if addresses else []
     _refuse(faults)
     with transaction.atomic():
-        if not NoticeAddress.objects.exists():  # publications were not checked until now
+        if not NoticeAddress.objects.exists():  # publications were not followed until now
             NoticeMark.objects.update_or_create(pk=1, defaults={"sequence": members.head()})
         of_zone = NoticeAddress.objects.filter(zone=zone)
         before = set(of_zone.values_list("address", flat=True))

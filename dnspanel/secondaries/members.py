@@ -18,16 +18,16 @@ from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.secondaries.secondary_catalog import GROUP_OF_TAGS, catalog_name
 from dnspanel.zones.models import LogHead, Revision, RevisionKind, SigningChange, Zone
 
-# A secondary is asked for this number of zones a second if nothing was published.
+# The number of zones per second that a secondary is queried for if nothing is published.
 PER_SECOND = 20
-# Zones that become members at once and get a NOTIFY each.
+# If more zones than this become members at once, NOTIFY is sent only for the catalog.
 MOST_NOTIFIED = 1_000
-# This number of a catalog's changes is stored; a secondary that is further behind gets the whole catalog.
+# The number of catalog changes that are stored. A secondary that is further behind gets the whole catalog.
 MOST_GONE = 5_000
-# A zone that moves to another catalog of the same server stays in the old one, which says so, for so long.
+# A zone that moves to another catalog of the same server stays in the old catalog, with `coo`, for this time.
 SAYS_WHERE = timedelta(hours=1)
-# It enters the new one when the server has fetched the old one that says so, or after so long. BIND refuses a name that
-# is in two of its catalogs, and does not look at it again.
+# The zone enters the new catalog when the server has read the `coo`, or after this time. BIND refuses a name that is in
+# two of its catalogs, and does not try again.
 UNTIL_READ = timedelta(minutes=1)
 
 _NOTE = """
@@ -212,7 +212,7 @@ def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datet
     """
     try:
         sql, parameters = zones.values_list("pk", "name").query.sql_with_params()
-    except EmptyResultSet:  # Django sees that there can be none
+    except EmptyResultSet:  # Django detects that the result is always empty
         return 0
     with connection.cursor() as cursor:
         cursor.execute(

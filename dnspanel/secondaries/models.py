@@ -44,47 +44,47 @@ class Secondary(models.Model):
 
     name = models.CharField(max_length=40)
     kind = models.CharField(max_length=8, choices=Kind, default=Kind.OTHER)
-    # Where NOTIFY goes, and questions: "192.0.2.53", "192.0.2.53:5300", "[2001:db8::53]:5300".
+    # The addresses for NOTIFY and queries: "192.0.2.53", "192.0.2.53:5300", "[2001:db8::53]:5300".
     addresses = ArrayField(models.CharField(max_length=47))
-    # From where it transfers, as CIDR; empty: from its addresses.
+    # The networks that it transfers from, as CIDR. If empty, it transfers from its addresses.
     networks = ArrayField(models.CharField(max_length=49), default=list)
     transport = models.CharField(max_length=11, choices=Transport, default=Transport.ANY)
-    # PEM of one or two certificates of its server: as a client of ours, and as a server that we ask.
+    # PEM of one or two certificates that the server presents, as a client of the gateway and when the panel queries it.
     certificate = models.TextField(blank=True, default="")
-    tls_port = models.IntegerField(null=True)  # questions for serials go there, over TLS; null: over UDP
+    tls_port = models.IntegerField(null=True)  # port for serial queries over TLS; null: over UDP
     tsig_name = models.TextField(
         unique=True, db_collation="C"
     )  # canonical, below `accounts.tokens.tsig_secrets.OF_SECONDARIES`
     tsig_algorithm = models.CharField(max_length=32)
     tsig_secret = SecretField()  # `vault.encrypt_secret` of the Base64
-    # After a rotation both are good, until this time.
+    # After a rotation both secrets are accepted, until this time.
     old_secret = SecretField(null=True)
     old_secret_until = models.DateTimeField(null=True)
     choice = models.CharField(max_length=4, choices=ZoneChoice)
     tag = models.TextField(blank=True, default="")
-    # Null with the choice of a team: that team is gone, and the secondary has no zones.
+    # Null although a team is chosen: the team was deleted, and the secondary has no zones.
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
     zones = models.ManyToManyField(Zone, related_name="+", db_table="secondaries_listed")
-    # Tags that are groups of its catalog (RFC 9432, section 4.3.2): a member is in that of the first one that it has.
+    # Tags that are groups of its catalog (RFC 9432, section 4.3.2). A member is in the group of its first matching tag.
     group_tags = ArrayField(models.TextField(), default=list)
     active = models.BooleanField(default=True)
-    lag_bound = models.IntegerField(default=300)  # seconds behind, after which an alert is raised
+    lag_bound = models.IntegerField(default=300)  # seconds behind until an alert is raised
     created_at = models.DateTimeField()
-    # Publications up to here have led to NOTIFY.
+    # NOTIFY was queued for publications up to this sequence.
     noted = models.BigIntegerField(default=0)
-    catalog_serial = models.BigIntegerField(default=1)  # of its catalog zone; moves with its members
-    catalog_floor = models.BigIntegerField(default=1)  # changes since serials before this one are not known any more
-    catalog_fetched = models.BigIntegerField(default=0, db_default=0)  # the serial that it fetched last
+    catalog_serial = models.BigIntegerField(default=1)  # of its catalog zone; rises when members change
+    catalog_floor = models.BigIntegerField(default=1)  # changes since earlier serials are no longer stored
+    catalog_fetched = models.BigIntegerField(default=0, db_default=0)  # the catalog serial that it fetched last
     catalog_notify_at = models.DateTimeField(null=True)
     catalog_attempts = models.IntegerField(default=0)
-    silent_since = models.DateTimeField(null=True)  # since when it has answered no question at all
-    # What the gateway refused it.
+    silent_since = models.DateTimeField(null=True)  # since when it has answered no query at all
+    # Requests of the secondary that the gateway refused.
     refusals = models.BigIntegerField(default=0)
     refused_at = models.DateTimeField(null=True)
     refused_from = models.GenericIPAddressField(null=True)
     refused_reason = MessageField(blank=True, default="")
     refusal_audited_at = models.DateTimeField(null=True)
-    # Given by the form: the same form sent twice is one secondary.
+    # Set by the form: a form sent twice creates one secondary.
     form_id = models.UUIDField(null=True, unique=True)
 
     class Meta:
@@ -113,20 +113,20 @@ class Member(models.Model):
     secondary = models.ForeignKey(Secondary, on_delete=models.CASCADE, related_name="members", db_index=False)
     zone = models.ForeignKey(Zone, null=True, on_delete=models.SET_NULL, related_name="+")
     zone_name = models.TextField(db_collation="C")
-    label = models.CharField(max_length=32)  # in the catalog zone: never the same for two memberships
-    catalog_group = models.TextField(blank=True, default="", db_default="")  # empty: in none
-    # The catalog of the same server that the zone moves to, and since when: the zone stays in this one for a while,
-    # to announce the move. For a former member: since when, until the server knows.
+    label = models.CharField(max_length=32)  # in the catalog zone; never the same for two memberships
+    catalog_group = models.TextField(blank=True, default="", db_default="")  # empty: no group
+    # The catalog of the same server that the zone moves to, and since when. The zone stays in this catalog for a while,
+    # to announce the move. For a former member, the time is set until the server has read this.
     coo = models.TextField(blank=True, default="", db_default="")
     coo_since = models.DateTimeField(null=True)
-    since = models.BigIntegerField()  # serial of the catalog
-    until = models.BigIntegerField(null=True)  # null: it is a member
-    # NOTIFY: when the next one is sent, after how many without an answer; null: there is nothing to say.
+    since = models.BigIntegerField()  # catalog serial at which it became a member
+    until = models.BigIntegerField(null=True)  # catalog serial at which it left; null: it is a member
+    # NOTIFY: the time of the next message (null: none is due), and the number of unanswered messages before it.
     notify_at = models.DateTimeField(null=True)
     attempts = models.IntegerField(default=0)
-    notified_at = models.DateTimeField(null=True)  # when one was answered
+    notified_at = models.DateTimeField(null=True)  # when NOTIFY was last answered
     notify_error = MessageField(blank=True, default="")
-    # The last transfer that was carried out.
+    # The last completed transfer.
     transferred_at = models.DateTimeField(null=True)
     transferred_serial = models.BigIntegerField(null=True)
     transferred_how = models.CharField(max_length=4, blank=True, default="")
@@ -134,14 +134,14 @@ class Member(models.Model):
     transferred_over_tls = models.BooleanField(default=False)
     refused_at = models.DateTimeField(null=True)
     refused_reason = MessageField(blank=True, default="")
-    # When the first publication was that it has not answered with; null: it is not behind.
+    # When the first publication happened that the secondary does not serve yet. Null: the zone is in sync.
     behind_since = models.DateTimeField(null=True)
-    # The SOA that it answered with, over DNS.
+    # The SOA serial that it served last.
     served_serial = models.BigIntegerField(null=True)
     served_at = models.DateTimeField(null=True)
     question_error = MessageField(blank=True, default="")
-    question_at = models.DateTimeField(null=True)  # when the next question is due
-    # When its answers were compared with the zone last, how they differed though its serial was right, and since when.
+    question_at = models.DateTimeField(null=True)  # when the next query is due
+    # When its answers were last compared with the zone, how they differ despite an equal serial, and since when.
     compared_at = models.DateTimeField(null=True)
     difference = MessageField(blank=True, default="", db_default="")
     differs_since = models.DateTimeField(null=True)
@@ -174,7 +174,7 @@ class OpenZone(models.Model):
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
     networks = ArrayField(models.CharField(max_length=49))  # as CIDR
-    # The person who set it last; null if that person is deleted, or it was set before this column existed.
+    # The person who set it last. Null if the person was deleted, or if it was set before this column existed.
     set_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
@@ -197,7 +197,7 @@ class NoticeAddress(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
     set_at = models.DateTimeField(null=True)
-    # As with members.
+    # As in Member.
     notify_at = models.DateTimeField(null=True)
     attempts = models.IntegerField(default=0)
     notified_at = models.DateTimeField(null=True)
@@ -228,7 +228,7 @@ class ServerCertificate(models.Model):
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     pem = models.TextField()
-    key_encrypted = SecretField()  # `vault.encrypt_secret` of the PEM; stays when the certificate is renewed
+    key_encrypted = SecretField()  # `vault.encrypt_secret` of the PEM; the same after the certificate is renewed
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="server_certificate_single")]

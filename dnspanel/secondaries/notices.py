@@ -15,14 +15,14 @@ from dnspanel.secondaries.udp_exchange import Answer
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 
-# Before the second attempt, the third and so on; then the refresh of the zone's SOA finds the change.
+# The pauses before the second attempt, the third and so on. After the last, the SOA refresh finds the change.
 WAITS = tuple(timedelta(seconds=s) for s in (2, 5, 15, 60, 300, 900))
 AT_ONCE = 500
 _SECONDS = 2.0
-# One that is silent takes _SECONDS.
+# A silent address takes _SECONDS.
 MOST_ADDRESSES_AT_ONCE = 4
 
-# Asked by the publisher after each publication: Django takes ten times as long to put such a query together.
+# The publisher runs this after each publication. Django would take ten times as long to build the query.
 _IS_SOMEBODY_TOLD = """
 SELECT EXISTS (SELECT FROM secondaries_secondary WHERE active) OR EXISTS (SELECT FROM secondaries_noticeaddress)"""
 
@@ -102,7 +102,7 @@ def _notify(
 ) -> tuple[list[Member], dict[tuple[str, int], list[Member]]]:
     """Send NOTIFY. Return the answered members, and the others grouped by fault and number of earlier attempts."""
     messages = _messages([(member.zone_id, member.zone_name) for member in waiting])
-    # A server with several addresses is tried at the next one each time.
+    # Each attempt uses the next address of a server with several addresses.
     address = secondary.addresses[waiting[0].attempts % len(secondary.addresses)]
     answers = send(messages, address=address, key=key_of(secondary), seconds=_SECONDS)
     answered: list[Member] = []

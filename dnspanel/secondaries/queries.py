@@ -20,7 +20,7 @@ class SecondaryRow:
     zones: int
     behind: int
     behind_since: datetime | None
-    differing: int  # of how many zones it answers otherwise than they are, though with their serials
+    differing: int  # number of zones whose answers differ despite an equal serial
 
     def word(self, now: datetime) -> str:
         """Return the state as a word: off, late, behind, differs, or in sync."""
@@ -33,7 +33,7 @@ class LateSecondary:
 
     name: str
     zones: int
-    first: str  # the name of the one that is behind for longest
+    first: str  # name of the zone that has been behind for longest
     behind_since: datetime | None
     silent_since: datetime | None
 
@@ -44,9 +44,9 @@ class DifferingSecondary:
 
     name: str
     zones: int
-    first: str  # the name of the one that differs for longest
+    first: str  # name of the zone that has differed for longest
     since: datetime
-    difference: str  # of that one
+    difference: str  # of the first zone
 
 
 _LATE = """

@@ -16,8 +16,8 @@ from dnspanel.texts import shortened
 # A secondary that is refused all day appears in the audit log this often.
 AUDITED_EVERY = timedelta(hours=1)
 TOLD_AGAIN_AFTER = timedelta(seconds=10)
-# A stranger who knows the name of a key must not keep the database busy: refusals are written this often, the first
-# ones at once, and counted in between.
+# A stranger who knows a key's name must not keep the database busy. The first refusals are written immediately, later
+# ones are counted and written this often.
 _AT_ONCE = 20
 _EVERY = timedelta(seconds=5)
 
@@ -173,7 +173,7 @@ class _Refusals:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._waiting: dict[int, tuple[int, int, datetime]] = {}  # how many, how many at once are left, last written
+        self._waiting: dict[int, tuple[int, int, datetime]] = {}  # count, writes left without a pause, last write
 
     def take(self, secondary_id: int, now: datetime) -> int:
         """Count a refusal. Return the number of refusals to write now, or 0 if a later call will write them."""

@@ -30,11 +30,11 @@ from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Key
 
-# RRsets that the last revisions changed, and others.
+# The numbers of RRsets that the last revisions changed, and of other RRsets.
 CHANGED, OTHERS = 4, 4
-# Larger answers come cut off, over UDP, and are not compared.
+# Larger answers are truncated over UDP, and are not compared.
 _PAYLOAD = 1232
-# In which an answer may differ, though the zone does not: SOA by its serial, and what signs or denies.
+# Types whose answers may differ although the zones agree: SOA (the serial), signatures and denial of existence.
 _NOT_COMPARED = COMPUTED | {
     *(rdtypes.SOA, rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM),
     *(rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY),

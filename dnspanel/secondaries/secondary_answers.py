@@ -25,20 +25,20 @@ from dnspanel.texts import gettext
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 500
-# Every zone is asked for this often, whether or not anything was published; of many zones as often as this rate lets.
+# Every zone is queried this often without publications, or less often if the rate limit does not allow it.
 ROUND = timedelta(hours=1)
-# One that is behind is asked again after a quarter of the time that it has been so, within these bounds.
+# A zone that is behind is queried again after a quarter of the time that it has been behind, within these bounds.
 SOONEST, LATEST = timedelta(seconds=1), timedelta(minutes=5)
-# The wait for a zone that a server did not answer, unless it was published just now.
+# The pause after a query without an answer, unless the zone was just published.
 AFTER_SILENCE = timedelta(seconds=60)
-# A secondary that is behind for this time after it answered NOTIFY is notified again. It may have failed to fetch the
-# zone, and would try again only after the retry time of its SOA, an hour later.
+# If a secondary is still behind this long after it answered NOTIFY, it is notified again. It may have failed to fetch
+# the zone, and would try again only after the retry time of its SOA, an hour later.
 STILL_BEHIND_AFTER = timedelta(seconds=15)
-# Zones in sync whose answers are compared after the serials of one call, at most; each of them once in so long, or
-# sooner after a transfer, or while it differs.
+# The largest number of zones in sync whose answers are compared in one call. Each zone is compared once in the time
+# below, or sooner after a transfer or while it differs.
 COMPARED_AT_ONCE = 10
 COMPARED_EVERY, COMPARED_AGAIN = timedelta(days=1), timedelta(hours=1)
-# One that differed is compared again soon after it was transferred.
+# A zone that differed is compared again this long after a transfer.
 AFTER_DIFFERENCE = timedelta(minutes=5)
 _SECONDS = 2.0
 _LABEL = "abcdefghijklmnopqrstuvwxyz0123456789_"
@@ -180,7 +180,7 @@ def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datet
     is_away = secondary.silent_since is not None and now - secondary.silent_since >= AFTER_SILENCE
     if is_away or since is None or member.zone is None or member.served_serial == member.zone.serial:
         return now + AFTER_SILENCE
-    # In whole seconds, so that those of one publication are written at once.
+    # In whole seconds, so that the zones of one publication are written together.
     return now + min(max(timedelta(seconds=(now - since) // timedelta(seconds=4)), SOONEST), AFTER_SILENCE)
 
 

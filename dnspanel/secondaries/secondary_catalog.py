@@ -11,14 +11,14 @@ from dnspanel.secondaries.models import Member, Secondary
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 
-TTL = 0  # only servers that transfer the catalog read it
+TTL = 0  # only servers that transfer the catalog see it
 # Refresh and retry are short, because only our NOTIFY announces new members.
 _TIMERS = "60 30 2419200 0"
-# RFC 9432, section 4.1, wants an NS that leads nowhere.
+# RFC 9432, section 4.1, requires an NS with an unusable name.
 NOWHERE = "invalid."
 VERSION = "2"
 _START = "catalog-"
-# The group of a zone's tags, "" for none: that of the first tag that is one.
+# The group for a zone's tags: the first tag that is a group, or "".
 GROUP_OF_TAGS = """COALESCE((
         SELECT t.tag FROM unnest({groups}) WITH ORDINALITY t (tag, place)
         WHERE t.tag = ANY({tags}) ORDER BY t.place LIMIT 1

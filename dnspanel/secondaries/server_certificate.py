@@ -27,7 +27,7 @@ from dnspanel.secondaries.models import ServerCertificate
 from dnspanel.secondaries.server_addresses import host_and_port, tls_host_and_port
 from dnspanel.texts import gettext
 
-# Secondaries know the gateway by it where the certificate is the panel's own; it resolves nowhere.
+# The gateway's name in the panel's own certificate. It does not exist in DNS.
 OWN_NAME = "gateway.dnspanel"
 
 
@@ -36,9 +36,9 @@ class TlsEndpoint:
     """The gateway's TLS addresses, and the name, pin and authority that identify it to secondaries."""
 
     addresses: tuple[tuple[str, int], ...]
-    name: str  # the first name in its certificate
-    pin: str  # SHA-256 of its public key, in Base64: what Knot DNS calls a pin
-    authority: str  # PEM; empty: one that the system of the secondary knows
+    name: str  # the first name in the gateway's certificate
+    pin: str  # SHA-256 of the gateway's public key in Base64, which Knot DNS calls a pin
+    authority: str  # PEM; empty: an authority that the secondary's system trusts
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def tls_endpoint(*, now: datetime) -> TlsEndpoint | None:
     try:
         chain = _operators_chain() or ensure_own(now=now).pem
         certificate = x509.load_pem_x509_certificate(chain.encode())
-    except (CertificateRefused, ValueError):  # a check of the settings says why
+    except (CertificateRefused, ValueError):  # a check of the settings shows the reason
         return None
     authority = "" if settings.UPDATE_TLS_CERTIFICATE else ensure_authority(now=now).ca_pem
     return TlsEndpoint(_addresses(), _first_name(certificate), pin_of(certificate), authority)

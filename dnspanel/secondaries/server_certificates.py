@@ -6,10 +6,10 @@ from dnspanel.pasted_certificates import NO_CERTIFICATE, certificates_in, pem_of
 from dnspanel.secondaries.errors import CertificateRefused
 from dnspanel.texts import gettext
 
-# One, and its successor.
+# A certificate and its successor.
 MOST = 2
 LONGEST = 16_000  # characters
-_LEAST_RSA_BITS = 2048  # OpenSSL takes no fewer
+_LEAST_RSA_BITS = 2048  # OpenSSL's minimum
 
 
 def canonical_certificates(text: str) -> str:

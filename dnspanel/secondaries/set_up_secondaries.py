@@ -40,7 +40,7 @@ MOST_GROUPS = 16
 LONGEST_NAME = 40
 LAST_PORT = 65535
 LEAST_BOUND, MOST_BOUND = 10, 30 * 86_400  # seconds
-# How long the old key is good beside the new one.
+# How long the old key is accepted after a rotation.
 OVERLAP = timedelta(hours=24)
 ALGORITHMS = tuple(name for name in tsig_secrets.ALGORITHMS if name != tsig_secrets.OLD_ALGORITHM)
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
@@ -308,7 +308,7 @@ def checked_group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> 
         _add(faults, "group_tags", gettext("At most {most_groups} groups.").format(most_groups=MOST_GROUPS))
         return []
     found: dict[str, None] = {}
-    for text in texts:  # their order is that of their precedence
+    for text in texts:  # in order of precedence
         try:
             found |= dict.fromkeys(canonical_tags([text]))
         except SettingsRefused as exc:

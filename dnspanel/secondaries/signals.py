@@ -2,7 +2,7 @@
 
 from django.dispatch import Signal
 
-# Sent after commit, without anything. A lost signal costs seconds: beat finds the work.
+# Sent after commit, without arguments. If it is lost, beat finds the work in seconds.
 changed = Signal()
-# Sent when a secondary has fetched the catalog that says where members went, so that they may enter the other one.
+# Sent when a secondary has fetched the catalog with the `coo` of moved members, so that they can enter the new catalog.
 moves_read = Signal()

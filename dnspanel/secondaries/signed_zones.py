@@ -14,9 +14,9 @@ from dnspanel.zones.models import Signing, Zone
 from dnspanel.zones.signing.new_signatures import publish_new_signatures
 from dnspanel.zones.values.soa import start_of_week
 
-# This number of zones gets the signatures of a week in one publication.
+# One publication contains a week's signatures of up to this number of zones.
 AT_ONCE = 500
-# A server that has transferred a zone by the key of a token comes again each week, as long as it has the zone.
+# A server that transfers a zone with a token's key comes again each week, as long as it has the zone.
 KEYS_REMEMBERED = timedelta(days=30)
 
 

@@ -19,9 +19,9 @@ from dnspanel.secondaries.models import NoticeAddress, Secondary
 from dnspanel.secondaries.notices import Sent
 from dnspanel.wake import wake, wake_each
 
-# A secondary lets others have their turn after this long.
+# After this time a secondary's turn ends, so that other secondaries can have one.
 TURN_SECONDS = 10.0
-# Secondaries may be slow, and pushes to nodes run on the same threads: most of those must stay free.
+# Secondaries can be slow. Pushes to nodes use the same threads, most of which must stay free.
 _places = threading.BoundedSemaphore(4)
 
 
@@ -93,7 +93,7 @@ def notify_addresses() -> None:
 def _take_turn(lock: Lock, key: int, act: Callable[[], bool]) -> None:
     """Run `_while_more` in one of a few slots. Do nothing if all slots are in use."""
     if not _places.acquire(blocking=False):
-        return  # beat enqueues it again when there is a place
+        return  # beat enqueues it again when a slot is free
     try:
         _while_more(lock, key, act)
     finally:

@@ -38,7 +38,7 @@ class Answer:
 
     error: str = ""
     message: dns.message.Message | None = None
-    proven: bool = True  # else anybody may have sent it, and a better one may still come
+    proven: bool = True  # False: any sender could have sent it, and a proven answer may follow
 
 
 def not_allowed() -> Answer:
@@ -95,7 +95,7 @@ def exchange(
         for start in range(0, len(messages), _WINDOW):
             found = _window(sock, messages[start : start + _WINDOW], key, seconds)
             answers += found
-            if not any(answer.message is not None for answer in found):  # nor will it answer the others
+            if not any(answer.message is not None for answer in found):  # it will not answer later messages either
                 break
     return answers + [answers[-1]] * (len(messages) - len(answers))
 

@@ -13,15 +13,15 @@ from dnspanel.zones.governance.hook_health import troubled_hooks
 from dnspanel.zones.models import LogHead, Publication, PublishHook, PublishRequest, RequestState, WhenSilent
 from dnspanel.zones.signing.presigned import ENDS_SOON
 
-# A publication that was taken back is reported for this time, and searched among this number.
+# A reverted publication is reported for this time. The search covers this number of publications.
 FAILED_FOR = timedelta(days=1)
 FAILED_AMONG = 1_000
 PAST_RULES_FOR = timedelta(days=1)
 MOST_REQUESTS = 50
-# A rollover may wait for this time before an alert: for nodes and secondaries, servers of a parent, a DS that people
-# set.
+# How long a rollover may wait before an alert: for nodes and secondaries, for the parent's servers, and for a DS that
+# people must set.
 NODES_FOR, PARENT_FOR, DS_FOR = timedelta(minutes=30), timedelta(hours=6), timedelta(days=3)
-SIGNATURES_CRITICAL = timedelta(days=2)  # the first signature of a zone ends within this, or has ended
+SIGNATURES_CRITICAL = timedelta(days=2)  # the first signature of a zone ends within this time, or has ended
 
 KINDS = {
     "panel.held": "Publishing is held",
@@ -67,13 +67,13 @@ class LogInputs:
 
     head: LogHead | None = None
     hold_reason: str = ""
-    failed: tuple[tuple[int, str], ...] = ()  # sequence, why
-    past_rules: tuple[tuple[int, str, str], ...] = ()  # id of the request, whose publication, why
-    unpublished: tuple[tuple[int, str, str], ...] = ()  # id of the request, its name, why not
+    failed: tuple[tuple[int, str], ...] = ()  # sequence, reason
+    past_rules: tuple[tuple[int, str, str], ...] = ()  # id of the request, publisher, reason
+    unpublished: tuple[tuple[int, str, str], ...] = ()  # id of the request, its name, reason
     hooks: tuple[HookInputs, ...] = ()
-    rollovers: NamedZones = NO_ZONES  # those whose rollover waits for something that does not come
-    ending: NamedZones = NO_ZONES  # those whose signatures, which they came with, end soon: at that time
-    expired: NamedZones = NO_ZONES  # those with an RRset that should have been removed by itself since then
+    rollovers: NamedZones = NO_ZONES  # zones whose rollover waits too long
+    ending: NamedZones = NO_ZONES  # zones whose imported signatures end soon, with that time
+    expired: NamedZones = NO_ZONES  # zones with an RRset that should have been removed automatically, and since when
 
 
 def read_log(now: datetime, reading: Reading) -> LogInputs:

@@ -95,6 +95,6 @@ def _restore_parts_of_gone_zones(parts: dict[int, Parts], noted: Mapping[int, Pa
         if zone != CREATED and zone not in live:
             parts.setdefault(sequence, {})[zone] = noted[sequence][zone]
     for sequence, before in noted.items():
-        # Zones that were created and are gone for good; more than were noted cannot have come since.
+        # Created zones that were deleted permanently. There cannot be more now than were noted.
         if int(before.get(CREATED, 0)) > int(parts.get(sequence, {}).get(CREATED, 0)):
             parts.setdefault(sequence, {})[CREATED] = before[CREATED]

@@ -42,7 +42,7 @@ def link_new_acts() -> int:
                 break
     if linked:
         head = AuditLink.objects.latest("number")
-        # The log is one of the places where an older hash can be found again.
+        # This writes a hash to the logs, where a later check can find it.
         logger.info("audit linked=%d number=%d hash=%s", linked, head.number, bytes(head.chain).hex())
     return linked
 
@@ -92,7 +92,7 @@ def _link_batch() -> int:
         publications = list(above.values_list("sequence", "at")[:BATCH])
         new = [(at, PUBLICATION, sequence) for sequence, at in publications]
         new += [(at, ENTRY, id_) for id_, at in _entries_without_link(chain.floor).values_list("pk", "at")[:BATCH]]
-        # None overtakes an earlier publication, whatever the clocks said: each place is given to the lowest sequence.
+        # Sequences are assigned in ascending order, even if clocks differ: no publication overtakes an earlier one.
         sequences = iter([sequence for sequence, _ in publications])
         acts = [(kind, next(sequences) if kind == PUBLICATION else ref) for _, kind, ref in sorted(new)[:BATCH]]
         if acts:
@@ -143,10 +143,10 @@ def _raise_floor(chain: AuditChain, oldest: int, newest: int) -> None:
     waits_for = chain.next_floor_after
     if waits_for is not None and oldest >= waits_for:
         lowest = _entries_without_link(chain.floor).filter(pk__lte=chain.next_floor).first()
-        # In a long backlog the floor follows from batch to batch, or each of them would read all that is linked.
+        # In a long backlog the floor rises with each batch. Otherwise each batch would read everything that is linked.
         chain.floor = chain.next_floor if lowest is None else lowest.pk - 1
         waits_for = None if lowest is None else waits_for
-    if waits_for is None or waits_for > newest:  # a database that was restored elsewhere starts its numbers again
+    if waits_for is None or waits_for > newest:  # a database restored elsewhere starts its transaction ids again
         chain.next_floor = AuditEntry.objects.aggregate(newest=Max("pk"))["newest"] or 0
         waits_for = newest
     chain.next_floor_after = waits_for

@@ -27,7 +27,7 @@ from replication.dns import names, rdtypes
 PUBLISH = "publish"
 # The action of an act that is in the chain, but no longer in the tables.
 GONE = "audit.gone"
-# What a row of an export has.
+# The columns of an export.
 COLUMNS = (
     "number",
     "hash",
@@ -44,7 +44,7 @@ COLUMNS = (
     "details",
 )
 _MOST_NAMED = 3
-# Up to this number of zones with a word in their names are looked up by their ids.
+# If up to this number of zones match a word, publications are found by the zones' ids.
 _FEW_ZONES = 1_000
 _PAGE = 1_000
 
@@ -57,15 +57,15 @@ class Act:
     id: int  # of the audit entry, or the sequence
     at: datetime
     user: str
-    token: str  # its purpose
+    token: str  # the token's purpose
     token_id: int | None
     action: str
     target: str
     address: str
     request_id: str
     details: dict[str, Any] = field(default_factory=dict)
-    number: int | None = None  # its place in the chain; None while it waits for one
-    hash: str = ""  # of the chain up to it
+    number: int | None = None  # the chain number; None while the act waits for its link
+    hash: str = ""  # of the chain up to this act
     token_prefix: str = ""
 
     @property
@@ -212,7 +212,7 @@ def _with_links(acts: Sequence[Act]) -> list[Act]:
     return [replace(act, number=link.number, hash=bytes(link.chain).hex()) if link else act for act, link in found]
 
 
-# Acts whose details have the old value in `before`: the detail with the new value.
+# For acts whose details have the old value in `before`: the name of the detail with the new value.
 _AFTER = {
     "group.resolver": "after",
     "group.verify": "verify_seconds",
@@ -246,7 +246,7 @@ def _end_of(page: Sequence[Act], after: Place) -> Place:
     publications = [act.id for act in page if act.kind == PUBLICATION]
     return Place(
         min(entries, default=after.entry), min(publications, default=after.publication)
-    )  # both keys fall along the page
+    )  # both keys decrease along the page
 
 
 def _entries(actor: Actor, filters: Filters, after: Place) -> "QuerySet[AuditEntry]":

@@ -13,7 +13,7 @@ from replication.dns.rrset import Key, RRset, make
 from replication.errors import ReplicationError
 
 Values = Mapping[str, str]
-Present = Mapping[Key, RRset]  # the RRsets that a builder looks at, as the author sees them
+Present = Mapping[Key, RRset]  # the RRsets that a builder reads, with the author's draft
 
 
 @dataclass(frozen=True, slots=True)

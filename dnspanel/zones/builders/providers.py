@@ -37,8 +37,8 @@ class Provider:
     mx: tuple[str, ...]  # "preference host"
     include: str
     all: str = "~all"
-    aliases: tuple[tuple[str, str], ...] = ()  # name below the domain, target; left out where a field in it is empty
-    verification: tuple[str, str] | None = None  # what its TXT begins with, the text
+    aliases: tuple[tuple[str, str], ...] = ()  # name below the domain, target; omitted if a field in it is empty
+    verification: tuple[str, str] | None = None  # prefix of the verification TXT record, its text
     more: tuple[Field, ...] = field(default_factory=tuple)
 
     @property

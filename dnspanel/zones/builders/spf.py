@@ -165,7 +165,7 @@ class SpfBuilder:
             return {}
         found = {field.name: "" for field in self.fields}
         terms = terms_of(text)
-        # The order counts once a term refuses: such a record is kept as it is.
+        # If a term refuses, the order of terms matters, so the record is kept as it is.
         is_plain = all(term.qualifier in ("", "+") or term.name == "all" for term in terms)
         for term in terms:
             if term.name == "all" and term is terms[-1]:
@@ -241,7 +241,7 @@ def _is_network(text: str, version: int) -> bool:
 
 
 def _is_domain(text: str) -> bool:
-    if "%{" in text:  # a macro, which only receivers can fill in
+    if "%{" in text:  # a macro, which only receivers can expand
         return True
     try:
         return "." in names.parse(text)[:-1]

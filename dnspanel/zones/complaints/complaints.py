@@ -17,9 +17,9 @@ from dnspanel.zones.rules.violations import Severity
 from dnspanel.zones.store import store_rrsets
 from replication.dns.rrset import Change, Key, RRset
 
-# These are about the right to add such a record, not about its content.
+# Violations about the right to add a record, not about its content.
 _OF_ADDING = frozenset(("key-of-panel", "key-of-other"))
-OWN = 0  # instead of the id of another zone: about its own zone alone
+OWN = 0  # in place of another zone's id: the complaint is about the RRset's own zone
 
 
 @dataclass(frozen=True, slots=True)

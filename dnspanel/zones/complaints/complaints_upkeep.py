@@ -31,16 +31,16 @@ from replication.message_texts import format_text
 RRSETS_AT_A_TIME = 2_000
 RRSETS_OF_A_TURN = 20_000  # a few seconds
 REVISIONS_AT_A_TIME = 500
-# Of a zone with more RRsets, not all are looked at when some change.
+# If a zone has more RRsets than this, a change does not cause a check of all of them.
 SMALL_ZONE = 1_000
-# Of a batch of publications: names whose pointers are looked for, and for each of them RRsets that point at it.
+# Per batch of publications: the number of names that pointers are searched for, and of pointers for each name.
 MOST_POINTED_AT = 1_000
 _MOST_POINTERS = 20
-_MOST_BELOW = 100  # a new delegation, DNAME or their end
-_MOST_COMPLAINTS = 1_000  # looked at again, of a large zone or into a zone
-# One walk a day, in small steps: a hundredth of a processor.
+_MOST_BELOW = 100  # names below a new or removed delegation or DNAME
+_MOST_COMPLAINTS = 1_000  # complaints that are checked again, in a large zone or about a zone
+# One walk a day, in small steps that use a hundredth of a processor.
 WALK_EVERY = timedelta(days=1)
-STEP = 500  # RRsets of a turn in which nothing else is to do
+STEP = 500  # RRsets per turn without other work
 
 _CUTS = (rdtypes.NS, rdtypes.DNAME)
 
@@ -54,7 +54,7 @@ DELETE FROM zones_complaint c
 USING unnest(%s::int[], %s::bytea[], %s::int[], %s::int[]) AS gone (zone, owner, type, "into")
 WHERE c.zone_id = gone.zone AND c.owner_key = gone.owner AND c.type = gone.type AND c."into" = gone."into\""""
 
-StoredKey = tuple[int, bytes, int, int]  # zone, owner key, type, the zone it leads into
+StoredKey = tuple[int, bytes, int, int]  # zone, owner key, type, the other zone or OWN
 
 logger = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ def _follow(at: ComplaintProgress, now: datetime) -> int | None:
     last = list(behind.order_by("publication").values_list("publication_id", flat=True)[:REVISIONS_AT_A_TIME])
     if not last:
         return None
-    # Publications are taken whole, so of the last of them there may be more revisions.
+    # Publications are processed as a whole, and more revisions of the last one may follow.
     upto = last[-1] if len(last) < REVISIONS_AT_A_TIME or last[0] == last[-1] else last[-1] - 1
     revisions = behind.filter(publication__lte=upto)
     found = 0
@@ -196,7 +196,7 @@ class _Again:
         """Add the RRsets of any zone that point at these names. Skip the search for more than MOST_POINTED_AT names."""
         if not 0 < len(targets) <= MOST_POINTED_AT:
             return
-        waiting_entries.sort_in(waiting_entries.RDATA)  # else each of these names reads all entries that wait
+        waiting_entries.sort_in(waiting_entries.RDATA)  # otherwise each of these names would read all waiting entries
         rows = store_rrsets.rrsets_pointing_at(targets, _MOST_POINTERS)
         names = dict(Zone.objects.filter(pk__in={pk for _, pk, _ in rows}).values_list("pk", "name"))
         for _, zone_id, rrset in rows:
@@ -306,7 +306,7 @@ def _write(pieces: Sequence[Piece], before: "QuerySet[Complaint]", now: datetime
     for zone_id, said in against([piece for piece in pieces if piece.rrsets], now).items():
         for ((name, type), into), message in said.items():
             wanted[zone_id, relative_key(name, names[zone_id]), type, into] = format_text(message)
-    # Messages as they are stored: to tell them in a language, and take them apart again, would be most of the work.
+    # Messages in their stored form: formatting and parsing them again would take most of the time.
     rows = before.values_list("zone_id", "owner_key", "type", "into", Cast("message", TextField()))
     present = {(zone, bytes(key), type, into): message for zone, key, type, into, message in rows}
     gone = [key for key in present if key not in wanted]

@@ -14,7 +14,7 @@ from dnspanel.zones.dnssec.rollover_stages import BACK, EMERGENCY, STAGES, Kind,
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 from dnspanel.zones.models import Revision, Rollover, SigningChange, Zone, ZoneKey
 
-# The newest former keys of a zone; and the newest changes of its signing that are read.
+# The numbers of former keys that are shown, and of signing changes that are read.
 MOST_RETIRED = 6
 MOST_CHANGES = 500
 
@@ -25,11 +25,11 @@ class Event(StrEnum):
     MADE = "made"
     PUBLISHED = "published"  # in the DNSKEY RRset
     SIGNS = "signs"
-    DS = "ds"  # all servers of the parent have a DS of it
-    DS_GONE = "ds-gone"  # none of them has
+    DS = "ds"  # all servers of the parent have a DS of the key
+    DS_GONE = "ds-gone"  # no server of the parent has a DS of the key
     RESTS = "rests"  # no longer signs
     HIDDEN = "hidden"  # out of the DNSKEY RRset
-    GONE = "gone"  # the zone does not have it any more
+    GONE = "gone"  # the zone no longer has the key
 
 
 _ORDER = list(Event)
@@ -61,7 +61,7 @@ class KeyHistory:
     role: KeyRole
     moments: tuple[Moment, ...]
     has_ds: bool
-    use: KeyState | None  # as it is used now; None: the zone does not have it any more
+    use: KeyState | None  # its current use; None: the zone no longer has the key
     expected: tuple[Expected, ...] = ()
 
     @property
@@ -106,7 +106,7 @@ def expected_of(rolled: Rollover) -> dict[int, tuple[Expected, ...]]:
     return {id: tuple(each) for id, each in found.items() if each}
 
 
-# Whether a key signs, and whether it is in the DNSKEY RRset; None: the zone does not have it.
+# True if a key signs, and True if it is in the DNSKEY RRset. None if the zone does not have the key.
 _Use = tuple[bool, bool] | None
 
 

@@ -29,7 +29,7 @@ PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519Pri
 SEP, ZONE = 1, 256  # flags of a DNSKEY (RFC 4034 section 2.1.1)
 KSK_FLAGS, ZSK_FLAGS = ZONE | SEP, ZONE
 DEFAULT_ALGORITHM = 13
-# IANA's mnemonics. Keys of the first two (SHA-1) are read, so that a zone that has them can be moved; none is made.
+# IANA's mnemonics. Keys of the first two (SHA-1) can be imported with a zone, but are never generated.
 ALGORITHMS: Mapping[int, str] = {
     5: "RSASHA1",
     7: "RSASHA1-NSEC3-SHA1",
@@ -42,9 +42,9 @@ ALGORITHMS: Mapping[int, str] = {
 }
 MADE = (13, 15, 14, 16, 8, 10)
 RSA_BITS, FEWEST_RSA_BITS, MOST_RSA_BITS = 2048, 1024, 4096
-# Longer ones hold no key: an RSA key of 4096 bits has about 3,300 characters.
+# Longer texts are not keys: an RSA key of 4096 bits has about 3,300 characters.
 MOST_TEXT = 16 << 10
-# Digests of a DS. The first is read and shown where PowerDNS shows it; DIGESTS are those to give to a parent.
+# Digests of a DS. The first is read, and shown where PowerDNS shows it. DIGESTS are for the parent.
 EVERY_DIGEST: Mapping[int, str] = {1: "sha1", 2: "sha256", 4: "sha384"}
 DIGESTS = (2, 4)
 
@@ -151,7 +151,7 @@ def _private_key(algorithm: int, fields: Mapping[str, str]) -> PrivateKey:
                     fewest_rsa_bits=FEWEST_RSA_BITS, most_rsa_bits=MOST_RSA_BITS, bit_length=modulus.bit_length()
                 )
             )
-        # OpenSSL's own check, which looks for primes too, takes a tenth of a second: an import has thousands of keys.
+        # OpenSSL's own check also tests for primes and takes a tenth of a second. An import has thousands of keys.
         if not _belong_together(modulus, exponent, private, p, q, dp, dq, inverse):
             raise ValueError(algorithm)
         numbers = rsa.RSAPrivateNumbers(p, q, private, dp, dq, inverse, rsa.RSAPublicNumbers(exponent, modulus))

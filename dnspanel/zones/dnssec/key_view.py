@@ -21,9 +21,9 @@ class KeyView:
     active: bool
     published: bool
     dnskey: str
-    ds: tuple[str, ...]  # of a key that the parent may name; SHA-256 first
+    ds: tuple[str, ...]  # of a key that the parent's DS can name; SHA-256 first
     created_at: datetime
-    created_by: str  # username, or nothing
+    created_by: str  # username, or ""
     public: bytes = field(repr=False)
 
     def ds_of(self, digest_type: int) -> str:

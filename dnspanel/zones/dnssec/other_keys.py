@@ -21,7 +21,7 @@ from replication.dns.rrset import Change, Key, RRset, make
 
 MOST_OTHER_KEYS = 20
 OF_KEYS = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY))
-OF_SIGNER = OF_KEYS | {rdtypes.SIGNING_STATE}  # at the apex of a zone that came with its signatures
+OF_SIGNER = OF_KEYS | {rdtypes.SIGNING_STATE}  # at the apex of a presigned zone
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Terms:
     ksk_days: int | None = None
     automatic: bool = False
     signs_new_zones: bool = False
-    first_ds: bool = False  # the first DS of a zone that is signed comes by itself
+    first_ds: bool = False  # the panel sets the first DS of a signed zone automatically
 
     @property
     def key_flags(self) -> tuple[int, ...]:
@@ -76,10 +76,10 @@ class Act(StrEnum):
     SIGN = "sign"
     DENIAL = "denial"
     CDS = "cds"
-    ROLLOVER = "rollover"  # keys are others than the policy's
-    FIRST_DS = "first-ds"  # its parent has no DS yet: the panel sees to that by itself, soon
-    SAME = "same"  # it is so already
-    NO_POLICY = "no-policy"  # none is for this zone
+    ROLLOVER = "rollover"  # the keys differ from the policy
+    FIRST_DS = "first-ds"  # the parent has no DS yet; the panel will set it automatically
+    SAME = "same"  # the zone already follows the policy
+    NO_POLICY = "no-policy"  # no policy applies to the zone
     REFUSED = "refused"
 
 

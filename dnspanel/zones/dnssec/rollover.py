@@ -35,8 +35,8 @@ from dnspanel.zones.dnssec.rollover_stages import (
 )
 from dnspanel.zones.dnssec.signing_state import DELETE, KeyRole, KeyState, SigningState
 
-# What one look at the clock can count for, at most; and what each wait is longer than it needs to be, so that one jump
-# of the clock during it does no harm. Looks are 30 seconds apart.
+# The most that the clock can advance between two looks, which are 30 seconds apart. Each wait is this much longer than
+# necessary, so that a jump of the system clock does no harm.
 MOST_CREDIT = timedelta(seconds=60)
 MARGIN = timedelta(seconds=60)
 # If the parent's servers could not all be asked for longer than this, their state in between is unknown.
@@ -64,17 +64,17 @@ class Inputs:
     new: tuple[int, ...]
     now: datetime
     ttls: Ttls
-    # Since when every node has answered with the step's publication; None: some do not, `late` has their names.
+    # Since when every node has answered with the step's publication. None if some nodes do not: `late` has their names.
     answered_since: datetime | None
     late: tuple[str, ...] = ()
-    # The same of every secondary; None: some do not, and `secondaries_lack` says which, as a sentence.
+    # The same for secondaries. If it is None, the sentence in `secondaries_lack` names them.
     secondaries_since: datetime | None = None
     secondaries_lack: str = ""
-    # Since when each goal has been true at every server of the parent, as far as known; those that are not are missing.
+    # Since when each goal has been met at every server of the parent. Goals that are not known to be met are missing.
     goals: Mapping[Goal, datetime] | None = None
-    # Why the parent's DS RRset is not known just now, in words; empty: it is.
+    # The reason why the parent's DS RRset is currently unknown, or "".
     parent_silent: str = ""
-    # The name servers without the new keys, or why that is unknown, as a sentence; None: there are no other signers.
+    # A sentence with the name servers that lack the new keys, or why that is unknown. None without other signers.
     signers_lack: str | None = None
     old_ds: tuple[str, ...] = ()
     new_ds: tuple[str, ...] = ()
@@ -192,9 +192,9 @@ def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[
     """Return the first step of a rollover. `new` are keys to add, or keys that the parent's DS must name."""
     stage = (EMERGENCY if emergency else STAGES)[kind][0]
     if kind is Kind.INSECURE:
-        state = replace(state, cds=DELETE, cdnskey=True)  # parents that follow one of them, or either
+        state = replace(state, cds=DELETE, cdnskey=True)  # for parents that follow CDS, CDNSKEY or both
     if kind in WITHOUT_CDS:
-        state = replace(state, cds="", cdnskey=False)  # where there are none, parents change nothing
+        state = replace(state, cds="", cdnskey=False)  # without these records, parents change nothing
     for key in new:
         state = state.with_key(key)
     return Act(_with_uses(state, old, [key.id for key in new], stage), stage.step)

@@ -12,9 +12,9 @@ class Kind(StrEnum):
     KSK = "ksk"  # double KSK: both sign the DNSKEY RRset, then the DS is exchanged
     KSK_DOUBLE_DS = "ksk-double-ds"  # the new DS is added, then the keys are exchanged
     CSK = "csk"  # both keys sign everything, then the DS is exchanged
-    ALGORITHM = "algorithm"  # all keys, by keys of another algorithm
-    INSECURE = "insecure"  # the DS goes, then the keys
-    SECURE = "secure"  # the keys are there, the DS comes
+    ALGORITHM = "algorithm"  # all keys are replaced by keys of another algorithm
+    INSECURE = "insecure"  # first the DS is removed, then the keys
+    SECURE = "secure"  # the zone has keys, and the DS is added
 
 
 class Step(StrEnum):
@@ -27,7 +27,7 @@ class Step(StrEnum):
     UNPUBLISH = "unpublish"
     REMOVE = "remove"
     CLEAN = "clean"
-    # On the way back, after a person cancelled it.
+    # Steps of a cancellation.
     WITHDRAW = "withdraw"
     BACK = "back"
     UNDONE = "undone"
@@ -37,10 +37,10 @@ class Use(StrEnum):
     """The use of a key during a stage."""
 
     FULL = "full"  # signs, and is in the DNSKEY RRset
-    SIGNS = "signs"  # without being in the DNSKEY RRset
-    PUBLISHED = "published"  # without signing
+    SIGNS = "signs"  # signs, but is not in the DNSKEY RRset
+    PUBLISHED = "published"  # in the DNSKEY RRset, but does not sign
     HIDDEN = "hidden"  # neither
-    GONE = "gone"  # the zone does not have it
+    GONE = "gone"  # the zone does not have the key
 
 
 class Caches(StrEnum):
@@ -48,20 +48,20 @@ class Caches(StrEnum):
 
     NOTHING = ""
     KEYS = "keys"  # the DNSKEY RRset
-    RECORDS = "records"  # everything else
+    RECORDS = "records"  # all other records
     ALL = "all"
 
 
 class Goal(StrEnum):
     """A condition for the DS RRset at every server of the parent. A zone without any DS is insecure, never bogus."""
 
-    HAS_OLD = "has-old"  # empty, or it leads to an old key
+    HAS_OLD = "has-old"  # the DS RRset is empty, or matches an old key
     HAS_NEW = "has-new"
     NO_OLD = "no-old"
     NO_NEW = "no-new"
     EMPTY = "empty"
     NOT_EMPTY = "not-empty"
-    # Not of the DS: every name server of the zone, those of other signers too, answers with the new DNSKEYs.
+    # Not about the DS: every name server of the zone, including other signers' servers, answers with the new DNSKEYs.
     SIGNERS = "signers-have-new"
 
 
@@ -74,8 +74,8 @@ class Stage:
     new: Use
     caches: Caches = Caches.NOTHING
     parent: frozenset[Goal] = frozenset()
-    ds_expires: bool = False  # whether caches must have forgotten other DS RRsets
-    signers: bool = False  # whether other signers must have the new keys
+    ds_expires: bool = False  # True if other DS RRsets must have expired from caches
+    signers: bool = False  # True if other signers must have the new keys
 
 
 def _goals(*goals: Goal) -> frozenset[Goal]:
@@ -105,7 +105,7 @@ STAGES: Mapping[Kind, tuple[Stage, ...]] = {
         CLEAN,
     ),
     Kind.ALGORITHM: (
-        # Signatures first, then the DNSKEYs that promise them (RFC 6840 section 5.11); and back in the same way.
+        # Signatures come before their DNSKEYs (RFC 6840 section 5.11), and are removed after them.
         Stage(Step.SIGN, Use.FULL, Use.SIGNS, Caches.RECORDS),
         Stage(Step.PUBLISH, Use.FULL, Use.FULL, Caches.KEYS),
         Stage(Step.DS, Use.FULL, Use.FULL, parent=_goals(Goal.HAS_NEW, Goal.NO_OLD), ds_expires=True),
@@ -116,14 +116,14 @@ STAGES: Mapping[Kind, tuple[Stage, ...]] = {
         Stage(Step.DS, Use.FULL, Use.GONE, parent=_goals(Goal.EMPTY), ds_expires=True),
         Stage(Step.REMOVE, Use.GONE, Use.GONE),
     ),
-    # The new keys are those that the zone has; caches may have what it answered without signatures.
+    # The new keys are the zone's keys. Caches may have answers without signatures.
     Kind.SECURE: (
         Stage(Step.PUBLISH, Use.GONE, Use.FULL, Caches.ALL),
         Stage(Step.DS, Use.GONE, Use.FULL, parent=_goals(Goal.HAS_NEW, Goal.NOT_EMPTY)),
     ),
 }
 
-# Nothing is waited for before the old key is gone: `breakage` says what that does.
+# The old key is removed without a wait: `breakage` describes the effect.
 _REPLACE_DS = Stage(Step.DS, Use.GONE, Use.FULL, parent=_goals(Goal.HAS_NEW, Goal.NO_OLD))
 EMERGENCY: Mapping[Kind, tuple[Stage, ...]] = {
     Kind.ZSK: (_REMOVE,),
@@ -145,7 +145,7 @@ BACK: Mapping[Kind, tuple[Stage, ...]] = {
     Kind.INSECURE: (UNDONE,),
     Kind.SECURE: (replace(UNDONE, old=Use.GONE, new=Use.FULL),),
 }
-# The way back from each step.
+# The step that a cancellation begins with, for each step.
 _CANCELLED: Mapping[tuple[Kind, Step], Step] = {
     (Kind.ZSK, Step.PUBLISH): Step.UNDONE,
     (Kind.ZSK, Step.SIGN): Step.BACK,
@@ -161,10 +161,10 @@ _CANCELLED: Mapping[tuple[Kind, Step], Step] = {
     (Kind.SECURE, Step.PUBLISH): Step.UNDONE,
     (Kind.SECURE, Step.DS): Step.UNDONE,
 }
-# While they are under way, CDS records would name the wrong keys: PowerDNS makes them of each key that is published.
-# By those, a parent would keep the DS of the old algorithm, or take away that of a key which is not published yet.
+# During these rollovers, CDS records would name the wrong keys, because PowerDNS makes them for every published key. A
+# parent would then keep the DS of the old algorithm, or remove the DS of a key that is not published yet.
 WITHOUT_CDS = frozenset((Kind.ALGORITHM, Kind.KSK_DOUBLE_DS))
-# The steps in which the keys that are published are those that the parent's DS is to name again.
+# The steps in which the published keys are again the keys that the parent's DS must name.
 CDS_AGAIN = frozenset((Step.REMOVE, Step.CLEAN, Step.UNDONE))
-# Where it must be certain that every DS RRset in caches leads to an old key, because the new one goes at once.
+# Every DS RRset in caches must match an old key before these steps end, because the new key replaces it at once.
 NEEDS_OLD_DS = frozenset(((Kind.KSK, Step.PUBLISH), (Kind.CSK, Step.PUBLISH), (Kind.KSK_DOUBLE_DS, Step.DS)))

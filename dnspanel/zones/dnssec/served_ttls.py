@@ -8,7 +8,7 @@ from django.db import connection
 
 from dnspanel.zones.models import Zone
 
-# Resolvers keep nothing for longer, whatever its TTL says (BIND: max-cache-ttl; others: a day).
+# Resolvers keep no answer for longer, whatever its TTL is (BIND: max-cache-ttl; others: a day).
 LONGEST_CACHED = timedelta(days=7)
 
 
@@ -27,7 +27,7 @@ class ServedTtls:
         )
 
 
-# PowerDNS takes the TTL of DNSKEY, NSEC and NSEC3 from the SOA: from its MINIMUM, in some releases at most its TTL.
+# PowerDNS takes the TTL of DNSKEY, NSEC and NSEC3 from the SOA's MINIMUM, in some releases at most the SOA's TTL.
 _NOW = """
 SELECT coalesce(max(r.ttl), 0), coalesce(max(greatest(r.ttl, split_part(r.rdata[1], ' ', 7)::bigint))
     FILTER (WHERE r.type = 6), 0)

@@ -20,11 +20,11 @@ NSEC3PARAM, NSEC3NARROW, PRESIGNED, PUBLISH_CDS, PUBLISH_CDNSKEY = KINDS = (
     "PUBLISH-CDS",
     "PUBLISH-CDNSKEY",
 )
-# In place of the parameters of NSEC3: PowerDNS cannot read them, and answers SERVFAIL where it had to deny something.
+# In place of NSEC3 parameters. PowerDNS cannot parse it, and answers SERVFAIL instead of a denial.
 PAUSED = "-"
-# The word in the JSON for the chain that is due.
+# The JSON key for the due chain.
 DUE_NSEC3 = "due_nsec3"
-# In place of digest types: the CDS record that asks the parent to delete its DS, and its CDNSKEY too.
+# In place of digest types: CDS and CDNSKEY records that ask the parent to delete its DS.
 DELETE = "0"
 
 
@@ -69,7 +69,7 @@ class SigningState:
     nsec3: Nsec3 | None = None
     cds: str = ""
     cdnskey: bool = False
-    # Ids of the rows of PowerDNS's metadata, by kind; an id is never given to another zone.
+    # Row ids of PowerDNS's metadata, by kind. An id is never used for another zone.
     row_ids: Mapping[str, int] = field(default_factory=dict)
     presigned: bool = False
     paused: bool = False
@@ -106,7 +106,7 @@ class SigningState:
         if self.keys and self.cds:
             found[PUBLISH_CDS] = self.cds
         if self.keys and self.cdnskey:
-            # Beside a CDS that asks for deletion, keys would ask for the opposite (RFC 8078 section 4).
+            # If a CDS asks for deletion, CDNSKEY records of keys would ask for the opposite (RFC 8078 section 4).
             found[PUBLISH_CDNSKEY] = DELETE if self.cds == DELETE else "1"
         return found
 

@@ -48,7 +48,7 @@ def describe_polling(state: SigningState) -> str:
 
 def signing_algorithms(state: SigningState) -> str:
     """Return the names of the algorithms of active keys, comma-separated."""
-    # Of a zone that came signed, the keys are in its records.
+    # The keys of a presigned zone are in its records.
     return ", ".join(ALGORITHMS[number] for number in sorted({key.algorithm for key in state.keys if key.active}))
 
 

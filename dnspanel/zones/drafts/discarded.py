@@ -15,7 +15,7 @@ from dnspanel.zones.errors import DraftUnknown
 from dnspanel.zones.models import Draft, Operation, Zone
 
 KEPT = timedelta(days=7)
-MOST_KEPT = 5  # of a person; the oldest goes
+MOST_KEPT = 5  # per person; the oldest is deleted first
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,11 @@ from replication.dns.rrset import Change, Key, RRset, json_text, make
 from replication.errors import BadRRset, NameOutside
 
 Choice = Literal["theirs", "mine", "both"]
-# Whose draft it is; a token works in the draft of its owner, as far as its scope goes.
+# The owner of a draft. A token works in its owner's draft, within its scope.
 Drafter = User | Actor
 KeyInZone = tuple[int, str, int]  # id of the zone, owner name, type
 
-# As one JSON text: thousands of values, each a parameter, take Python and PostgreSQL twice as long.
+# One JSON parameter: thousands of separate parameters take Python and PostgreSQL twice as long.
 _STORE = """
 INSERT INTO zones_operation (draft_id, zone_id, name, owner_key, type, base, wanted, base_revision, at)
 SELECT %s, zone, name, decode(key, 'hex'), type, base, wanted, base_revision, %s
@@ -320,7 +320,7 @@ def _resolve_conflict(change: Change, theirs: RRset | None, choice: Choice) -> R
         raise CannotResolve(gettext("One side deletes the RRset, so there are no records of both to keep."))
     if mine.type == rdtypes.SOA:
         raise CannotResolve(gettext("A zone has one SOA record; choose one of the two."))
-    union = (*theirs.rdata, *mine.rdata)  # of a value in both, the capitals of mine
+    union = (*theirs.rdata, *mine.rdata)  # if a value is in both, its capitals are those of `mine`
     disabled = (*mine.disabled, *rdata.not_among(mine.type, theirs.disabled, mine.rdata))
     comment = mine.comment or theirs.comment
     try:

@@ -39,7 +39,7 @@ class NamedDraft:
 
     draft: Draft
     is_own: bool
-    may_edit: bool  # take it up, publish it
+    may_edit: bool  # open it, publish it
     changes: int = 0
     zones: int = 0
     first_zone: str = ""

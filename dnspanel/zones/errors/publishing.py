@@ -98,7 +98,7 @@ class MassDeletion(PublishRefused):
         rrsets: int = 0,
     ) -> None:
         self.count, self.lately, self.existing, self.most = count, lately, existing, most
-        self.zones, self.rrsets = tuple(zones), rrsets  # the first of them; RRsets of all
+        self.zones, self.rrsets = tuple(zones), rrsets  # the first zones; the number of RRsets in all zones
         minutes = int(window.total_seconds()) // 60
         message = (
             gettext(
@@ -161,7 +161,7 @@ class CannotUndo(ZoneError):
     """The revision cannot be undone by a draft. `instead` names the act that undoes it, or is ""."""
 
     def __init__(self, reason: str, *, instead: str = "") -> None:
-        self.instead = instead  # "delete", "restore" or nothing
+        self.instead = instead  # "delete", "restore" or ""
         super().__init__(reason)
 
 

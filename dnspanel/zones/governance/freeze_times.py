@@ -10,7 +10,7 @@ from dateutil.rrule import rrulestr
 from dnspanel.texts import gettext
 from dnspanel.zones.models import Freeze
 
-LONGEST = timedelta(days=60)  # of one time
+LONGEST = timedelta(days=60)  # of one period
 _PARTS = frozenset({"FREQ", "INTERVAL", "BYDAY", "BYMONTHDAY", "UNTIL"})
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 LONGEST_RULE = 200

@@ -14,7 +14,7 @@ from dnspanel.zones.governance.hook_questions import HookAnswer, Question
 from dnspanel.zones.models import HookReply, PublishHook
 
 KEPT = 50  # replies of each hook
-# A hook that was silent once may have been restarted; from the second time on it counts as trouble.
+# A hook that was silent once may have been restarted. From this number of failures on, it is reported.
 TROUBLE_FROM = 2
 
 

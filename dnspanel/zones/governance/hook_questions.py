@@ -23,7 +23,7 @@ from dnspanel.zones.values import soa
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, RRset
 
-# What a question lists of a publication; the rest is counted, and `complete` is false.
+# The most that a question lists. Further changes are counted, and `complete` is then false.
 MOST_CHANGES = 1_000
 MOST_CHARACTERS = 500_000
 
@@ -75,7 +75,7 @@ def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher
     for zone, part in parts:
         number = 1 if part.kind == RevisionKind.CREATE else zone.revision + 1
         head = {"zone": zone.name, "kind": part.kind, "revision": number}
-        # A change says itself what it was decided upon; what goes, or comes back, is as that revision left it.
+        # For a change, the changes below are enough. For a deletion or restore, the revision determines the content.
         full.update(f"\n{_json({**head, 'revision': None if part.kind == RevisionKind.CHANGE else number})}".encode())
         listed, count = [], 0
         for change in _changes(part.changes):

@@ -12,7 +12,7 @@ REPLACE = "replace"
 # The kind of a new zone's effect on the closest zone above: names at and below its apex no longer belong to that
 # zone.
 TAKE = "take"
-# The same where that zone delegates the new one to exactly the servers that the new one names itself.
+# The same, if the zone above delegates the new zone to exactly the servers in the new zone's NS records.
 TAKE_DELEGATED = "take delegated"
 
 

@@ -41,7 +41,7 @@ from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.names import before_full_stop
 
-# These cannot be approved: a person who governs the zone removes the rule, or goes past it.
+# These cannot be approved: a person who governs the zone removes or bypasses the rule.
 _ONLY_LIFTED = (RevisionKind.DELETE, REPLACE, TAKE, TAKE_DELEGATED)
 _DELEGATION = Counter({rdtypes.NS: 1})
 

@@ -22,9 +22,9 @@ from dnspanel.zones.governance import freeze_times, ticket_patterns
 from dnspanel.zones.models import ApprovalRule, Freeze, PublishHook, Zone, ZoneRule
 from dnspanel.zones.rights import access
 
-MOST = 200  # rules, and freezes: each publication of a zone that one is about reads those about it
+MOST = 200  # approval rules, and freezes: a publication reads all that cover its zones
 MOST_APPROVERS = 3
-MOST_CHANGES = 1_000  # less than a piece of a large publication has
+MOST_CHANGES = 1_000  # fewer than a piece of a large publication has
 MOST_TOKENS = 20
 LONGEST_REASON = 200
 LONGEST_LINK = 300

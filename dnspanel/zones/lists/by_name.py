@@ -16,8 +16,8 @@ from dnspanel.zones.lists.find_rrsets import MOST_COMPARED, StoredKey, display_r
 from dnspanel.zones.models import Change, NamePlace, Revision, RevisionKind, SearchProgress, Zone
 from dnspanel.zones.values.natural_order import natural_key
 
-MOST_NEW_NAMES = 2_000  # changed since places were written
-_MORE = 8  # times as many names, where the first ones had too few RRsets
+MOST_NEW_NAMES = 2_000  # changed since the places were written
+_MORE = 8  # the factor for reading more names if the first ones had too few RRsets
 
 
 class Place(NamedTuple):

@@ -54,9 +54,9 @@ class ZoneRow:
     rrset_count: int
     sequence: int
     changed_at: datetime
-    changed_by: str  # username, or nothing
+    changed_by: str  # username, or ""
     deleted_at: datetime | None
-    team: str  # name, or nothing
+    team: str  # name, or ""
     tags: tuple[str, ...]
     is_signed: bool
 
@@ -159,7 +159,7 @@ def trash_place(deleted_at: datetime, zone_id: int) -> str:
 
 def others_drafting(*, zone: Zone, author: User) -> tuple[tuple[str, int], ...]:
     """Return (username, number of operations) for each other person whose open draft changes this zone."""
-    drafted = Operation.objects.filter(zone=zone, draft__author__isnull=False)  # not in one that is put aside
+    drafted = Operation.objects.filter(zone=zone, draft__author__isnull=False)  # only drafts that are open in an editor
     others = drafted.exclude(draft__author=author).values("draft__author__username")
     counted = others.annotate(n=Count("pk")).order_by("draft__author__username")
     return tuple((row["draft__author__username"], row["n"]) for row in counted)
@@ -227,5 +227,5 @@ def _zone_row(zone: Zone) -> ZoneRow:
         deleted_at=zone.deleted_at,
         team=zone.team.name if zone.team else "",
         tags=tuple(zone.tags),
-        is_signed=bool(getattr(zone, "is_signed", False)),  # by `_with_list_columns`
+        is_signed=bool(getattr(zone, "is_signed", False)),  # added by `_with_list_columns`
     )

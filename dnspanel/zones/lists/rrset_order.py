@@ -29,10 +29,10 @@ _LONGEST_CURSOR = 4000
 _IN_DRAFT = 2**31 - 1  # newer than every revision
 _AS_IT_CAME = 1  # the number of the first revision
 _CHANGES_LOOKED_AT = 4_000
-_FIRST_BLOCKS = 3  # of texts: those of a value that most RRsets have fill a page
+_FIRST_BLOCKS = 3  # the search-text blocks that fill a page if most RRsets have the value
 _MOST_TURNS = 12
 
-# Revision by revision: joined at once, PostgreSQL would read all changes of the zone to sort them.
+# One revision after another: with a plain join, PostgreSQL would read and sort all changes of the zone.
 _NEWEST_CHANGES = """
 SELECT newest.number, c.owner_key FROM (
     SELECT id, number FROM zones_revision WHERE zone_id = %s AND number <= %s ORDER BY number DESC LIMIT 500
@@ -60,7 +60,7 @@ class RRsetOrder(SortOrder[RRsetColumn]):
 
 
 AS_EDITED = RRsetOrder()  # by name as people sort names, at each SOA and NS first: `by_name`
-# How many RRsets may be looked at for a page.
+# The largest number of RRsets that may be examined for a page.
 MOST_SORTED = {
     RRsetColumn.TYPE: 1_200_000,
     RRsetColumn.TTL: 1_200_000,
@@ -283,7 +283,7 @@ def _changed_last(
         return [], False
     oldest = found[-1][0]
     is_complete = oldest == _AS_IT_CAME and len(found) <= _CHANGES_LOOKED_AT
-    if oldest == _AS_IT_CAME or len(found) > _CHANGES_LOOKED_AT:  # of that one there may be more
+    if oldest == _AS_IT_CAME or len(found) > _CHANGES_LOOKED_AT:  # the last revision may have more changes
         oldest += 1
     keys = {bytes(owner_key) for number, owner_key in found if number >= oldest}
     some = rows.filter(sort_key__gte=oldest, owner_key__in=keys)

@@ -48,11 +48,11 @@ from replication.codec.keys import name_from_relative_key, relative_key
 from replication.dns import names
 from replication.dns.rrset import Change, Key
 
-_BEFORE_ALL_TYPES, _BEHIND_ALL_TYPES = -3, 65_536  # as an editor ranks them
+_BEFORE_ALL_TYPES, _BEHIND_ALL_TYPES = -3, 65_536  # below and above all display ranks
 
 
-COUNTED_RRSETS = 10_000  # a zone larger than this is not counted by type
-_CANONICAL = "~"  # before a cursor of that order of names
+COUNTED_RRSETS = 10_000  # in a larger zone, RRsets are not counted by type
+_CANONICAL = "~"  # prefix of a cursor in canonical order
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,11 @@ class RRsetRow:
     `conflict` is True if another change to the RRset was published since the author began to edit it.
     """
 
-    change: Change  # from published to the draft's, which is the published one where the draft says nothing
+    change: Change  # from the published RRset to the drafted one, or to the published one without a draft
     mark: Mark | None = None
     conflict: bool = False
     operation_id: int | None = None
-    changed_in: int = 0  # the number of the revision that changed it last; 0: it is not published
+    changed_in: int = 0  # number of the last revision that changed it; 0: not published
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _first_published(
     places = Places.of(zone)
     if places is not None:
         return places.first(rows, start, limit, are_all=filters.fits_all, descending=descending)
-    # A page in the middle of this order continues in it, whatever the cost.
+    # A page in the middle of the natural order continues in this order, whatever the cost.
     is_between = start is not None and start[1] != _BEFORE_ALL_TYPES
     if zone.rrset_count <= find_rrsets.MOST_COMPARED or is_between:
         return Found(in_order(keys_of(rows), start, descending=descending)[:limit])
@@ -245,7 +245,7 @@ def sorted_rrset_page(
         elif search or zone.rrset_count > MOST_SORTED[order.column]:
             raise TooManyToSort
     start = sorted_place(after, order)
-    is_small = zone.rrset_count <= display_order.LARGE  # then all are sorted
+    is_small = zone.rrset_count <= display_order.LARGE  # all rows are sorted then
     begin, most = (None, 2**31) if is_small else (start, limit + 1)
     mine = Operation.objects.filter(draft__author=author, zone=zone)
     drafted: list[SortedKey] = []

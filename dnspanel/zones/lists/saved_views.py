@@ -19,10 +19,10 @@ from dnspanel.zones.errors import ViewRefused, ViewUnknown
 from dnspanel.zones.models import SavedView, ViewPage, Zone
 from dnspanel.zones.rights import access
 
-MOST_VIEWS = 50  # of one person
-MOST_LISTED = 200  # with those that others share
+MOST_VIEWS = 50  # per person
+MOST_LISTED = 200  # including shared views
 LONGEST_NAME = 60
-# The parameters of a page's URL that a view keeps, and how long each may be.
+# The URL parameters that a view of a page stores, and their largest lengths.
 TERMS: Mapping[ViewPage, Mapping[str, int]] = {
     ViewPage.ZONES: {"q": 300, "sort": 40},
     ViewPage.SEARCH: {"q": 300},
@@ -73,7 +73,7 @@ def save_view(  # noqa: PLR0913  # the fields of a view
     if not kept:
         raise ViewRefused(gettext("There is nothing to save: search, filter or sort first."))
     with _one_of_a_name(), transaction.atomic(durable=True):
-        # The person's row keeps two windows from saving one too many together.
+        # The lock on the person's row prevents two windows from saving one view too many.
         User.objects.select_for_update(no_key=True).get(pk=person.pk)
         if SavedView.objects.filter(owner=person).count() >= MOST_VIEWS:
             raise ViewRefused(

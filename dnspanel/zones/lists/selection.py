@@ -11,7 +11,7 @@ from dnspanel.zones.plan.many_rrsets import Act, Refused, try_act
 from dnspanel.zones.rights.access import refuse_changes
 from replication.dns.rrset import Change, Key, RRset
 
-# As many as a draft is still reviewed and published with in seconds.
+# With this number of changes, a draft is still reviewed and published within seconds.
 MOST_SELECTED = 20_000
 _PAGE = 1_000
 

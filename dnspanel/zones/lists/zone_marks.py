@@ -12,7 +12,7 @@ from dnspanel.zones.rights.access import zones_visible_to
 MOST_PINNED = 30
 MOST_RECENT = 12
 
-# Each is one statement, so that two windows of a person at the same time lose nothing.
+# Each is one statement, so that two windows of a person do not overwrite each other's changes.
 _PIN = """
 INSERT INTO zones_zonemarks (user_id, pinned, recent) VALUES (%(user)s, ARRAY[%(zone)s]::int[], '{}')
 ON CONFLICT (user_id) DO UPDATE

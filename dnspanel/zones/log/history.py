@@ -61,7 +61,7 @@ class HistoryRow:
     removed: int
     reason: str
     sequence: int
-    token: Token | None  # that published it
+    token: Token | None  # that published the revision
 
     @property
     def token_id(self) -> int | None:

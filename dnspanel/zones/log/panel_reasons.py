@@ -35,7 +35,7 @@ TEMPLATE = gettext_noop("template {name} version {version}, run {number}")
 TRANSFERRED = gettext_noop("transferred from {address}")
 UNDO_OF_IMPORT = gettext_noop("undo of import {number}: {title}")
 
-# A message comes after the one that it begins with.
+# A message comes after every longer message that begins with it.
 _MESSAGES = (
     *(ADDRESSES, CATALOG, CATALOG_MEMBERS, DUE_DENIAL, EXPIRED_RECORDS, EXPIRED_ZONE, FIRST_DS, FOLLOWED_NO_MORE),
     *(

@@ -49,8 +49,8 @@ class PublicationRow:
     reason: str
     failed_reason: str
     zones: int
-    named: tuple[str, ...]  # the first of them
-    kind: str  # of its only revision, unless that is a change
+    named: tuple[str, ...]  # the names of the first zones
+    kind: str  # of the only revision, unless it is a change
     added: int
     changed: int
     removed: int

@@ -27,7 +27,7 @@ from replication.message_texts import parse_text
 
 InTransaction = Callable[[], object]  # what a caller writes in the transaction of a publication
 
-# Whether a rule is about one of the zones: few rules are looked at, before any zone.
+# True if a rule covers one of the zones. The few rules are read before any zone.
 _ABOUT = """(
     r.zone_id = ANY(%(zone_id)s::int[] || %(over)s::int[]) OR (r.zone_id IS NULL AND r.team_id IS NULL AND r.tag = '')
     OR (r.zone_id IS NULL AND EXISTS (
@@ -35,10 +35,10 @@ _ABOUT = """(
         WHERE z.id = ANY(%(zone_id)s::int[] || %(over)s::int[]) AND (z.team_id = r.team_id OR r.tag = ANY(z.tags))
     ))
 )"""
-# One statement, so that the row that all publishers queue for is locked for one round trip and the commit. The
-# statement itself checks that no rule concerns these changes, and that only hooks that allowed exactly them cover
-# these zones, so that it costs no query. For a zone that comes live, it only checks that no rule exists at all:
-# finding the zone above costs a query, if there are any rules.
+# One statement, so that the row that all publishers wait for is locked for one round trip and the commit. Without
+# another query, the statement checks that no rule concerns these changes, and that only hooks that allowed exactly
+# these changes cover the zones. For a zone that goes live, it only checks that no rule exists at all: if rules exist,
+# finding the zone above costs a query.
 _APPENDING = """
 WITH head AS (
     UPDATE zones_loghead SET sequence = sequence + 1 WHERE id = 1 AND held_reason = ''
@@ -91,8 +91,8 @@ WITH head AS (
 )
 SELECT sequence, epoch FROM head
 """.replace("{about}", _ABOUT)
-# How zones best are joined depends on their number. Most publications have one, and that they have is said here, since
-# what is prepared is planned without the parameters.
+# The best join depends on the number of zones, but the plan is made without parameters. Most publications have one
+# zone, and this LIMIT tells PostgreSQL so.
 _APPEND_ONE = _APPENDING.replace("{limit}", " LIMIT 1")
 _APPEND = _APPENDING.replace("{limit}", "")
 
@@ -151,7 +151,7 @@ def append_publication(
         appended = _append({**parameters, **known}, len(revisions))
     if appended is None:
         hold = _hold_reason()
-        if not hold and not is_free:  # a hook was placed in this moment
+        if not hold and not is_free:  # a hook was added just now
             raise HookUnasked((), author, now)
         raise PublishingOnHold(hold)
     rehearsal.note(*revisions)

@@ -83,7 +83,7 @@ def change_signing(
                 step = _Step(zones, decide, acting)
                 is_last = step.is_last
                 decided(is_last=is_last)
-                # The last publication has the form's id: a form that stopped half-way goes on when it is sent again.
+                # The last publication gets the form's id, so an unfinished form continues when it is sent again.
                 publication = step.publish("" if published else action, acting.form_id if is_last else None)
                 if publication is None:
                     return published
@@ -154,7 +154,7 @@ def _revision(zone: Zone, apex: Mapping[Key, RRset], state: SigningState, now: d
     new = soa.next_soa(old, old, zone.soa_edits, now)
     serial = soa.serial_of(new).value if new is not None else zone.serial
     dnskey = apex.get((zone.name, rdtypes.DNSKEY))
-    # CDS and CDNSKEY of other signers' keys go with those of the panel's.
+    # CDS and CDNSKEY of other signers' keys change together with those of the panel's keys.
     changes = changes_in_step(zone.name, apex, state, dnskey=dnskey, ttl=dnskey.ttl) if dnskey else []
     added = sum(change.before is None for change in changes)
     removed = sum(change.after is None for change in changes)

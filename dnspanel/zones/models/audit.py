@@ -32,11 +32,11 @@ class AuditChain(models.Model):
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     sequence = models.BigIntegerField(default=0)  # publications up to here are linked
-    # Audit entries up to here are linked, or will never be: see audit_links.
+    # Audit entries up to this id are linked, or never will be (see audit_links).
     floor = models.BigIntegerField(default=0)
     next_floor = models.BigIntegerField(default=0)
     next_floor_after = models.BigIntegerField(null=True)  # once every transaction before this one has ended
-    asked_at = models.DateTimeField(null=True)  # when a check was requested that has not been made yet
+    asked_at = models.DateTimeField(null=True)  # set while a requested check has not run yet
     checked_at = models.DateTimeField(null=True)
     checked_to = models.BigIntegerField(default=0)
     faults: "models.JSONField[Any]" = MessagesField(default=list)

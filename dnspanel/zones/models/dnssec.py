@@ -26,12 +26,12 @@ class ZoneKey(models.Model):
     bits = models.IntegerField()
     flags = models.SmallIntegerField()  # of its DNSKEY: 257 with the bit SEP, else 256
     tag = models.IntegerField()
-    public = models.BinaryField()  # as its DNSKEY has it
+    public = models.BinaryField()  # as in the DNSKEY record
     private_encrypted = SecretField(null=True)  # private-key text, by `accounts.secrets.vault`
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     deleted_at = models.DateTimeField(null=True)
-    # When all servers of the parent were first seen with a DS of it, and when none of them had it any more.
+    # When all servers of the parent first had a DS of the key, and when none of them had it any longer.
     ds_seen_at = models.DateTimeField(null=True)
     ds_gone_at = models.DateTimeField(null=True)
 
@@ -51,11 +51,11 @@ class Signing(models.Model):
     state: "models.JSONField[Any]" = models.JSONField(default=dict)
     is_signed = models.BooleanField(default=False)
     changed_at = models.DateTimeField()
-    # Whether it has signalling names for others (`signing.signalling`); False: those that it has are to go.
+    # True if the zone has signalling names for other zones (`signing.signalling`), False if they must be removed.
     signalling = models.BooleanField(null=True)
-    # Of a zone that came with its signatures: when the first of them ends.
+    # When the first imported signature of the zone expires.
     signatures_end = models.DateTimeField(null=True)
-    # Why the rollover that its policy asks for cannot begin by itself, and since when.
+    # The reason why a due rollover cannot begin automatically, and since when.
     due_refusal = MessageField(blank=True, default="", db_default="")
     due_refused_at = models.DateTimeField(null=True)
 
@@ -100,40 +100,40 @@ class Rollover(models.Model):
     new_keys = ArrayField(models.IntegerField(), default=list)
     old_ds = ArrayField(models.TextField(), default=list)
     new_ds = ArrayField(models.TextField(), default=list)
-    # What the zone asked its parent for before it asked to be insecure.
+    # The zone's CDS and CDNSKEY settings before the rollover changed them.
     cds_before = models.CharField(max_length=20, default="")
     cdnskey_before = models.BooleanField(default=False)
     started_at = models.DateTimeField()
     started_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    step_revision = models.IntegerField()  # what every node and secondary has to answer with
+    step_revision = models.IntegerField()  # the revision that every node and secondary must answer with
     step_at = models.DateTimeField()
-    # For people: what it waits for, the earliest time, since when, and the change at the parent.
+    # For people: what the rollover waits for, the earliest next act, since when, and the change at the parent.
     waits_for = MessageField(default="")
     earliest = models.DateTimeField(null=True)
     waits_since = models.DateTimeField()
     late = ArrayField(models.TextField(), default=list)  # names of nodes
-    late_secondaries = ArrayField(models.TextField(), default=list, db_default=[])  # their names
+    late_secondaries = ArrayField(models.TextField(), default=list, db_default=[])  # names of secondaries
     add_ds = ArrayField(models.TextField(), default=list)
     remove_ds = ArrayField(models.TextField(), default=list)
     parent_silent = MessageField(default="")
     is_stuck = models.BooleanField(default=False)
-    # What was seen.
+    # Observations.
     clock = models.DateTimeField()
     looked_at = models.DateTimeField()
     epoch = models.UUIDField()
-    answered_since = models.DateTimeField(null=True)  # every node
-    secondaries_since = models.DateTimeField(null=True)  # and every secondary, with the step
-    goals: "models.JSONField[Any]" = models.JSONField(default=dict)  # rollover.Goal → since when
-    parent_at = models.DateTimeField()  # when all servers of the parent were asked last, by the clock
+    answered_since = models.DateTimeField(null=True)  # with the step's revision, by every node
+    secondaries_since = models.DateTimeField(null=True)  # with the step's revision, by every secondary
+    goals: "models.JSONField[Any]" = models.JSONField(default=dict)  # {rollover.Goal: since when}
+    parent_at = models.DateTimeField()  # when all servers of the parent were last queried, by this clock
     ds_ttl = models.BigIntegerField(null=True)
-    # Of the name servers of a zone that others sign too: which lack the new keys, or why that is not known; and when
-    # they were asked.
+    # If others sign the zone too: the name servers that lack the new keys, or why that is unknown, and when they were
+    # queried.
     has_other_signers = models.BooleanField(default=False)
     signers_lack = MessageField(default="")
     signers_at = models.DateTimeField(null=True)
     record_ttl = models.BigIntegerField()
     key_ttl = models.BigIntegerField()
-    ttls_revision = models.IntegerField()  # up to which revision these TTLs are known
+    ttls_revision = models.IntegerField()  # the revision up to which these TTLs are known
     ended_at = models.DateTimeField(null=True)
     is_cancelled = models.BooleanField(default=False)
 
@@ -166,14 +166,14 @@ class DnssecPolicy(models.Model):
     bits = models.IntegerField(null=True)  # of RSA keys
     split = models.BooleanField(default=False)  # KSK and ZSK in place of one CSK
     nsec3: "models.JSONField[Any]" = models.JSONField(null=True)
-    cds = models.CharField(max_length=16, blank=True, default="")  # digest types, as "2,4"
+    cds = models.CharField(max_length=16, blank=True, default="")  # digest types, for example "2,4"
     cdnskey = models.BooleanField(default=False)
     zsk_days = models.IntegerField(null=True)  # null: no lifetime
     ksk_days = models.IntegerField(null=True)  # of a KSK or CSK
-    automatic = models.BooleanField(default=False)  # rollovers that are due begin by themselves
-    signs_new_zones = models.BooleanField(default=False)  # what is created, but not imported, begins signed
-    first_ds = models.BooleanField(default=False)  # the rollover to the first DS of a signed zone begins by itself
-    is_default = models.BooleanField(default=False)  # of all zones that no attachment is about
+    automatic = models.BooleanField(default=False)  # due rollovers begin automatically
+    signs_new_zones = models.BooleanField(default=False)  # new zones are signed from the start, imported zones are not
+    first_ds = models.BooleanField(default=False)  # the rollover to a signed zone's first DS begins automatically
+    is_default = models.BooleanField(default=False)  # applies to all zones without an attachment
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
 

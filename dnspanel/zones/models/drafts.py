@@ -26,7 +26,7 @@ class Draft(models.Model):
     name = models.CharField(max_length=80, blank=True, default="", db_default="")
     key = models.UUIDField(default=uuid4, db_default=RandomUUID(), unique=True, editable=False)
     is_by_link = models.BooleanField(default=False, db_default=False)  # readable by link, for people who see its zones
-    # Ids of all people who worked in it, or in drafts merged into it: they may not approve it.
+    # Ids of all people who worked in it or in drafts merged into it. They must not approve it.
     worked_in = ArrayField(models.IntegerField(), default=list, db_default=[])
     changed_at = models.DateTimeField()
     discarded_at = models.DateTimeField(null=True)

@@ -64,12 +64,12 @@ class ApprovalRule(ZoneRule):
     """
 
     needed = models.SmallIntegerField()
-    types = ArrayField(models.IntegerField(), default=list)  # only if one of these changes; empty: any
-    min_changes = models.IntegerField(default=1)  # only from this number of changed RRsets of a zone
+    types = ArrayField(models.IntegerField(), default=list)  # applies only to changes of these types; empty: any
+    min_changes = models.IntegerField(default=1)  # applies only from this number of changed RRsets in a zone
     approver_team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
     approver_role = models.CharField(max_length=16, blank=True, default="")
-    tokens = models.ManyToManyField("accounts.Token", related_name="+")  # these publish without approval
-    ticket = models.TextField(blank=True, default="")  # as `ticket_patterns` reads it; empty: none is asked for
+    tokens = models.ManyToManyField("accounts.Token", related_name="+")  # these tokens publish without approval
+    ticket = models.TextField(blank=True, default="")  # for `ticket_patterns`; empty: no ticket is required
     ticket_link = models.TextField(blank=True, default="")
 
     class Meta:
@@ -108,16 +108,16 @@ class PublishHook(ZoneRule):
     """A URL that can refuse publications when the panel asks it. `webhooks.place_publish_hooks` writes the rows."""
 
     name = models.CharField(max_length=40, blank=True, default="", db_default="")
-    url = models.TextField()  # for those alone who may govern its zones
+    url = models.TextField()  # only for people who may govern its zones
     secret = SecretField()  # `vault.encrypt_secret` of "whsec_…"
-    # After a rotation both sign, until this time.
+    # After a rotation both secrets sign, until this time.
     old_secret = SecretField(null=True)
     old_secret_until = models.DateTimeField(null=True)
-    seconds = models.SmallIntegerField()  # so long an answer is waited for
+    seconds = models.SmallIntegerField()  # how long to wait for an answer
     when_silent = models.CharField(max_length=6, choices=WhenSilent)
-    # Counts changes of what is above but the secret: what it answered before one of them does not count after it.
+    # The number of changes to the fields above except the secret. Answers from before a change do not count.
     version = models.IntegerField(default=1, db_default=1)
-    # How it answered last, and since when, how often and why it has not: `hook_health` writes these.
+    # Written by `hook_health`: the last answer, and since when, how often and why the hook has failed.
     questioned_at = models.DateTimeField(null=True)
     ms = models.FloatField(null=True)  # of its last answer
     failing_since = models.DateTimeField(null=True)
@@ -147,10 +147,10 @@ class HookReply(models.Model):
     hook = models.ForeignKey(PublishHook, on_delete=models.CASCADE, related_name="replies", db_index=False)
     at = models.DateTimeField()
     word = models.CharField(max_length=6, choices=Word)
-    reason = MessageField(blank=True)  # its own, or what is wrong, which may name its host
+    reason = MessageField(blank=True)  # the hook's reason, or the failure, which can name its host
     ticket = models.TextField(blank=True)
     ms = models.FloatField()
-    zones = models.IntegerField()  # that it was asked about
+    zones = models.IntegerField()  # number of zones in the question
     is_test = models.BooleanField(default=False)
 
     class Meta:

@@ -26,10 +26,10 @@ class SavedView(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
     page = models.CharField(max_length=7, choices=ViewPage)
-    zone = models.ForeignKey(Zone, null=True, on_delete=models.CASCADE, related_name="+")  # of records; null: any zone
+    zone = models.ForeignKey(Zone, null=True, on_delete=models.CASCADE, related_name="+")  # null: any zone
     name = models.CharField(max_length=60)
-    terms: "models.JSONField[Any]" = models.JSONField(default=dict)  # parameters of the page's URL, not empty
-    look: "models.JSONField[Any]" = models.JSONField(null=True)  # {"hidden": [column], "dense": bool}; null: each one's
+    terms: "models.JSONField[Any]" = models.JSONField(default=dict)  # parameters of the page's URL that are not empty
+    look: "models.JSONField[Any]" = models.JSONField(null=True)  # {"hidden": [column], "dense": bool}; null: reader's
     created_at = models.DateTimeField()
 
     class Meta:
@@ -50,4 +50,4 @@ class ZoneMarks(models.Model):
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")
     pinned = ArrayField(models.IntegerField(), default=list)
-    recent = ArrayField(models.IntegerField(), default=list)  # opened last
+    recent = ArrayField(models.IntegerField(), default=list)  # the last opened zones

@@ -33,7 +33,7 @@ class LogHead(models.Model):
     cluster = models.UUIDField()
     epoch = models.UUIDField()
     sequence = models.BigIntegerField(default=0)
-    # Why nothing may be published, in words for people; empty in normal work. Only a person ends a hold.
+    # The reason for a hold, as a sentence; normally empty. Only a person ends a hold.
     held_reason = MessageField(blank=True, default="", db_default="")
     held_since = models.DateTimeField(null=True)
 
@@ -62,16 +62,16 @@ class Publication(models.Model):
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
     channel = models.CharField(max_length=16, choices=Channel)
     reason = models.TextField(blank=True)
-    # From where the request came, and the id under which logs know it; empty for the panel itself.
+    # The address that the request came from, and its id in the logs. Empty for the panel itself.
     address = models.GenericIPAddressField(null=True)
     request_id = models.CharField(max_length=36, blank=True, default="", db_default="")
-    # Given by the form: the same form sent twice is one publication.
+    # Set by the form: a form sent twice creates one publication.
     form_id = models.UUIDField(null=True, unique=True)
-    # Of a write that was published in parts: the sequence of its first part, in the first part too.
+    # If a write was published in parts: the sequence of its first part. The first part has it too.
     part_of = models.BigIntegerField(null=True)
-    # Why ring 0 could not answer with it, in words; then it was taken back and no other node ever got it.
+    # The reason why ring 0 could not answer with it. It was then reverted, and no other node ever got it.
     failed_reason = MessageField(blank=True, default="", db_default="")
-    # When it was taken back, and the sequence of the publication that did it.
+    # When it was reverted, and the sequence of the publication that reverted it.
     failed_at = models.DateTimeField(null=True)
     taken_back_in = models.BigIntegerField(null=True)
 
@@ -96,13 +96,13 @@ class RevisionKind(models.TextChoices):
     CHANGE = "change", gettext_lazy("changed")
     DELETE = "delete", gettext_lazy("deleted")
     RESTORE = "restore", gettext_lazy("restored")
-    # The zone is there, and no node has it; what brings it to them is a `RESTORE`.
+    # The zone exists, but no node has it. A `RESTORE` brings it to the nodes.
     AWAIT = "await", gettext_lazy("created to be transferred")
     EXPIRE = "expire", gettext_lazy("expired")
     LIST = "list", gettext_lazy("changed, and at no node")
 
 
-# Kinds after which no node has the zone, in the words of the database.
+# The database values of the kinds after which no node has the zone.
 NOT_SERVED = (
     RevisionKind.DELETE.value,
     RevisionKind.AWAIT.value,

@@ -34,19 +34,19 @@ class PublishRequest(models.Model):
     name = models.CharField(max_length=80)
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
-    by_token = models.BooleanField(default=False)  # though the token may be gone
+    by_token = models.BooleanField(default=False)  # stays True if the token is deleted
     asked_at = models.DateTimeField()
     reason = models.TextField(blank=True)
-    accepted = ArrayField(models.TextField(), default=list)  # codes of warnings that its author accepted
-    confirmed = models.BooleanField(default=False)  # what the guard would hold
-    zone_ids = ArrayField(models.IntegerField())  # at the time when it was asked
+    accepted = ArrayField(models.TextField(), default=list)  # codes of warnings that the author accepted
+    confirmed = models.BooleanField(default=False)  # the author confirmed the guard's question
+    zone_ids = ArrayField(models.IntegerField())  # when the request was made
     state = models.CharField(max_length=10, choices=RequestState, default=RequestState.OPEN)
     ended_at = models.DateTimeField(null=True)
     ended_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
     publication = models.ForeignKey(Publication, null=True, on_delete=models.SET_NULL, related_name="requests")
-    # When it is published automatically, if planned; and why that failed the last time.
+    # The time of automatic publication, if planned, and why the last attempt failed.
     publish_at = models.DateTimeField(null=True)
     tried_at = models.DateTimeField(null=True)
     refusal = MessageField(blank=True, default="")

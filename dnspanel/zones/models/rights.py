@@ -16,7 +16,7 @@ class Lock(models.Model):
     name = models.TextField(blank=True, default="", db_collation="C")
     type = models.IntegerField(null=True)
     reason = models.TextField()
-    # The manager that it lets through: the token, else the person on pages; no one if both are deleted.
+    # The manager: the token, or else the person. No one if both were deleted.
     person = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
     placed_by = models.ForeignKey(
@@ -59,7 +59,7 @@ class TsigPermission(models.Model):
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
     act = models.CharField(max_length=8, choices=TsigAct)
-    key_name = models.TextField(db_collation="C")  # canonical; there need not be such a key
+    key_name = models.TextField(db_collation="C")  # canonical; the key need not exist
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["zone", "act", "key_name"], name="tsig_permission_unique")]

@@ -27,13 +27,13 @@ class RRset(models.Model):
     type = models.IntegerField()
     ttl = models.IntegerField()
     rdata = ArrayField(models.TextField())
-    # The same with names in lower case, for finding RRsets; null if `rdata` has no capitals in names.
+    # `rdata` with names in lower case, for searches. Null if `rdata` has no capitals in names.
     folded = ArrayField(models.TextField(), null=True)
     disabled = ArrayField(models.TextField(), default=list)
     comment = models.TextField(blank=True, default="")
-    # `replication.dns.notes`: tags, and comments of values. Most have none, and an empty text costs a byte.
+    # `replication.dns.notes`: tags, and comments of values. Usually empty, which costs a byte.
     notes = models.TextField(blank=True, default="", db_default="")
-    changed_in = models.IntegerField(default=1, db_default=1)  # the number of the revision that changed it last
+    changed_in = models.IntegerField(default=1, db_default=1)  # number of the last revision that changed the RRset
 
     class Meta:
         constraints = [
@@ -42,14 +42,14 @@ class RRset(models.Model):
             models.CheckConstraint(condition=Q(rdata__len__gt=0), name="rrset_not_empty"),
             models.CheckConstraint(condition=Q(rdata__contains=F("disabled")), name="rrset_disabled_subset"),
         ]
-        # New entries wait in a list until `tasks.maintain_search_index` sorts many of them in: one by one is slow in
-        # an import. If that does not run and the list (in kB) is full, the next writer has to. Migration 0003 has
-        # more, for CNAMEs. DS RRsets are few, and those of a zone are wanted when it comes, whatever else it has.
+        # New entries wait in a list until `tasks.maintain_search_index` sorts many of them in, because sorting one by
+        # one is slow in an import. If the list is full (the size is in kB) before that, the next writer sorts it.
+        # Migration 0003 has more indexes, for CNAMEs. DS RRsets are few, and are looked up when their zone is created.
         indexes = [
             GinIndex(fields=["rdata"], name="rrset_rdata", gin_pending_list_limit=256 << 10),
             models.Index(fields=["zone"], condition=Q(type=43), name="rrset_ds"),
             GinIndex(fields=["folded"], condition=Q(folded__isnull=False), name="rrset_folded", fastupdate=False),
-            # The names that MX, SRV, HTTPS and such point at, which are words of their rdata; see `across_zones`.
+            # The names that MX, SRV, HTTPS and similar records point at, as words of their rdata (see `across_zones`).
             GinIndex(
                 Func(F("type"), F("rdata"), function="rdata_targets"),
                 condition=Q(type__in=[15, 18, 33, 35, 36, 45, 64, 65, 107]),
@@ -74,8 +74,8 @@ class Expiry(models.Model):
     set_at = models.DateTimeField()
     set_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
-    by_token = models.BooleanField(default=False)  # though the token may be gone
-    # Why it could not be removed, and when that was tried last.
+    by_token = models.BooleanField(default=False)  # stays True if the token is deleted
+    # Why the last attempt to remove it failed, and when that was.
     refusal = MessageField(blank=True, default="")
     tried_at = models.DateTimeField(null=True)
 

@@ -46,13 +46,13 @@ class ZoneRun(models.Model):
     cursor = models.IntegerField(default=0)
     total = models.IntegerField(default=0)
     done = models.IntegerField(default=0)
-    counts: "models.JSONField[Any]" = models.JSONField(default=dict)  # {what was found: zones}
+    counts: "models.JSONField[Any]" = models.JSONField(default=dict)  # {outcome: number of zones}
     last_sequence = models.BigIntegerField(default=0)
-    # Of all its publications, so that the run can say which of them were taken back.
+    # The sequences of all its publications, so that the run can show which of them were reverted.
     sequences = ArrayField(models.BigIntegerField(), default=list, db_default=[])
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
-    # Given by the form: the same form sent twice is one run.
+    # Set by the form: a form sent twice creates one run.
     form_id = models.UUIDField(null=True, unique=True)
 
     class Meta:
@@ -65,9 +65,9 @@ class PolicyRun(ZoneRun):
     The run counts and lists zones by `policy.Act`.
     """
 
-    policy = models.ForeignKey(DnssecPolicy, null=True, on_delete=models.CASCADE, related_name="+")  # its zones only
+    policy = models.ForeignKey(DnssecPolicy, null=True, on_delete=models.CASCADE, related_name="+")  # only its zones
     search = models.TextField(blank=True, default="")  # as in the list of zones
-    fingerprint = models.CharField(max_length=64)  # of the policies, which stay as they are while it runs
+    fingerprint = models.CharField(max_length=64)  # of the policies, which must not change during the run
 
     class Meta:
         indexes = [
@@ -99,12 +99,12 @@ class TemplateRun(ZoneRun):
 
     template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="runs")
     version = models.IntegerField()
-    # Null: the zones that are kept in step. Else those that this finds, as in the list of zones, with these values.
+    # Null: the zones that follow the template. Otherwise the zones that this search finds, with the values below.
     search = models.TextField(null=True)  # noqa: DJ001  (an empty search finds every zone)
-    names = ArrayField(models.TextField(), default=list, db_default=[])  # of zones; empty: what the search finds
+    names = ArrayField(models.TextField(), default=list, db_default=[])  # of zones; empty: those that the search finds
     values: "models.JSONField[Any]" = models.JSONField(default=dict)
-    keep = models.BooleanField(default=False)  # zones that were found are kept in step from then on
-    overwrite = models.BooleanField(default=False)  # what was edited by hand too
+    keep = models.BooleanField(default=False)  # found zones follow the template from now on
+    overwrite = models.BooleanField(default=False)  # also records that were edited by hand
 
     class Meta:
         indexes = [
@@ -149,7 +149,7 @@ class ChangeRun(ZoneRun):
     policy = models.ForeignKey(DnssecPolicy, null=True, on_delete=models.CASCADE, related_name="+")
     reason = models.TextField(blank=True, default="")
     search = models.TextField(blank=True, default="")  # as in the list of zones
-    names = ArrayField(models.TextField(), default=list)  # of zones; empty: what the search finds
+    names = ArrayField(models.TextField(), default=list)  # of zones; empty: the zones that the search finds
     undo_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="undos")
 
     class Meta:

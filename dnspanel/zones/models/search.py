@@ -30,15 +30,15 @@ class SearchText(models.Model):
     pk = models.CompositePrimaryKey("zone", "first_key")
     zone = models.ForeignKey(Zone, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
     first_key = models.BinaryField()
-    end_key = models.BinaryField(null=True)  # that of the next block
+    end_key = models.BinaryField(null=True)  # first key of the next block
     text = models.TextField()
     types = ArrayField(models.IntegerField())
-    ttls = ArrayField(models.IntegerField())  # each once, sorted
+    ttls = ArrayField(models.IntegerField())  # distinct values, sorted
     has_comments = models.BooleanField()
 
     class Meta:
         indexes = [
-            # A writer of many texts sorts them into the index at the end.
+            # A writer of many texts sorts the pending entries into the index at the end.
             GinIndex(OpClass("text", "gin_trgm_ops"), name="search_text_trigram", gin_pending_list_limit=256 << 10),
             models.Index(fields=["zone", "first_key"], condition=Q(has_comments=True), name="search_text_comments"),
         ]
@@ -49,7 +49,7 @@ class SearchProgress(models.Model):
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     sequence = models.BigIntegerField()
-    last_zone = models.IntegerField(null=True)  # of those that have texts, while they are written for the first time
+    last_zone = models.IntegerField(null=True)  # the last zone with texts, while they are written for the first time
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="search_progress_single")]
@@ -66,7 +66,7 @@ class Complaint(models.Model):
     zone = models.ForeignKey(Zone, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
     owner_key = models.BinaryField()
     type = models.IntegerField()
-    into = models.IntegerField(default=0)  # 0: it is about its own zone alone
+    into = models.IntegerField(default=0)  # 0: about the RRset's own zone
     message = MessageField()
 
     class Meta:
@@ -82,9 +82,9 @@ class ComplaintProgress(models.Model):
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     sequence = models.BigIntegerField()
-    is_complete = models.BooleanField(default=False)  # the first walk has ended
+    is_complete = models.BooleanField(default=False)  # True if the first walk has ended
     walk_began_at = models.DateTimeField()
-    # The last name that the walk has looked at; null: it has ended.
+    # The last name that the walk has checked. Null: the walk has ended.
     zone_id = models.IntegerField(null=True, default=0)
     owner_key = models.BinaryField(default=b"")
 

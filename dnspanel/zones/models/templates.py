@@ -28,7 +28,8 @@ class ZoneTemplate(models.Model):
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.CASCADE, related_name="+")
     description = models.CharField(max_length=500, blank=True)
     version = models.IntegerField(default=1)  # the newest
-    # Of name servers: new zones of the team, or (of the panel's) of teams without one and of none, begin with it.
+    # For name servers: the default for the team's new zones. The panel's default is for teams without one and for no
+    # team.
     is_default = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
@@ -56,7 +57,7 @@ class TemplateVersion(models.Model):
     number = models.IntegerField()  # from 1
     text = models.TextField()
     variables: "models.JSONField[Any]" = models.JSONField(default=list)  # `template_text.Variable` as JSON
-    servers: "models.JSONField[Any]" = models.JSONField(null=True)  # `server_sets.Servers`, which the text says too
+    servers: "models.JSONField[Any]" = models.JSONField(null=True)  # `server_sets.Servers`, which is also in the text
     note = models.CharField(max_length=500, blank=True)
     at = models.DateTimeField()
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -76,7 +77,7 @@ class TemplateLink(models.Model):
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
     template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="links", db_index=False)
     version = models.IntegerField()
-    values: "models.JSONField[Any]" = models.JSONField(default=dict)  # {variable: what was typed}
+    values: "models.JSONField[Any]" = models.JSONField(default=dict)  # {variable: typed text}
     before: "models.JSONField[Any]" = models.JSONField(null=True)
     at = models.DateTimeField()
 
@@ -95,8 +96,8 @@ class KeptAddresses(models.Model):
     set_at = models.DateTimeField()
     set_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
-    by_token = models.BooleanField(default=False)  # though the token may be gone
-    # Why they could not be brought into step, and when that was tried last.
+    by_token = models.BooleanField(default=False)  # stays True if the token is deleted
+    # Why the last update of the addresses failed, and when that was.
     refusal = MessageField(blank=True, default="")
     tried_at = models.DateTimeField(null=True)
     # The parent's answer to the last check: `delegation.Point` as JSON.

@@ -13,7 +13,7 @@ from django.db.models.functions import Reverse, Upper
 from dnspanel.zones.values.natural_order import natural_text
 from dnspanel.zones.values.soa import SoaEdit
 
-TRASH_DAYS = 30  # a deleted zone can be restored for so long
+TRASH_DAYS = 30  # a deleted zone can be restored for this time
 
 
 def gone_at(deleted_at: datetime) -> datetime:
@@ -48,7 +48,7 @@ class Zone(models.Model):
     changed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
-    # The person whose quota it counts for; null: the panel's own.
+    # The person whose quota the zone counts for. Null: no person's quota.
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
@@ -56,18 +56,18 @@ class Zone(models.Model):
     deleted_at = models.DateTimeField(null=True)
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="zones")
     tags = ArrayField(models.TextField(), default=list, db_default=[])  # sorted, lower case
-    # How the serial moves, as PowerDNS's API words it: `soa.SoaEdit`.
+    # How the serial changes, in the words of PowerDNS's API (`soa.SoaEdit`).
     soa_edit_api = models.CharField(max_length=32, blank=True, default="INCREASE", db_default="INCREASE")
     soa_edit = models.CharField(max_length=32, blank=True, default="", db_default="")
-    # The TTL that new RRsets begin with; null: that of the SOA.
+    # The default TTL for new RRsets. Null: the SOA's TTL.
     default_ttl = models.IntegerField(null=True)
-    # Whether there is a row of `Lock`: publications of all other zones need not ask.
+    # True if the zone has a row in `Lock`, so that publications of other zones need no query.
     has_locks = models.BooleanField(default=False, db_default=False)
-    # The addresses of its primaries, for people; empty: its primary is this panel. Then only transfers change it.
+    # The addresses of its primaries, as text. Then only transfers change the zone. If empty, the panel is the primary.
     transferred_from = models.TextField(blank=True, default="", db_default="")
-    # Whether nodes have it: not before its first transfer, nor when it has expired.
+    # True if nodes have the zone. They do not before its first transfer and after it expired.
     is_served = models.BooleanField(default=True, db_default=True)
-    # True for a catalog zone (RFC 9432), consumer or producer: no node ever has it.
+    # True for a catalog zone (RFC 9432), consumer or producer, which no node has.
     is_catalog = models.BooleanField(default=False, db_default=False)
 
     class Meta:
@@ -82,15 +82,15 @@ class Zone(models.Model):
             ),
         ]
         indexes = [
-            # `texts_upkeep` sorts waiting entries in, and `tasks.maintain_search_index`.
+            # `texts_upkeep` and `tasks.maintain_search_index` sort waiting entries in.
             GinIndex(OpClass(Upper("name"), "gin_trgm_ops"), name="zone_name_trigram", gin_pending_list_limit=32 << 10),
-            # Names in their own script: those of few zones have another one.
+            # Names with Unicode characters. Few zones have such a name.
             GinIndex(
                 OpClass(Func(F("name"), function="name_displayed"), "gin_trgm_ops"),
                 condition=Q(name__contains="xn--"),
                 name="zone_name_displayed",
             ),
-            # Everything below a name is one range of it; see `nesting`.
+            # All names below a name are one range of this index (see `nesting`).
             models.Index(Reverse("name"), condition=Q(deleted_at=None), name="zone_name_backwards"),
             models.Index(fields=["deleted_at"], condition=~Q(deleted_at=None), name="zone_trash"),
             models.Index(fields=["sort_name"], condition=Q(deleted_at=None), name="zone_sort_name"),
@@ -128,7 +128,7 @@ class Zone(models.Model):
         return not self.is_served and not self.is_catalog
 
 
-# Those that are catalogs of ours, as `is_producer` says of one.
+# Producer catalogs, like `is_producer`.
 PRODUCERS = Q(is_catalog=True, transferred_from="")
 
 
