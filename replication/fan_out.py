@@ -90,7 +90,7 @@ class _Exchange:
         self._length = 0  # of the answer with its header, once that is here
 
     def proceed(self) -> Ack | ReplicationError | None:
-        """Send and receive what is possible without waiting. Return None until the answer is complete."""
+        """Send and receive as much as possible without waiting. Return None until the answer is complete."""
         try:
             self._send()
             while piece := self.connection.recv(_PIECE):

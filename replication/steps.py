@@ -1,4 +1,4 @@
-"""The decision about what to send to a node next: segments, a snapshot, or nothing. Pure."""
+"""The decision about the next data to send to a node: segments, a snapshot, or nothing. Pure."""
 
 from dataclasses import dataclass
 

@@ -112,7 +112,7 @@ class IdentityKeeper:
         logger.info("certificate replaced; it expires %s", certificate.not_valid_after_utc.date())
 
     def take_keys(self, sealed: bytes) -> None:
-        """From now on, accept only segments signed with these keys. A list older than the current one changes nothing.
+        """Replace the accepted signing keys with this sealed list. A list older than the current one changes nothing.
 
         Raise BadBytes if the list is invalid, BadSignature if no known key signed it, or WrongCluster if another panel
         made it.

@@ -1,4 +1,4 @@
-"""Boost binary archives without archive header, limited to what PowerDNS's objects use. Pure.
+"""Boost binary archives without archive header, limited to the features that PowerDNS uses. Pure.
 
     class header   00, u32 LE class version; only the first time a class appears in one value
     string         u64 LE byte count, bytes

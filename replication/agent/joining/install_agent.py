@@ -54,7 +54,7 @@ def refuse_contradictions(settings: JoinSettings, *, program: str, given: Mappin
 
 
 def describe_differences(path: Path, values: Mapping[str, tuple[object, object]], say: Say) -> None:
-    """Report which values of an existing configuration differ from the panel's. The configuration isn't overwritten."""
+    """Report the values of an existing configuration that differ from the panel's. The file isn't overwritten."""
     for name, (written, known) in values.items():
         if written != known:
             say(f"{path} has {name} = {written}, and the panel has {known}. Change the file, then run this again.")
