@@ -79,7 +79,7 @@ class _Node:
 
 
 class LmdbFile:
-    """An LMDB environment, read as it was when the file was opened."""
+    """An LMDB environment, in the state that the file had when it was opened."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open the file.

@@ -265,7 +265,7 @@ def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> 
 
 
 def leave_other_sets(template: ZoneTemplate, zone_ids: Collection[int]) -> None:
-    """If this template is a set of name servers, unlink the zones from all other sets."""
+    """Unlink the zones from all other sets of name servers, if this template is such a set."""
     if template.kind == TemplateKind.SERVERS:
         others = TemplateLink.objects.filter(zone__in=zone_ids, template__kind=TemplateKind.SERVERS)
         others.exclude(template=template).delete()
