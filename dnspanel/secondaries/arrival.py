@@ -80,7 +80,7 @@ def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dic
     """Return by zone id the active secondaries that don't serve this revision yet, with the reasons.
 
     One query. Until the panel has processed the publication for a secondary, the result includes this secondary,
-    because the publication can give it the zone.
+    because the publication may add the zone to it.
     """
     if not steps:
         return {}

@@ -1,8 +1,8 @@
-"""Comparison of a server's answers with a zone: some RRsets, the keys, and whether answers are signed.
+"""Comparison of a server's answers with a zone: some RRsets, the keys, and the presence of signatures.
 
 An equal serial proves too little. A server that missed a deletion in an IXFR, or got other content under the same
-serial, looks in sync forever. Answers that depend on more than the RRset itself aren't compared: below delegations and
-DNAME, where a wildcard can answer, and computed types.
+serial, looks in sync forever. Answers that depend on more than the RRset itself aren't compared: names below
+delegations and DNAME, names that a wildcard can answer for, and computed types.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,9 +1,9 @@
 """The expected contents of every LMDB, computed from PostgreSQL independently of the code that writes LMDBs.
 
 No code is shared with `publication_log`, `compile` or `codec`: this module's own SQL reads the current zones and
-RRsets, dnspython turns rdata into wire form, and the bytes are laid out as in PowerDNS's source. So a mistake in how
-segments are made, or in this module, shows up as a difference. This code processes some thousand records a second, and
-doesn't need to be faster.
+RRsets, dnspython turns rdata into wire form, and the bytes are laid out as in PowerDNS's source. So an error in the
+code that makes segments, or in this module, shows as a difference. This code processes some thousand records a second,
+and doesn't need to be faster.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """The PowerDNS schemas that the publisher writes: the settings' schemas and the schemas that nodes use. Verbs.
 
-`publish` does not know about nodes, so the code that sets a node's schema calls this module.
+`publish` has no code about nodes, so the code that sets a node's schema calls this module.
 """
 
 from collections.abc import Collection, Iterable

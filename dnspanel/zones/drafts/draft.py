@@ -70,7 +70,7 @@ def replace_rrset(
 def replace_rrsets(*, author: Drafter, zone: Zone, rrsets: Collection[RRset], now: datetime) -> Sequence[Operation]:
     """Put RRsets into the author's draft. Return the operations of RRsets that differ from the zone.
 
-    Raise NameOutside, Unknown and RightMissing as `replace_rrset` does. After an error the draft is unchanged.
+    Raise the errors of `replace_rrset`. After an error the draft is unchanged.
     """
     afters = {(rrset.name, rrset.type): rrset for rrset in rrsets}
     return list(change_rrsets(author=author, zone=zone, afters=afters, now=now).values())

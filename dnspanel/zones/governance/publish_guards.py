@@ -1,8 +1,8 @@
 """The check of publications against approval rules, freezes and publish hooks. Verbs.
 
-`sequence_log.append_publication` calls this module. The check is fast if no rule covers the zones. A
-new or restored zone takes names from the closest zone above it, so the rules and locks of that zone apply, too. A
-publication with a `SystemRight` can bypass rules: docs/architecture/rules.md has the table.
+`sequence_log.append_publication` calls this module. The check is fast if no rule covers the zones. A new or restored
+zone takes names from the closest zone above it, so the rules and locks of that zone apply, too. A publication with a
+`SystemRight` can bypass rules: docs/architecture/rules.md has the table.
 """
 
 from collections import Counter
