@@ -18,7 +18,7 @@ from dnspanel.zones.search import texts_upkeep
 from dnspanel.zones.signing import automatic, due_denial, paused_denial, sign
 from dnspanel.zones.store import waiting_entries
 
-# What waits for a free worker for longer is asked for again.
+# After this time, a worker is woken again for work that is still waiting.
 _LONGEST_WAIT = 60.0
 
 

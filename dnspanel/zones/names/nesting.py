@@ -39,14 +39,14 @@ from replication.dns.rrset import Key, RRset
 
 _IN_ORDER = f"SELECT {SqlLock.ZONE_NAMES.until_commit}"
 
-# {0} is true for zones in which the author may change every record.
+# {0} is true for zones where the author can change every record.
 _ABOVE = """
 SELECT z.name, z.id, {0} FROM zones_zone z
 WHERE z.deleted_at IS NULL AND z.name = ANY(%(above)s) AND z.id <> ALL(%(own)s)"""
 
-# For each name some zones below it that are not the author's, by the index zone_name_backwards: below `example.` is
-# what begins with `.elpmaxe.` read backwards, up to `.elpmaxe/`. A dot behind an odd number of backslashes is part of
-# a label (`a\.example.`), so it separates nothing.
+# For each name, find some zones below it that aren't the author's, by the index zone_name_backwards: names below
+# `example.`, read backwards, start with `.elpmaxe.` and come before `.elpmaxe/`. A dot after an odd number of
+# backslashes is part of a label (`a\.example.`), so it separates nothing.
 _BELOW = r"""
 SELECT n.name, found.id, found.name FROM unnest(%(names)s::text[], %(first)s::text[], %(behind)s::text[])
     AS n (name, first, behind)
@@ -60,12 +60,12 @@ CROSS JOIN LATERAL (
 ) AS found"""
 
 
-# For a zone with more owner names than this, all zones inside it are read, which mostly are none; at most this
-# number.
+# For a zone with more owner names than _MANY_NAMES, all zones below it are read, up to _FEW_INSIDE. Most zones have
+# none.
 _MANY_NAMES = 100
 _FEW_INSIDE = 100
 
-# What a page looks at to say which zones answer for its names.
+# Limits of the examination of shadowed names for a page.
 _MOST_BELOW = 100
 _MOST_RRSETS = 20
 _MOST_CHANGES = 1000
@@ -131,7 +131,7 @@ def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
     found = store_rrsets.ds_of_zones(zone_ids) if zone_ids else {}
     served = {rrset.name: rrset.served for rrsets in found.values() for rrset in rrsets if rrset.served}
     broken = broken_by(served)
-    # A zone in between may hold another DS, or none: that one is asked.
+    # A zone in between may have another DS or none, so the closest zone above is checked.
     above = ds_above(broken)
     still = broken_by({name: each.ds for name, each in above.items()}) if above else {}
     names_of = dict(Zone.objects.filter(pk__in=list(found)).values_list("pk", "name")) if still else {}
@@ -206,7 +206,7 @@ def refusals_by_others(
 
 def zones_above(zone_names: Iterable[str], *, without: Collection[int] = ()) -> dict[str, ZoneAbove]:
     """Return the closest live zone above each name, by name. Ignore the zones `without` (ids). Needs one query."""
-    parents = {name: names.parent(name) for name in zone_names}  # of an import, most have the same one
+    parents = {name: names.parent(name) for name in zone_names}  # in an import, most names have the same parent
     chains = {parent: _with_those_above(parent) for parent in set(parents.values()) if parent is not None}
     living = ids_of_living({at for chain in chains.values() for at in chain})
     live = {at: pk for at, pk in living.items() if pk not in without} if without else living
@@ -252,7 +252,7 @@ def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str
     `owners` is {zone: names}. Needs one query for any number of zones and names, or two if a zone has many names.
     """
     known = _few_inside([zone for zone, owned in owners.items() if len(owned) > _MANY_NAMES])
-    # Mostly there is no zone inside: then the names need not be looked at.
+    # Most zones have no zones below them. Then their names aren't examined.
     looked_at = {zone: owned for zone, owned in owners.items() if known.get(zone, {zone})}
     chains = {zone: {name: list(_inside(name, zone)) for name in owned} for zone, owned in looked_at.items()}
     named = {at for zone, of_zone in chains.items() if zone not in known for chain in of_zone.values() for at in chain}

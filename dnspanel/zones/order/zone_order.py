@@ -85,7 +85,7 @@ def ids_in_order(
 
 _SAMPLE_PERCENT, _OF_SAMPLE = 1, 10
 
-_Row = tuple[int, str, Any]  # id, name, and what it is sorted by
+_Row = tuple[int, str, Any]  # id, name, and sort value
 
 
 def _by_dnssec(zones: "QuerySet[Zone]", order: ZoneOrder, start: tuple[Any, str] | None, limit: int) -> list[_Row]:
@@ -205,8 +205,8 @@ def _number(text: str) -> int:
     return number_in(text, 2**63)
 
 
-# The compared value, and its form in a cursor. The number of nodes with a zone follows from the age of its revision:
-# late zones come together, first in descending order.
+# The column to compare, and the parser of its form in a cursor. The number of nodes with a zone follows from the age of
+# its revision, so late zones come together, and first in descending order.
 _KEYS: dict[ZoneColumn, tuple[str, Callable[[str], Any]]] = {
     ZoneColumn.RRSETS: ("rrset_count", _number),
     ZoneColumn.SERIAL: ("serial", _number),
@@ -214,7 +214,7 @@ _KEYS: dict[ZoneColumn, tuple[str, Callable[[str], Any]]] = {
     ZoneColumn.SYNC: ("sequence", _number),
 }
 
-# The zones' column, and ids and names of what it refers to; these are unique whichever case they are written in.
+# The zones' column, and the ids and names that it refers to. Names are unique regardless of case.
 _NAMED: dict[ZoneColumn, tuple[str, QuerySet[Any]]] = {
     ZoneColumn.AUTHOR: ("changed_by_id", User.objects.values_list("pk", "username")),
     ZoneColumn.TEAM: ("team_id", Team.objects.values_list("pk", "name")),

@@ -22,11 +22,11 @@ from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset
 
 _REVERSE = "in-addr.arpa."
-MOST_TARGETS = 2_000  # looked up in one call
-MOST_GOING = 200  # names whose pointers are looked for in one call
-_MOST_POINTERS = 10  # found for each name, of each of two kinds
-_MOST_NAMED = 3  # in a message
-_MOST_RRSETS = 1_000  # of a zone that is to go
+MOST_TARGETS = 2_000  # examined in one call
+MOST_GOING = 200  # removed names whose pointers are searched in one call
+_MOST_POINTERS = 10  # for each name, for each of two kinds
+_MOST_NAMED = 3  # named in a message
+_MOST_RRSETS = 1_000  # of a zone to delete
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from dnspanel.accounts.actors.actors import Author, token_of, user_of
 from dnspanel.zones.errors import GuardedZone, MassDeletion
 from dnspanel.zones.models import Publication, Zone
 
-# This number of zones within this time is never a mass, however few zones exist; beyond it the share counts.
+# Up to this number of zones within MASS_WINDOW is never a mass deletion. Above it, the percentage counts.
 MASS_FEW = 25
 MASS_PERCENT = 1
 MASS_WINDOW = timedelta(minutes=10)
-# Zones that are named where a deletion is held.
+# The number of zones that the error names.
 MOST_NAMED = 100
 
 

@@ -18,7 +18,7 @@ from replication.errors import BadRRset, ReplicationError
 
 MOST_STARS = 8
 MOST_VALUES = 100
-LONGEST_TEXT = 4_000  # of what is looked for, and of what comes in its place
+LONGEST_TEXT = 4_000  # for the text to find, and for its replacement
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Refused:
     reason: str
 
 
-# What an RRset becomes: the same one where nothing is to change, None where it is deleted. Raises ReplicationError.
+# Returns the new RRset, the same RRset to change nothing, or None to delete it. Raises ReplicationError.
 Act = Callable[[RRset], RRset | None]
 
 
@@ -38,7 +38,7 @@ def set_ttl(ttl: int) -> Act:
     if 0 <= ttl <= MAX_TTL:
         return lambda rrset: replace(rrset, ttl=ttl)
 
-    def act(rrset: RRset) -> RRset:  # which says what is wrong
+    def act(rrset: RRset) -> RRset:  # raises the error for the invalid TTL
         return make(rrset.name, rrset.type, ttl, rrset.rdata, rrset.disabled, rrset.comment, notes=rrset.notes)
 
     return act

@@ -7,7 +7,7 @@ from dnspanel.zones.values import soa
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key, RRset, with_spellings_of
 
-Changes = Mapping[Key, RRset | None]  # what RRsets become; None: deleted
+Changes = Mapping[Key, RRset | None]  # the new RRsets; None: deleted
 
 
 @dataclass(frozen=True, slots=True)

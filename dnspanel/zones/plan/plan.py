@@ -30,14 +30,14 @@ from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset
 
-# The guard: as octoDNS has it, for zones that are not tiny.
+# The guard's limits, as in octoDNS, for zones that aren't tiny.
 GUARD_PERCENT = 30
 GUARD_MIN_RRSETS = 10
 GUARD_DELETIONS = 100
 _DELEGATING = frozenset((rdtypes.NS, rdtypes.DS))
 _ALIASES = frozenset((rdtypes.CNAME, rdtypes.DNAME))
 
-_POINTERS_SEEN = 20  # of those that point at a name that loses its addresses
+_POINTERS_SEEN = 20  # of the records that point at a name without addresses after the change
 _BELOW_SEEN = 3
 _CHAIN_STEPS = 8
 
@@ -49,11 +49,11 @@ class ZonePlan:
     zone: Zone
     soa_before: RRset | None
     soa_after: RRset | None  # with the new serial
-    changes: tuple[Change, ...]  # in canonical order; the SOA is among them only if more than its serial changes
-    already_so: tuple[Change, ...]  # others published the same since
+    changes: tuple[Change, ...]  # in canonical order; includes the SOA only if more than its serial changes
+    already_so: tuple[Change, ...]  # changes that others have already published
     conflicts: tuple[Conflict, ...]
     violations: tuple[Violation, ...]
-    guard: tuple[str, ...]  # why a person must confirm it; empty in normal work
+    guard: tuple[str, ...]  # the reasons why a person must confirm the plan; usually empty
 
     @property
     def serial(self) -> int:
@@ -114,7 +114,7 @@ def plan_zones(
     for zone_id, read in known.items():
         near.setdefault(zone_id, {}).update(read.rrsets)
     answered = _answered_by_others(edits) if with_rules else None
-    # Only zones that came signed have an RRSIG at the apex, and few did: mostly there is nothing to look up.
+    # Only presigned zones have an RRSIG at the apex, and few of them change, so usually nothing is read.
     candidates = [zone_id for zone_id, (zone, _) in edits.items() if (zone.name, rdtypes.RRSIG) in near[zone_id]]
     presigned = queries.presigned_zones(candidates) if candidates else set()
     merged = {zone_id: merge(zone.name, of_zone, near[zone_id]) for zone_id, (zone, of_zone) in edits.items()}
@@ -218,7 +218,7 @@ def _plan_zone(  # noqa: PLR0913  # a zone, and what is known around it
     changes = sorted(merged.apply, key=lambda change: _canonical(change, zone.name))
     soa_before = near.get((zone.name, rdtypes.SOA))
     edited_soa = next((c.after for c in changes if c.key == (zone.name, rdtypes.SOA)), soa_before)
-    # The signature of a SOA that came signed is of its serial too.
+    # In a presigned zone, the signature of the SOA covers its serial too.
     is_fixed = is_presigned and not any(c.key == (zone.name, rdtypes.RRSIG) and c.after is None for c in changes)
     return ZonePlan(
         zone=zone,
@@ -268,7 +268,7 @@ def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[s
     if cuts and queries.signing_of(zone).is_signed:
         found = [each for each in found if each.code != "wildcard-ns"] + [violation_of(name) for name in cuts]
     old: set[tuple[str, str, int]] = set()
-    if any((v.name, v.type) not in changed for v in found):  # seldom, and half of the work
+    if any((v.name, v.type) not in changed for v in found):  # rare, and takes as long as the first check
         was = check_zone(zone.name, before, changed, answered_by=answered, allow_lua=allow_lua)
         old = {(v.code, v.name, v.type) for v in was}
     for violation in found:

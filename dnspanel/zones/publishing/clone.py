@@ -20,8 +20,8 @@ from dnspanel.zones.values import soa
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset, make
 
-MOST_CLONED = 20_000  # RRsets, of all new zones together
-# Of keys and signatures, which are of one name: a DS is a digest over the name of its zone too.
+MOST_CLONED = 20_000  # RRsets, in all new zones together
+# Keys and signatures are only valid for one name. A DS is a digest that includes the zone's name.
 _OF_ONE_NAME = frozenset({rdtypes.DS, rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM})
 _OF_KEYS = frozenset({rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY, rdtypes.SIGNING_STATE})
 

@@ -47,7 +47,7 @@ def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: dateti
     for parent in {zone.pk: zone for zone in above.values()}.values():
         try:
             made = draft.replace_rrsets(author=author, zone=parent, rrsets=of_zone.get(parent.pk, ()), now=now)
-        except RightMissing:  # some of its records the author may change, but not these
+        except RightMissing:  # the author can change some records of the zone, but not these
             continue
         if made:
             drafted.append(parent)

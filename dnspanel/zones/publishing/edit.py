@@ -48,7 +48,7 @@ from replication.dns import names, rdtypes
 from replication.dns.rrset import Change, RRset, make
 from replication.errors import BadRRset
 
-Then = Callable[[], Publication]  # the caller's further publication, in the same transaction
+Then = Callable[[], Publication]  # publishes more for the caller, in the same transaction
 
 
 @dataclass(frozen=True, slots=True)

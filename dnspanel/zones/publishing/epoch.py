@@ -96,7 +96,7 @@ def begin_epoch(
     changed. Refused suffixes are not checked, because nodes serve these zones already.
     """
     with transaction.atomic(durable=True):
-        nesting.take_turns(by)  # before the head, because others wait for the head while they have the turn
+        nesting.take_turns(by)  # before the head is locked: others hold their turn while they wait for the head
         head = LogHead.objects.select_for_update().get()
         if not head.held_reason:
             raise NotOnHold
@@ -127,7 +127,7 @@ def _open(after: int, known: Known, by: Author, reason: str, now: datetime) -> E
     LogHead.objects.update(epoch=epoch.epoch, sequence=after)
     publish_hold.release()
     with connection.cursor() as cursor:
-        # Never down: ids that were handed out here stay handed out.
+        # Never lower the sequence: ids that were used here stay used.
         cursor.execute(
             "SELECT setval(ids, greatest(%s, nextval(ids))) FROM (SELECT pg_get_serial_sequence('zones_zone', 'id')::"
             "regclass AS ids) AS of_zones",
@@ -142,7 +142,7 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
     of_ours = {each.zone_id: each for each in batch if not isinstance(each, NewZone)}
     zones = {zone.pk: zone for zone in Zone.objects.select_for_update(no_key=True).filter(pk__in=list(of_ours))}
     deleted = [zone for zone in zones.values() if isinstance(of_ours[zone.pk], GoneZone) and zone.deleted_at is None]
-    gone = bulk.into_trash(zones=deleted, now=now)  # first: another zone may have the name
+    gone = bulk.into_trash(zones=deleted, now=now)  # first, because another zone may take the name
     created = [each for each in batch if isinstance(each, NewZone)]
     new = _insert(_with_ids(created), by, now)
     moves = list(_moves(zones, [each for each in batch if isinstance(each, ChangedZone)]))
@@ -204,7 +204,7 @@ class _Move:
 
     zone: Zone
     serial: Serial
-    changes: Sequence[Change]  # the SOA among them, unless the zone came signed
+    changes: Sequence[Change]  # includes the SOA, unless the zone is presigned
 
     def revision(self) -> NewRevision:
         counted = [change for change in self.changes if not soa.same(change.before, change.after)]

@@ -38,9 +38,9 @@ from replication.dns import rdata, rdtypes
 from replication.dns.rrset import Change, Key
 
 LONGEST = timedelta(days=3653)
-# What a rule forbids may be allowed later.
+# A change that a rule refuses now may be allowed later.
 TRIED_AGAIN_AFTER = timedelta(hours=1)
-MOST_REMOVED = 200  # in one turn
+MOST_REMOVED = 200  # per turn
 
 logger = logging.getLogger(__name__)
 
@@ -150,7 +150,7 @@ def _remove(expiries: Sequence[Expiry], now: datetime) -> int:
     except (ZoneError, _ChangedMeanwhile) as refusal:
         parts = _by_zone(expiries)
         if len(parts) == 1 and isinstance(refusal, GuardHolds):
-            parts = {}  # one by one, they would go past the guard
+            parts = {}  # one by one, the removals would bypass the guard
         elif len(parts) == 1 and len(expiries) > 1:
             parts = {expiry.pk: [expiry] for expiry in expiries}
         if len(parts) > 1:
@@ -173,7 +173,7 @@ def _publish(expiries: Sequence[Expiry], now: datetime) -> None:
     author = _author_of(first)
 
     def refuse_changed() -> None:
-        # The zones are locked, as in `set_expiry`; another time would have another id.
+        # The zones are locked, as in `set_expiry`. A changed time has a new id.
         if Expiry.objects.filter(pk__in=[expiry.pk for expiry in expiries]).count() != len(expiries):
             raise _ChangedMeanwhile
 

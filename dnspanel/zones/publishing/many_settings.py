@@ -34,7 +34,7 @@ from dnspanel.zones.settings.settings_of_zone import canonical_tags, refuse_gain
 from dnspanel.zones.store.find_zones import lock_zones
 
 MOST_ZONES = 20_000
-# Of one publication: nodes lose them in one transaction.
+# Per publication, because nodes delete them in one transaction.
 MOST_DELETED = 1_000
 
 _UPDATE = """

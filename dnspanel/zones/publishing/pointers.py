@@ -24,8 +24,8 @@ from replication.dns.rrset import Key, RRset, make
 
 ADDRESS_TYPES = frozenset((rdtypes.A, rdtypes.AAAA))
 _MAKE_ADDRESSES = (rdtypes.ALIAS, rdtypes.LUA)
-MOST_PAIRS = 2_000  # looked at in one call
-_MOST_TARGETS = 4  # of one PTR, to find whether the address is theirs
+MOST_PAIRS = 2_000  # examined in one call
+_MOST_TARGETS = 4  # of one PTR, to check if they have the address
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,10 +41,10 @@ class State(StrEnum):
 
     AGREES = "agrees"
     MISSING = "missing"  # the name has the address, and there is no PTR
-    OTHER = "other"  # the PTR names another name, which is not known to have the address
-    SHARED = "shared"  # the PTR names another name, which has the address as well: one of them is enough
-    LEFT = "left"  # the PTR names a name that has not got the address
-    ELSEWHERE = "elsewhere"  # the panel does not know which addresses the name has
+    OTHER = "other"  # the PTR has another name, which isn't known to have the address
+    SHARED = "shared"  # the PTR has another name that has the address too: one name is enough
+    LEFT = "left"  # the PTR has a name without the address
+    ELSEWHERE = "elsewhere"  # the panel doesn't know the addresses of the name
     NO_ZONE = "no-zone"
     NO_RIGHT = "no-right"
 
@@ -74,7 +74,7 @@ class Step:
     pair: Pair
     place: Place
     state: State
-    ttl: int | None = None  # TTL of the name's address; None without one, or if it is unknown here
+    ttl: int | None = None  # TTL of the name's address; None without an address or if it is unknown
 
     @property
     def is_open(self) -> bool:
@@ -162,7 +162,7 @@ def with_pointers(*, author: Actor, patches: Sequence[Patch]) -> list[Patch]:
             of_zone = at[patch.zone.pk]
             try:
                 changes = patch.decide(of_zone)
-            except Exception:  # whatever it is, publishing raises it too, unless it is a form that was sent twice
+            except Exception:  # publishing raises it too, except for a form that was sent twice
                 return list(patches)
             decided = {key: rrset for key, rrset in changes.items() if key[1] in ADDRESS_TYPES}
             befores += [of_zone.get(key) for key in decided]
@@ -198,7 +198,7 @@ def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, st
     found: dict[tuple[int, str], tuple[Place, RRset | None]] = {}
     claimed = set()
     chosen = [step for step in steps if step.is_open or (take_over and step.state == State.SHARED)]
-    # What goes, goes first: a PTR may lose one name and get another.
+    # Remove names first, because a PTR may lose one name and get another.
     for step in sorted(chosen, key=lambda step: step.ttl is not None):
         assert step.place.zone is not None
         key = step.place.zone.pk, step.place.owner
@@ -224,7 +224,7 @@ def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool =
     found: dict[str, Place] = {}
     led: dict[str, str] = {}
     for address, owner in straight.items():
-        # The classless names are those below a zone that is named so; below any other they are nothing.
+        # A classless name only counts if its parent is a zone.
         inside = [each for each in classless[address] if each in zones and zones[each].name == names.parent(each)]
         alias = _alias_at(owner, zones, seen)
         if alias is not None and alias not in inside:
@@ -325,7 +325,7 @@ def _draft(placed: Mapping[tuple[int, str], tuple[Place, RRset | None]], author:
     for zone_id, afters in by_zone.items():
         try:
             draft.change_rrsets(author=author, zone=zones[zone_id], afters=afters, now=now)
-        except RightMissing:  # some of its records the author may change, but not all of these
+        except RightMissing:  # the author can change some of the zone's records, but not all of these
             refused += len(afters)
         else:
             count += len(afters)

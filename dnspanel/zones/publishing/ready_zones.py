@@ -26,21 +26,21 @@ from dnspanel.zones.values.natural_order import natural_text
 from replication.dns import names
 
 InTransaction = Callable[[Publication], object]
-# Gets the publication, and the ids of the zones that begin above their given serials.
+# Gets the publication, and the ids of zones whose first serial had to be raised.
 InCreation = Callable[[Publication, Sequence[int]], object]
 
 
-# Where each node keeps its position; PDNS-LMDB's sentinel zone.
+# The name where each node stores its position; PDNS-LMDB's sentinel zone.
 RESERVED = "position.dnspanel.invalid."
 
-# One array: Django looks at each of thousands of parameters several times. Name by name, because PostgreSQL takes
-# hundreds of them in an `ANY` for a reason to read the whole table.
+# Names are passed as one array, because Django checks each parameter several times. They are looked up one by one,
+# because PostgreSQL would scan the whole table for an `ANY` with hundreds of names.
 _EXISTING = """
 SELECT z.name, z.id, z.revision, z.serial FROM unnest(%s::text[]) AS wanted (name)
 CROSS JOIN LATERAL (SELECT * FROM zones_zone WHERE deleted_at IS NULL AND name = wanted.name LIMIT 1) AS z"""
 
-# One call at a time, so that no other call's ids are between its ids: rows of LMDB are ordered by zone id, and rows
-# of an import are written fastest without others between them.
+# One call at a time, so that the ids of a call are consecutive: LMDB orders rows by zone id, and an import's rows are
+# written fastest without others between them.
 _ALLOCATE = f"""
 WITH alone AS MATERIALIZED (
     SELECT pg_get_serial_sequence('zones_zone', 'id')::regclass AS ids, {SqlLock.ZONE_IDS.until_commit}
@@ -108,8 +108,8 @@ def create_ready_zones(  # zones, and what happens with them
     """
     try:
         with transaction.atomic(durable=True):
-            # Two at once compete for the same pages of the indexes: both take longer than one after the other, and
-            # edits in between wait for both.
+            # Two at once would compete for the same index pages and take longer than one after the other. Edits in
+            # between would wait for both.
             lock_until_commit(Lock.CREATION)
             refuse_new_zones(zones=zones, author=acting.author, team=team)
             new = insert_zones(zones=zones, rows=rows(), author=acting.author, now=acting.now, team=team)

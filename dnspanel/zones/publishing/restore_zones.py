@@ -40,13 +40,13 @@ from dnspanel.zones.values import soa
 from replication.dns import rdtypes
 from replication.dns.rrset import Change
 
-# Of one publication: nodes load all of it in one transaction.
+# Per publication, because nodes load all of it in one transaction.
 PIECE_ZONES = 1_000
 PIECE_RRSETS = 50_000
 
-GONE = "zone.gone"  # the act that removes a zone from the trash before its time
+GONE = "zone.gone"  # the act that removes a zone from the trash before it expires
 
-_TRIES = 3  # while others create zones with the same names
+_TRIES = 3  # in case others create zones with the same names
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class TrashSelection:
     ids: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     search: str = ""
-    publication: int | None = None  # the one that deleted them last
+    publication: int | None = None  # the publication that deleted the zones
     deleted_since: datetime | None = None
 
 
@@ -250,7 +250,7 @@ def _restore_piece(
     for _ in range(_TRIES):
         try:
             return bulk.leaving_refused(restore)
-        except IntegrityError as exc:  # the same form, or another request that created a zone of one of these names
+        except IntegrityError as exc:  # the same form, or another request created a zone with one of these names
             clash = exc
             if (first := _published_by(acting.form_id)) is not None:
                 return first.last, first.outcome

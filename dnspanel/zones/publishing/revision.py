@@ -70,8 +70,8 @@ class Consent:
     past_rules: bool = False
 
 
-Consenting = Callable[[Sequence[ZonePlan]], Consent]  # raises whatever ends the publication
-Passing = Callable[[Sequence[ZonePlan]], Passage]  # raises whatever refuses the publication
+Consenting = Callable[[Sequence[ZonePlan]], Consent]  # raises an error to end the publication
+Passing = Callable[[Sequence[ZonePlan]], Passage]  # raises an error to refuse the publication
 
 
 def preview(
@@ -80,7 +80,7 @@ def preview(
     """Return the plans that `publish` would carry out now with the author's draft, or with its changes to `zones`."""
     drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
     chosen = _in_zones(drafted, zones)
-    # A draft outlives a grant: what one may no longer see is not shown by it either.
+    # A draft can outlive a grant, so zones that the author can no longer see are left out.
     alive = access.zones_visible_to(author).filter(pk__in=chosen.values("zone")).order_by("name")
     return plan_zones(_with_edits(alive, draft.edits_of(chosen)), timezone.now(), author=author)
 

@@ -27,7 +27,7 @@ from dnspanel.zones.store.find_zones import lock_zones
 from replication.dns import rdata
 from replication.dns.rrset import Change, Key, RRset, make
 
-# The number of times that a large change is decided again if others change the same RRsets between its pieces.
+# How often a large change is planned again if others change the same RRsets between its pieces.
 _ATTEMPTS = 3
 
 CurrentRRsets = Mapping[Key, RRset]  # every RRset at the names that a patch reads
@@ -138,7 +138,7 @@ def publish_patches(  # noqa: PLR0913  # what is published, and what a person co
             under=under,
             attempts=1 if any(patch.at_revision is not None for patch in patches) else _ATTEMPTS,
         )
-    except Exception as refusal:  # whatever `decide` raised too: a form's second sending is often refused by it
+    except Exception as refusal:  # including errors of `decide`, which often refuses a form's second submission
         return Outcome(publication_of_form(acting.form_id, otherwise=refusal), ())
 
 
@@ -161,7 +161,7 @@ def _publish(  # noqa: PLR0913  # what is published, and what a person confirmed
             plans = plan_patches(patches, acting.now, acting.author)
             revision.refuse(plans, acting.author, accept_warnings, under, confirmed=confirmed)
             if not (in_pieces and pieces.is_large(plans)):
-                in_transaction()  # before the log, whose head all publishers queue for
+                in_transaction()  # before the log, because all publishers wait for its head
                 return Outcome(revision.carry_out(plans, acting, under=under), plans)
         try:
             published = pieces.publish_in_pieces(

@@ -55,10 +55,10 @@ from dnspanel.zones.requests.request_status import (
 )
 from dnspanel.zones.rights import access
 
-MOST_CHANGES = 10_000  # of one request
+MOST_CHANGES = 10_000  # in one request
 LONGEST_TEXT = 1_000
 LATEST = timedelta(days=366)
-CLOCKS_DIFFER = timedelta(minutes=2)  # at most, unless one was set back
+CLOCKS_DIFFER = timedelta(minutes=2)  # the largest difference between clocks, unless one was set back
 
 logger = logging.getLogger(__name__)
 
@@ -231,7 +231,7 @@ def publish_request(
             ),
             passing=passing,
         )
-    except DraftUnknown as gone:  # it was published in the same moment
+    except DraftUnknown as gone:  # the draft was published at the same moment
         raise RequestRefused(gettext("This request is over.")) from gone
 
 

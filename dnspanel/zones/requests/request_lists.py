@@ -31,10 +31,10 @@ from dnspanel.zones.requests.request_status import accounts_involved, planned_fo
 from dnspanel.zones.rights import access
 
 MOST_NOTES = 200
-MOST_LOOKED_AT = 200  # open requests examined for those that wait for a person
-# For so long after it people are shown what went past rules.
+MOST_LOOKED_AT = 200  # open requests that are examined for a person's approval
+# For this time, pages show requests that bypassed rules.
 PAST_RULES_LISTED = timedelta(days=30)
-MOST_PLANNED = 5  # that a page names
+MOST_PLANNED = 5  # named on a page
 FREEZES_SOON = timedelta(days=3)
 
 

@@ -27,7 +27,7 @@ from dnspanel.zones.publishing import revision
 from dnspanel.zones.rights import access
 from replication.dns import rdtypes
 
-Seen = Mapping[str, str]  # "zone id, name, type" of each RRset that changes → a digest of how
+Seen = Mapping[str, str]  # "zone id, name, type" of each changed RRset → a digest of the change
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class RequestStatus:
     approvals: tuple[Approval, ...]
     is_own: bool
     may_approve: bool
-    reason_not: str  # why the reader may not approve, for people
+    reason_not: str  # why the reader isn't allowed to approve, as a message
     may_publish: bool
     own_approval: Approval | None
-    frozen: tuple[tuple[Freeze, datetime], ...]  # what keeps it back just now, and until when
+    frozen: tuple[tuple[Freeze, datetime], ...]  # the freezes that block it now, and their ends
 
     @property
     def is_approved(self) -> bool:

@@ -21,10 +21,10 @@ from dnspanel.zones.rights.lock_rules import lock_in, locks_of
 from dnspanel.zones.store.find_zones import lock_zones
 from replication.dns import names, rdata, rdtypes
 
-# In one zone. For more, lock the zone, or grant narrower rights.
+# Per zone. For more, lock the whole zone, or grant narrower rights.
 MOST = 100
 LONGEST_REASON = 200
-# Records that the panel makes itself, for any author: people never write them.
+# Records that the panel generates for any author. People never write them.
 _UNLOCKABLE = frozenset({rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3})
 
 

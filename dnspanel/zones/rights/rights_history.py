@@ -15,8 +15,8 @@ from dnspanel.accounts.models import AuditEntry, Membership, User
 from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.models import Zone
 
-MOST = 20  # acts that are named
-_MOST_TEAMS = 1_000  # that a person came into or left since
+MOST = 20  # acts in the result
+_MOST_TEAMS = 1_000  # that the person joined or left since then
 _OF_ACCOUNT = ("person.role", "person.close", "person.open", "person.join", "person.service", "person.change")
 _OF_MEMBER = ("team.add", "team.change", "team.remove")
 _OF_GRANT = ("grant.give", "grant.take")
@@ -27,8 +27,8 @@ class Since:
     """Changes since `at` that may have affected a person's rights. Only readers of the audit log get `acts`."""
 
     at: datetime
-    too_young: str  # what there was not at all then, in words: the account or the zone
-    count: int  # of the acts, at most MOST and one more
+    too_young: str  # a message if the account or the zone did not exist then
+    count: int  # number of acts, up to MOST + 1
     acts: tuple[AuditEntry, ...]
 
     @property
@@ -68,7 +68,7 @@ def rights_since(*, reader: Actor, person: User, zone: Zone, at: datetime) -> Si
         *Membership.objects.filter(user=person).values_list("team__name", flat=True),
         *then.filter(of_teams).order_by().values_list("target", flat=True).distinct()[:_MOST_TEAMS],
     }
-    # Any team that is gone: zones and grants may have been of it.
+    # Deleted teams count too: zones and grants may have belonged to them.
     concerning = of_teams | Q(action="team.delete") | Q(action="team.rename", target__in=teams)
     concerning |= Q(action__in=_OF_ACCOUNT, target=name) | Q(action="zone.settings", target=zone.name)
     concerning |= Q(action__in=_OF_GRANT, target__in=[name, *(f"team {team}" for team in teams)])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 TABLE = Path(__file__).with_name("confusables.txt")
 LATIN = "Latin"
-# Scripts that one language writes together (UTS 39 5.1): each of these counts as a script of its own.
+# Scripts that one language combines (UTS 39 5.1). Each combination counts as one script.
 _WITH = {
     "Han": ("Japanese", "Korean", "Chinese with Bopomofo"),
     "Hiragana": ("Japanese",),

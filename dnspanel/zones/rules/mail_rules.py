@@ -15,7 +15,7 @@ from replication.dns.rrset import RRset
 
 MAX_SPF_LOOKUPS = 10  # RFC 7208 4.6.4
 _LOOKS_UP = frozenset(("include", "a", "mx", "ptr", "exists"))
-LEAST_DKIM_BITS = 1024  # RFC 8301 3.2; 2048 is what it asks for
+LEAST_DKIM_BITS = 1024  # RFC 8301 3.2, which recommends 2048
 GOOD_DKIM_BITS = 2048
 _ED25519_BYTES = 32  # RFC 8463 4
 Finding = tuple[str, str, str]  # severity, code, message

@@ -15,7 +15,7 @@ SOA_PRIMARY, SOA_MAILBOX = "soa-primary", "soa-mailbox"
 SOA_CODES = (SOA_PRIMARY, SOA_MAILBOX)  # in the order of the fields
 AT_SIGN = "at-in-name"
 _NO_ZONE = "\0"  # no name is below it
-# A name below the zone with this number of labels was probably meant to be in another zone.
+# A name with at least this number of labels below the zone was probably meant for another zone.
 _LABELS_OF_OTHERS = 2
 # Types whose first name is a mailbox.
 MAILBOXES = frozenset((rdtypes.RP, rdtypes.MINFO, rdtypes.MB, rdtypes.MG, rdtypes.MR))
@@ -23,7 +23,7 @@ MAILBOXES = frozenset((rdtypes.RP, rdtypes.MINFO, rdtypes.MB, rdtypes.MG, rdtype
 
 def check_at_signs(rrset: RRset, zone: str) -> Iterator[Finding]:
     """Yield warnings about an @ inside the names of an RRset. Only a name that is just @ means the zone itself."""
-    if "\\@" not in "".join((rrset.name, *rrset.rdata)):  # as nearly always
+    if "\\@" not in "".join((rrset.name, *rrset.rdata)):  # almost always
         return
     if "\\@" in rrset.name and has_at_sign(rrset.name, zone):
         yield "warning", AT_SIGN, _about_at_sign(rrset.name)

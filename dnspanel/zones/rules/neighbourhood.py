@@ -9,7 +9,7 @@ from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
 
 Key = tuple[str, int]
-_NOWHERE = "x--nothing-is-here"  # a label below DNAMEs, for any name there
+_NOWHERE = "x--nothing-is-here"  # a label for an arbitrary name below a DNAME
 MAX_CHAIN = 16
 AT_A_CUT = frozenset((rdtypes.NS, rdtypes.DS))
 
@@ -25,7 +25,7 @@ class Neighbourhood:
     rrsets: Mapping[Key, RRset]
     below: Mapping[str, tuple[str, ...]]
     answered_by: Mapping[str, str] = field(default_factory=dict)
-    unanswered: Mapping[int, str] = field(default_factory=dict)  # types and kinds nodes do not answer, and why
+    unanswered: Mapping[int, str] = field(default_factory=dict)  # types and kinds that some node does not answer
 
     @cached_property
     def by_name(self) -> dict[str, dict[int, RRset]]:
@@ -138,7 +138,7 @@ def with_ancestors(owner_names: Iterable[str], zone: str) -> set[str]:
     found = {zone}
     for name in owner_names:
         at: str | None = name
-        while at is not None and at not in found:  # those above one that is there are there too
+        while at is not None and at not in found:  # the ancestors of a known name are known too
             found.add(at)
             at = names.parent(at)
     return found

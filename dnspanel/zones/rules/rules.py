@@ -18,14 +18,14 @@ from dnspanel.zones.rules.violations import Severity, Violation, error, in_order
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset
 
-# A warning that is worth an error: only who accepts it by this code, where a reason is given, gets over it.
+# A warning that is as serious as an error: it must be accepted by this code, with a reason.
 BREAKING_DS = "ds-breaks-zone"
 LOW_TTL = 30
 _INTERNATIONAL = "xn--"
 _ONLY_AT_APEX = frozenset((rdtypes.SOA, rdtypes.DNSKEY))
-# Of networks that end at a dot: how their canonical texts begin.
+# The first characters of canonical addresses in networks that end at a dot.
 _PRIVATE_BEGINNINGS = ("10.", "127.", "169.254.", "192.168.")
-# (netmask, network) of the others as numbers: `ipaddress` objects cost more than all other rules of an address do.
+# The other networks as (netmask, network) numbers. `ipaddress` objects would cost more than all other address rules.
 _PRIVATE = {
     family: [(int(network.netmask), int(network.network_address)) for network in map(ip_network, networks)]
     for family, networks in (
@@ -33,7 +33,7 @@ _PRIVATE = {
         (AF_INET6, ("fc00::/7", "fe80::/10", "::1/128")),
     )
 }
-_MAYBE_PRIVATE = ("172.", "100.", "f", ":")  # how theirs begin, among others
+_MAYBE_PRIVATE = ("172.", "100.", "f", ":")  # first characters of addresses in these networks, and of some others
 
 
 def check_zone(  # noqa: PLR0913  # a zone, and what is known around it
@@ -68,7 +68,7 @@ def _violations_of(near: Neighbourhood, rrset: RRset, *, allow_lua: bool) -> Ite
         message = gettext("{name} is not inside the zone {zone}").format(name=rrset.name, zone=near.zone)
         yield Violation(Severity.ERROR, "not-in-zone", rrset.name, rrset.type, message)
         return
-    if rrset.type == rdtypes.RRSIG:  # beside whatever it signs
+    if rrset.type == rdtypes.RRSIG:  # allowed beside any type
         return
     if rrset.type == rdtypes.LUA and not allow_lua:
         yield error(
@@ -198,7 +198,7 @@ def _nesting(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if near.answered_by.get(rrset.name, rrset.name) != rrset.name:
-        return  # `_nesting` says more
+        return  # `_nesting` reports this
     if not near.has_cuts and rrset.type != rdtypes.DS:
         return
     cut = near.cut_above(rrset.name)
@@ -280,7 +280,7 @@ def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         if code in value_rules.OWNER_CODES and not all(
             value_rules.is_misplaced(name, rrset.type) for name in near.names_leading_to(rrset.name)
         ):
-            continue  # clients come here by an alias, as RFC 6698 A.2 has it
+            continue  # clients find it through an alias (RFC 6698 A.2)
         yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
 
 
@@ -375,7 +375,7 @@ def _is_private(text: str) -> bool:
 
 
 Rule = Callable[[Neighbourhood, RRset], Iterator[Violation]]
-# Each with the types that it is about; None: all.
+# Each rule with its types. None: all types.
 _RULES: tuple[tuple[Rule, frozenset[int] | None], ...] = (
     (_ttl, None),
     (_single, frozenset((rdtypes.SOA, rdtypes.CNAME, rdtypes.DNAME))),

@@ -83,7 +83,7 @@ def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, 
 
 def has_address(answers: Mapping[int, RRset]) -> bool:
     """Return True if a name's answers include addresses, or a LUA record, which can compute addresses."""
-    # A LUA record may make addresses; only its code knows.
+    # A LUA record may return addresses, but only its code shows that.
     return not (ADDRESSES | {rdtypes.LUA}).isdisjoint(answers.keys())
 
 

@@ -24,9 +24,9 @@ class Kind(IntEnum):
     IPSECKEY_KEY = _ABOVE_TYPES + 3
 
 
-# The release since which PowerDNS reads a kind; no release reads the others.
+# The first release that can read each kind. No release can read the other kinds.
 READ_SINCE: dict[int, tuple[int, int]] = {Kind.EMPTY_CAA: (4, 9)}
-# The types that have values of a kind which only some releases read.
+# Types with a kind of values that only some releases can read.
 _DEPENDING: dict[int, Kind] = {rdtypes.CAA: Kind.EMPTY_CAA}
 TYPES = frozenset((rdtypes.CAA, rdtypes.APL, rdtypes.CERT, rdtypes.IPSECKEY))
 

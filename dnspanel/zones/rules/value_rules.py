@@ -16,12 +16,12 @@ Finding = tuple[str, str, str]  # severity, code, message
 
 _MUST_BE_HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 _TRANSPORTS = frozenset(("_tcp", "_udp", "_sctp", "_dccp"))  # RFC 6698 3
-# RFC 8659 4, RFC 9495, and what else is registered with IANA.
+# RFC 8659 4, RFC 9495, and other tags registered with IANA.
 _CAA_TAGS = frozenset(("issue", "issuewild", "iodef", "contactemail", "contactphone", "issuevmc", "issuemail"))
 _CAA_ISSUES = frozenset(("issue", "issuewild", "issuevmc", "issuemail"))
-OWNERS = frozenset((rdtypes.SRV, rdtypes.TLSA))  # types that clients look for only at names of a certain form
+OWNERS = frozenset((rdtypes.SRV, rdtypes.TLSA))  # types that clients only look up at names of a certain form
 OWNER_CODES = frozenset(("srv-owner", "tlsa-owner"))
-# What `check_values` is about.
+# The types that `check_values` checks.
 TYPES = _MUST_BE_HOSTS | {rdtypes.TLSA, rdtypes.CAA}
 
 

@@ -14,7 +14,7 @@ class Severity(StrEnum):
     WARNING = "warning"
     NOTE = "note"
 
-    __hash__ = str.__hash__  # Enum's own is a function of Python's, and thousands are put in order at once
+    __hash__ = str.__hash__  # Enum's own hash is slow Python code, and thousands of violations are sorted at once
 
 
 _ORDER = {severity: place for place, severity in enumerate(Severity)}

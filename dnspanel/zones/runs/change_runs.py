@@ -52,7 +52,7 @@ _EVERY = 2**31
 _MOVED = gettext_noop("It was changed meanwhile, or a publish hook did not let it pass.")
 
 
-# Zones that a run lists of each outcome: those that change are what the next run is over.
+# The number of listed zones per outcome. All changing zones are listed, because the real run uses this list.
 MOST_LISTED: Mapping[str, int] = {Outcome.CHANGE: _EVERY, Outcome.REFUSED: 1_000, Outcome.SAME: 0}
 
 
@@ -221,7 +221,7 @@ def _take_batch(run: ChangeRun, batch: int) -> bool:
         _zones_of_run(run, author),
         batch=batch,
         carry_out=doing.look if run.dry_run else doing.take_back if run.undo_of else doing.carry_out,
-        moved=(RightMissing,),  # one was deleted or moved to another team
+        moved=(RightMissing,),  # a zone was deleted or moved to another team
         too_fast=gettext("Its zones are being changed faster than they can be changed alike."),
     )
 
@@ -318,7 +318,7 @@ class _Batch:
         for zone in zones:
             tags, team_id = set(before[zone.pk]["tags"]), before[zone.pk]["team"]
             marks = self._alike.marks
-            moves = marks.moves and zone.team_id == marks.team_id_of(zone)  # not moved since
+            moves = marks.moves and zone.team_id == marks.team_id_of(zone)  # not moved again since the run
             added = tuple(sorted(set(marks.add) - tags))
             removed = tuple(sorted(set(marks.remove) & tags))
             alike.setdefault((removed, added, moves, team_id if team_id in teams else None), []).append(zone)
@@ -326,7 +326,7 @@ class _Batch:
             marks = Marks(add, remove, moves, teams.get(team_id) if team_id else None)
             try:
                 found.take(many_settings.change_marks(zones=some, marks=marks, author=self._author, now=now))
-            except SettingsRefused as exc:  # a team that the author cannot give zones to
+            except SettingsRefused as exc:  # the author cannot give zones to this team
                 for zone in some:
                     found.refuse(zone, str(exc))
 

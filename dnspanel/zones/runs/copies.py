@@ -59,7 +59,7 @@ def copies_of(*, selection: Selection, source: Zone, target: Zone, author: User,
     made: dict[Key, RRset] = {}
     for row in selection.rows(zone=source, author=author):
         rrset = row.change.after
-        assert rrset is not None  # of what a selection has
+        assert rrset is not None  # selections contain no deleted RRsets
         if is_of_one_name(rrset, source.name) or (rrset.name == source.name and rrset.type in _OF_THE_APEX):
             copies.left_out += 1
             continue

@@ -31,11 +31,11 @@ from replication.codec.keys import relative_key
 from replication.dns import names
 from replication.dns.rrset import Change, Key, RRset
 
-# How often as much is looked through as for a page of the search: a million and a half RRsets, some seconds.
+# In units of the work for one search page. This is about 1.5 million RRsets, or some seconds.
 MOST_LOOKS = 50
 
 KeyByName = tuple[str, str, int]  # name of the zone, owner name, type
-# Each RRset as it is published (None: it is not), and as it is for the author.
+# Each pair is the published RRset (None if unpublished) and the RRset as the author sees it.
 Selected = dict[Zone, list[tuple[RRset | None, RRset]]]
 
 
@@ -124,7 +124,7 @@ def _unless_moved(change: Change, current: RRset | None) -> RRset | None:
 def _outcome(act: Act, selected: Selected, author: Drafter) -> WideOutcome:
     outcome = WideOutcome()
     for zone, pairs in selected.items():
-        changes = []  # what becomes of it, and from what is published to that
+        changes = []  # pairs: from the current RRset, and from the published RRset, to the new one
         for published, now in pairs:
             after = try_act(act, now)
             if isinstance(after, Refused):

@@ -44,9 +44,9 @@ from dnspanel.zones.signals import run_begun
 from dnspanel.zones.signing.first_ds import awaiting_first_ds
 from dnspanel.zones.signing.policy_apply import Applying, BeginRollover, Findings, follow_policies
 
-# Zones of one publication. Larger ones make edits of others wait: the log has one order.
+# Zones per publication. Larger publications delay other people's edits, because the log has one order.
 BATCH = 500
-# Zones that a run lists for each act: refused ones need a person's attention.
+# The number of listed zones per act. Refused zones need a person's attention.
 MOST_LISTED: Mapping[str, int] = {
     **dict.fromkeys(Act, 100),
     Act.REFUSED: 1000,
@@ -185,7 +185,7 @@ def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None
         _zones_of_run(run, author),
         batch=batch,
         carry_out=lambda zones, now: _do(run, zones, author, begin_rollover, now),
-        moved=(Unknown, RightMissing),  # one of them was deleted, or went to another team
+        moved=(Unknown, RightMissing),  # a zone was deleted or moved to another team
         too_fast=gettext("Its zones are being deleted or moved to other teams faster than they can be signed."),
     )
 

@@ -32,9 +32,9 @@ from dnspanel.zones.models import UNFINISHED_STATES, ChangeRun, PolicyRun, Publi
 from dnspanel.zones.publishing.failed import failed_pieces
 from dnspanel.zones.signals import room_requested
 
-# A worker lets other jobs have their turn after this long.
+# After this time, a worker stops to let other jobs run.
 TURN_SECONDS = 20.0
-MOST_UNFINISHED = 3  # of one person
+MOST_UNFINISHED = 3  # per person
 # The number of times that a batch is read again because its zones changed.
 _TRIES = 5
 _NOBODY = gettext_noop("Whoever began this may not do it any more: the account is closed or the token was revoked.")
@@ -141,7 +141,7 @@ def work(
                 return False
             except Exception as exc:
                 if is_away(exc):
-                    raise  # the same batch is tried again
+                    raise  # the same batch is tried again later
                 is_refusal = isinstance(exc, ZoneError | SearchTooGeneral)
                 fault = gettext("A fault of the panel: {name}.").format(name=type(exc).__name__)
                 _fail(run, str(exc) if is_refusal else fault)

@@ -20,10 +20,10 @@ from replication.dns import names
 from replication.dns.rrset import RRset
 from replication.errors import BadName
 
-MOST_COMPARED = 20_000  # RRsets; a tenth of a second
-# Most pages are filled from the first blocks; if more are needed, more are read at a time.
+MOST_COMPARED = 20_000  # RRsets, in a tenth of a second
+# Most pages are filled from the first blocks. If more blocks are needed, more are read at a time.
 _FEWEST_BLOCKS, _MOST_BLOCKS = 50, 1_600
-_OF_BLOCK = 500  # RRsets that a block of a large zone has, or somewhat more
+_OF_BLOCK = 500  # RRsets in a block of a large zone, approximately
 
 
 class Place(NamedTuple):
@@ -185,12 +185,12 @@ def _rows(blocks: list[_Block], search: Search, after: Place, known: "QuerySet[Z
         part = Q(zone=zone_id, owner_key__gte=first_key)
         if end_key is not None:
             part &= Q(owner_key__lt=end_key)
-        if zone_id == after.zone_id:  # asked of all, PostgreSQL reads the full index for it
+        if zone_id == after.zone_id:  # with this condition on all zones, PostgreSQL would read the full index
             part &= Q(pk__gt=tuple(after))
         within |= part
     rows = StoredRRset.objects.filter(within | Q(zone__in=complete))
     rows = by_more_than_the_zone(rrset_conditions.fitting(rows, search, known), search.words)
-    # As a sum it is no order that PostgreSQL would read all RRsets in, to find those of some zones among them.
+    # Ordering by a plain zone_id would make PostgreSQL read all RRsets in this order, so order by a sum.
     return rows.select_related("zone").order_by(F("zone_id") + 0, "owner_key", "type")
 
 

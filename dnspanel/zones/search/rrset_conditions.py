@@ -42,7 +42,7 @@ from replication.errors import BadName
 Rows = TypeVar("Rows", bound="QuerySet[Any]")
 
 _ADDRESSES = (rdtypes.A, rdtypes.AAAA)
-# Names without it have no other form.
+# Only names with this prefix have a Unicode form.
 _INTERNATIONAL = "xn--"
 
 
@@ -83,7 +83,7 @@ def with_texts(rows: Rows) -> Rows:
                 KeyTransform("tags", "wanted"), template="COALESCE(%(expressions)s, '[]')", output_field=JSONField()
             ),
         )
-    # This collation takes half as long; rdata have no letters but those of ASCII.
+    # This collation takes half the time. Rdata has only ASCII letters.
     lines = Func(
         F("rdata"),
         template="(E'\\n' || array_to_string(%(expressions)s, E'\\n') || E'\\n') COLLATE \"C\"",
@@ -145,7 +145,7 @@ def within(span: Span, column: str) -> Q:
 def in_name(text: str, column: str = "name") -> Q:
     """Return the condition for names that contain the text, as stored or as displayed."""
     text = comparable_text(text)
-    if text.isascii():  # names are stored in lower case
+    if text.isascii():  # names are stored in lowercase
         return Q(**{f"{column}__contains": text})
     found = displayed_name_contains(text, column)
     with suppress(BadName):
@@ -176,7 +176,7 @@ def has_value(text: str) -> Q:
     """Return the condition for RRsets with this whole value. The value can be written as a person types it."""
     found = Q()
     for spelling in rdata_spellings(text):
-        # Names are the same in any capitals, and no other value ends in a dot without quotes.
+        # Names are compared without regard to case. No other value ends in a dot without quotes.
         look = "lines__icontains" if spelling.endswith(".") else "lines__contains"
         found |= Q(**{look: f"\n{spelling}\n"})
     return found
@@ -191,7 +191,7 @@ def holds_address_in(network: Network) -> Q:
     """Return the condition for A or AAAA RRsets with an address in this network."""
     network_text = Cast(Value(str(network)), TextField())
     inside = Func(F("type"), F("lines"), network_text, function="rrset_within", output_field=BooleanField())
-    # Few others begin so, and that is seen sooner.
+    # Few other rows have this prefix, and comparing it is cheaper.
     return Q(type__in=_ADDRESSES) & Q(lines__contains=f"\n{beginning_of(network)}") & Q(inside)
 
 

@@ -30,9 +30,9 @@ from replication.errors import BadName
 
 MOST_NEW_ZONES = 500
 FEW_TAGGED = 2_000
-MOST_BLOCKS = 60  # of a large zone that are looked into for a page: as many RRsets as `find_rrsets` compares
+MOST_BLOCKS = 60  # of a large zone, examined for one page: as many RRsets as `find_rrsets` compares
 
-# What the index knows: three letters or digits in a row. Without them, PostgreSQL would read all of it.
+# The index needs three letters or digits in a row. Without them, PostgreSQL would read the full index.
 _IN_TRIGRAMS = re.compile(r"\w{3}")
 _EVERYWHERE = frozenset({rdtypes.A, rdtypes.AAAA, rdtypes.CNAME, rdtypes.MX, rdtypes.NS, rdtypes.SOA, rdtypes.TXT})
 
@@ -44,9 +44,9 @@ class Progress:
     `new_zones` lists such zones, up to a limit. `left_out` is the number of zones beyond the limit.
     """
 
-    is_complete: bool = False  # False: the texts are being written for the first time, and are of no use yet
+    is_complete: bool = False  # False: the texts are being written for the first time, so they are not used yet
     new_zones: frozenset[int] = frozenset()
-    without_texts: frozenset[int] = frozenset()  # of the new zones, those that have none
+    without_texts: frozenset[int] = frozenset()  # the new zones that have no texts
     left_out: int = 0
 
 
@@ -70,7 +70,7 @@ def progress() -> Progress:
     at = SearchProgress.objects.filter(last_zone=None).values_list("sequence", flat=True).first()
     if at is None:
         return Progress()
-    # The newest first: people search for what they have just published.
+    # Newest first, because people search for changes that they just published.
     newer = Revision.objects.filter(publication__gt=at).order_by("-publication")
     zones = list(newer.values_list("zone_id", flat=True)[: 4 * MOST_NEW_ZONES])
     found = list(dict.fromkeys(zones))
@@ -109,9 +109,9 @@ def holds(terms: tuple[Term, ...], known: Progress) -> Q:
     may = _saying(terms, "read", all_pieces=True) if known.is_complete and not known.left_out else None
     if may is None:
         return row_by_row(_fitting(direct, terms))
-    # As another text it is in no index: PostgreSQL would ask that of trigrams for each zone.
+    # This expression isn't in any index. Otherwise PostgreSQL would use the trigram index for each zone.
     texts = SearchText.objects.alias(read=Func(F("text"), template="(%(expressions)s || '')", output_field=TextField()))
-    # Two bounds and not an equation: that PostgreSQL would turn around, and read the RRsets of all zones first.
+    # Two bounds, since PostgreSQL would turn an equality around and read the RRsets of all zones first.
     blocks = texts.filter(may, zone__gte=OuterRef("pk"), zone__lte=OuterRef("pk"))
     end = Coalesce(OuterRef("end_key"), Value(BEHIND_ALL_KEYS), output_field=BinaryField())
     rrsets = StoredRRset.objects.filter(zone=OuterRef("zone"), owner_key__gte=OuterRef("first_key"), owner_key__lt=end)

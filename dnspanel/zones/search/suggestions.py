@@ -10,7 +10,7 @@ from dnspanel.zones.search.terms import CHOICES, FILTERS, LONGEST_SEARCH, NOBODY
 from replication.dns import rdtypes
 
 MOST_SUGGESTED = 12
-_ZONES_LOOKED_AT = 2_000  # for their tags
+_ZONES_LOOKED_AT = 2_000  # zones whose tags are read
 
 _EXAMPLES: dict[Filter, tuple[str, ...]] = {
     Filter.CHANGED: ("today", "<7d", ">30d"),

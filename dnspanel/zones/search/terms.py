@@ -41,13 +41,13 @@ class Filter(StrEnum):
     """The filters that a word can have before its colon. WORD means a word without a filter."""
 
     WORD = ""
-    # Of an RRset.
+    # For RRsets.
     TYPE = "type"
     TTL = "ttl"
     NAME = "name"
     VALUE = "value"
     COMMENT = "comment"
-    # Of its zone.
+    # For their zones.
     ZONE = "zone"
     TAG = "tag"
     TEAM = "team"
@@ -57,7 +57,7 @@ class Filter(StrEnum):
     PRIMARY = "primary"
     CHANGED = "changed"
     SERIAL = "serial"
-    # A whole value, or a fault that the rules see.
+    # A whole value, or a fault that the rules report.
     HAS = "has"
 
 
@@ -77,7 +77,7 @@ OF_ZONES = frozenset(
     }
 )
 
-# Filters that take one of these words alone, each with what it means.
+# Filters that only take one of these words, with the meaning of each word.
 CHOICES = {
     Filter.DNSSEC: {
         "signed": "signed",
@@ -407,7 +407,7 @@ def _parse_changed(text: str) -> Since:
         moment = "1d"
     with suppress(ValueError):
         ago = min(timedelta(seconds=seconds_of(moment)), _LONGEST_AGO)
-        if moment[-1:].isalpha():  # a bare number is no time
+        if moment[-1:].isalpha():  # a bare number isn't a time
             return Since(before=ago) if sign.startswith(">") else Since(after=ago)
     with suppress(ValueError, OverflowError):
         day = datetime.combine(date.fromisoformat(moment), datetime.min.time(), UTC)
@@ -455,7 +455,7 @@ def beginning_of(network: Network) -> str:
     groups = network.network_address.exploded.split(":")[: network.prefixlen // 16]
     found = ""
     for group in groups:
-        if int(group, 16) == 0:  # it may be written as `::`, together with others
+        if int(group, 16) == 0:  # it may be part of a `::`
             break
         found += f"{int(group, 16):x}:"
     return found

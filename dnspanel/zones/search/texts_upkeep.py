@@ -19,12 +19,12 @@ NAMES_OF_BLOCK = 500
 ZONES_AT_A_TIME = 1_000
 REVISIONS_AT_A_TIME = 2_000
 ZONES_OF_A_TURN = 20_000
-# During very large publications the texts wait until these are done, but no longer than this.
+# During very large publications, the texts wait until these are finished, but at most for _LONGEST_WAIT.
 _BUSY_REVISIONS = 200
 _BUSY = timedelta(seconds=5)
 _LONGEST_WAIT = timedelta(minutes=10)
 
-# The end of a block as one bound, behind all names for the last: with an `or`, each block is read to the zone's end.
+# One upper bound per block, above all names for the last one. An `or` would read each block to the zone's end.
 _WRITE = """
 INSERT INTO zones_searchtext (zone_id, first_key, end_key, text, types, ttls, has_comments)
 SELECT b.zone_id, b.first_key, b.end_key, E'\\n' || COALESCE(said.text, '') || E'\\n', COALESCE(said.types, '{}'),
@@ -46,7 +46,7 @@ CROSS JOIN LATERAL (
         AND r.owner_key < COALESCE(b.end_key, %s::bytea)
 ) AS said"""
 
-# The first of every NAMES_OF_BLOCK names of a range, except the very first: there a block ends and the next begins.
+# Every name in a range after NAMES_OF_BLOCK names, where one block ends and the next begins.
 _BORDERS = """
 SELECT owner_key FROM (
     SELECT owner_key, row_number() OVER (ORDER BY owner_key) AS n FROM (
@@ -56,7 +56,7 @@ SELECT owner_key FROM (
 ) AS numbered WHERE n > 1 AND n %% %(names)s = 1 ORDER BY n"""
 
 Each = TypeVar("Each")
-Range = tuple[int, bytes, bytes | None]  # zone, first key, key behind the last
+Range = tuple[int, bytes, bytes | None]  # zone, first key, end key
 
 logger = logging.getLogger(__name__)
 

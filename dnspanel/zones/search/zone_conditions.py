@@ -26,11 +26,11 @@ from replication.errors import BadName
 
 Row = TypeVar("Row")
 
-MANY_ZONES = 100_000  # up to here, their names are compared in a tenth of a second
-FEW_TEXTS = 6_000  # the zones of up to this number of texts are asked one by one
+MANY_ZONES = 100_000  # up to this number, all names are compared in a tenth of a second
+FEW_TEXTS = 6_000  # up to this number of texts, their zones are checked one by one
 THREE_IN_A_ROW = gettext_noop("it needs three letters or digits in a row")
 
-# Three in a row, or a full label of two.
+# Three characters in a row, or a whole label of two.
 _IN_TRIGRAMS = re.compile(r"[a-z0-9]{3}|\.[a-z0-9]{2}\.", re.ASCII | re.IGNORECASE)
 _SERIAL_DIGITS = 10
 
@@ -123,15 +123,14 @@ def _is_inside(term: Term) -> bool:
         return isinstance(term.meaning, IPv4Network | IPv6Network)
     if term.is_warning:
         return False
-    return term.is_about_rrsets and (term.negated or term.filter is not Filter.HAS)  # the index of values is sooner
+    return term.is_about_rrsets and (term.negated or term.filter is not Filter.HAS)  # `has:` uses a faster index
 
 
 def in_zone_name(text: str) -> Q:
     """Return the condition for zones whose names contain the text, as stored or as displayed."""
     text = comparable_text(text)
     if text.isascii():
-        # Names are in lower case; without UPPER() PostgreSQL does not take the index of trigrams: 0.3 s instead of
-        # 10 s.
+        # Names are in lowercase, but PostgreSQL only uses the trigram index with UPPER(): 0.3 s instead of 10 s.
         return Q(name__icontains=text) if is_in_trigrams(text) else Q(name__contains=text)
     found = displayed_name_contains(text)
     with suppress(BadName):

@@ -18,10 +18,10 @@ from dnspanel.zones.search.terms import Filter, Search
 
 Row = TypeVar("Row")
 
-_FIRST, _MORE = 500, 20_000  # zones asked at a time
-MOST_COMPARED = 12_000  # a tenth of a second
-MOST_COMPARED_BY_TYPE = 25_000  # of types and TTLs, texts say more in less
-_OFTEN = _FIRST // 100  # with this number of first zones, a page is full before the index has been asked
+_FIRST, _MORE = 500, 20_000  # zones examined at a time
+MOST_COMPARED = 12_000  # in a tenth of a second
+MOST_COMPARED_BY_TYPE = 25_000  # for types and TTLs, which texts show faster
+_OFTEN = _FIRST // 100  # if the first zones have this number of matches, a page is full sooner without the index
 _SOON = frozenset({Filter.TYPE, Filter.TTL})
 
 
