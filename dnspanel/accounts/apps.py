@@ -8,7 +8,7 @@ class AccountsConfig(AppConfig):
     name = "dnspanel.accounts"
 
     def ready(self) -> None:
-        # Every Django process of ours has the Celery app, or its tasks would bind to one without a broker.
+        # Every Django process loads the Celery app. Otherwise its tasks would bind to an app without a broker.
         from dnspanel import celery as celery
         from dnspanel.accounts import checks as checks
         from dnspanel.accounts.sign_in import sign_ins

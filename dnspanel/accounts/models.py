@@ -25,7 +25,7 @@ from dnspanel.texts import gettext, gettext_lazy
 class Role(models.TextChoices):
     """A built-in role. Each role includes the roles below it. Teams and grants can give further rights."""
 
-    ADMINISTRATOR = "administrator", gettext_lazy("Administrator")  # everything, people and nodes included
+    ADMINISTRATOR = "administrator", gettext_lazy("Administrator")  # everything, including people and nodes
     EDITOR = "editor", gettext_lazy("Editor")  # edits and publishes every zone
     READER = "reader", gettext_lazy("Reader")  # sees everything, changes nothing
     MEMBER = "member", gettext_lazy("Member")  # only what teams and grants give
@@ -46,7 +46,7 @@ class OwnRole(models.Model):
         return self.name
 
 
-# The start of the password column of people who sign in by an LDAP server. Django reads it as an unusable password.
+# The start of the password column of people who sign in with LDAP. Django treats it as an unusable password.
 BY_LDAP = f"{UNUSABLE_PASSWORD_PREFIX}ldap:"
 
 
@@ -54,25 +54,25 @@ class User(AbstractUser):
     """A person or a service account. A service account cannot sign in and has no mail address."""
 
     email = models.EmailField(unique=True, null=True)  # type: ignore[assignment]  # noqa: DJ001  (null keeps it unique)
-    # By these alone accounts are found (`find_people`). None: there is no canonical spelling, or another account has
-    # it (`account_keys` says which); then the name or the address is found as it is written.
+    # Accounts are only found by these keys (`find_people`). None: there is no canonical spelling, or another account
+    # has it (see `account_keys`). Then the account is found by its exact name or address.
     name_key = models.CharField(max_length=LONGEST_KEY, unique=True, null=True, blank=True, editable=False)
     mail_key = models.CharField(max_length=LONGEST_KEY, unique=True, null=True, blank=True, editable=False)
     is_service = models.BooleanField(default=False, db_default=False)
-    # Another account of the same person, or the person behind a service account. Neither may approve the other's
-    # requests. That account has no such link itself (`same_person` writes it).
+    # Another account of the same person, or the person of a service account. Neither can approve the other's requests.
+    # The other account has no such link (`same_person` sets it).
     same_person_as = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="other_accounts"
     )
     role = models.CharField(max_length=16, choices=Role, default=Role.READER)
     own_role = models.ForeignKey(OwnRole, null=True, blank=True, on_delete=models.PROTECT, related_name="people")
-    # How often all sessions were ended. Earlier sessions stay invalid, even if the account is opened again.
+    # How often all sessions were ended. Earlier sessions stay invalid, even if the account is reopened.
     sessions_ended = models.IntegerField(default=0)
-    # The name of the time zone of the times on this person's pages, by `own_clock`.
+    # The name of the time zone on this person's pages (`own_time_zone`).
     time_zone = models.CharField(max_length=64, default="UTC", db_default="UTC")
-    # The code of the language of this person's pages, by `own_language`; empty: what their browser asks for.
+    # The code of the language on this person's pages (`own_language`). Empty: the browser's language.
     language = models.CharField(max_length=8, default="", db_default="", blank=True)
-    # What was given in place of the settings' quotas: {`quota_amounts.Kind`: amount, or null for any}.
+    # Quotas that replace the settings' quotas: {`quota_amounts.Kind`: amount, or null for unlimited}.
     quotas: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={}, blank=True)
     # {list: {"hidden": [column], "dense": bool}}, by `list_looks`
     list_looks: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={}, blank=True)
@@ -102,7 +102,7 @@ class User(AbstractUser):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Store the account with the canonical spellings of its user name and address."""
-        # An account that has none keeps none: another account has the spelling.
+        # An account without a key stays without it, because another account has the spelling.
         if self._state.adding or self.name_key is not None:
             self.name_key = canonical_username(self.username)
         if self._state.adding or self.mail_key is not None:
@@ -154,8 +154,8 @@ class Session(AbstractBaseSession):
     began_at = models.DateTimeField(null=True)
     seen_at = models.DateTimeField(null=True)
     address = models.GenericIPAddressField(null=True)
-    browser = models.CharField(max_length=200, blank=True)  # as it calls itself
-    # Which session at a provider it came from (`oidc.logout.session_key`); empty: from none, or none that is named.
+    browser = models.CharField(max_length=200, blank=True)  # the User-Agent header
+    # The hash of its session at the provider (`oidc.logout.session_key`). Empty: no provider, or no session id.
     at_provider = models.CharField(max_length=64, blank=True, default="", db_default="")
 
     class Meta(AbstractBaseSession.Meta):
@@ -166,7 +166,7 @@ class Session(AbstractBaseSession):
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionBase]:
-        store: type[SessionBase] = import_module(settings.SESSION_ENGINE).SessionStore  # which knows this model
+        store: type[SessionBase] = import_module(settings.SESSION_ENGINE).SessionStore  # which uses this model
         return store
 
     @property
@@ -196,8 +196,8 @@ class Team(models.Model):
 
     name = models.CharField(max_length=64)
     created_at = models.DateTimeField()
-    quotas: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={}, blank=True)  # as a person's
-    # The directory that created the team for a group; that one alone renames it.
+    quotas: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={}, blank=True)  # as for people
+    # The directory that created the team for a group. Only this directory can rename the team.
     made_by_directory = models.ForeignKey(
         "ScimDirectory", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -268,7 +268,7 @@ class TokenKind(models.TextChoices):
     SCIM = (
         "scim",
         gettext_lazy("SCIM token"),
-    )  # of a directory that keeps people here; as an API token, and opens no API
+    )  # for a directory that manages people; like an API token, but without access to the APIs
 
 
 class Token(models.Model):
@@ -286,27 +286,27 @@ class Token(models.Model):
     tsig_algorithm = models.CharField(max_length=32, blank=True)
     tsig_secret = SecretField(null=True)  # `vault.encrypt_secret`
     scope: "models.JSONField[Any]" = models.JSONField(default=list)  # list of `grants.Grant.to_json`
-    # A TSIG key made over PowerDNS's API: beyond the scope, a zone must name it (`zones.rights.tsig_permissions`).
+    # A TSIG key made through PowerDNS's API: zones must also name the key (`zones.rights.tsig_permissions`).
     needs_permission = models.BooleanField(default=False)
-    permissions = ArrayField(models.CharField(max_length=64), default=list)  # `roles.Permission` other than zones
-    networks = ArrayField(models.CharField(max_length=49), default=list)  # CIDR; empty: from anywhere
+    permissions = ArrayField(models.CharField(max_length=64), default=list)  # `roles.Permission` other than for zones
+    networks = ArrayField(models.CharField(max_length=49), default=list)  # CIDR; empty: any address
     needs_if_match = models.BooleanField(default=False)
-    # Deletes any number of zones at once: clients of API v1 cannot confirm, and some delete all that they made.
+    # Can delete any number of zones at once: API v1 clients can't confirm, and some delete everything they created.
     deletes_many = models.BooleanField(default=False, db_default=False)
-    requests_per_minute = models.IntegerField(null=True)  # null: the setting's
-    # The first token with a limit of its own that made this one, or that it was before it was rotated, and that limit:
-    # requests count against both, so that a limit cannot be multiplied by making or rotating tokens.
+    requests_per_minute = models.IntegerField(null=True)  # null: the setting
+    # The first token with a limit of its own among this token's makers and former rotations, and this limit. Requests
+    # also count against it, so that making or rotating tokens cannot multiply a limit.
     allowance_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
     allowance = models.IntegerField(null=True)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True)  # null: never
-    unused_days = models.IntegerField(null=True)  # dies when not used for so long
+    unused_days = models.IntegerField(null=True)  # the token dies if it is unused for this time
     last_used_at = models.DateTimeField(null=True)
     last_address = models.GenericIPAddressField(null=True)
     revoked_at = models.DateTimeField(null=True)
-    # The token that made it. Revoking that one revokes this one, because its thief could have made this one.
+    # The token that created this one. Revoking it also revokes this one, which a thief could have created.
     made_with = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="made")
-    # The token that takes over from this one; this one expires soon.
+    # The token that replaces this one. This one expires soon.
     rotated_to = models.OneToOneField("self", null=True, on_delete=models.SET_NULL, related_name="rotated_from")
 
     class Meta:
@@ -334,27 +334,27 @@ class SignInProvider(models.Model):
     kind = models.CharField(max_length=4, choices=ProviderKind, default=ProviderKind.OIDC)
     slug = models.SlugField(max_length=40, unique=True)  # in the URLs that are configured at the provider
     name = models.CharField(max_length=40)  # on the button
-    issuer = models.TextField()  # of SAML: its entity ID; of LDAP: its URI, which may become another
-    client_id = models.CharField(max_length=255)  # of SAML: the panel's entity ID; of LDAP: its bind DN
+    issuer = models.TextField()  # SAML: its entity ID. LDAP: its URI, which can change
+    client_id = models.CharField(max_length=255)  # SAML: the panel's entity ID. LDAP: the bind DN
     client_secret = SecretField(default=bytes)  # `vault.encrypt_secret`; SAML has none
-    scopes = models.CharField(max_length=300, default="")  # of OpenID Connect
-    metadata = models.TextField(default="")  # of SAML: its XML, which says what keys sign; of LDAP: its CA in PEM
-    metadata_url = models.TextField(default="")  # where metadata is fetched again; empty: pasted
-    metadata_at = models.DateTimeField(null=True)  # when it was read there
-    # SAML: names of attributes that describe a person, as `saml.saml_providers.ATTRIBUTES`. LDAP: `ldap.ldap_terms`.
+    scopes = models.CharField(max_length=300, default="")  # only for OpenID Connect
+    metadata = models.TextField(default="")  # SAML: XML with the signing keys. LDAP: the CA in PEM
+    metadata_url = models.TextField(default="")  # the URL to fetch metadata again; empty: pasted
+    metadata_at = models.DateTimeField(null=True)  # time of the last fetch
+    # SAML: attribute names for facts about a person (`saml.saml_providers.ATTRIBUTES`). LDAP: `ldap.ldap_terms`.
     attributes: "models.JSONField[Any]" = models.JSONField(default=dict)
     group_claim = models.CharField(max_length=250)
     rules: "models.JSONField[Any]" = models.JSONField(
         default=list
     )  # list of `providers.provider_identity.Rule.to_json`
     makes_people = models.BooleanField(default=False)  # create an account at a person's first sign-in
-    mail_domains = ArrayField(models.CharField(max_length=253), default=list)  # of first sign-ins; empty: any
-    links_by_mail = models.BooleanField(default=False)  # a verified address opens the account that has it
-    trusts_mail = models.BooleanField(default=False)  # says nothing of it, and verifies each address
+    mail_domains = ArrayField(models.CharField(max_length=253), default=list)  # for first sign-ins; empty: any
+    links_by_mail = models.BooleanField(default=False)  # a verified address links the account with that address
+    trusts_mail = models.BooleanField(default=False)  # for providers that verify addresses but don't say so
     session_hours = models.IntegerField()
     active = models.BooleanField(default=True)
     created_at = models.DateTimeField()
-    # Of LDAP: when a worker last began to look at its people, and why it could not; empty: it could.
+    # LDAP: the start of the last check of its people, and the reason why it failed. Empty: it worked.
     looked_at = models.DateTimeField(null=True)
     look_fault = MessageField(default="", db_default="")
 
@@ -370,12 +370,12 @@ class ProviderLink(models.Model):
 
     provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="links")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="provider_links")
-    subject = models.CharField(max_length=255)  # unique at its provider alone
-    # {"role": the role of before the rules decided it, "teams": {id: role in it of before, or null for none}}
+    subject = models.CharField(max_length=255)  # unique only within its provider
+    # {"role": the role before the rules, "teams": {id: role before the rules, or null for none}}
     given: "models.JSONField[Any]" = models.JSONField(default=dict)
     linked_at = models.DateTimeField()
     signed_in_at = models.DateTimeField(null=True)
-    # Of LDAP: when the panel last looked for the person, and since when they are gone or disabled there.
+    # LDAP: the time of the last check of the person, and since when they are gone or disabled.
     looked_at = models.DateTimeField(null=True)
     absent_since = models.DateTimeField(null=True)
 
@@ -394,11 +394,11 @@ class ScimDirectory(models.Model):
     rules: "models.JSONField[Any]" = models.JSONField(
         default=list
     )  # list of `providers.provider_identity.Rule.to_json`
-    # What members of a group without a rule are in the team of the group's name; empty: nothing.
+    # The role of a group's members in the team of the same name, for groups without a rule. Empty: none.
     team_role = models.CharField(max_length=16, blank=True, choices=[("editor", "Editor"), ("reader", "Reader")])
-    # Ids of the teams that it did not create, and that its groups of the same names may be: an administrator's choice.
+    # Ids of existing teams that groups of the same name can use. An administrator selects them.
     teams = ArrayField(models.IntegerField(), default=list, db_default=[], blank=True)
-    takes_over = models.BooleanField(default=False)  # accounts that exist already, but those of administrators
+    takes_over = models.BooleanField(default=False)  # existing accounts, except administrators'
     created_at = models.DateTimeField()
 
     class Meta:
@@ -417,7 +417,7 @@ class ScimPerson(models.Model):
     display_name = models.CharField(max_length=255, blank=True)
     given: "models.JSONField[Any]" = models.JSONField(default=dict)  # as `ProviderLink.given`
     changed_at = models.DateTimeField()
-    deleted_at = models.DateTimeField(null=True)  # there; the account here is closed, and history names it
+    deleted_at = models.DateTimeField(null=True)  # deleted in the directory; the account is closed, history names it
 
     class Meta:
         indexes = [models.Index(fields=["directory", "external_id"], name="scim_person_external")]
@@ -443,8 +443,8 @@ class SeenAssertion(models.Model):
 
     provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="+")
     digest = models.BinaryField(max_length=32)  # SHA-256 of its ID
-    ends_at = models.DateTimeField(db_index=True)  # too old by then; the row may go
-    # {"question", "claims"} until the browser has come back for it with its session
+    ends_at = models.DateTimeField(db_index=True)  # too old after this time, so the row can be deleted
+    # {"question", "claims"} until the browser returns for them with its session
     said: "models.JSONField[Any]" = models.JSONField(null=True)
 
     class Meta:
@@ -459,7 +459,7 @@ class AuditEntry(models.Model):
     token = models.ForeignKey(Token, null=True, on_delete=models.SET_NULL, related_name="+")
     address = models.GenericIPAddressField(null=True)
     action = models.CharField(max_length=40)  # "token.create", "sign-in.failed", ...
-    target = models.TextField(blank=True)  # what it was done to, in words
+    target = models.TextField(blank=True)  # the object of the act, as text
     details: "models.JSONField[Any]" = EnglishField(default=dict)  # never a secret
     request_id = models.CharField(max_length=36, blank=True)
 
@@ -472,7 +472,7 @@ class MasterKey(models.Model):
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     fingerprint = models.CharField(max_length=16)  # `master_keys.fingerprint`
-    former = models.CharField(max_length=16, blank=True)  # that of the key which a rotation is replacing
+    former = models.CharField(max_length=16, blank=True)  # the fingerprint of the key that a rotation is replacing
     changed_at = models.DateTimeField()
 
     class Meta:

@@ -15,16 +15,16 @@ from django.apps import apps
 from django.db import models
 from psycopg import sql
 
-# How a Fernet token begins: version 0x80 and a time below 2^40, in Base64.
+# The first characters of a Fernet token: version 0x80 and a time below 2^40, in Base64.
 _BEGINNING = b"gAAAA"
 _WRAPPED_BEGINNING = base64.b64encode(_BEGINNING)[:6].decode()
 
-# Columns with tokens as strings within JSON, there also as Base64 of a token.
+# Columns with tokens as strings in JSON, directly or encoded in Base64.
 _IN_JSON = ("mfa.Authenticator.data", "fleet.AheadZone.signing")
 
 BATCH_ROWS = 200
 
-# From one token to another.
+# Returns a new token for a token.
 Change = Callable[[bytes], bytes]
 
 

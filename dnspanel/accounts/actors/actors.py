@@ -61,8 +61,8 @@ class Actor:
 
 # The subject of an access check: a person with or without a session, or a token.
 Person = User | AnonymousUser | Actor
-# The author of a publication. None is the panel: it has every right over records, but passes no rule of approval,
-# freeze, lock or publish hook unless it names the `SystemRight` under which it acts.
+# The author of a publication. None is the panel, which has all rights over records. It only bypasses approval rules,
+# freezes, locks and publish hooks if it names the `SystemRight` for the act.
 Author = User | Actor | None
 
 
@@ -74,12 +74,12 @@ class SystemRight(StrEnum):
 
     SIGNING = "signing"  # keys, signatures and rollovers: they change no content, and must not wait
     SIGNALLING = "signalling"  # records for parents that look up the keys (RFC 9615)
-    TRANSFER = "transfer"  # what a primary sends, once a person who passed the rules said that it decides
+    TRANSFER = "transfer"  # changes from a primary, after a person who passed the rules chose the primary
     EXPIRY = "expiry"  # a zone whose primaries do not answer leaves the nodes, as its SOA says
-    MEMBERS = "members"  # what a catalog of ours says of its members, which passed the rules themselves
-    REPAIR = "repair"  # what failed at the nodes is taken back, and a history is decided about
-    SAMPLES = "samples"  # the zones of a demonstration
-    CATALOG = "catalog"  # zones that a catalog of others names come and go
+    MEMBERS = "members"  # the panel's catalogs list their members, which passed the rules themselves
+    REPAIR = "repair"  # reverting publications that failed on nodes, and decisions about a lost history
+    SAMPLES = "samples"  # the sample zones of a demonstration
+    CATALOG = "catalog"  # zones that a consumed catalog adds and removes
 
     @property
     def passes_rules(self) -> bool:
@@ -148,7 +148,7 @@ def _actor(user: User) -> Actor:
     grants = [*_by_role(user), *map(_by_team, memberships), *_by_grant(user)]
     permissions = permissions_by_role(user)
     rights = frozenset[Right]().union(*(grant.rights for grant in grants))
-    if Right.READ in rights:  # a rule may name them as an approver, so their tokens can be given it
+    if Right.READ in rights:  # a rule may name these people as approvers, so their tokens can get the permission
         permissions |= {Permission.READ, Permission.APPROVE}
     if rights - {Right.READ}:
         permissions |= {Permission.EDIT}
@@ -177,7 +177,7 @@ def _by_role(user: User) -> Iterable[Grant]:
 
 
 def _memberships(user: User) -> list[Membership]:
-    if user.role in {Role.EDITOR, Role.ADMINISTRATOR}:  # they have it all; spare the query
+    if user.role in {Role.EDITOR, Role.ADMINISTRATOR}:  # they have all rights, so no query is needed
         return []
     return list(Membership.objects.filter(user=user).select_related("team").order_by("team_id"))
 

@@ -32,7 +32,7 @@ class Reason:
     source: str  # "role", "team", "grant" or "scope"
     description: str
     grant: Grant
-    id: int | None = None  # of the team or the grant
+    id: int | None = None  # id of the team or grant
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,21 +11,21 @@ from dnspanel.accounts.actors import name_patterns
 class Right(StrEnum):
     """A kind of act on a zone. The value is its name on pages and in the API."""
 
-    READ = "read"  # know the zone and see what it holds
-    ADD = "add"  # publish an RRset that was not there
+    READ = "read"  # see the zone and its content
+    ADD = "add"  # publish a new RRset
     CHANGE = "change"  # publish other values, TTL or comment of an RRset
-    REMOVE = "remove"  # publish that an RRset is gone
+    REMOVE = "remove"  # publish the removal of an RRset
     CREATE_ZONE = "create-zone"
-    DELETE_ZONE = "delete-zone"  # and bring it back from the trash
+    DELETE_ZONE = "delete-zone"  # delete the zone, and restore it from the trash
     SETTINGS = "settings"  # tags, team, metadata
-    DNSSEC = "dnssec"  # sign, unsign, make and retire keys
-    TEMPLATES = "templates"  # make, change and delete templates of these teams, or of the whole panel
-    EXPORT_KEYS = "export-keys"  # see private DNSSEC keys: their reader can forge the zone
-    GOVERN = "govern"  # say what of the zone needs approval, and when it is frozen; and publish past that
+    DNSSEC = "dnssec"  # sign, unsign, create and retire keys
+    TEMPLATES = "templates"  # create, change and delete templates of these teams, or panel-wide ones
+    EXPORT_KEYS = "export-keys"  # read private DNSSEC keys, which allows forging the zone
+    GOVERN = "govern"  # set the zone's approval rules and freezes, and bypass them
 
 
 RECORD_RIGHTS = frozenset({Right.ADD, Right.CHANGE, Right.REMOVE})
-# The rights that "everything" includes. Exporting private keys and passing others' approval must be granted by name.
+# The rights that "everything" includes. Exporting keys and bypassing approval must be granted by name.
 EVERY_RIGHT = frozenset(Right) - {Right.EXPORT_KEYS, Right.GOVERN}
 
 

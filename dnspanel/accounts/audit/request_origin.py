@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 
 from dnspanel.accounts.audit import audit
 
-# In PANEL_TRUSTED_PROXIES: every process that can open the UNIX socket of the web processes.
+# In PANEL_TRUSTED_PROXIES: all processes that can open the UNIX socket of the web processes.
 UNIX_SOCKET = "unix"
 
 
@@ -54,7 +54,7 @@ class RequestOriginMiddleware:
                 break
             try:
                 sender = str(ip_address(before.strip()))
-            except ValueError:  # not an address, so the hop that wrote it is the last known one
+            except ValueError:  # not an address, so the proxy that wrote it is the last known one
                 break
         return sender
 

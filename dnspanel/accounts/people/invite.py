@@ -67,7 +67,7 @@ def accept_invitation(*, secret: str, username: str, email: str, password: str, 
     user.set_password(password)
     try:
         _claim(invitation, user, now)
-    except IntegrityError as exc:  # another request took the name or the address since the check
+    except IntegrityError as exc:  # another request took the name or address after the check
         raise AccountRefused({"username": [gettext("This name or email address has just been taken.")]}) from exc
     return user
 

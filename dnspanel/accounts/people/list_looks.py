@@ -18,7 +18,7 @@ class ListName(StrEnum):
     RECORDS = "records"
 
 
-# The columns that can be left out, and what they are called; the others say what a row is about.
+# The columns that can be hidden, with their titles. The other columns identify the row.
 COLUMNS: Mapping[ListName, Mapping[str, str]] = MappingProxyType(
     {
         ListName.ZONES: {

@@ -69,7 +69,7 @@ def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **det
     people. If no administrator would be left, the last one of these people stays an administrator and is returned.
     """
     wanted = {change.user.pk: change for change in changes}
-    # The administrators first, as `_keep_an_administrator` does, so that writers of roles wait for each other there.
+    # Administrators first, as in `_keep_an_administrator`, so that all changes of roles queue for the same rows.
     administrators = set(locked_administrators().values_list("pk", flat=True))
     rows = User.objects.select_for_update(no_key=True, of=("self",)).select_related("own_role")
     found = {user.pk: user for user in rows.filter(pk__in=wanted).order_by("pk")}

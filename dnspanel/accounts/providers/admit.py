@@ -82,7 +82,7 @@ def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, 
                 reason = "first sign-in"
                 user = _create_user(provider, identity, outcome, now)
             return make_link(provider=provider, identity=identity, user=user, by=None, now=now, reason=reason)
-    except IntegrityError as exc:  # the same person in two windows
+    except IntegrityError as exc:  # the same person in two browser windows
         raise SignInRefused("twice", gettext("Somebody signed in as you at the same moment. Try again.")) from exc
 
 

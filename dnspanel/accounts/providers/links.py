@@ -68,7 +68,7 @@ def link_own_account(*, provider: SignInProvider, identity: Identity, user: User
     Raise SignInRefused if the identity is linked to another account, or the account has another link to the provider.
     """
     with transaction.atomic(durable=True):
-        # Else two sessions of the person could each make one.
+        # Otherwise, two sessions of the person could each create a link.
         User.objects.select_for_update(no_key=True).filter(pk=user.pk).first()
         found = ProviderLink.objects.filter(provider=provider, subject=identity.subject).first()
         if found is not None and found.user_id == user.pk:

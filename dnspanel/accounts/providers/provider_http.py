@@ -41,7 +41,7 @@ def provider_session() -> requests.Session:
 
 class _Session(requests.Session):
     def request(self, method: str, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
-        kwargs["allow_redirects"] = False  # a redirect's address would not be checked
+        kwargs["allow_redirects"] = False  # the address of a redirect would not be checked
         kwargs["timeout"] = (CONNECT_SECONDS, ANSWER_SECONDS)
         return super().request(method, url, *args, **kwargs)
 

@@ -39,8 +39,8 @@ class Rule:
 
     group: str
     role: str
-    team: int | None = None  # its id
-    own_role: int | None = None  # its id
+    team: int | None = None  # id of the team
+    own_role: int | None = None  # id of the custom role
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Rule":
@@ -60,7 +60,7 @@ class Outcome:
     role: str | None = None
     teams: Mapping[int, str] = field(default_factory=dict)  # id of the team → role in it
     has_matched: bool = False
-    own_role: int | None = None  # of a member
+    own_role: int | None = None  # for the role member
 
 
 def identity_of(claims: Mapping[str, Any], *, group_claim: str, trusts_mail: bool) -> Identity:
@@ -109,7 +109,7 @@ def highest(roles: Iterable[str]) -> str:
 
 def _groups(claims: Mapping[str, Any], claim: str) -> Iterable[str]:
     """Return the group names in a claim. The path `realm_access.roles` means the claim `roles` in `realm_access`."""
-    # Microsoft's way to say that they are too many; taken for none, they would cost the person every role.
+    # Microsoft omits the groups if there are too many. Treating that as no groups would remove all roles.
     names = claims.get("_claim_names")
     if claim not in claims and isinstance(names, dict) and claim in names:
         raise SignInRefused(

@@ -33,7 +33,7 @@ class CommonTerms:
 
     name: str
     slug: str
-    group_claim: str = "groups"  # of SAML: the attribute
+    group_claim: str = "groups"  # SAML: the attribute
     rules: tuple[Rule, ...] = ()
     makes_people: bool = False
     mail_domains: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ from dnspanel.accounts.providers.provider_identity import Identity
 from dnspanel.accounts.sessions.session_store import SESSION_ENDS, end_in_hours
 from dnspanel.texts import gettext, gettext_lazy
 
-# An address that calls the URLs all the time adds no audit entries and no sessions.
+# An address that calls the URLs constantly creates no audit entries and no sessions.
 TOO_OFTEN = SignInRefused("too-often", gettext_lazy("These were too many tries. Wait a minute."))
 _STATUS = {"away": 502, TOO_OFTEN.reason: 429}
 

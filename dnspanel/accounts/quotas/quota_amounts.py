@@ -10,16 +10,16 @@ from dnspanel.texts import gettext, gettext_noop
 class Kind(StrEnum):
     """A kind of object that a quota limits. The value is its name in settings, the API and forms."""
 
-    ZONES = "zones"  # that a person created, or that belong to a team
+    ZONES = "zones"  # created by a person, or belonging to a team
     RRSETS = "rrsets"  # in one zone
     OPERATIONS = "operations"  # in one draft
-    DRAFTS = "drafts"  # with a name
-    TOKENS = "tokens"  # API tokens and TSIG keys that work
-    IMPORTS = "imports"  # under way
-    BYTES = "bytes"  # of the files of imports
+    DRAFTS = "drafts"  # named drafts
+    TOKENS = "tokens"  # valid API tokens and TSIG keys
+    IMPORTS = "imports"  # in progress
+    BYTES = "bytes"  # of imported files
 
 
-# One of it, many of it.
+# Singular and plural.
 _NOUNS = {
     Kind.ZONES: (gettext_noop("zone"), gettext_noop("zones")),
     Kind.RRSETS: (gettext_noop("RRset in a zone"), gettext_noop("RRsets in a zone")),

@@ -21,7 +21,7 @@ from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.texts import gettext
 
 NEAR_PERCENT = 80
-# These protect the workers from any one person, administrators included.
+# These quotas protect the workers from any single person, including administrators.
 _FOR_EVERYBODY = frozenset((Kind.OPERATIONS, Kind.DRAFTS, Kind.TOKENS))
 _LOOKS_AFTER_ALL = frozenset((Role.EDITOR, Role.ADMINISTRATOR))
 

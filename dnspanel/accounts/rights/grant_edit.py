@@ -20,9 +20,9 @@ from dnspanel.texts import gettext
 from replication.dns import rdtypes
 
 LONGEST_TAG = 64
-MOST_ENTRIES = 1_000  # zones, tags, patterns of one grant
-MOST_GRANTS = 100  # of one token
-# Patterns with stars, of one grant and of one token: each RRset that changes is compared with all of them.
+MOST_ENTRIES = 1_000  # zones, tags or patterns in one grant
+MOST_GRANTS = 100  # in one token
+# Patterns with stars per grant and per token: each changed RRset is compared with all of them.
 MOST_STARRED = 100
 _LARGEST_ID = 2**31 - 1
 

@@ -21,7 +21,7 @@ from dnspanel.texts import gettext, ngettext
 
 LONGEST_NAME = 40
 MOST_ROLES = 100
-# A person who sees zones can give a token the permission to approve, whatever their role.
+# Anyone who sees zones can give a token the permission to approve, regardless of their role.
 GIVEABLE = frozenset(Permission) - {Permission.PEOPLE, Permission.APPROVE}
 
 

@@ -36,7 +36,7 @@ class DirectoryTerms:
     name: str
     rules: tuple[Rule, ...] = ()
     team_role: str = ""
-    teams: tuple[int, ...] = ()  # ids of those that it did not create, and its groups may be
+    teams: tuple[int, ...] = ()  # ids of existing teams that groups can use
     takes_over: bool = False
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.audit import audit
 
-WINDOW_SECONDS = 3600  # refusals that are alike are counted for so long
+WINDOW_SECONDS = 3600  # similar refusals are counted for this time
 NOBODY = "no directory"
 _LONGEST = 200
 

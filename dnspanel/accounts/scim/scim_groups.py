@@ -21,7 +21,7 @@ from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.texts import gettext
 
 MOST_GROUPS = 2_000
-MOST_MEMBERS = 2_000  # of one group
+MOST_MEMBERS = 2_000  # per group
 _LARGEST_ID = 2**63 - 1
 
 
@@ -174,7 +174,7 @@ def _set_members(
         return
     coming = kept_people(directory=directory, ids=added, by=by, now=now)
     leaving = ScimPerson.objects.filter(directory=directory, user_id__in=removed).select_related("user")
-    going = list(leaving.order_by("pk"))  # the last one stays an administrator if there is no other
+    going = list(leaving.order_by("pk"))  # if no other administrator is left, the last person here stays one
     if gives_anything(directory, group):
         for person in [*coming, *going]:
             refuse_out_of_reach(person)

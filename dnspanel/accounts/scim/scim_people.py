@@ -86,7 +86,7 @@ def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, n
             person = _deleted_before(row, terms) or _create_person(row, terms, by, now)
             _change(row, person, terms, by, now)
             give_by_groups(directory=row, people=[person], by=by, now=now)
-    except IntegrityError as exc:  # another request took the name since the check
+    except IntegrityError as exc:  # another request took the name after the check
         raise Taken(gettext("This name or mail address has just been taken.")) from exc
     return person_of(directory, person.user_id)
 
@@ -207,7 +207,7 @@ def _change(directory: ScimDirectory, person: ScimPerson, terms: PersonTerms, by
 def _refuse(user: User, terms: PersonTerms) -> None:
     """Raise AccountRefused if the terms contain invalid values, or Taken if another account has the name or address."""
     checked = User(username=terms.username, email=terms.email, first_name=terms.first_name, last_name=terms.last_name)
-    # What was written before, and has no canonical spelling, may stay.
+    # An unchanged value without a canonical spelling is allowed.
     kept = {name for name in ("username", "email") if user.pk and getattr(user, name) == getattr(terms, name)}
     try:
         checked.full_clean(exclude={"password"}, validate_unique=False, validate_constraints=False)

@@ -12,22 +12,22 @@ from django.db import DatabaseError, connection, transaction
 from dnspanel.accounts.secret_places import secret_places
 from dnspanel.accounts.secrets.master_keys import WrongMasterKey, decrypts, fernet, own_keys
 
-# A process looks at the row this often while it encrypts. A rotation waits for so long before it rewrites anything.
+# How often an encrypting process reads the row. A rotation waits for this time before it rewrites secrets.
 FRESH_SECONDS = 5.0
-# This number of tokens is tried when a database has secrets and no row: an upgrade from before the row existed.
+# The number of tokens to try if a database has secrets but no row, after an upgrade from before the row existed.
 _SAMPLES = 5
 
 RUNBOOK = "docs/operate/runbooks/lost-master-key.md"
 
-_seen: tuple[str, float] = ("", 0.0)  # fingerprint of the database's key, and the monotonic time of the look
+_seen: tuple[str, float] = ("", 0.0)  # fingerprint of the database's key, and the monotonic time of the last read
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseKey:
     """The fingerprints of the database's key, and of the key that a rotation is replacing."""
 
-    fingerprint: str  # of the key that encrypts
-    former: str  # of the key that a rotation is replacing; empty: no rotation is under way
+    fingerprint: str  # of the encrypting key
+    former: str  # of the key that a rotation is replacing; empty: no rotation
 
 
 def database_key() -> DatabaseKey | None:
@@ -47,7 +47,7 @@ def key_for_encrypting() -> str:
     found, at = _seen
     keys = own_keys()
     if found not in keys or time.monotonic() - at > FRESH_SECONDS:
-        fernet(next(iter(keys.values())))  # something that isn't a key gets no row
+        fernet(next(iter(keys.values())))  # an invalid key gets no row
         found = (database_key() or _adopt()).fingerprint
         if found not in keys:
             raise WrongMasterKey(_reason(found))

@@ -33,9 +33,9 @@ class Rewritten:
     """The number of secrets in one column, and how many were rewritten."""
 
     place: SecretPlace
-    found: int  # secrets there
+    found: int  # secrets in the column
     rewritten: int
-    lost: int  # secrets that none of our keys decrypts
+    lost: int  # secrets that no key of this process decrypts
 
 
 def begin_rotation(*, now: datetime) -> DatabaseKey:

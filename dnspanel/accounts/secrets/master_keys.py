@@ -19,7 +19,7 @@ class WrongMasterKey(ImproperlyConfigured):
 
 def fingerprint(master_key: str) -> str:
     """Return 16 hex digits that identify the key. The key cannot be computed from them."""
-    # The label is that of the first archives of `backup`, so that an archive and a database can be compared.
+    # The same label as in the first archives of `backup`, so that an archive and a database can be compared.
     return hmac.new(master_key.encode(), b"dnspanel backup", hashlib.sha256).hexdigest()[:16]
 
 

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from dnspanel.accounts.models import Session
 
 BEGAN, SEEN, ADDRESS, BROWSER = "began", "seen", "address", "browser"
-AT_PROVIDER = "at-provider"  # which session there it came from
+AT_PROVIDER = "at-provider"  # the hash of the provider's session
 LONGEST_BROWSER = 200
 # In the session of a person who must set up a second factor first.
 MUST_SET_UP = "must-set-up"

@@ -26,10 +26,10 @@ from dnspanel.accounts.sign_in.second_factor import Type, drop_lonely_codes, fir
 from dnspanel.texts import gettext
 
 MOST_PASSKEYS = 20
-# Characters of JSON that a browser sends: keys take hundreds, certificates that came along some thousands.
+# JSON characters from a browser. Keys need hundreds; certificates sent with them need some thousands.
 LONGEST_CREDENTIAL = 20_000
 LONGEST_NAME = 60
-# What allauth and python-fido2 raise at JSON, Base64 and CBOR that mean nothing.
+# The errors of allauth and python-fido2 for meaningless JSON, Base64 and CBOR.
 _FAULTS = (
     *(LookupError, TypeError, ValueError, AttributeError, AssertionError, NotImplementedError),
     *(RecursionError, struct.error, ValidationError),
@@ -117,7 +117,7 @@ def sign_in_by_passkey(*, credential: Any, now: datetime) -> Authenticator:
     Raise PasskeyRefused unless the passkey answered `begin_using(None)` and verified its user.
     """
     state = auth.get_state() or {}
-    # A challenge of a second factor may be answered by a key that anybody may touch.
+    # A second factor's challenge can be answered without user verification.
     if state.get("user_verification") != UserVerificationRequirement.REQUIRED:
         raise PasskeyRefused
     with _read_as_outside_text():

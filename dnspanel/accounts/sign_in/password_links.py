@@ -19,7 +19,7 @@ from dnspanel.accounts.models import Session, User
 from dnspanel.accounts.rights.grant_edit import refuse_to_open
 from dnspanel.texts import gettext
 
-_LONGEST_ID = 13  # digits to the base of 36 that an id may have
+_LONGEST_ID = 13  # base-36 digits of an id
 
 
 class _Links(PasswordResetTokenGenerator):

@@ -29,10 +29,10 @@ from dnspanel.accounts.sign_in.sign_ins import tries_key
 
 Type = Authenticator.Type
 
-# How many wrong codes of one place, or of all unknown places together, before even a right one has to wait.
+# (time, number): after this number of wrong codes from one place, or from all unknown places, even correct codes wait.
 _WRONG_CODES = ((timedelta(minutes=5), 5), (timedelta(days=1), 20))
-_MOST_COUNTED = 200  # wrong codes that a row keeps
-_STEP, _WRONG = "step", "wrong"  # beside what allauth keeps in a row's data
+_MOST_COUNTED = 200  # wrong codes stored in a row
+_STEP, _WRONG = "step", "wrong"  # next to allauth's data in the row
 _NEW_SECRET = "second-factor-secret"
 
 

@@ -18,10 +18,10 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.sessions.sessions import forget_dead_sessions
 
 UNKNOWN = "an unknown name"
-# An address is known to an account for this time after a sign-in from it.
+# After a sign-in, the account knows its address for this time.
 PLACES_KNOWN_FOR = timedelta(days=90)
 _MOST_SIGN_INS = 500
-_IPV6_PREFIX = 64  # what one place has of IPv6, where hosts change their addresses
+_IPV6_PREFIX = 64  # one place in IPv6, where hosts change their addresses
 
 
 def record_refusal(credentials: Mapping[str, Any]) -> None:
@@ -61,7 +61,7 @@ def _signed_in(*, user: User, **signal: Any) -> None:
 
 
 def _signed_out(*, user: User | None, **signal: Any) -> None:
-    if user is not None:  # else a session that had ended before
+    if user is not None:  # otherwise, the session had already ended
         audit.record(action="sign-out", by=user, now=timezone.now(), target=user.username)
 
 

@@ -2,7 +2,7 @@
 
 from dnspanel.texts import gettext
 
-# The first that the header holds: others claim to be these, so that sites take them for such.
+# The first name in the header counts. Other browsers also include these names, for compatibility.
 _BROWSERS = (
     *(("Edg", "Edge"), ("OPR/", "Opera"), ("SamsungBrowser", "Samsung Internet"), ("Vivaldi", "Vivaldi")),
     *(("FxiOS", "Firefox"), ("Firefox/", "Firefox"), ("CriOS", "Chrome"), ("Chrome/", "Chrome")),

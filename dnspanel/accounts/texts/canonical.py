@@ -12,7 +12,7 @@ import idna
 LONGEST_KEY = 320  # a local part of 64 characters, @, and a domain of 253
 _LONGEST_LOCAL_PART = 64
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-# RFC 5322, 3.2.3: of a local part that needs no quotes.
+# RFC 5322, 3.2.3: characters of a local part without quotes.
 _ATOM_TEXT = frozenset(string.ascii_letters + string.digits + "!#$%&'*+-/=?^_`{|}~")
 _BETWEEN_LABELS = str.maketrans("@.+_-", "     ")
 
@@ -40,7 +40,7 @@ def canonical_domain(text: str) -> str | None:
     if text.endswith("."):
         return None
     try:
-        # Strict: other full stops than that of ASCII are no separators, and no letter is mapped to another.
+        # Strict: only an ASCII full stop separates labels, and no letter is mapped to another.
         return idna.encode(ascii_lower(text), strict=True, std3_rules=True).decode()
     except (idna.IDNAError, UnicodeError):
         return None
@@ -55,7 +55,7 @@ def canonical_username(text: str) -> str | None:
         return ascii_lower(text) if text and text.isprintable() and " " not in text else None
     wide = "".join(map(_without_width, text))
     if any(unicodedata.normalize("NFKC", character) != character for character in wide):
-        return None  # it has a compatibility equivalent: the Kelvin sign, the long s
+        return None  # it has a compatibility equivalent, like the Kelvin sign or the long s
     name = unicodedata.normalize("NFC", wide.lower())
     try:
         for label in name.translate(_BETWEEN_LABELS).split():

@@ -11,5 +11,5 @@ def same_but_for_ascii_case(column: str, text: str) -> Q:
     """Return the condition that the column equals this text, ignoring the case of A to Z."""
     if "\0" in text:
         return Q(pk__in=())
-    # By the rules of "C", PostgreSQL folds ASCII alone; by those of a language, also the Kelvin sign and others.
+    # With the collation "C", PostgreSQL only folds ASCII. Others also fold letters such as the Kelvin sign.
     return Q(Exact(Lower(Collate(F(column), "C")), Value(ascii_lower(text))))

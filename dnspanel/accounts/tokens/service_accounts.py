@@ -30,14 +30,14 @@ def create_service_account(*, name: str, role: str, by: Author, now: datetime) -
         account.full_clean(exclude={"password", "email"}, validate_constraints=False)
     except ValidationError as exc:
         raise AccountRefused(exc.message_dict) from exc
-    account.email = None  # cleaning turns None into "", which must be unique
+    account.email = None  # clean() turns None into "", which must be unique
     if name_is_taken(account.username):
         raise AccountRefused({"username": [gettext(_TAKEN)]})
     try:
         with transaction.atomic():
             account.save(force_insert=True)
             audit.record(action="person.service", by=by, now=now, target=account.username, role=role)
-    except IntegrityError as exc:  # another request took the name since the check
+    except IntegrityError as exc:  # another request took the name after the check
         raise AccountRefused({"username": [gettext(_TAKEN)]}) from exc
     return account
 

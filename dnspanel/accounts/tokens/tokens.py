@@ -49,12 +49,12 @@ from dnspanel.texts import gettext
 from replication.dns import names
 from replication.errors import BadName
 
-# So that a secret scanner, or a person who finds one in a file, knows what it is.
+# So that secret scanners and people can recognize a token in a file.
 SECRET_START = "dnsp_"
 PREFIX_LENGTH = len(SECRET_START) + 6
 LIFETIME = timedelta(days=90)
 LONGEST_OVERLAP = timedelta(days=30)
-# A token that is used all the time is written down once in this time, not at every request.
+# A constantly used token is updated once per this time, not on every request.
 USE_NOTED_EVERY = timedelta(seconds=60)
 
 
@@ -183,7 +183,7 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
             created_at=now,
             expires_at=locked.expires_at,
             unused_days=locked.unused_days,
-            # The author of the rotation knows the new secret, so if their token ends, so does this one.
+            # The author of the rotation knows the new secret. So if their token ends, this one ends too.
             made_with_id=maker.pk if maker and maker.pk != locked.pk else locked.made_with_id,
             **_allowance_after(locked),
         )
@@ -256,8 +256,7 @@ def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
 
 def end_token(*, token: Token, by: Author, now: datetime) -> None:
     """Revoke tokens as `revoke_token` does, but without checking rights, in the caller's transaction."""
-    # First these tokens end, then the tokens made with them are searched: `_living_maker` prevents new ones in
-    # between.
+    # These tokens end before the search for tokens made with them: `_living_maker` prevents new ones in between.
     for ending in _line_of(token):
         for each in Token.objects.filter(pk__in=ending).order_by("pk"):
             _end(each, by, now)
@@ -306,7 +305,7 @@ def _end(token: Token, by: Author, now: datetime) -> None:
     if Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
         audit.record(action="token.revoke", by=by, now=now, target=token.purpose, token=token.pk)
         if token.kind == TokenKind.TSIG:
-            # The name is free again; the audit log has the old use.
+            # The name can be used again. The audit log has the old use.
             Token.objects.filter(pk=token.pk).update(tsig_name=f"{token.pk}.revoked.{token.tsig_name}")
 
 
@@ -352,7 +351,7 @@ def actor_by_secret(*, secret: str, address: str | None, now: datetime, kind: To
     if not secret.startswith(SECRET_START):
         raise TokenUnknown
     token = _token_of(_sha256(secret))
-    if token.kind != kind:  # what keeps people opens no API, and no API token keeps people
+    if token.kind != kind:  # a SCIM token has no access to the APIs, and an API token has none to SCIM
         raise TokenUnknown
     return actor_by_token(token=token, address=address, now=now)
 
@@ -419,7 +418,7 @@ def tokens_visible_to(actor: Actor) -> QuerySet[Token]:
     tokens = Token.objects.select_related("owner")
     if Permission.PEOPLE in actor.permissions:
         return tokens
-    # A narrow token must not see, or make, wider ones of its owner.
+    # A narrow token must not see or create wider tokens of its owner.
     return tokens.filter(owner=actor.user) if actor.token is None else tokens.filter(pk=actor.token.pk)
 
 

@@ -6,14 +6,14 @@ import binascii
 from dnspanel.accounts.errors import TokenRefused
 from dnspanel.texts import gettext
 
-# hmac-md5 is for keys that are in use elsewhere already.
+# hmac-md5 is only for keys that are already in use elsewhere.
 OLD_ALGORITHM = "hmac-md5"
 ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1", OLD_ALGORITHM)
-# Keys below this name are those of secondaries, and no token has one.
+# Names below this one are reserved for secondaries' keys. No token has such a name.
 OF_SECONDARIES = "secondaries.dnspanel."
-LEAST_BITS = 128  # RFC 8945, section 8, asks for at least the digest; half of SHA-256's is beyond guessing
+LEAST_BITS = 128  # RFC 8945, section 8, recommends at least the digest length; half of SHA-256's can't be guessed
 
-# How some programs spell it.
+# Other spellings that some programs use.
 _LONG_NAMES = {"hmac-md5.sig-alg.reg.int": OLD_ALGORITHM}
 
 

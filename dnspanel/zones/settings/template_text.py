@@ -21,7 +21,7 @@ from dnspanel.texts import gettext, joined
 from replication.dns import names
 from replication.errors import BadName
 
-LONGEST_TEXT = 65_536  # characters of a version
+LONGEST_TEXT = 65_536  # characters in a version
 LONGEST_EXPANDED = 262_144
 LONGEST_VALUE = 1_000
 LONGEST_LABEL = 80
@@ -33,21 +33,21 @@ OPEN, CLOSE = "{{", "}}"
 BUILT_IN = frozenset(("zone", "zone_dashed", "name"))
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyz")
 _LETTERS = _FIRST | frozenset("0123456789_")
-# Characters that need no escape in any word of a zone file.
+# Characters that need no escape in a word of a zone file.
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:/=+,*!#%&'?[]^`|~<>")
 
 
 class VariableKind(StrEnum):
     """The kinds of variables."""
 
-    HOSTNAME = "hostname"  # with a final dot a whole name, else one below where the records go
+    HOSTNAME = "hostname"  # a full name with a trailing dot, else a name below the place of the records
     IPV4 = "ipv4"
     IPV6 = "ipv6"
     TEXT = "text"
     NUMBER = "number"
 
 
-# What a text is tried with where there is no value.
+# Sample values for trying a text.
 _SAMPLES = {
     VariableKind.IPV4: "192.0.2.1",
     VariableKind.IPV6: "2001:db8::1",
@@ -111,7 +111,7 @@ class _Piece:
 
     column: int  # in the template
     start: int  # in the expanded line
-    end: int  # behind the last one
+    end: int  # after the last column
     width: int  # in the template
     variable: str
 

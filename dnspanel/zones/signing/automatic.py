@@ -19,7 +19,7 @@ from dnspanel.zones.signing import rollovers
 from dnspanel.zones.signing.first_ds import awaiting_first_ds, candidates, room_for_first_ds
 
 BATCH = 500
-# Only this number begins at once: each is checked every half minute, and a parent may need a change.
+# Only this number begins at once: each rollover is checked every half minute, and may need a change at a parent.
 MOST_BEGUN = 1000
 
 logger = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def _begin(batches: Iterable[Sequence[Zone]], now: datetime, most: int) -> int:
                 begun, room = begun + 1, room - (kind is Kind.SECURE)
             except ZoneError as refusal:
                 if Rollover.objects.filter(zone=zone, ended_at=None).exists():
-                    continue  # another transaction began one in this moment
+                    continue  # another transaction began one at the same moment
                 logger.warning("no rollover of %s, which is due: %s", zone.name, refusal)
                 refusals[zone.pk] = str(refusal)
         _keep_refusals(zones, refusals, now)

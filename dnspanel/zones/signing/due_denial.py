@@ -15,7 +15,7 @@ from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.log.signing_log import change_signing
 from dnspanel.zones.models import Channel, Signing, Zone
 
-# The process that published the first half has died by then.
+# By then, the process that published the first half must have died.
 DUE_AFTER = timedelta(minutes=1)
 _MOST_AT_ONCE = 500
 

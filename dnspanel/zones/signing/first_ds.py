@@ -14,7 +14,7 @@ from dnspanel.zones.models import DnssecPolicy, Rollover, Zone, ZoneKey
 from dnspanel.zones.names import nesting
 from replication.dns import rdtypes
 
-# A parent elsewhere that has no DS after this long takes its time: it is asked less often, and others may begin.
+# A parent elsewhere without a DS after this time is slow: it is asked less often, so that others can begin.
 LONG_WAIT = timedelta(hours=1)
 
 

@@ -70,7 +70,7 @@ def _refuse_under_rollover(zone: Zone, kind: str, state: SigningState, after: Si
                 "CDS and CDNSKEY of {name} are those that its rollover needs: cancel it or let it end first."
             ).format(name=zone.name)
         )
-    if kind != Kind.ZSK and after.cds == DELETE != state.cds:  # the DS has no part in the rollover of a ZSK
+    if kind != Kind.ZSK and after.cds == DELETE != state.cds:  # a ZSK rollover doesn't involve the DS
         raise DnssecRefused(
             gettext(
                 "A rollover of {name} needs the DS that its parent would delete: cancel it or let it end first."

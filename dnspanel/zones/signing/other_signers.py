@@ -81,7 +81,7 @@ def _publish(
     is_change = [False]
 
     def of_apex(current: Mapping[Key, RRset]) -> dict[Key, RRset | None]:
-        # The zone is locked, so that how it is signed is what it will be.
+        # The zone is locked, so its signing cannot change before the publication.
         dnskey = current.get((zone.name, rdtypes.DNSKEY))
         ttl = _key_ttl(current.get((zone.name, rdtypes.SOA)))
         before = keys_in(dnskey)
@@ -103,7 +103,7 @@ def _publish(
         outcome = zone_patches.publish_patches(
             patches=[zone_patches.Patch(zone, of_apex, {zone.name})], acting=acting, in_transaction=note
         )
-    except RuleViolations as exc:  # a node that does not answer with records of keys
+    except RuleViolations as exc:  # a node does not answer with such key records
         raise DnssecRefused(exc.violations[0].message) from exc
     return outcome.publication
 

@@ -25,9 +25,9 @@ from dnspanel.zones.models import Channel, Publication, RevisionKind, Signing, Z
 from dnspanel.zones.store import find_zones
 from replication.codec.dnssec import Nsec3
 
-# A node writes this many changed RRsets of a zone, with their rows of the chain, in one transaction.
+# A node writes this many changed RRsets of a zone, and their rows of the chain, in one transaction.
 MOST_AT_ONCE = 3_000
-# The process that paused it has died: the second publication normally follows the first at once.
+# By then, the process that paused must have died: normally, the second publication follows immediately.
 FORGOTTEN_AFTER = timedelta(minutes=5)
 _MOST_RESUMED = 500
 

@@ -24,7 +24,7 @@ from dnspanel.zones.settings.settings_of_zone import canonical_tags
 from dnspanel.zones.signing.sign import digest_list, refuse_nsec3
 
 MOST_POLICIES = 100
-MOST_TAGS = 500  # with a policy: every look at the zones of one goes through them
+MOST_TAGS = 500  # with a policy; each check of a policy's zones goes through all of them
 LONGEST_NAME = 64
 MOST_DAYS = 3650
 
@@ -78,7 +78,7 @@ def create_policy(
     name, columns = _checked_name(name), _columns(terms)
     try:
         with transaction.atomic():
-            # Two transactions that create one wait for each other, so that the limit holds.
+            # Two transactions that create policies wait for each other, so that the limit holds.
             if len(DnssecPolicy.objects.select_for_update().order_by("pk").values_list("pk")) >= MOST_POLICIES:
                 raise PolicyRefused(
                     {

@@ -23,7 +23,7 @@ from dnspanel.zones.names.nesting import DsAbove, ds_above
 from dnspanel.zones.signing.first_ds import awaiting_first_ds
 from dnspanel.zones.signing.safety import refuse_bogus
 
-# Begins a rollover of this kind, to this algorithm (None: as it is); may raise DnssecRefused.
+# Begins a rollover of this kind, to this algorithm (None: the same). Can raise DnssecRefused.
 BeginRollover = Callable[[Zone, Kind, Acting, int | None], object]
 Findings = Mapping[int, Sequence[Difference]]
 InTransaction = Callable[[Findings], object]
@@ -75,7 +75,7 @@ class _Work:
     ) -> None:
         self._zones, self._applied, self._applying, self._in_transaction = zones, applied, applying, in_transaction
         self.findings: dict[int, list[Difference]] = {}
-        self.begun: list[Publication] = []  # those of rollovers
+        self.begun: list[Publication] = []  # of rollovers
         self._rolled: set[int] = set()
         self._rolling = rolling_zones([zone.pk for zone in zones])
         self._awaiting = awaiting_first_ds(zones, {pk: each.terms for pk, each in applied.items()})
@@ -114,7 +114,7 @@ class _Work:
         if self._above is None:
             self._above = ds_above([each.name for each in self._zones])
             self._wildcards = wildcard_cuts([each.pk for each in self._zones])
-        if zone.pk in self._rolled:  # the rest waits for another run: its keys are changing
+        if zone.pk in self._rolled:  # its keys are changing, so other changes wait for another run
             return state
         terms = self._applied[zone.pk].terms
         found = differences(terms, state, is_rolling=zone.pk in self._rolling, awaits_ds=zone.pk in self._awaiting)
@@ -130,7 +130,7 @@ class _Work:
             except DnssecRefused as refusal:
                 self._new_keys = [key for key in self._new_keys if key.zone_id != zone.pk]
                 found, after = [Difference(Act.REFUSED, str(refusal))], state
-        # A change in two publications is decided twice: what the second one finds is the first one's doing.
+        # A change in two publications is decided twice. The second decision only sees the result of the first.
         self.findings.setdefault(zone.pk, found)
         return after
 

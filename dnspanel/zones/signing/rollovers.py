@@ -28,7 +28,7 @@ from dnspanel.zones.signing.safety import parent_here, refuse_leaving
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, RRset
 
-# What the parent had before anybody looked leads to the old keys, or to none of this zone: there was no other.
+# A DS that the parent had before the first check names old keys, or no key of this zone: there were no others.
 _ALWAYS = timedelta(days=3650)
 _TRIES = 20
 
@@ -51,7 +51,7 @@ class Look:
     ds_ttl: int | None
     ttls: ServedTtls
     signers_lack: str | None = None  # None: there are no other signers
-    signers_at: datetime | None = None  # when the name servers were asked last
+    signers_at: datetime | None = None  # time of the last request to the name servers
 
 
 def begin(
@@ -98,7 +98,7 @@ def begin(
         return act.state
 
     change_guarded([zone], decide, acting, "dnssec.rollover_step", rollover=Rollover(is_emergency=emergency))
-    # A form that was sent before began it then.
+    # If the same form was sent before, it began the rollover.
     return begun[-1] if begun else Rollover.objects.filter(zone=zone).latest("pk")
 
 
@@ -347,7 +347,7 @@ def _row(  # noqa: PLR0913  # the fields of a rollover
     ttls: ServedTtls,
 ) -> Rollover:
     now = acting.now
-    # Roles are those of before: what the new keys are is what the old ones were.
+    # Roles come from the old state: the new keys have the roles of the old keys.
     entry = {key.flags for key in old or new if state.role(key) is not KeyRole.ZSK}
     has_ds = kind is not Kind.ZSK
     return Rollover(
@@ -420,7 +420,7 @@ def _displayed_columns(rolled: Rollover, look: Look, outcome: Outcome) -> dict[s
     """Return the columns that pages display: the reason to wait, its times, and the DS to add or remove."""
     displayed: dict[str, object] = {"earliest": None, "add_ds": [], "remove_ds": []}
     if isinstance(outcome, Act):
-        return displayed  # what the step is refused for, if it was before, stays until it is taken
+        return displayed  # an earlier refusal of the step stays until the step is taken
     displayed["is_stuck"] = False
     match outcome:
         case Wait(for_what, earliest):

@@ -53,9 +53,9 @@ class RequestedSigning:
     signed: bool | None = None
     sets_denial: bool = False
     nsec3: Nsec3 | None = None  # if `sets_denial`; None: NSEC
-    cds: str | None = None  # as `set_cds` takes it
+    cds: str | None = None  # as in `set_cds`
     cdnskey: bool | None = None
-    new_keys: NewKeys = NewKeys()  # for a zone that is not signed yet
+    new_keys: NewKeys = NewKeys()  # for an unsigned zone
 
     def is_met_by(self, state: SigningState) -> bool:
         """Return True if a zone in this state is signed as requested."""

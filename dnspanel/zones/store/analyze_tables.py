@@ -9,17 +9,17 @@ PostgreSQL plan all statements on the table again, on every connection.
 
 from django.db import connection
 
-# So that a plan is used for a table of at most this many times the size that it was made for.
+# A plan is used for a table of at most this many times the size that it was made for.
 GROWTH = 4
-# Pages that PostgreSQL assumes at least of a table that it has never looked at (estimate_rel_size of its source).
+# The fewest pages that PostgreSQL assumes for a table that was never analyzed (see its estimate_rel_size).
 _FEWEST_PAGES = 10
 
 _GROWN = """
 SELECT pg_relation_size(oid) > current_setting('block_size')::int * %s::bigint * greatest(relpages, %s)
 FROM pg_class WHERE oid = 'zones_zone'::regclass"""
 
-# Only key columns, so that autovacuum's own statistics do not change. Another process that analyzes them right now is
-# as good.
+# Analyze key columns only, so that autovacuum's own statistics do not change. If another process analyzes the tables
+# right now, its result is as good.
 _ANALYZE = "ANALYZE (SKIP_LOCKED) zones_zone (id, name), zones_rrset (zone_id, type), zones_revision (zone_id)"
 
 

@@ -15,7 +15,7 @@ from dnspanel.zones.models import Zone
 _FIELDS = [field.attname for field in Zone._meta.concrete_fields]
 _COLUMNS = ", ".join(str(field.column) for field in Zone._meta.concrete_fields)
 
-# Zone by zone, as name by name below: PostgreSQL takes many of them in an `ANY` for a reason to read the whole table.
+# Zone by zone, as for names below: with an `ANY` of many ids, PostgreSQL would scan the whole table.
 _LOCKED = f"""
 SELECT z.* FROM (SELECT DISTINCT id FROM unnest(%s::int[]) AS id ORDER BY id) AS wanted
 CROSS JOIN LATERAL (
@@ -45,7 +45,7 @@ def living_zone(name: str, relations: tuple[str, ...] = ()) -> Zone | None:
 
 def has_name(name: str) -> Q:
     """Return the condition that a zone has this canonical name, including zones in the trash."""
-    # The second condition is for the trigram index: the other indexes of names are of zones that are not deleted.
+    # The second condition is for the trigram index. The other name indexes only have zones that aren't deleted.
     return Q(name=name) & Q(Exact(Upper("name"), Upper(Value(name))))
 
 
@@ -72,9 +72,9 @@ class _Table(NamedTuple):
     """One table of a statement. Its rows are joined by `relation` to the table with the index `of`."""
 
     model: type[Model]
-    names: list[str]  # of its fields, as they stand in the statement
-    key: int  # the place of the primary key among them
-    conversions: list[tuple[int, Any]]  # fields that Django reads with a function of theirs: JSON comes as text
+    names: list[str]  # names of the fields, as in the statement
+    key: int  # the index of the primary key in `names`
+    conversions: list[tuple[int, Any]]  # fields that Django converts when reading: JSON arrives as text
     relation: Any
     of: int
 
@@ -128,7 +128,7 @@ def _statement_with(relations: tuple[str, ...]) -> _Statement:
             relation: Any = tables[of].model._meta.get_field(step)
             places[here] = len(tables)
             tables.append(_Table.of_model(relation.related_model, relation, of))
-            # The column of either side, whichever of the two models has the foreign key.
+            # The columns on both sides. Either model can have the foreign key.
             ours, theirs = relation.get_joining_fields()[0]
             table = relation.related_model._meta.db_table
             alias = f"t{places[here]}"

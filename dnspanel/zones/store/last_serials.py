@@ -14,8 +14,8 @@ from dnspanel.zones.values import soa
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Serial
 
-# A zone that waits for its first transfer has a serial that no one has seen. Of two serials the greater one stays, or
-# the newer one if they do not compare: the distance of exactly 2^31.
+# No one has seen the serial of a zone that waits for its first transfer. Of two serials, the greater one is kept, or
+# the newer one if they cannot be compared (a distance of exactly 2^31).
 _NOTE = f"""
 INSERT INTO zones_lastserial (name, serial)
 SELECT DISTINCT ON (z.name) z.name, z.serial FROM zones_zone z
@@ -26,7 +26,7 @@ ORDER BY z.name
 ON CONFLICT (name) DO UPDATE SET serial = EXCLUDED.serial
 WHERE (EXCLUDED.serial - zones_lastserial.serial + (2::bigint ^ 32)::bigint) %% (2::bigint ^ 32)::bigint
     BETWEEN 1 AND (2::bigint ^ 31)::bigint"""
-# Name by name, because PostgreSQL takes many of them in an `ANY` for a reason to read the whole table.
+# Name by name: with an `ANY` of many names, PostgreSQL would scan the whole table.
 _KNOWN = """
 SELECT l.name, l.serial FROM unnest(%s::text[]) AS wanted (name)
 CROSS JOIN LATERAL (SELECT * FROM zones_lastserial WHERE name = wanted.name LIMIT 1) AS l"""

@@ -16,15 +16,15 @@ from replication.dns import rdata, rdtypes
 from replication.dns.notes import NO_NOTES, format_notes, parse_notes
 from replication.dns.rrset import Change, Key, RRset
 
-# What a row is made of: name, owner key, type, TTL, rdata texts, anything, disabled texts, comment, notes.
+# The fields of a row: name, owner key, type, TTL, rdata texts, anything, disabled texts, comment, notes.
 RowFields = tuple[str, bytes, int, int, Sequence[str], object, Sequence[str], str, str]
 
 _CHUNK = 256 << 10
 _has_capital = re.compile("[A-Z]").search
-BEHIND_ALL_KEYS = b"\xff" * 64  # of owners: no label has more than 63 bytes
+BEHIND_ALL_KEYS = b"\xff" * 64  # above all owner keys: no label has more than 63 bytes
 COLUMNS = "r.zone_id, r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment, r.notes"
 
-# One after the other, which OFFSET sees to: PostgreSQL would keep a plan for the small table that there was.
+# OFFSET forces one look-up per name. Otherwise PostgreSQL would keep a plan from when the table was small.
 _AT_NAMES = f"""
 SELECT r.* FROM unnest(%s::int[], %s::text[]) AS owner (zone_id, hex)
 CROSS JOIN LATERAL (
@@ -62,9 +62,9 @@ CROSS JOIN LATERAL (
 ) AS r
 """
 
-# Lower-case forms of texts with capitals are found by a separate index, which has only these. One for each zone,
-# after UNION ALL: PostgreSQL must see the zone and the searched values, or it reads a zone of a million RRsets in
-# full. This number of them is one statement.
+# Texts with capitals have lowercase forms, in a separate index with only these forms. One query per zone, joined by
+# UNION ALL: if PostgreSQL doesn't see the zone and the values, it reads all RRsets of a large zone. Each statement has
+# up to _ZONES_TOGETHER of them.
 _WITH_RDATA = f"""
 (SELECT {COLUMNS} FROM zones_rrset r
 WHERE r.zone_id = %s AND (r.rdata && %s::text[] OR (r.folded && %s::text[] AND r.folded IS NOT NULL)) LIMIT %s)
@@ -91,7 +91,7 @@ DELETE FROM zones_rrset r USING unnest(%s::int[], %s::bytea[], %s::int[]) AS gon
 WHERE r.zone_id = gone.zone_id AND r.owner_key = gone.owner_key AND r.type = gone.type
 """
 
-# Zone by zone: the next revision is looked up once for each, not for each RRset.
+# Zone by zone, so that the next revision is looked up once per zone, not once per RRset.
 _REPLACE = """
 INSERT INTO zones_rrset (zone_id, name, owner_key, type, ttl, rdata, folded, disabled, comment, notes, changed_in)
 SELECT z.id, r.name, decode(key, 'hex'), type, ttl, rdata, folded, disabled, comment, COALESCE(notes, ''),
@@ -125,7 +125,7 @@ def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[i
     found: dict[int, dict[Key, RRset]] = {zone_id: {} for zone_id in owners}
     if not keys:
         return found
-    # As PostgreSQL reads arrays: psycopg would look at each member for what to quote.
+    # Format arrays for PostgreSQL here: psycopg would check each member for characters to quote.
     for zone_id, rrset in _rows(_AT_NAMES, [f"{{{','.join(zone_ids)}}}", f"{{{','.join(keys)}}}"], planned_once=True):
         found[zone_id][rrset.name, rrset.type] = rrset
     return found
@@ -223,7 +223,7 @@ def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, 
 def write_changes(zones: Iterable[tuple[int, str, Sequence[Change]]]) -> None:
     """Write changes, given as (zone id, zone name, changes), to the table of RRsets."""
     both = list(zones)
-    # Deletions first, or a CNAME would meet what it replaces.
+    # Deletions first, because a CNAME cannot exist next to the data that it replaces.
     delete_rrsets((id, zone, c.name, c.type) for id, zone, changes in both for c in changes if c.after is None)
     replace_rrsets((id, zone, c.after) for id, zone, changes in both for c in changes if c.after is not None)
 
@@ -272,7 +272,7 @@ def folded_texts(type: int, texts: Sequence[str]) -> tuple[str, ...]:
     """Return the value of the column `folded` for an RRset, which is empty if it would equal `rdata`."""
     if type not in rdata.WITH_NAMES:
         return ()
-    # An import has millions of these, and hardly any has a capital.
+    # An import has millions of them, and few have capitals.
     if not any(map(_has_capital, texts)):
         return ()
     folded = rdata.fold_all(type, texts)
@@ -307,7 +307,7 @@ def copy_rows(zone_id: int, rrsets: Iterable[RowFields]) -> bytes:
     for name, key, type, ttl, texts, _, disabled, comment, notes in rrsets:
         if "\\" in name:
             name = name.replace("\\", "\\\\")
-        # Most have no capitals in their names, and what is not there takes no place in the table.
+        # Most have no capitals in their names, and an empty value needs no space in the table.
         folded = folded_texts(type, texts) if type in with_names else ()
         rest = "\\N\t{}\t\t\n"
         if folded or disabled or comment or notes:
@@ -330,7 +330,7 @@ def _fields(rrset: RRset, zone_name: str) -> RowFields:
 def _subtree(name: str, zone_name: str) -> tuple[bytes, bytes]:
     """Return the owner key of a name, and the key after the last key below it."""
     key = relative_key(name, zone_name)
-    # Keys below `www` start with its own key; everything but the apex is below the apex.
+    # Keys below `www` start with its key. All other names are below the apex.
     return key, BEHIND_ALL_KEYS if name == zone_name else key[:-1] + b"\x01"
 
 
@@ -351,7 +351,7 @@ def _copy_array(texts: Sequence[str]) -> str:
     """Format a text[] literal for COPY's text format: quoted for the array, then escaped for COPY."""
     if not texts:
         return "{}"
-    joined = texts[0] if len(texts) == 1 else "\0".join(texts)  # PostgreSQL has no NUL in a text
+    joined = texts[0] if len(texts) == 1 else "\0".join(texts)  # PostgreSQL texts cannot contain NUL
     if "\\" in joined:
         joined = joined.replace("\\", "\\\\\\\\")
     if '"' in joined:

@@ -16,9 +16,9 @@ from dnspanel.zones.typed.fields import base64_text
 
 LONGEST_PEM = 200_000
 MOST_KEYS = 20
-AUTHORITIES = ("0", "2")  # usages that mean an authority, not the server itself
+AUTHORITIES = ("0", "2")  # usages for a certification authority, not for the server's own certificate
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
-# What a key's own bytes call it, and its number in SSHFP (RFC 4255, 6594, 7479, 8709).
+# The name in a key's bytes → its algorithm number in SSHFP (RFC 4255, 6594, 7479, 8709).
 _SSH_ALGORITHMS = {
     b"ssh-rsa": "1",
     b"ssh-dss": "2",
@@ -62,7 +62,7 @@ def _der(block: str) -> bytes:
     try:
         return base64.b64decode(base64_text(block), validate=True)
     except binascii.Error:
-        return b""  # which no certificate is
+        return b""  # not a valid certificate
 
 
 def tlsa_of(certificate: x509.Certificate, *, usage: str, selector: str, matching: str) -> dict[str, str]:
@@ -152,7 +152,7 @@ def _ssh_key(line: str, number: int) -> tuple[str, bytes]:
     except ValueError as exc:
         raise BadFields({"": gettext("The key of line {number} is not Base64.").format(number=number)}) from exc
     name = parts[at].encode()
-    # A key begins with its own name: a text that was cut or mixed up is found out.
+    # A key begins with its algorithm's name. Otherwise the text is truncated or mixed up.
     if blob[: 4 + len(name)] != len(name).to_bytes(4, "big") + name or not _is_complete(blob):
         raise BadFields({"": gettext("The key of line {number} is damaged or incomplete.").format(number=number)})
     return _SSH_ALGORITHMS[name], blob

@@ -16,7 +16,7 @@ from replication.dns import names, rdata, rdtypes
 from replication.errors import ReplicationError
 
 MOST_SECONDS = 2**31 - 1
-# No rdata is longer in any form of text; a longer one is not even looked at.
+# No rdata is longer in any text form, so longer texts are refused without parsing.
 LONGEST_FIELD = rdata.MAX_TEXT
 
 
@@ -29,16 +29,16 @@ class Kind(StrEnum):
     MAILBOX = "mailbox"  # a name, or the mail address that it represents
     WORD = "word"  # a mnemonic or a number
     STRING = "string"  # a character string, without its quotes
-    STRINGS = "strings"  # the text of a TXT, however it is cut into strings
+    STRINGS = "strings"  # the text of a TXT, regardless of how it is split into strings
     LIST = "list"  # of words with commas between them
     HEX = "hex"
     BASE64 = "base64"
-    FLAG = "flag"  # there or not
+    FLAG = "flag"  # present or absent
     LATITUDE = "latitude"
     LONGITUDE = "longitude"
     METRES = "metres"
     TEXT = "text"  # several lines, which the caller interprets
-    REST = "rest"  # what no other field holds, as in a zone file
+    REST = "rest"  # the rest of the rdata, as in a zone file
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Field:
     choices: tuple[tuple[str, str], ...] = ()
     default: str = ""
     required: bool = True
-    is_open: bool = False  # the choices are only proposals
+    is_open: bool = False  # the choices are only suggestions
 
     @property
     def is_long(self) -> bool:
@@ -107,11 +107,11 @@ def text_of(field: Field, word: str) -> str:
     """Convert a word of canonical rdata to the field's text. `word_of` is the inverse."""
     if field.kind is Kind.STRING:
         inner = _EDGE.sub(lambda match: _SPACE * len(match[0]), unquote_text(word))
-        # Two quotes stand for an empty string where one must be said to be meant, and not for themselves.
+        # Two quotes mean an empty string where one is required, so literal quotes are escaped.
         return {"": _EMPTY if field.required else "", _EMPTY: r"\034\034"}.get(inner, inner)
     if field.kind is Kind.STRINGS:
         return _text_of_strings(word)
-    if field.kind is Kind.LIST:  # people type spaces after the commas, which are not meant
+    if field.kind is Kind.LIST:  # spaces after commas are not part of the value
         return unquote_text(word).replace(" ", _SPACE)
     return word.removesuffix("m") if field.kind is Kind.METRES else word.strip('"')
 
@@ -155,7 +155,7 @@ _FULL = 255  # bytes of a string
 _STRING = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)', re.DOTALL)
 _EMPTY = '""'
 _SPACE = "\\032"
-_EDGE = re.compile(r"^ +| +$")  # spaces at an end of a field are never meant either
+_EDGE = re.compile(r"^ +| +$")  # spaces at the ends of a field are not part of the value
 _ESCAPE = re.compile(r"\\.", re.DOTALL)
 _ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
 _BARE = re.compile(r'(?:[^\s"();\\]|\\.)+', re.DOTALL)
@@ -217,7 +217,7 @@ def _string_word(field: Field, text: str, origin: str | None) -> str:
         wire = rdata.to_wire(rdtypes.TXT, word)
     except ReplicationError as exc:
         raise ValueError(gettext("“\\” must be followed by three digits up to 255, or by one character.")) from exc
-    size = len(wire) - (len(wire) + 255) // 256  # without the lengths of the strings
+    size = len(wire) - (len(wire) + 255) // 256  # without the length bytes of the strings
     if field.high and size > field.high:
         raise ValueError(
             gettext("This takes {size} bytes; at most {high} are allowed.").format(size=size, high=field.high)

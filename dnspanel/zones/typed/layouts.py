@@ -28,8 +28,8 @@ class Layout:
     fields: tuple[Field, ...]
     parameters: tuple[Field, ...] = ()
     digest: Digest | None = None
-    is_single: bool = False  # a name has one of them
-    groups: Mapping[str, int] = field(default_factory=dict)  # fields of more than one word
+    is_single: bool = False  # a name has at most one
+    groups: Mapping[str, int] = field(default_factory=dict)  # fields with several words
 
     @property
     def all_fields(self) -> tuple[Field, ...]:

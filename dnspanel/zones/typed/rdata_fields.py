@@ -15,10 +15,10 @@ from replication.dns import rdata
 from replication.errors import BadRdata, ReplicationError
 
 Values = Mapping[str, str]
-OF_ALL = ""  # the fault of a value that no field has alone
-YES = "yes"  # a flag that is set
+OF_ALL = ""  # the key of a fault that isn't in a single field
+YES = "yes"  # the value of a flag that is set
 
-# A word of canonical text; parameters have their quotes in the middle: `alpn="h2,h3"`.
+# A word of canonical text. Parameters have quotes in the middle: `alpn="h2,h3"`.
 _WORD = re.compile(r'(?:[^\s"\\]|\\.|"(?:[^"\\]|\\.)*")+', re.DOTALL)
 
 
@@ -35,7 +35,7 @@ def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
         at += size
     if layout.parameters:
         return found | _parameters(layout, texts[at:])
-    if at < len(texts):  # Base64 in pieces
+    if at < len(texts):  # Base64 in several words
         found[layout.fields[-1].name] += "".join(texts[at:])
     return found
 
@@ -68,7 +68,7 @@ def joined_as_typed(layout: Layout, values: Values) -> str:
     """Join the typed values to one line, including faulty ones."""
     texts = {}
     for field in layout.all_fields:
-        typed = " ".join(values.get(field.name, "").splitlines()).strip()  # two spaces in a string stay two
+        typed = " ".join(values.get(field.name, "").splitlines()).strip()  # two spaces in a string are kept
         try:
             texts[field.name] = word_of(field, typed)
         except ValueError:

@@ -9,7 +9,7 @@ import re
 
 _NUMBER = re.compile(r"[0-9]{2,}")
 _NUMBER_OF_KEY = re.compile(rb"[0-9]{2}")
-_DIGITS = 16  # two control characters count digits; written names have none
+_DIGITS = 16  # two control characters count the digits; typed names have none
 
 
 def natural_key(owner_key: bytes) -> bytes:

@@ -8,7 +8,7 @@ from ipaddress import IPv4Network, ip_address, ip_interface, ip_network
 
 from dnspanel.texts import gettext
 
-# An address alone says nothing of its network: what most networks are cut to.
+# A single address doesn't show its network, so these usual prefix lengths are offered.
 _PREFIXES_OF_ADDRESS = {4: (24,), 6: (64, 48)}
 
 
@@ -32,8 +32,8 @@ def reverse_zones_of(text: str) -> ReverseZones | None:
     with CNAMEs in the zone of its /24. The second choice for such a network is the zone of the /24.
     """
     if ":" not in text and not text.rstrip(". ")[-1:].isdigit():
-        return None  # nearly all names: trying to read one as an address takes ten times as long
-    typed = text.strip().removesuffix(".").partition("%")[0]  # what follows is an interface of one machine
+        return None  # for nearly all names: parsing them as addresses would take ten times as long
+    typed = text.strip().removesuffix(".").partition("%")[0]  # the part after % is a local interface
     try:
         interface = ip_interface(typed)
     except ValueError:

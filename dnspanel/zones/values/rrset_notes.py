@@ -12,8 +12,8 @@ from replication.dns import rdata
 from replication.dns.notes import Notes
 
 MOST_TAGS = 20
-LONGEST_COMMENT = 500  # of one value
-MOST_COMMENTS = 500  # of one RRset
+LONGEST_COMMENT = 500  # for one value
+MOST_COMMENTS = 500  # for one RRset
 TAG_HINT = gettext_noop("use 1 to 40 of a–z, 0–9, dot, dash, underscore")
 _TAG = re.compile(r"[a-z0-9._-]{1,40}")
 

@@ -7,11 +7,11 @@ from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset, Serial
 
 DEFAULT_TTL = 3600
-# Refresh, retry and expire for secondaries; how long a resolver may keep "no such name".
+# Refresh, retry and expire for secondaries, and how long resolvers may cache "no such name".
 DEFAULT_TIMERS = "10800 3600 604800 3600"
-NO_SERIAL = Serial(0)  # tools take it for `unset`
+NO_SERIAL = Serial(0)  # tools use it for `unset`
 _SERIAL_FIELD = 2
-# What PowerDNS knows for these two; both may be empty, and in either case of letters.
+# PowerDNS's values for the two settings, in upper or lower case. Both can be empty.
 SOA_EDIT_API = ("DEFAULT", "INCREASE", "EPOCH", "SOA-EDIT", "SOA-EDIT-INCREASE")
 SOA_EDIT = ("NONE", "EPOCH", "INCEPTION-EPOCH", "INCEPTION-INCREMENT")
 

@@ -9,7 +9,7 @@ from dnspanel.accounts.errors import RotationRefused
 from dnspanel.accounts.secrets.database_key import RUNBOOK
 from dnspanel.accounts.secrets.key_rotation import begin_rotation, end_rotation, rewrite, wait_for_writers
 
-# Each pass finds what was written during the one before; the second one usually finds nothing.
+# Each pass finds the secrets that were written during the previous one. The second usually finds none.
 _PASSES = 10
 
 

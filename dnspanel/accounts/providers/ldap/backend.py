@@ -125,7 +125,7 @@ def _identity(
     """
     try:
         entry = find(typed)
-    except SignInRefused as exc:  # several have the name, or nothing that never changes
+    except SignInRefused as exc:  # several people have the name, or there is no permanent attribute
         record_refusal(provider=visit.provider, reason=exc.reason, now=now)
         entry = None
     if entry is None:

@@ -24,13 +24,13 @@ from dnspanel.accounts.providers.provider_http import ProviderAway
 from dnspanel.texts import gettext
 
 CONNECT_SECONDS = 5.0
-ANSWER_SECONDS = 5.0  # for each question
-MOST_BYTES = 32 << 20  # that the server may send in one connection
-_MOST_ADDRESSES = 3  # of a name with several, which are tried in their order
+ANSWER_SECONDS = 5.0  # per request
+MOST_BYTES = 32 << 20  # from the server in one connection
+_MOST_ADDRESSES = 3  # per host name, tried in order
 _PORTS = {"ldaps": 636, "ldap": 389}
 # An extended request of message 1 that asks for StartTLS (RFC 4511, sections 4.12 and 4.14.1).
 _START_TLS = b"\x30\x1d\x02\x01\x01\x77\x18\x80\x161.3.6.1.4.1.1466.20037"
-_LONGEST_ANSWER = 4096  # to it
+_LONGEST_ANSWER = 4096  # to StartTLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
     place = place_of(uri)
     try:
         tls = _in_tls(place, _context(certificates))
-    except ProviderAway:  # an OSError itself
+    except ProviderAway:  # also an OSError
         raise
     except ssl.SSLCertVerificationError as exc:
         raise ProviderAway(
@@ -83,7 +83,7 @@ def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
     Thread(target=_carry, args=(far, tls, time.monotonic() + seconds), daemon=True).start()
     connection = ldap.initialize(f"ldap://{place.host}", fileno=near.detach())
     connection.set_option(ldap.OPT_PROTOCOL_VERSION, ldap.VERSION3)
-    connection.set_option(ldap.OPT_REFERRALS, 0)  # the author of a referral would choose where passwords are sent
+    connection.set_option(ldap.OPT_REFERRALS, 0)  # otherwise, a referral could send passwords elsewhere
     connection.set_option(ldap.OPT_DEREF, ldap.DEREF_NEVER)
     connection.timeout = ANSWER_SECONDS
     return connection
@@ -155,7 +155,7 @@ def _start_tls(plain: socket.socket) -> None:
     if head[0] != 0x30 or length > _LONGEST_ANSWER:
         raise ProviderAway(gettext("This is no LDAP server."))
     answer = _read(plain, length)
-    # Its number, then the tag of an extended response, a length of one to five bytes, and the result: success is 0.
+    # The message number, then the tag of an extended response, one to five length bytes, and the result (0: success).
     begins = answer[:4] == b"\x02\x01\x01\x78"
     skipped = 5 + (answer[4] & 0x7F if len(answer) > 4 and answer[4] & 0x80 else 0)
     if not begins or answer[skipped : skipped + 3] != b"\x0a\x01\x00":

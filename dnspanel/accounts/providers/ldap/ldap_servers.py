@@ -20,7 +20,7 @@ from dnspanel.texts import gettext
 LONGEST_SECRET = 1000
 LONGEST_CERTIFICATES = 50_000
 _MOST_CERTIFICATES = 20
-# Terms whose columns are called differently, because providers of other kinds keep theirs there.
+# Terms with other column names, because providers of other kinds use these columns too.
 COLUMNS = {"uri": "issuer", "bind_dn": "client_id", "certificates": "metadata"}
 
 

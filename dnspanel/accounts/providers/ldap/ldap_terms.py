@@ -13,17 +13,17 @@ class Groups(StrEnum):
 
     ATTRIBUTE = "attribute"  # an attribute of the person lists them, such as memberOf
     SEARCH = "search"  # an attribute of the group lists its members
-    NESTED = "nested"  # the same, and groups are members of groups
-    ACTIVE_DIRECTORY = "active-directory"  # the same, by Active Directory's own search through all levels
+    NESTED = "nested"  # the same, and groups can be members of groups
+    ACTIVE_DIRECTORY = "active-directory"  # the same, with Active Directory's own recursive search
 
 
-# What is kept of each in `SignInProvider.attributes`, and what OpenLDAP's usual schema has.
+# The keys of `SignInProvider.attributes`, with the values for OpenLDAP's usual schema.
 SEARCHES = {
     "base": "",
     "person_filter": "(objectClass=person)",
     "login": "uid, mail",
     "groups": Groups.SEARCH.value,
-    "group_base": "",  # empty: that of people
+    "group_base": "",  # empty: the same as for people
     "group_filter": "(objectClass=groupOfNames)",
 }
 ATTRIBUTES = {

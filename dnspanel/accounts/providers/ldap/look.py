@@ -23,11 +23,11 @@ from dnspanel.accounts.providers.provider_http import ProviderAway
 from dnspanel.accounts.providers.provider_identity import Identity, Rule, outcome_of
 from dnspanel.texts import gettext
 
-LOOK_EVERY = timedelta(minutes=5)  # at each person
+LOOK_EVERY = timedelta(minutes=5)  # for each person
 ROUND_SECONDS = 50.0
 MOST_IN_ROUND = 500
 _BETWEEN_ROUNDS = timedelta(seconds=45)
-# Up to this number, or half of the people checked, may be gone at once. More means that a filter is wrong.
+# This number of people, or half of those checked, can be gone at once. More indicates a wrong filter.
 _GONE_WITHOUT_DOUBT = 3
 
 
@@ -155,7 +155,7 @@ def _close(provider: SignInProvider, found: Found, now: datetime) -> None:
                         action="ldap.kept", by=None, now=now, target=row.user.username, provider=provider.name,
                         reason=found.reason,
                     )  # fmt: skip
-        # An account that a person closed before stays closed if the server has the person again.
+        # An account that a person closed stays closed, even if the server lists the person again.
         absent = row.absent_since or (now if row.user.is_active else None)
         ProviderLink.objects.filter(pk=row.pk).update(looked_at=now, absent_since=absent)
 

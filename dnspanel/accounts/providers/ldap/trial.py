@@ -22,8 +22,8 @@ class Trial:
     identity: Identity
     is_closed: bool
     account: User | None
-    role: str  # in words; empty: as it is
-    teams: Sequence[tuple[str, str]]  # its name, and what the person is in it
+    role: str  # as text; empty: unchanged
+    teams: Sequence[tuple[str, str]]  # name, and the person's role in it
 
     @property
     def groups(self) -> list[str]:

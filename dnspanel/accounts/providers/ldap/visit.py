@@ -33,13 +33,13 @@ from dnspanel.accounts.providers.provider_identity import LONGEST_GROUP, Identit
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.texts import gettext
 
-SIGN_IN_SECONDS = 15.0  # for all questions of one sign-in
+SIGN_IN_SECONDS = 15.0  # for all requests of one sign-in
 LONGEST_NAME = 254
 LONGEST_PASSWORD = 1000
-MOST_SUBJECTS = 100  # in one question
+MOST_SUBJECTS = 100  # per request
 _LONGEST_SUBJECT = 255
 _MOST_GROUPS = 5_000
-# What servers say of an account that is closed: Active Directory's flags and end, and 389 Directory Server's lock.
+# The attributes that show a closed account: Active Directory's flags and expiry, 389 Directory Server's lock.
 _CLOSED_BY = ("userAccountControl", "accountExpires", "nsAccountLock")
 _ACCOUNT_DISABLE = 0x2  # MS-ADTS, section 2.2.16
 _NEVER_EXPIRES = 0x7FFF_FFFF_FFFF_FFFF
@@ -47,8 +47,8 @@ _UNIX_EPOCH = 11_644_473_600  # seconds since 1601
 _TICKS = 10_000_000  # in a second
 
 
-# Other answers of servers that refuse a password: the name is unknown, it has no password, or the password may not be
-# used now. All are one answer here, so that they do not reveal which names exist.
+# Other results for a refused password: an unknown name, no password, or a password that cannot be used now. The panel
+# treats them alike, so that they do not reveal which names exist.
 _REFUSALS = (
     *(ldap.NO_SUCH_OBJECT, ldap.INAPPROPRIATE_AUTH, ldap.CONSTRAINT_VIOLATION, ldap.UNWILLING_TO_PERFORM),
     *(ldap.INSUFFICIENT_ACCESS, ldap.INVALID_DN_SYNTAX, ldap.STRONG_AUTH_REQUIRED, ldap.REFERRAL),
@@ -60,7 +60,7 @@ class Entry:
     """A person's entry on an LDAP server."""
 
     dn: str
-    subject: str  # what never changes, as text
+    subject: str  # the permanent attribute, as text
     attributes: Mapping[str, Sequence[Any]]
 
     def text(self, name: str) -> str:
@@ -114,7 +114,7 @@ class Visit:
         except (_LDAPUser.AuthenticationFailed, *_REFUSALS):
             return False
         finally:
-            self._reader._connection_bound = False  # as the panel's own name
+            self._reader._connection_bound = False  # use the panel's own name
         return True
 
     def look_away(self) -> None:
@@ -151,7 +151,7 @@ class Visit:
             found = {dn: str((values.get("cn") or [""])[0]) for dn, values in infos}
         if len(found) > _MOST_GROUPS // 2:
             raise SignInRefused("groups", gettext("The person is in too many groups."))
-        # A group may not be called like the distinguished name of another one.
+        # A group's name must not look like the distinguished name of another group.
         called = [name for name in found.values() if "=" not in name]
         return {group for group in (*found, *called) if 0 < len(group) <= LONGEST_GROUP}
 
@@ -264,7 +264,7 @@ def _subject(attribute: str, values: Mapping[str, Sequence[Any]]) -> str:
     found = values.get(attribute) or [""]
     value = found[0]
     if attribute.lower() == "objectguid":
-        raw = value.encode() if isinstance(value, str) else value  # some of them are UTF-8 by chance
+        raw = value.encode() if isinstance(value, str) else value  # some are valid UTF-8 by chance
         if len(raw) == 16:
             return str(UUID(bytes_le=raw))
     elif isinstance(value, str) and 0 < len(value) <= _LONGEST_SUBJECT and value.isprintable() and len(found) == 1:

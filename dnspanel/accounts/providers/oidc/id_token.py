@@ -11,11 +11,11 @@ import jwt
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.texts import gettext
 
-# Of public keys alone: with HS256 the panel's own secret, or a public key taken for one, would sign.
+# Public-key algorithms only. With HS256, the panel's own secret or a public key could sign.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 LEEWAY_SECONDS = 60  # the allowed difference between two clocks
 LONGEST_SUBJECT = 255
-LOGOUT_SECONDS = 120  # the lifetime of a Logout Token, whatever its own claims
+LOGOUT_SECONDS = 120  # the maximum lifetime of a Logout Token, regardless of its claims
 _LOGGED_OUT = "http://schemas.openid.net/event/backchannel-logout"
 _LONGEST_TOKEN = 100_000
 
@@ -44,7 +44,7 @@ def verified_claims(
     if not compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()) or not nonce:
         raise SignInRefused("nonce", gettext("The ID token answers another request."))
     subject = claims["sub"]
-    # ASCII (section 2); what is not printable could not be stored.
+    # ASCII (section 2). Unprintable text could not be stored.
     is_text = isinstance(subject, str) and subject.isascii() and subject.isprintable()
     if not is_text or not 0 < len(subject) <= LONGEST_SUBJECT:
         raise SignInRefused("id-token", gettext("The ID token names nobody."))
@@ -63,7 +63,7 @@ def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, clie
     _refuse_bad_times({"iat": issued, "exp": latest}, now)
     _refuse_bad_times({"iat": issued, "exp": claims.get("exp", latest)}, now)
     events, subject, session = claims["events"], claims.get("sub", ""), claims.get("sid", "")
-    # A nonce is refused so that no ID token passes for one.
+    # A token with a nonce is refused, so that an ID token isn't accepted as a Logout Token.
     if "nonce" in claims or not isinstance(events, dict) or not isinstance(events.get(_LOGGED_OUT), dict):
         raise SignInRefused("logout-token", gettext("This is no Logout Token."))
     if not isinstance(subject, str) or not isinstance(session, str) or not (subject or session):
@@ -125,7 +125,7 @@ def _refuse_bad_times(claims: Mapping[str, Any], now: datetime) -> None:
     expires, issued = claims["exp"], claims["iat"]
     if not isinstance(expires, int | float) or not isinstance(issued, int | float):
         raise SignInRefused("id-token", gettext("The ID token has no times."))
-    if not (issued - LEEWAY_SECONDS <= at < expires + LEEWAY_SECONDS):  # so that NaN is no time either
+    if not (issued - LEEWAY_SECONDS <= at < expires + LEEWAY_SECONDS):  # so that NaN is refused too
         raise SignInRefused("expired", gettext("The ID token has expired, or the clocks of provider and panel differ."))
 
 

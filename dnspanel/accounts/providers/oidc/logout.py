@@ -19,7 +19,7 @@ from dnspanel.accounts.models import ProviderLink, Session, SignInProvider, User
 from dnspanel.accounts.providers.oidc.id_token import Ended
 from dnspanel.accounts.sessions.session_store import AT_PROVIDER
 
-# In a session that came from a provider: which provider, and what to send at sign-out.
+# The key in sessions that came from a provider: the provider, and the data for sign-out.
 CAME_BY = "came-by"
 _LONGEST_HINT = 4_000
 _MOST_SESSIONS = 1_000

@@ -103,7 +103,7 @@ class Provider(OpenIDConnectProvider):  # type: ignore[misc]
     def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
         """Store the state of a new sign-in and return the provider's URL. Raise ProviderAway if it isn't available."""
         nonce = secrets.token_urlsafe(24)
-        # Looked at first in any case: a session that was ended is emptied by it, and what is kept below with it.
+        # Read the user first: reading an ended session clears it, including anything stored below.
         user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None
         answer = self.redirect(
             request, process, next_url=next_url, auth_params={"nonce": nonce}, nonce=nonce, user=user
@@ -123,7 +123,7 @@ class CallbackView(OAuth2CallbackView):  # type: ignore[misc]
 
     def _get_state(self, request: HttpRequest, provider: Provider) -> tuple[dict[str, Any] | None, HttpResponse | None]:
         state, answer = super()._get_state(request, provider)
-        issuer = request.GET.get("iss", provider.row.issuer)  # RFC 9207: that the answer is this provider's
+        issuer = request.GET.get("iss", provider.row.issuer)  # RFC 9207: checks that this provider sent the answer
         if state is not None and issuer != provider.row.issuer:
             raise SignInRefused("issuer", gettext("The answer is from another provider."))
         self.adapter.state = state or {}

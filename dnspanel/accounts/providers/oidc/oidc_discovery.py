@@ -9,7 +9,7 @@ from django.conf import settings
 from dnspanel.accounts.providers.provider_http import ProviderAway, provider_session
 from dnspanel.texts import gettext
 
-# Pressing a button of the sign-in page many times makes the panel ask the provider only once.
+# Many clicks on a sign-in button cause only one request to the provider.
 REMEMBERED_SECONDS = 300
 _MOST_REMEMBERED = 100
 _NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
@@ -25,7 +25,7 @@ def configuration_of(issuer: str) -> dict[str, Any]:
     if known is not None and time.monotonic() - known[0] < REMEMBERED_SECONDS:
         return known[1]
     found = _fetch_json(issuer.rstrip("/") + "/.well-known/openid-configuration")
-    if found.get("issuer") != issuer:  # section 4.3: else one provider could speak for another one
+    if found.get("issuer") != issuer:  # section 4.3: otherwise, one provider could act as another
         raise ProviderAway(
             gettext("What is there calls itself {value}. Write the issuer exactly so.").format(
                 value=str(found.get("issuer"))[:200]

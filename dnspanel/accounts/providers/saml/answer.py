@@ -28,12 +28,12 @@ from dnspanel.accounts.providers.saml.metadata import BadMetadata, parse_metadat
 from dnspanel.accounts.providers.saml.saml_providers import ATTRIBUTES, panel_url
 from dnspanel.texts import gettext, gettext_noop
 
-LONGEST_ANSWER = 1 << 20  # of base64
+LONGEST_ANSWER = 1 << 20  # characters of Base64
 TAKEN_SECONDS = 300
 _SALT = "saml-taken"
 _LONGEST_SUBJECT = 255
 _WRONG = OneLogin_Saml2_ValidationError
-# Why python3-saml refuses, in our words; what is not here is "invalid".
+# Messages for the errors of python3-saml. All others are "invalid".
 _REASONS = {
     _WRONG.STATUS_CODE_IS_NOT_SUCCESS: ("status", gettext_noop("The provider did not sign you in.")),
     _WRONG.NO_SIGNATURE_FOUND: ("unsigned", gettext_noop("The provider’s answer is not signed.")),

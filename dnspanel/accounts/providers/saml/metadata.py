@@ -29,8 +29,8 @@ class Described:
     """A SAML provider, as its metadata describes it."""
 
     entity_id: str
-    sign_in_url: str  # for HTTP-Redirect
-    certificates: tuple[str, ...]  # base64 of DER; any of them may sign
+    sign_in_url: str  # for the HTTP-Redirect binding
+    certificates: tuple[str, ...]  # DER in Base64; any of the keys can sign
 
 
 def parse_metadata(xml: str, now: datetime) -> Described:
@@ -45,7 +45,7 @@ def parse_metadata(xml: str, now: datetime) -> Described:
         if until and datetime.fromtimestamp(OneLogin_Saml2_Utils.parse_SAML_to_time(until), UTC) <= now:
             raise BadMetadata(gettext("These metadata are too old: their validUntil has passed."))
         found = OneLogin_Saml2_IdPMetadataParser.parse(OneLogin_Saml2_XML.to_string(root)).get("idp", {})
-    except (ValueError, SyntaxError) as exc:  # lxml's are SyntaxErrors
+    except (ValueError, SyntaxError) as exc:  # lxml raises SyntaxErrors
         raise BadMetadata(gettext("This is not SAML metadata.")) from exc
     entity_id, url = str(found.get("entityId", "")), str(found.get("singleSignOnService", {}).get("url", ""))
     if not entity_id or len(entity_id) > _LONGEST_ENTITY_ID or not entity_id.isprintable():

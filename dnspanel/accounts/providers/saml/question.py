@@ -27,7 +27,7 @@ class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
 
     def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
         """Store the state of a new sign-in and return the provider's URL. Raise SignInRefused for bad metadata."""
-        # Looked at first in any case: a session that was ended is emptied by it, and what is kept below with it.
+        # Read the user first: reading an ended session clears it, including anything stored below.
         user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None
         now = timezone.now()
         refresh_metadata(self.row, now)

@@ -18,7 +18,7 @@ from dnspanel.accounts.providers.saml.metadata import BadMetadata, Described, fe
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.texts import gettext
 
-# The facts about a person, with the default names of their attributes (RFC 4524, X.520).
+# The facts about a person, with the default attribute names (RFC 4524, X.520).
 ATTRIBUTES = {
     "subject": "",  # empty: the NameID
     "mail": "urn:oid:0.9.2342.19200300.100.1.3",
