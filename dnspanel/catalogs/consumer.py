@@ -162,7 +162,7 @@ def _set(row: Listing, columns: Mapping[str, Any]) -> None:
 
 
 def _begin_anew(zone_ids: Collection[int | None], now: datetime) -> None:
-    """Mark these zones for a full transfer, regardless of their serials, as if they were new here."""
+    """Mark these zones for a full transfer, regardless of their serials, as if they were new."""
     found = TransferredZone.objects.filter(pk__in=[pk for pk in zone_ids if pk is not None])
     if found.exclude(zone__transferred_from="").update(serial=None, revision=None, wants_all=True, due_at=now):
         primaries.wake_on_commit()

@@ -73,7 +73,7 @@ class _Made:
         self._secret = secret
 
     def files(self) -> list[Part]:
-        """Return the parts that are files of their own. These parts come first."""
+        """Return the parts that are separate files. They come before all other parts."""
         if self._tls is None or not self._tls.authority or self._pins_key:
             return []
         return [Part(gettext("as the file {path}").format(path=f"{self._place}/{_AUTHORITY}"), self._tls.authority)]

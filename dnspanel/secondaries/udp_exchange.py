@@ -131,7 +131,7 @@ def _window(
 
 
 def with_own_ids(messages: Sequence[dns.message.Message]) -> dict[int, int]:
-    """Give each message an id of its own. Return the index of each message by id."""
+    """Give each message a unique id. Return the index of each message by id."""
     found: dict[int, int] = {}
     for number, message in enumerate(messages):
         while message.id in found:

@@ -168,7 +168,7 @@ def _seal(conn: Connection, schema: int, key: Ed25519PrivateKey, batch: Batch, n
 
 
 def _keep_segment(conn: Connection, batch: Batch, schema: int, sealed: bytes, now: datetime) -> None:
-    """Store the object, then commit its row, which makes the segment valid. Unique constraints allow one such row."""
+    """Store the object, then commit its row, which makes the segment valid. Unique constraints allow only one row."""
     epoch, span = batch.head.position.epoch, batch.range
     name = object_name(schema=schema, epoch=epoch, first=span.first, last=span.last, content=sealed)
     put_object(name, sealed)

@@ -50,7 +50,7 @@ def _newest() -> SealingKey | None:
 def _make(now: datetime) -> SealingKey:
     """Create the next sealing key. Its id is the time in Unix seconds.
 
-    A restored database can have lost keys that nodes still know. With the time as id, no id of a lost key is used
+    A restored database can have lost keys that nodes still have. With the time as id, no id of a lost key is used
     again, so nodes cannot confuse two keys.
     """
     newest = _newest()

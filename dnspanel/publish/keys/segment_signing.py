@@ -58,7 +58,7 @@ def rotate(*, now: datetime, by: Author) -> SigningKey:
 def begin_use(*, now: datetime, by: Author) -> SigningKey | None:
     """Seal with the new key from now on. Return None if there is no new key.
 
-    A node that does not know the new key yet keeps serving, and accepts no segment until it gets the key.
+    A node that does not have the new key yet keeps serving, and accepts no segment until it gets the key.
     """
     with transaction.atomic():
         key = new_key()
@@ -130,9 +130,9 @@ def keys_generation() -> int:
 
 
 def sealed_keyring(known: tuple[bytes, ...]) -> bytes | None:
-    """Return the signed list of keys for a node that knows the keys `known`.
+    """Return the signed list of keys for a node that has the keys `known`.
 
-    Return None if the node knows none of our keys. The node must then enroll again.
+    Return None if the node has none of our keys. The node must then enroll again.
     """
     signer = signer_for(known, all_public_keys())
     if signer is None:

@@ -147,7 +147,7 @@ def changes_in_step(
 def _with(
     zone_name: str, type: int, apex: Mapping[Key, RRset], gone: Collection[str], wanted: Iterable[str], ttl: int
 ) -> RRset | None:
-    """Return the RRset without the `gone` records, and with the `wanted` ones. Return None if it becomes empty."""
+    """Return the RRset without the `gone` records and with the `wanted` records, or None if it becomes empty."""
     current = apex.get((zone_name, type))
     stay = [text for text in current.rdata if in_one_piece(text) not in gone] if current else []
     texts = [*stay, *wanted]

@@ -318,7 +318,7 @@ def forget_if_empty(draft: Draft) -> None:
 
 
 def people_known_to(sharer: Drafter) -> QuerySet[User]:
-    """Select the people to share with: everyone if the sharer sees all zones, else members of the sharer's teams."""
+    """Select people that the sharer can share with: all if the sharer sees all zones, else members of their teams."""
     people = User.objects.filter(is_active=True).exclude(pk=person(sharer).pk).order_by("username")
     return (
         people if _knows_everybody(sharer) else people.filter(memberships__team__in=teams_known_to(sharer)).distinct()
@@ -326,7 +326,7 @@ def people_known_to(sharer: Drafter) -> QuerySet[User]:
 
 
 def teams_known_to(sharer: Drafter) -> QuerySet[Team]:
-    """Select the teams that the sharer can share with: all if the sharer sees all zones, else the sharer's own."""
+    """Select the teams that the sharer can share with: all if the sharer sees all zones, else the sharer's teams."""
     teams = Team.objects.order_by("name")
     return teams if _knows_everybody(sharer) else teams.filter(memberships__user=person(sharer))
 
@@ -359,7 +359,7 @@ def _named_draft_of(draft: Draft, reader: Drafter, teams: set[int], counts: Mapp
 
 
 def _seen_by(reader: Drafter, operations: QuerySet[Operation]) -> QuerySet[Operation]:
-    """Select the operations that the reader sees: all for a person, those within its scope for a token."""
+    """Select the operations that the reader sees. A token sees only the operations within its scope."""
     actor = actor_of(reader)
     if actor is None or actor.scope is None:
         return operations

@@ -130,7 +130,7 @@ def first_drafted(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | N
 
 
 def merge_in_order(first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKey]:
-    """Merge two lists in the order. RRsets without a comment come last, also in descending order."""
+    """Merge two lists in the given order. RRsets without a comment come last, also in descending order."""
     return _by_column(sorted((*first, *second), key=lambda place: place.key), order)
 
 
