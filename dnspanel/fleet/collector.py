@@ -39,11 +39,11 @@ TICK_SECONDS = 1.0
 ANSWER_SECONDS = 3.0
 # How often the top lists of a node are fetched while a person looks at them.
 TOP_EVERY_SECONDS = 5.0
-# Within a minute, which zones are asked most is fetched of one node after the other, of the last one here.
+# The busiest zones of each node are fetched once a minute, from one node after another, the last one at this second.
 LATEST_SECOND = 50
-# A node whose repair did not help at once is not repaired all the time.
+# A node that the first repair did not help is repaired again only after this pause.
 REPAIR_EVERY_SECONDS = 15.0
-# How often PostgreSQL hears of contact and says which nodes there are.
+# How often PostgreSQL is told about contact, and asked for the list of nodes.
 RECORD_SECONDS = 4.0
 MAX_THREADS = 32
 # A node's clock may be this far off before its samples are moved to the panel's time.
@@ -59,7 +59,7 @@ class Poller:
     node_id: int
     name: str
     client: NodeClient
-    # The agent's time of the newest sample that is kept; None until Redis was asked.
+    # The agent's time of the newest stored sample; None until Redis was asked.
     seen: int | None = None
     kept: bool = False  # whether this process has put samples into the stream
     running: "Future[None] | None" = None
@@ -72,12 +72,11 @@ class Poller:
     diverged: tuple[tuple[int, str, str], ...] = ()
     repair_woken_at: float = float("-inf")
     position: Position | None = None
-    minute_told: int = 0  # of unix time: the one whose longest lists were kept
+    minute_told: int = 0  # the minute of Unix time whose busiest zones were stored
     top_looked: float = float("-inf")  # when Redis was last asked if a person wants top lists
     versions: Mapping[str, str] = field(default_factory=dict)
     versions_recorded: Mapping[str, str] = field(default_factory=dict)
-    # The machines that answered since the last record in PostgreSQL, with their addresses, and whether two did in
-    # turns.
+    # The machines that answered since the last record in PostgreSQL, with their addresses, and True if two alternated.
     seen_machines: dict[str, str] = field(default_factory=dict)
     second: bool = False
     sightings: machines.Sightings = field(default_factory=machines.Sightings)
@@ -100,13 +99,13 @@ class Poller:
             newest = telemetry.newest_at(node_id=self.node_id)
             self.seen = newest + ahead if newest else 0
         elif status.clock < self.seen - CLOCK_TOLERANCE:
-            self.seen, samples = int(status.clock), None  # its clock was set back: go on from its present
+            self.seen, samples = int(status.clock), None  # its clock was set back: continue from its current time
         if samples is None:
             samples = self.client.samples(self.seen)
         samples = [_shift_sample(sample, -ahead) for sample in samples]
         length = telemetry.keep_samples(node_id=self.node_id, samples=samples)
         if self.kept and length <= len(samples):
-            telemetry.forget_samples(node_id=self.node_id)  # Redis was emptied: take the whole hour again
+            telemetry.forget_samples(node_id=self.node_id)  # Redis was emptied: fetch the whole hour again
             self.seen, self.kept = None, False
         elif samples:
             if not self.kept or MINUTES.end_of(samples[-1].at) != MINUTES.end_of(self.seen - ahead):
@@ -239,8 +238,7 @@ class Collector:
         acks.record_reports(reports=reports)
         for poller in heard:
             poller.heard, poller.versions_recorded = False, poller.versions
-        # A beat says that every node that was not heard is silent. Just started, this process has not asked all nodes
-        # yet.
+        # A heartbeat means that unheard nodes are silent. A process that has just started has not asked all nodes yet.
         self._knows_contact |= self._learned and all(poller.polled for poller in self._pollers.values())
         if self._knows_contact:
             beat(process=COLLECTOR, now=timezone.now())

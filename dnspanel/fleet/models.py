@@ -25,11 +25,11 @@ class NodeGroup(models.Model):
 
     name = models.SlugField(max_length=63, unique=True)
     order = models.PositiveSmallIntegerField(unique=True)
-    # How long its nodes have to answer well with a publication before the next group gets it.
+    # How long the group's nodes must answer correctly with a publication before the next group gets it.
     verify_seconds = models.PositiveIntegerField(default=0)
-    # The resolver that its nodes follow ALIAS with; empty: the fleet's.
+    # The resolver that the group's nodes use for ALIAS; empty: the fleet's.
     resolver = models.CharField(max_length=64, blank=True, default="", db_default="")
-    # Why a person lets the next group go on while no node of this one is live; empty in normal work.
+    # Why a person lets the next group continue while no node of this group is live; empty in normal operation.
     skipped_reason = MessageField(blank=True, default="", db_default="")
     skipped_at = models.DateTimeField(null=True)
 
@@ -43,13 +43,13 @@ class Delivery(models.Model):
     pinned_reason = models.TextField(blank=True, default="")
     pinned_at = models.DateTimeField(null=True)
     pinned_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    # Why groups after `stopped_group` get nothing more, in words; empty in normal work.
+    # Why groups after `stopped_group` get no more publications, as a sentence; empty in normal operation.
     stopped_reason = MessageField(blank=True, default="")
     stopped_at = models.DateTimeField(null=True)
     stopped_group = models.ForeignKey(NodeGroup, null=True, on_delete=models.SET_NULL, related_name="+")
-    # True: no group gets anything, not even the first; a person wanted that.
+    # True: no group gets anything, not even the first, because a person requested this.
     stopped_whole = models.BooleanField(default=False, db_default=False)
-    # When a person let it go on; answers from before that do not stop it.
+    # When a person resumed delivery. Answers from before that time do not stop it.
     resumed_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -89,58 +89,57 @@ class Isolation(models.Model):
 class Node(models.Model):
     """One authoritative name server with its agent."""
 
-    # One of the fleet's at most has a name; those that were retired keep theirs, for their history.
+    # Unique among the nodes in the fleet. Retired nodes keep their names for their history.
     name = models.SlugField(max_length=63)
     state = models.CharField(max_length=16, choices=NodeState, default=NodeState.AWAITING_APPROVAL)
     dns_address = models.GenericIPAddressField()
     dns_port = models.IntegerField(default=53)
-    # The addresses at which resolvers reach it, canonical and sorted, for names of name servers; empty:
+    # The addresses where resolvers reach the node, canonical and sorted, for names of name servers; empty:
     # `dns_address`.
     public_addresses = ArrayField(models.TextField(), default=list, db_default=[])
     agent_host = models.CharField(max_length=253)
     agent_port = models.IntegerField()
     schema = models.SmallIntegerField(default=4)
     created_at = models.DateTimeField()
-    # Proof: the newest position the node answered over DNS.
+    # The newest position that the node confirmed over DNS.
     epoch = models.UUIDField(null=True)
     acked = models.BigIntegerField(default=0)
     acked_at = models.DateTimeField(null=True)
     digest = models.BinaryField(null=True)
-    # Where its files were, and when, if that was beyond: for the pace of imports, no proof of anything.
+    # The position of the node's files if that is newer, and its time: for the pace of imports, not a confirmation.
     applied = models.BigIntegerField(default=0, db_default=0)
     applied_at = models.DateTimeField(null=True)
     contact_at = models.DateTimeField(null=True)
-    # Why the collector did not reach its agent the last time; empty when it did.
+    # Why the collector could not reach the agent the last time; empty if it could.
     contact_problem = MessageField(blank=True, default="")
-    # The last refusal in words; empty when the node is well.
+    # The last refusal as a sentence; empty if the node is in order.
     refusal = MessageField(blank=True, default="")
     refused_at = models.DateTimeField(null=True)
     refused_since = models.DateTimeField(null=True)  # with this refusal
     versions: "models.JSONField[Any]" = models.JSONField(default=dict)  # agent, powerdns, lmdb, installed
     group = models.ForeignKey(NodeGroup, null=True, on_delete=models.PROTECT, related_name="nodes")  # None: the last
     tags = ArrayField(models.TextField(), default=list, db_default=[])  # sorted, lower case
-    # A private pdns_server beside the publisher that gets everything first and answers only the publisher's
-    # questions.
+    # A private pdns_server beside the publisher that gets everything first and answers only the publisher's questions.
     is_ring0 = models.BooleanField(default=False, db_default=False)
-    # A dnsdist in front of nodes: it has no zones, and gets publications to let go of what its cache has from before.
+    # A dnsdist in front of nodes. It has no zones. Publications make it drop old answers from its cache.
     is_front = models.BooleanField(default=False, db_default=False)
-    # Why it is drained, the person that drained it, since when, and when it takes pushes again by itself.
+    # Why, by whom and since when the node is drained, and when it takes pushes again automatically.
     drain_reason = models.TextField(blank=True, default="", db_default="")
     drained_at = models.DateTimeField(null=True)
     drained_until = models.DateTimeField(null=True)
     drained_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    # What its agent said last (`protocol.Status` as JSON), and when.
+    # The agent's last status (`protocol.Status` as JSON), and its time.
     report: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={})
     reported_at = models.DateTimeField(null=True)
     # ALIAS and LUA records without a good answer of its PowerDNS (`protocol.Unanswered`).
     unanswered: "models.JSONField[Any]" = models.JSONField(default=list, db_default=[])
-    # Whether its digests were the panel's at its position, when they were last compared; None: not comparable yet.
+    # True if its digests equaled the panel's at the same position in the last comparison; None: not comparable yet.
     digest_equal = models.BooleanField(null=True)
     digest_compared_at = models.DateTimeField(null=True)
-    # The machine that showed this identity first (a hash of its id); another one is refused until a person accepts it.
+    # The machine that first presented this identity (a hash of its id). Others are refused until a person accepts one.
     machine = models.CharField(max_length=64, blank=True, default="", db_default="")
     machine_address = models.TextField(blank=True, default="", db_default="")
-    # The other machine: while it is named here, neither of the two is given anything.
+    # The other machine. While it is named here, neither of the two gets publications.
     other_machine = models.CharField(max_length=64, blank=True, default="", db_default="")
     other_machine_address = models.TextField(blank=True, default="", db_default="")
     other_machine_at = models.DateTimeField(null=True)
@@ -184,7 +183,7 @@ class Front(models.Model):
     behind_seconds = models.FloatField(default=1.0)
     queries_per_second = models.IntegerField(default=0)
     cache_entries = models.IntegerField(default=0)
-    # The digest of the settings that its agent has taken, and when.
+    # The digest of the settings that its agent has accepted, and the time.
     pushed = models.CharField(max_length=32, blank=True, default="")
     pushed_at = models.DateTimeField(null=True)
 
@@ -233,7 +232,7 @@ class EnrolmentCode(models.Model):
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
-    # The signing request that used the code; the same request may ask again until it is approved.
+    # The signing request that used the code. The same request can ask again until it is approved.
     csr_pem = models.TextField(blank=True, default="")
     csr_sha256 = models.CharField(max_length=64, blank=True, default="")
 
@@ -349,13 +348,13 @@ class AheadReport(models.Model):
 
     asked_at = models.DateTimeField()
     epoch = models.UUIDField()  # the panel's when it was made
-    # The node that is furthest; without one there was none to ask.
+    # The node that is furthest ahead; null: there was no node to ask.
     node = models.ForeignKey(Node, null=True, on_delete=models.SET_NULL, related_name="+")
     node_name = models.CharField(max_length=63, blank=True, default="")
-    is_ahead = models.BooleanField(default=False)  # it has what was published in a history that the panel lost
+    is_ahead = models.BooleanField(default=False)  # it has publications of a history that the panel lost
     highest_sequence = models.BigIntegerField(default=0)  # of every node that answered
     highest_zone_id = models.BigIntegerField(default=0)
-    # Histories that only nodes know, begun after the backup that the panel was restored from.
+    # Histories that only nodes have, begun after the backup that the panel was restored from.
     foreign_epochs = ArrayField(models.UUIDField(), default=list)
     silent_nodes = ArrayField(models.TextField(), default=list)  # those that did not answer, by name
     zones_done = models.BigIntegerField(default=0)
@@ -380,10 +379,10 @@ class AheadZone(models.Model):
     serial_there = models.BigIntegerField(null=True)
     in_trash = models.BooleanField(default=False)  # the panel has it, deleted
     error = MessageField(blank=True, default="")  # why its records could not be read
-    # How the node signs it, if otherwise than the panel (`publishing.lost_keys.LostSigning`), private parts encrypted.
+    # How the node signs it, if not as the panel (`publishing.lost_keys.LostSigning`), with encrypted private parts.
     signing: "models.JSONField[Any]" = models.JSONField(null=True)
-    signing_error = MessageField(blank=True, default="")  # why it is not known how the node signs it
-    # Why resolvers that validate would answer nothing of it, in words, by the Choice after which they would not.
+    signing_error = MessageField(blank=True, default="")  # why the node's signing is unknown
+    # Sentences that explain why validating resolvers would stop answering, by the Choice that causes this.
     breaks: "models.JSONField[Any]" = MessagesField(default=dict)
 
     class Meta:
@@ -431,12 +430,12 @@ class ParentCheck(models.Model):
     state = models.CharField(max_length=16, choices=ParentState, default=ParentState.UNKNOWN)
     message = MessageField(blank=True, default="")
     since = models.DateTimeField(null=True)  # with this state
-    known_at = models.DateTimeField(null=True)  # when a look last came to something
+    known_at = models.DateTimeField(null=True)  # when a check last had a result
     checked_at = models.DateTimeField(null=True)
     parent = models.TextField(blank=True, default="")
-    # {"servers": {"name address": [DS, …]}, "ttl": seconds or null}, of the look that came to something.
+    # {"servers": {"name address": [DS, …]}, "ttl": seconds or null}, of the last check with a result.
     found: "models.JSONField[Any]" = models.JSONField(default=dict)
-    # Why the last look came to nothing, and since when none has; empty when it did.
+    # Why the last check had no result, and since when none had one; empty if it had one.
     silent = MessageField(blank=True, default="")
     silent_since = models.DateTimeField(null=True)
 

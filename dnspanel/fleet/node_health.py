@@ -11,9 +11,9 @@ from dnspanel.texts import gettext, gettext_noop
 
 # The collector reports contact every few seconds, so three missed reports are an outage.
 OFFLINE_AFTER = timedelta(seconds=15)
-# While the collector itself has said nothing for most of these, that is no news of the node.
+# If the collector itself has been silent for this long, silence of nodes means nothing.
 CONTACT_KNOWN_FOR = timedelta(seconds=10)
-# A push takes a fraction of this; without it every publication would make the whole fleet blink.
+# A push takes a fraction of this. Without this tolerance, every publication would make the whole fleet blink.
 IN_FLIGHT = timedelta(seconds=1)
 LATE_AFTER = timedelta(seconds=5)
 STALE_AFTER = timedelta(minutes=5)
@@ -34,13 +34,12 @@ class Word(StrEnum):
     RETIRED = gettext_noop("retired")
 
 
-# Words that mean a fault rather than a change on its way.
+# Words for a fault, as opposed to a change in progress.
 FAULTS = frozenset({Word.OFFLINE, Word.REJECTING, Word.STALE})
 
 
-# Words of a node that does all it may: during an import every node is behind for as long as it lasts, and one that is
-# held back waits for the groups before it. Whether that takes too long is no node's matter:
-# `rollout.waiting_publications` says it.
+# Words for a node that does what it can. During an import, every node is behind, and a limited node waits for earlier
+# groups. `rollout.waiting_publications` reports if this takes too long.
 WELL = frozenset({Word.LIVE, Word.CATCHING_UP, Word.LIMITED})
 
 
@@ -54,13 +53,13 @@ class HealthInputs:
     state: str
     epoch: UUID | None
     acked: int
-    moved_at: datetime | None  # when it last acked something, or took new zones into its files
+    moved_at: datetime | None  # when it last acknowledged something, or stored new zones in its files
     contact_at: datetime | None
     refusal: str
     head_epoch: UUID
     head: int
     behind_since: datetime | None
-    began_after: int = 0  # the last sequence before the present epoch
+    began_after: int = 0  # the last sequence before the current epoch
     limit: int | None = None
     waits: str = ""
     drained_until: datetime | None = None

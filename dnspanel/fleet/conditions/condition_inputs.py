@@ -25,10 +25,10 @@ from dnspanel.zones.models import Publication
 from replication import __version__
 from replication.wire.position import Position
 
-# Growth over less time says nothing.
+# Growth over a shorter time means nothing.
 LEAST_GROWTH_TIME = timedelta(hours=6)
-# A DS that some servers of a parent do not have yet is on its way for the first time; and a parent that could not be
-# asked for the second time needs a person to look at it.
+# A DS that only some servers of a parent have is probably being published. If a parent cannot be asked twice in a row,
+# a person has to look.
 PARTIAL_FOR, UNKNOWN_FOR = timedelta(days=1), timedelta(days=2)
 
 ZONES = """
@@ -51,7 +51,7 @@ class NodeInputs:
     state: str
     health: Health
     report: Mapping[str, Any]
-    new_since: datetime | None = None  # of a node that was never reached: since when there is one
+    new_since: datetime | None = None  # since when the node exists, if it was never reached
     clock_offset: float | None = None  # seconds; positive: ahead of the panel
     certificate_expires_at: datetime | None = None
     digest_equal: bool | None = None
@@ -59,9 +59,9 @@ class NodeInputs:
     diverged_since: datetime | None = None
     bootstrap_since: datetime | None = None
     bootstrap_error: str = ""
-    bytes_a_day: float | None = None  # that its free disk shrinks by; None: not known yet
+    bytes_a_day: float | None = None  # shrinkage of its free disk; None: not known yet
     setup: Setup = field(default_factory=Setup)
-    is_ahead: bool = False  # its files are where this panel never was
+    is_ahead: bool = False  # its files are at a position that this panel never had
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +93,15 @@ class FleetInputs:
     encoded: Mapping[int, int] = field(default_factory=dict)  # schema → sequence
     heartbeats: Mapping[str, datetime] = field(default_factory=dict)
     processes: ProcessesNow | None = None
-    unencoded_since: datetime | None = None  # of the oldest publication that no segment holds
+    unencoded_since: datetime | None = None  # of the oldest publication without a segment
     waiting: Waiting | None = None  # the oldest publication that the last nodes do not answer with, and where it waits
     delivery: DeliveryInputs = DeliveryInputs()
     collector_at: datetime | None = None
     certificate_expires_at: datetime | None = None
-    set_up_at: datetime | None = None  # when the panel began to have something to lose
-    misled: NamedZones = NO_ZONES  # signed zones that do not validate from their parents, or will not for some
-    unproven: NamedZones = NO_ZONES  # those that do not validate on a node, though no publication did that
-    unknown: NamedZones = NO_ZONES  # those whose parents could not be asked for long
+    set_up_at: datetime | None = None  # when the panel first had data to lose
+    misled: NamedZones = NO_ZONES  # signed zones that do not validate from their parents, or will stop doing so
+    unproven: NamedZones = NO_ZONES  # zones that do not validate on a node, though no publication is the cause
+    unknown: NamedZones = NO_ZONES  # zones whose parents could not be asked for a long time
 
 
 def read_fleet(now: datetime, reading: Reading) -> FleetInputs:

@@ -13,13 +13,13 @@ from dnspanel.fleet.node_health import Word
 from dnspanel.texts import gettext, ngettext
 from replication.wire.front_messages import front_report_in
 
-# A code lives for a quarter of an hour; a node that was made longer ago should have been reached by now.
+# A code is valid for a quarter of an hour. A node created longer ago should have been reached by now.
 NEVER_CONTACTED_FOR = timedelta(minutes=20)
-# A node that is late for less than this will probably be in order before anybody has read the message.
+# A node that is late for a shorter time will probably be in order before a person has read the message.
 LATE_FOR = timedelta(seconds=30)
 DISK_DAYS, DISK_DAYS_AGAIN = 7.0, 10.0
 MAP_SHARE, MAP_SHARE_AGAIN, MAP_SHARE_CRITICAL = 0.70, 0.67, 0.90
-# LMDB cannot reuse what a reader may still see: this many transactions behind, the file only grows.
+# LMDB cannot reuse pages that a reader may need. With a reader this many transactions behind, the file only grows.
 READER_LAG, READER_LAG_AGAIN = 10_000, 1_000
 CLOCK_OFF, CLOCK_OFF_AGAIN = 10.0, 5.0  # seconds
 CLOCK_OFF_CRITICAL = 3600.0

@@ -14,7 +14,7 @@ from dnspanel.fleet.dnssec.dns_exchange import name_of, rrset_at, text_of
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.key_material import ZONE
 
-# More than anybody has, and few enough that all pairs of them can be tried (CVE-2023-50387).
+# More than any zone has, and few enough to try all pairs of them (CVE-2023-50387).
 MOST_KEYS, MOST_SIGNATURES = 32, 8
 _REVOKED = 0x0080
 _PROTOCOL = 3

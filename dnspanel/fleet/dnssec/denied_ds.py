@@ -20,9 +20,9 @@ from dnspanel.texts import gettext
 from replication.dns import rdtypes
 
 TYPES = (dns.rdatatype.NSEC, dns.rdatatype.NSEC3)
-# The most that an answer needs is three: of the closest encloser, the next closer name, and the wildcard.
+# An answer needs at most three: of the closest encloser, the next closer name, and the wildcard.
 MOST_RECORDS = 8
-# RFC 9276 section 3.2: what costs more is not computed (CVE-2023-50868).
+# RFC 9276 section 3.2: hashes with more iterations are not computed (CVE-2023-50868).
 MOST_ITERATIONS = 100
 _SHA1, _SHA1_BYTES = 1, 20
 _OPT_OUT = 1
@@ -33,7 +33,7 @@ class Denial(Enum):
 
     UNSIGNED = "a delegation, and not a signed one"
     OPT_OUT = "an unsigned delegation, or nothing"  # RFC 5155 section 6: the zone does not sign which of the two
-    NO_DELEGATION = "no delegation"  # a name of the zone itself, or none at all
+    NO_DELEGATION = "no delegation"  # a name of the zone itself, or no name at all
     ITERATIONS = "nothing, in a way that costs too much"
 
 

@@ -19,7 +19,7 @@ from replication.dns import names
 
 TRY_SECONDS = 1.5
 _TRIES = 2
-# What survives every path without being cut into pieces.
+# Packets of this size are not fragmented on any common path.
 _PAYLOAD = 1232
 _NO_ROUTE = frozenset((errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETDOWN))
 

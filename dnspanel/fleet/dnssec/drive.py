@@ -32,11 +32,11 @@ from dnspanel.zones.signing.first_ds import waits_long
 from dnspanel.zones.signing.rollovers import Look
 
 LOOK_EVERY = timedelta(seconds=30)
-# Thousands of zones may wait for a parent elsewhere: registries take the DS from CDS records once a day or so.
+# Thousands of zones can wait for parents elsewhere, because registries read CDS records only about once a day.
 LOOK_AT_LONG_WAITS_EVERY = timedelta(minutes=30)
-# As many rollovers are looked at in one piece.
+# The number of rollovers that are checked in one batch.
 BATCH = 500
-# At most this many of the secondaries that are waited for are named with the reason.
+# At most this many waiting secondaries are named with a reason.
 MOST_TOLD = 5
 
 logger = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ def _tell_parent(row: Rollover, add: Sequence[str], remove: Sequence[str], now: 
     )
 
 
-def _look_of(  # noqa: PLR0913  # what a look gathers, once
+def _look_of(  # noqa: PLR0913  # what a look collects
     row: Rollover,
     fleet: _Fleet,
     late: tuple[str, ...],
@@ -189,7 +189,7 @@ def _since(row: Rollover) -> datetime:
 
 def _fleet(zone_ids: Sequence[int]) -> _Fleet:
     epoch = LogHead.objects.values_list("epoch", flat=True).get()
-    # Drained nodes get nothing, and go on answering.
+    # Drained nodes get no pushes, but still answer.
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False)
     acked = {
         pk: (name, acked if node_epoch == epoch else 0)

@@ -21,7 +21,7 @@ from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
 
-# All of them together, and as many nodes: a person that looks at a page waits for this.
+# For all nodes together, and the number of nodes: a person viewing a page waits for this.
 SECONDS = 3.0
 MOST_NODES = 64
 _AT_ONCE = 16

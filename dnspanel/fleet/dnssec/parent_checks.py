@@ -32,15 +32,15 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.signing.safety import ParentHere, parent_here
 
 EVERY = timedelta(days=1)
-# What is wrong, or could not be found out, is looked at again after this.
+# A fault or a failed check is checked again after this time.
 AGAIN = timedelta(hours=1)
 LEASE = timedelta(minutes=5)
-# One beat takes on this many, so that a day is enough for 100,000 zones, and asks this many of them at the same time.
+# One run of beat claims this many, so that a day is enough for 100,000 zones, and checks some of them in parallel.
 AT_ONCE, ZONES_IN_PARALLEL = 12, 4
 _MOST_ADMITTED = 1000
 OURS = "this panel"
 
-# Zones that were signed since, by id; each is looked at soon.
+# Zones that were signed since, by id. Each is checked soon.
 _ADMIT = """
 INSERT INTO fleet_parentcheck (zone_id, due_at, state, message, parent, found, silent)
 SELECT s.zone_id, %(now)s, 'unknown', '', '', '{}', '' FROM zones_signing s JOIN zones_zone z ON z.id = s.zone_id
@@ -55,7 +55,7 @@ class Claim:
     """A check that this worker claimed, with the facts about the zone that the check needs."""
 
     zone_id: int
-    due_at: datetime  # while it has this value, the check is ours
+    due_at: datetime  # while the row has this value, the claim is ours
     signed: SignedBy
     here: ParentHere | None
     state: str

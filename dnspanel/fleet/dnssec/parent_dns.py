@@ -16,7 +16,7 @@ from dnspanel.outbound import is_allowed
 from dnspanel.texts import gettext, joined
 from replication.dns import names, rdtypes
 
-# A parent has at most this many name servers with this many addresses, or they cannot all be asked.
+# A parent with more name servers or addresses cannot be queried completely.
 MOST_SERVERS, MOST_ADDRESSES = 32, 64
 MOST_DS = 64
 SECONDS = 10.0
@@ -31,8 +31,8 @@ class ParentLook:
 
     parent: str  # canonical, as the DNS says; empty if that is not known
     servers: Mapping[str, tuple[str, ...]]  # "name address" → DS as `key_material.ds_text` writes them; () for none
-    ttl: int | None  # the largest with which these, or their absence, may be in caches
-    silent: str = ""  # why it is not known at every server, as a sentence; empty if every server answered
+    ttl: int | None  # the longest TTL with which these records, or their absence, may be cached
+    silent: str = ""  # a sentence that explains why some server's records are unknown; empty if every server answered
 
 
 @dataclass(frozen=True, slots=True)

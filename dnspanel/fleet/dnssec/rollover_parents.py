@@ -16,11 +16,11 @@ from dnspanel.zones.models import Rollover
 from dnspanel.zones.signing import parent_zone
 from dnspanel.zones.signing.parent_zone import AnsweredDs
 
-# Servers of others are asked this often, by the rollover's clock.
+# Foreign servers are asked this often, by the rollover's clock.
 ASK_EVERY = timedelta(seconds=60)
-# Each of them with a pool of its own for the servers of one parent.
+# The number of parents queried in parallel, each with its own pool for the parent's servers.
 _AT_ONCE = 8
-# As many are asked in one piece; the others have their turn at the next look, those that waited longest first.
+# One run asks this many parents. The next run asks the others, those that waited longest first.
 MOST_QUERIED = 100
 
 

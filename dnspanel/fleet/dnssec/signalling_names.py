@@ -31,7 +31,7 @@ from replication.dns import names, rdtypes
 from replication.dns.rrset import Key, RRset, make
 from replication.errors import BadName
 
-# Zones that can be found in one zone at a time; more have to wait.
+# The number of zones to signal within one zone. Further zones have to wait.
 MOST_NAMES = 20_000
 PIECE = 250  # names in one publication
 TTL = 3600
@@ -40,7 +40,7 @@ _TYPES = (rdtypes.CDS, rdtypes.CDNSKEY)
 
 logger = logging.getLogger(__name__)
 
-# Signed zones with CDS whose parent has no DS, and which name a server that has this name or is below it.
+# Signed zones with CDS records whose parent has no DS, and with a name server at or below this name.
 _WITHOUT_DS = """
 SELECT z.id, z.name, coalesce(r.folded, r.rdata) FROM fleet_parentcheck c
 JOIN zones_signing s ON s.zone_id = c.zone_id AND s.is_signed

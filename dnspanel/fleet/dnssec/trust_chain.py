@@ -46,7 +46,7 @@ class Verdict(StrEnum):
     """The result of following the chain of trust."""
 
     SECURE = "secure"
-    INSECURE = "insecure"  # somewhere on the way nothing is signed: no resolver validates
+    INSECURE = "insecure"  # something on the way is unsigned: no resolver validates
     BOGUS = "bogus"
     UNKNOWN = "unknown"
 
@@ -88,7 +88,7 @@ def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], 
     except NoAnswer as exc:
         return Chain(Verdict.UNKNOWN, str(exc))
     except _Broken as exc:
-        # What is wrong with the root is wrong here: the anchors, the resolver, or the clock.
+        # If even the root fails, the cause is here: the anchors, the resolver, or the clock.
         return Chain(Verdict.UNKNOWN, exc.chain.reason) if walk.is_at_root else exc.chain
     return Chain(Verdict.SECURE)
 
@@ -177,7 +177,7 @@ class _Walk:
         The verdict is BOGUS without a proof, and INSECURE if the name is, or could be, an unsigned delegation.
         """
         alias = rrset_at(answer.answer, name_of(name), rdtypes.CNAME)
-        if alias is not None:  # at which there is nothing else (RFC 1034 section 3.6.2)
+        if alias is not None:  # a CNAME excludes all other types (RFC 1034 section 3.6.2)
             self._validate(answer.answer, alias, above, keys)
             return
         denying = [each for each in answer.authority if _is_denial(each)]

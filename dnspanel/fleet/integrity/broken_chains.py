@@ -31,7 +31,7 @@ from replication.dns.rrset import RRset
 
 _AT_ONCE = 500
 _LOOKS_AT_ONCE = 8
-# What could not be looked at within this is not known.
+# Parents that were not queried within this time count as unknown.
 _LOOK_SECONDS = 120.0
 _NO_LOOK = ParentLook("", {}, None, gettext_lazy("There was no time to ask it."))
 

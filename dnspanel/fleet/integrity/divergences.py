@@ -12,7 +12,7 @@ from dnspanel.fleet.models import Divergence, Node
 from dnspanel.texts import gettext, joined
 from dnspanel.zones.models import Zone
 
-# A node where everything differs tells of few, and counts the others.
+# If everything on a node differs, only this many zones are named, and the others are counted.
 _MOST_NOTED = 5
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ def record_repaired(*, node_id: int, zone_id: int, zone_name: str, differences: 
     """
     found = "; ".join(differences)
     row = Divergence.objects.filter(node_id=node_id, zone_id=zone_id).order_by("-found_at", "-pk").first()
-    # A comparison may have seen that all is well before the node's own answer was here: what it found is still news.
+    # A comparison can report success before the node's own report arrives. The report then still contains news.
     if row is None or (row.repaired_at is not None and (not found or found in row.words)):
         return
     row.zone_name, row.repaired_at, row.error = zone_name or row.zone_name, now, ""

@@ -24,7 +24,7 @@ from replication.wire.protocol import Status
 
 # Beyond this many zones, comparing the whole files is cheaper than one repair after the other.
 MOST_REPAIRS = 200
-# What a node said longer ago says nothing about now.
+# An older report of a node means nothing for the present.
 FRESH = timedelta(seconds=15)
 
 
@@ -37,7 +37,7 @@ class Seen:
     diverged: tuple[tuple[int, str, str], ...] = ()
     diverged_count: int = 0
     has_read: bool = False  # its agent has read every row at least once since it was started
-    has_checked: bool = False  # and once more after the digests were seen to differ
+    has_checked: bool = False  # and once more after a difference of the digests was found
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ from replication.node_client import NodeClient
 from replication.wire.protocol import Status
 
 ROUNDS = 4
-# How long a push may keep the connection before a repair waits no longer.
+# If a push keeps the connection longer than this, a repair stops waiting.
 CONNECTION_SECONDS = 20.0
 # How long a node may take to read all of its rows; reading two million takes some seconds.
 CHECK_SECONDS = 90.0
@@ -57,7 +57,7 @@ def mend(node_id: int, connection: AgentConnection) -> bool:
     Late, missing or repeated runs do no harm. Raise NodeUnreachable or another Transient if beat should try again.
     """
     if current_hold() or not connection.repairing.acquire(blocking=False):
-        return False  # a person has to see first what only nodes know; or another worker is at it
+        return False  # a person has to decide about a hold first; or another worker is repairing the node
     try:
         return _mend(node_id, connection)
     finally:

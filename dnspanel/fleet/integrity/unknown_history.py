@@ -22,9 +22,9 @@ from dnspanel.zones.models import LogHead
 from dnspanel.zones.rights import access
 from replication.wire.position import Position
 
-# What a person types, in addition to what they choose: both cost something that does not come back.
+# The text that a person must type in addition to the choice, because both choices lose data permanently.
 TYPED = {Choice.TAKE_OVER: "take over", Choice.KEEP: "keep the panel's"}
-# Zones that an audit entry names.
+# The number of zones that an audit entry names.
 _NAMED = 100
 
 
@@ -100,10 +100,10 @@ class Numbers:
     only_panel: int
     differing: int
     rrsets: int
-    unreadable: int  # of those on the nodes: a take over leaves them out
-    unreadable_here: int  # of those, the ones that the panel has too
-    signed: int  # zones that nodes sign otherwise than the panel would
-    broken: Mapping[str, int]  # zones that resolvers which validate would not answer, by the choice
+    unreadable: int  # zones on nodes that a takeover leaves out
+    unreadable_here: int  # those of them that the panel also has
+    signed: int  # zones that nodes sign differently from the panel
+    broken: Mapping[str, int]  # by choice: zones that validating resolvers would no longer answer
 
     @property
     def zones(self) -> int:
@@ -185,7 +185,7 @@ def decide(  # noqa: PLR0913  # the fields of a decision
         audit.record(action="epoch.decide", by=by, now=now, target=choice, reason=reason, **accepted)
 
 
-# What a list of zones may be narrowed to.
+# The filters of the list of zones.
 KINDS = {
     "nodes": Q(id_here=None),
     "panel": Q(id_there=None),

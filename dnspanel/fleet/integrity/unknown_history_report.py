@@ -52,7 +52,7 @@ _ANSWER_SECONDS = 30.0
 # Zones compiled at once for their digests, unless they have more RRsets than this together.
 _DIGEST_RRSETS = 20_000
 _PAGE = 2_000
-# Zones that PowerDNS's own tools made have random ids; one so far above the panel's is not the panel's.
+# Zones made by PowerDNS's own tools have random ids. An id so far above the panel's highest is not the panel's.
 _BELIEVABLE_IDS = 10_000_000
 _BY_NAME = {"update_conflicts": True, "unique_fields": ["report", "name"]}
 
@@ -106,7 +106,7 @@ def make_report(*, report: AheadReport, now: datetime) -> None:
         _note_positions(report, answered, silent, furthest)
         _compare_lists(report, client)
         _note_highest_id(report, [clients[each.node.pk][1] for each in answered])
-        # Private keys come sealed: with one that this database has, whatever it lost.
+        # Private keys are sent sealed. The node needs a sealing key that this database has.
         sealing_key(now=now)
         client.put_sealing_keys(all_sealing_keys())
         _compare_records(report, client, furthest.status.schema)

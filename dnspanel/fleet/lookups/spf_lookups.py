@@ -17,10 +17,10 @@ from replication.dns import names, rdtypes
 from replication.errors import BadName
 
 SECONDS = 8.0
-# Counting goes on beyond the limit of receivers, so that people see by how much; but not for ever.
+# Counting continues beyond the limit of receivers, to show people the excess, but not without end.
 MOST_LOOKUPS = 30
 MOST_HOSTS = 10  # mail servers of one mx (RFC 7208 4.6.4)
-MOST_VOID = 2  # look-ups without an answer that receivers bear
+MOST_VOID = 2  # look-ups without an answer that receivers tolerate
 MOST_ADDRESSES = 500
 _FETCHES = ("include", "redirect")
 
@@ -43,8 +43,8 @@ class SpfLook:
     lookups: int
     void: int
     addresses: tuple[str, ...]  # networks too, each once, as `ip4` and `ip6` have them
-    unfollowed: tuple[str, ...]  # terms that no address represents
-    end: str  # what becomes of all other senders: `~all`
+    unfollowed: tuple[str, ...]  # terms that cannot be replaced by addresses
+    end: str  # the verdict on all other senders: `~all`
     is_complete: bool
 
     @property

@@ -10,7 +10,7 @@ from dnspanel.texts import gettext
 
 SECONDS = 5.0
 MOST_ADDRESSES = 3  # of one host that are tried
-# Ports of TLS below 1024; other services there cannot be spoken to.
+# TLS ports below 1024. Other services there cannot be reached.
 TLS_PORTS = (443, 465, 636, 853, 989, 990, 993, 995)
 SMTP_PORTS = (25, 587)
 _FIRST_FREE_PORT = 1024
@@ -60,7 +60,7 @@ def _taken_from(address: str, name: str, port: int, deadline: float) -> bytes:
 
     Raise OSError if the connection fails, and ValueError if the server refuses STARTTLS or sends no certificate.
     """
-    # From any issuer: the certificate is what the record will say, and is not trusted for anything here.
+    # From any issuer: the certificate is only copied into a record, and not trusted here.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

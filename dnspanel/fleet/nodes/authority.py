@@ -25,7 +25,7 @@ from dnspanel.fleet.models import Authority
 
 AUTHORITY_LIFETIME = timedelta(days=3652)
 NODE_LIFETIME = timedelta(days=366)
-# A node whose clock is behind must not find its new certificate "not yet valid".
+# A node whose clock is behind must not reject its new certificate as "not yet valid".
 CLOCK_TOLERANCE = timedelta(hours=1)
 PANEL_NAME = "panel"
 

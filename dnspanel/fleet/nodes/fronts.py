@@ -34,9 +34,9 @@ from replication.wire.front_messages import (
 )
 
 ANSWER_SECONDS = 5.0
-# What a report says of the settings may be from before they were sent.
+# A report's settings can be older than the last sent settings by this time.
 REPORT_DELAY = timedelta(seconds=10)
-# An agent that was not heard for so long is not tried every second.
+# An agent that has been silent for this long is not tried every second.
 HEARD_WITHIN = timedelta(seconds=15)
 
 logger = logging.getLogger(__name__)
@@ -194,7 +194,7 @@ def _possible_backends() -> "QuerySet[Node]":
 
 
 def _terms(front: Front) -> Terms:
-    # A retired node may have the name of one in the fleet, which is not meant.
+    # A retired node can have the same name as a node in the fleet. The retired one is not meant.
     backends = front.backends.exclude(node__state=NodeState.RETIRED)
     weights = backends.order_by("node__name").values_list("node__name", "weight")
     return Terms(dict(weights), **{name: getattr(front, name) for name in RANGES})
