@@ -16,7 +16,7 @@ from dnspanel.publish.reading.schemas import KNOWN
 from dnspanel.texts import gettext
 from dnspanel.wake import wake
 
-# What was not begun by then is not worth much: the person will press the button again.
+# A task that has not started by then is useless, because the person will press the button again.
 _LIFETIME = 60
 
 

@@ -75,7 +75,7 @@ def points_of(node_id: int, level: Level | None, *, after: float = 0.0) -> list[
 def _roll_up(source: str, target: str, level: Level) -> None:
     redis = connection(settings.REDIS_URL)
     done, newest = newest_in(target), newest_in(source)
-    over = newest - newest % level.seconds  # the last end of a step behind which there is nothing to wait for
+    over = newest - newest % level.seconds  # the last end of a step before which all samples have arrived
     if over <= done:
         return
     entries = redis.xrange(source, min=f"({done * 1000}-0", max=f"{over * 1000}-0")
@@ -84,7 +84,7 @@ def _roll_up(source: str, target: str, level: Level) -> None:
         step = _sum_of(samples, end=end)
         if step.seconds:
             pipe.xadd(target, entry_of(step), id=f"{end * 1000}-0", maxlen=level.kept, approximate=True)
-    pipe.expire(target, level.seconds * level.kept)  # of a node that left, nothing stays
+    pipe.expire(target, level.seconds * level.kept)  # the data of a removed node expires
     pipe.execute()
 
 

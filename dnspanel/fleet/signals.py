@@ -2,12 +2,12 @@
 
 from django.dispatch import Signal
 
-# Sent with `node_ids`, once what lets them go further is committed. A lost signal costs seconds: beat finds the work.
+# Sent with `node_ids` after the commit that raised their limit. A lost signal costs seconds: beat finds the work.
 released = Signal()
 
-# Sent once it is committed that a front, or a node that fronts may ask, is another. A lost signal costs a second.
+# Sent after the commit that changed a front, or a node that fronts may query. A lost signal costs a second.
 fronts_changed = Signal()
 
-# Sent with `steps`, the revisions that rollovers wait for by the ids of their zones. Receivers return, of the zones
-# that some name server which transfers them from here does not answer so, {zone id: {its name: why, as a clause}}.
+# Sent with `steps`, the revisions that rollovers wait for, by zone id. Receivers return the secondaries that don't
+# serve these revisions yet, as {zone id: {secondary's name: reason as a clause}}.
 transfers_questioned = Signal()

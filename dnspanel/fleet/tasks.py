@@ -45,17 +45,17 @@ from replication.push import bring_to_head
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
 
-# How often the progress of a node far behind is recorded: an edit in the middle of an import is proved that late.
+# How often the progress of a node far behind is recorded: an edit during an import is confirmed with this delay.
 PROGRESS_SECONDS = 0.25
-# After this a node whose files are beyond its ack is asked for the next one.
+# A node whose files are beyond its ack is asked for the next ack after this time.
 ASK_AGAIN_SECONDS = 0.25
 # A node that refuses is tried again this often, and at every new segment.
 REFUSAL_PAUSE = timedelta(seconds=10)
 
-# A node that met rows which are not the panel's looks which they are; it is asked for them after this many seconds.
+# A node that found rows unlike the panel's searches for all of them. It is asked for the result after these seconds.
 MENDING_DELAY = 1
 
-# No push waits behind nodes that are away; each of these takes a thread for seconds.
+# Pushes to reachable nodes never wait behind unreachable ones, which occupy a thread for seconds.
 _POOL = "push-"
 _together = ThreadPoolExecutor(8, thread_name_prefix=f"{_POOL}together")
 _singly = ThreadPoolExecutor(16, thread_name_prefix=f"{_POOL}singly")
@@ -251,7 +251,7 @@ def check_parent(zone_id: int) -> None:
         _parents.release()
 
 
-# Tasks keep the names under which messages of the version before may still lie in Redis during an upgrade.
+# Tasks keep their old names, because messages of the previous version can still be in Redis during an upgrade.
 @shared_task(name="dnspanel.fleet.tasks.tend_hold", ignore_result=True)
 def maintain_hold() -> None:
     """Do the next step of a hold: list publications that only nodes have, or execute the decision. Queue *system*."""
@@ -278,7 +278,7 @@ def late_nodes() -> list[int]:
         if schema not in heads:
             heads[schema] = DatabaseChangeLog(schema).newest()
         head = heads[schema]
-        # All others wait for ring 0.
+        # All other nodes wait for ring 0.
         waits = refused_at is not None and refused_at > patience and not is_ring0
         if head is None or waits:
             continue
@@ -340,7 +340,7 @@ def _wake_pushes(node_ids: Sequence[int]) -> None:
 def _push_here(push: Callable[[Any], None], whom: int | Sequence[int]) -> None:
     try:
         push(whom)
-    except Exception:  # no caller asks for what came of it
+    except Exception:  # no caller needs the result
         logger.exception("cannot push to %s", whom)
 
 
@@ -363,7 +363,7 @@ def _push_singly(node_id: int) -> None:
 
 
 def _push_queued(node_id: int) -> None:
-    connections[node_id].is_queued = False  # before: what is requested from now on, this push may not see
+    connections[node_id].is_queued = False  # set before the push, which may not see requests from now on
     push_node(node_id)
 
 
@@ -396,8 +396,8 @@ def _push(node_id: int, connection: AgentConnection) -> None:
 def _record(node: Node, refusal: Refusal) -> None:
     """Record the node's refusal and start the actions that the refusal requires."""
     if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=timezone.now()):
-        return  # what takes it back is on its way
-    # Of ring 0 everything that may be to blame is taken back by now.
+        return  # its revert is on the way
+    # For ring 0, everything that can be the cause is reverted by now.
     is_exhausted = refusal.not_served is not None
     if refusal.unproven and bogus_zones.let_pass(
         node=node, error=refusal.unproven, now=timezone.now(), is_exhausted=is_exhausted
@@ -429,7 +429,7 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
     log = DatabaseChangeLog(node.schema, limit=node.limit)  # type: ignore[attr-defined]
     passing = bogus_zones.names_of(node) if node.has_unproven else ()  # type: ignore[attr-defined]
     ack: Ack | None = None
-    until, at_head = started, False  # one request, whose ack a person may wait for
+    until, at_head = started, False  # one request, whose ack a person may be waiting for
     while not at_head:
         pushed = bring_to_head(client, log, have, until=until, unproven=passing, pace=connection.pace)
         at_head = time.monotonic() < until

@@ -30,10 +30,10 @@ from replication.wire.protocol import Sample, Top
 
 STREAM_LENGTH = 3600
 MINUTE = 60
-# How long a page that was looked at once counts as being looked at, and how long top lists are worth showing.
+# How long a page counts as viewed after its last request, and how long top lists are shown.
 WATCHED_SECONDS = 30
 TOP_SECONDS = 60
-# Numbers older than this are not "now" any more.
+# Older numbers no longer count as current.
 FRESH_SECONDS = 5
 
 SUMMED = ("udp", "tcp", "packet_hits", "packet_misses", "query_hits", "query_misses")
@@ -95,7 +95,7 @@ def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
     pipe.xlen(stream_key(node_id))
     *answers, length = pipe.execute(raise_on_error=False)
     for answer in (*answers, length):
-        # The stream refuses an id that is not above its last one: that second is there already.
+        # The stream refuses an id that is not above its last one: that second is already stored.
         if isinstance(answer, RedisError) and (answer is length or not isinstance(answer, ResponseError)):
             raise answer
     _add_to_totals(

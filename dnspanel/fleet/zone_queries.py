@@ -33,7 +33,7 @@ MINUTES_KEPT = 60
 MINUTE = 60
 # Of a normal distribution, 95 % are within this many standard deviations.
 _DEVIATIONS = 1.96
-# Nothing in a sample of N: with 95 % confidence the share is below 3/N.
+# If none of N samples matches, the share is below 3/N with 95 % confidence.
 _RULE_OF_THREE = 3.0
 _WATCHED = "watched:zones"
 

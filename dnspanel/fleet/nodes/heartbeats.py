@@ -7,14 +7,14 @@ from django.db import connection
 
 from dnspanel.fleet.models import Heartbeat
 
-# Names under which processes say that they are at work.
+# Names under which processes report that they are working.
 COLLECTOR = "collector"
 WATCH = "watch"
-# Since when the watch has looked without a break; a process is silent only if it was so for that long.
+# Since when heartbeats have been watched without a break. A process is silent only if it was silent for that long.
 WATCH_SINCE = "watch-since"
 # When Redis last did not answer.
 REDIS_AWAY = "redis-away"
-# When a process of a name was last stopped in order.
+# When a process with a name was last stopped regularly.
 LEFT = "left-"
 # The last answer of a queue to the roll call of beat.
 _QUEUE = "queue-"

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
     """Return the settings for computed types by node id. Ring 0, and groups without a resolver, use the fleet's."""
     groups: dict[int | None, str] = {group.pk: group.resolver for group in NodeGroup.objects.order_by("order")}
-    last = next(reversed(groups.values()), "")  # nodes without a group go with the last one
+    last = next(reversed(groups.values()), "")  # nodes without a group belong to the last one
     resolvers = {None: last, **groups}
     return {
         node.pk: ComputedTypes(
@@ -76,7 +76,7 @@ def _set_up(now: datetime) -> Iterator[Node]:
         except ReplicationError as exc:
             logger.warning("cannot set up ALIAS and LUA node=%s: %s", node.name, exc)
         else:
-            # Else it would be due again until its agent is asked for its status.
+            # Without this, the node would be due again until its agent is asked for its status.
             report = {**node.report, "computed_types": chosen.to_json(), "serves_stored_keys": True}
             Node.objects.filter(pk=node.pk).update(report=report)
             message = gettext("Its PowerDNS was set up anew: {types}.").format(types=describe_computed(chosen))

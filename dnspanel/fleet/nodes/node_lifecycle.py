@@ -41,9 +41,9 @@ from dnspanel.zones.rights import access
 from replication.wire.enrolment import JoinSettings, Role, encode_answer, request_fingerprint
 
 CODE_LIFETIME = timedelta(minutes=15)
-# How much of the authority's SHA-256 a code carries: by it the agent knows that it speaks to our panel.
+# How much of the authority's SHA-256 a code contains, so that the agent recognizes the right panel.
 CODE_FINGERPRINT_LENGTH = 32
-MOST_DIGITS = 19  # of a number of a node
+MOST_DIGITS = 19  # digits of a node's number
 MOST_PREDECESSORS = 10
 
 
@@ -78,7 +78,7 @@ class Enrolled:
     ca: str
     signing_keys: list[str]  # Base64 of the raw Ed25519 public keys
     keys_generation: int
-    panel: str  # the panel's certificate, and what it signed: see `replication.wire.enrolment`
+    panel: str  # the panel's certificate and its signature: see `replication.wire.enrolment`
     signature: str
     settings: dict[str, Any] = field(default_factory=dict)
     settings_signature: str = ""
@@ -168,7 +168,7 @@ def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrol
     code, so that of two requests with the same code one is refused.
     """
     request = checked_request(csr_pem)
-    if not code.isascii():  # no code of ours, and half a character has no bytes to compare
+    if not code.isascii():  # not a valid code, and a lone surrogate cannot be encoded
         raise CodeRefused
     secret_sha256 = _sha256(code.partition(".")[0])
     request_sha256 = request_fingerprint(request)
@@ -222,7 +222,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
             certificate_pem=certificate.public_bytes(serialization.Encoding.PEM).decode(),
             certificate_sha256=certificate.fingerprint(hashes.SHA256()).hex(),
             certificate_expires_at=certificate.not_valid_after_utc,
-            # The machine that enrolled with this code is the node, whatever machine showed an identity of it before.
+            # The machine that enrolled with this code is the node, even if another one presented the identity before.
             machine="",
             machine_address="",
             other_machine="",
@@ -270,7 +270,7 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
         audit.record(action="node.revoke", by=by, now=now, target=node.name)
         message = gettext("Its certificate was revoked: nobody speaks to it before it is enrolled again.")
         events.note(node_id=node.pk, kind="certificate", message=message, now=now, by=by)
-        # The keys on its disk may be in other hands; they shall not open what comes.
+        # Others may have the keys on its disk. These keys must not open later data.
         sealing_keys.rotate(now=now, by=by)
     logger.info("revoked the certificate node=%s by=%s", node.name, user_of(by) or "command line")
     return node

@@ -11,7 +11,7 @@ from dnspanel.zones.rules.unreadable import READ_SINCE
 
 _MOST_NAMED = 3
 _NUMBER = re.compile(r"(\d{1,4})\.(\d{1,4})", re.ASCII)
-# The first release that writes a schema: what a node is taken for while its PowerDNS does not say its own.
+# The first release that writes a schema, assumed for a node whose PowerDNS release is not known.
 _FIRST_OF_SCHEMA = {4: (4, 7), 5: (4, 8), 6: (5, 0)}
 
 

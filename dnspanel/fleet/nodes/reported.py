@@ -13,7 +13,7 @@ from replication.errors import BadBytes
 from replication.version import is_older
 from replication.wire.protocol import ComputedTypes
 
-# Of the node's clock, in seconds: beyond it, lag and charts mean little.
+# In seconds. If the node's clock is off by more, lag and charts mean little.
 CLOCK_TOLERANCE = 2.0
 MAP_ALARM = 0.7
 DISK_ALARM = 0.1
@@ -37,13 +37,13 @@ class Reported:
     oldest_reader: int
     rss_bytes: int
     clock_ahead: float | None  # seconds; negative: behind
-    needed_schema: int  # that the installed PowerDNS needs; 0: the node's own, or unknown
-    is_old: bool  # an agent of a protocol before this panel's
-    is_older: bool | None  # than the panel; None: the order of the two versions is not known
+    needed_schema: int  # the schema that the installed PowerDNS needs; 0: the node's own, or unknown
+    is_old: bool  # the agent's protocol is older than the panel's
+    is_older: bool | None  # older than the panel; None: the order of the two versions is unknown
     diverged_count: int
     checked_at: float
     check_share: float
-    computes: str  # which of ALIAS and LUA it answers; empty while it does not say
+    computes: str  # which of ALIAS and LUA it answers; empty if not reported
     resolver_problem: str
     unanswered_count: int
 

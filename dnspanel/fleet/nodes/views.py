@@ -20,13 +20,13 @@ MAX_BODY = 16 * 1024
 @require_POST
 def enroll_agent(request: HttpRequest) -> JsonResponse:
     """Answer 200 with the certificate, 202 while approval is pending, or 4xx with `error` and `message`."""
-    text = request.read(MAX_BODY + 1)  # not more, whatever its header says and however it comes
+    text = request.read(MAX_BODY + 1)  # not more, whatever Content-Length or encoding the request has
     if len(text) > MAX_BODY:
         return _refusal(413, "too large", f"A request has at most {MAX_BODY} bytes.")
     try:
         body: Any = json.loads(text)
         code, csr_pem = str(body["code"]), str(body["csr"])
-    except (ValueError, KeyError, TypeError, RecursionError):  # the last of ten thousand brackets in one another
+    except (ValueError, KeyError, TypeError, RecursionError):  # RecursionError: ten thousand nested brackets
         return _refusal(400, "bad request", "Send a JSON object with `code` and `csr`.")
     try:
         answer = node_lifecycle.submit_request(code=code, csr_pem=csr_pem, now=timezone.now())

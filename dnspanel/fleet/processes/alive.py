@@ -124,7 +124,7 @@ class Alive:
                 if not self._was_away:
                     logger.warning("no life sign of %s, PostgreSQL does not answer: %s", ", ".join(self.names), exc)
                 self._was_away = True
-            except Exception:  # a fault in one sign must not be the end of all of them
+            except Exception:  # an error in one heartbeat must not stop all others
                 logger.exception("a life sign of %s failed", ", ".join(self.names))
             self._stop.wait(BEAT_EVERY.total_seconds())
         connection.close()

@@ -60,7 +60,7 @@ class Clock(Scheduler):
             for queue in BUSY_FOR:
                 self.app.send_task(ANSWER, queue=queue, expires=lifetime, retry=False)
         except (OperationalError, OSError):
-            pass  # Redis is away, which is named by itself
+            pass  # Redis is unreachable, which has its own alert
 
 
 @beat_init.connect

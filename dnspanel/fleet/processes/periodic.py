@@ -17,7 +17,7 @@ from dnspanel.fleet.models import PeriodicTask
 
 LONGEST_ERROR = 300
 
-# Two workers may write the same entries at once: both lock them in one order.
+# Two workers can write the same entries at the same time. Both lock them in the same order.
 _RECORD = """
 WITH found AS (
     SELECT * FROM unnest(%s::text[], %s::timestamptz[], %s::int[], %s::timestamptz[], %s::text[])
@@ -42,7 +42,7 @@ class Outcome:
 
     succeeded_at: datetime | None = None
     failures: int = 0  # since the last success
-    failed_at: datetime | None = None  # the first of them
+    failed_at: datetime | None = None  # the first of these failures
     error: str = ""
 
 

@@ -12,7 +12,7 @@ from dnspanel.fleet.models import PanelProcess, PeriodicTask
 from dnspanel.fleet.nodes.heartbeats import LEFT, REDIS_AWAY, WATCH_SINCE, answers_in, heartbeats
 from dnspanel.fleet.processes.process_roles import ANSWER_WITHIN, NAMES, SILENT_AFTER
 
-# After PostgreSQL was away, or all of the panel was off, every process has this long to appear.
+# After an outage of PostgreSQL or of the whole panel, every process has this long to appear.
 STABLE_AFTER = timedelta(seconds=60)
 
 
@@ -60,7 +60,7 @@ class ProcessesNow:
     processes: tuple[ProcessNow, ...] = ()
     periodic: tuple[PeriodicNow, ...] = ()
     answered: Mapping[str, datetime] = field(default_factory=dict)
-    left: Mapping[str, datetime] = field(default_factory=dict)  # name → when one of them was last stopped in order
+    left: Mapping[str, datetime] = field(default_factory=dict)  # name → last regular stop of a process with this name
     watched_since: datetime | None = None
     redis_away_at: datetime | None = None  # when Redis last did not answer
 

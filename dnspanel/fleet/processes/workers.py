@@ -46,7 +46,7 @@ class WorkerLife:
         if self._turns.is_recent(TURNS_WITHIN) or (self._places == 1 and _requests()):
             return True
         if redis_problem() is not None:
-            self._turns.mark()  # the loop gets its time again once Redis is back
+            self._turns.mark()  # the loop has time to turn again once Redis is back
             return True
         logger.error("this worker takes no tasks: its event loop has not turned for %.0f s", TURNS_WITHIN)
         return False

@@ -15,8 +15,7 @@ from dnspanel.fleet.signals import fronts_changed
 from replication.wire import protocol
 from replication.wire.position import Position
 
-# A statement that updates several nodes locks them by id before: in other orders two of them would wait for each
-# other.
+# A statement that updates several nodes first locks them by id. With other orders, two statements could deadlock.
 _IN_ORDER = "SELECT id FROM fleet_node WHERE id = ANY(%(nodes)s::bigint[]) ORDER BY id FOR NO KEY UPDATE"
 
 _RECORD_ACKS = f"""
@@ -76,7 +75,7 @@ UPDATE fleet_node AS n SET contact_at = %(now)s
 FROM mine WHERE n.id = mine.id AND (n.contact_at IS NULL OR n.contact_at < %(now)s)
 """
 
-# One ack of each node stays whatever its age: the newest tells since when the node is where it is.
+# One ack of each node is kept at any age: the newest shows since when the node is at its position.
 _FORGET_ACKS = """
 DELETE FROM fleet_ack a USING fleet_node n
 WHERE n.id = a.node_id AND a.at < %s AND (a.epoch, a.sequence) IS DISTINCT FROM (n.epoch, n.acked)"""

@@ -28,17 +28,17 @@ class AgentConnection:
         self._agent: tuple[str, int, frozenset[str]] = ("", 0, frozenset())
         self._made_at = 0.0
         self._attempt: Callable[[AgentConnection], None] | None = None
-        # Locked by the repair of the node's content, beside pushes.
+        # Held by the repair of the node's content, in parallel with pushes.
         self.repairing = threading.Lock()
-        # Where the node's files are while its PowerDNS does not answer for all new zones in them, and whether its
+        # The position of the node's files while its PowerDNS doesn't answer for all their new zones, and True if its
         # next push has been scheduled.
         self.applied: Position | None = None
         self.is_scheduled = False
-        # Whether a push of its own waits for a thread.
+        # True if a single push of this node waits for a thread.
         self.is_queued = False
         # How much one request may send.
         self.pace = Pace()
-        # Whether the last attempt got through: only a change of this is worth a line in the log.
+        # True if the last attempt got through. Only a change is logged.
         self.reachable = True
 
     def push(self, attempt: Callable[["AgentConnection"], None]) -> None:

@@ -16,12 +16,12 @@ from django.utils import timezone
 
 from dnspanel.fleet.models import Bootstrap, NodeState
 
-# A worker that was silent for this long is taken for dead, and another goes on where it was.
+# A worker that was silent for this long counts as dead, and another worker continues from the same point.
 LIFETIME = timedelta(seconds=20)
 BEAT_SECONDS = 5.0
-# After an attempt that failed, the next one may begin so much later.
+# After a failed attempt, the next one can start after this pause.
 PAUSE = timedelta(seconds=5)
-# This much later while the node is probably just being started, and a person waits for it.
+# This short while the node is probably being started, and a person waits for it.
 SHORT_PAUSE = timedelta(seconds=1)
 SHORT_FOR = timedelta(minutes=2)
 
@@ -38,7 +38,7 @@ class Lease:
         self._beat_at = beat_at
         self._lock = threading.Lock()
         self._lost = False
-        self.pause: timedelta | None = None  # after which the next attempt may begin, once this one was left
+        self.pause: timedelta | None = None  # the pause before the next attempt, once this one was given up
 
     @classmethod
     def take(cls, *, node_id: int, now: datetime) -> Self | None:
@@ -93,7 +93,7 @@ class Lease:
                 try:
                     self.note()
                 except (DatabaseError, InterfaceError):
-                    connection.close()  # the next beat tries again; the lease outlives some
+                    connection.close()  # the next heartbeat tries again, because the lease outlives several
         except LeaseLost:
             pass  # the worker finds out at its next step
         finally:

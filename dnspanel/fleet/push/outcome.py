@@ -19,7 +19,7 @@ from replication.errors import (
 from replication.verify_signatures import WITH_DNSSEC
 from replication.wire.position import Position
 
-# What an agent refuses with until it gets a snapshot, and why, as a clause for people.
+# The errors that an agent returns until it gets a snapshot, and the reason as a clause for people.
 CURED_BY_SNAPSHOT: dict[type[ReplicationError], str] = {
     Unfinished: gettext_noop("an earlier one was not installed to its end"),
     WrongEpoch: gettext_noop("what it has is of another epoch of the log"),

@@ -29,7 +29,7 @@ from replication.steps import Nothing, SendSegments, next_step
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
 
-# More is not kept in memory once for each node that is slow.
+# Larger data is not kept in memory once per slow node.
 MOST_BYTES = 1 << 16
 
 logger = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from dnspanel.texts import gettext
 from replication.errors import BadBytes
 from replication.wire.position import Position, position_from_json
 
-# A report may have been on its way while the ack came.
+# A report can have been sent before the ack arrived.
 REPORT_DELAY = timedelta(seconds=10)
 
 

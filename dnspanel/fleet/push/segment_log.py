@@ -43,13 +43,13 @@ _NEWEST = """
             AND (%(limit)s::bigint IS NULL OR sequence <= %(limit)s) ORDER BY sequence DESC LIMIT 1)
     ORDER BY 2 DESC LIMIT 1"""
 
-# Segments follow each other without gaps; what breaks the way is a damaged one, or that the first ones were pruned.
+# Segments follow each other without gaps, except at a damaged segment or before the first one that was not pruned.
 _WAY = """
     SELECT coalesce(greatest(min(first), max(last) FILTER (WHERE damaged) + 1), %(target)s + 1),
         count(*) FILTER (WHERE last > %(have)s), coalesce(sum(size) FILTER (WHERE last > %(have)s), 0)::bigint
     FROM publish_segment WHERE schema = %(schema)s AND epoch = %(epoch)s AND last <= %(target)s"""
 
-# A snapshot that has what ring 0 could not answer with, and not yet what took that back, is not sent.
+# A snapshot with content that ring 0 could not serve, and without its revert, is not sent.
 _SNAPSHOT = """
     SELECT sequence, size FROM publish_snapshot s
     WHERE schema = %(schema)s AND epoch = %(epoch)s AND sequence <= %(target)s AND NOT EXISTS (

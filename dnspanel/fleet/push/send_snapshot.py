@@ -81,7 +81,7 @@ def send_snapshot(*, lease: Lease) -> bool:
             acks.record_refusal(node_id=node.pk, message=str(exc), now=timezone.now())
         logger.warning("no snapshot for node=%s: %s", node.name, exc)
         return False
-    if unproved is not None:  # the next one has the repair
+    if unproved is not None:  # the next snapshot contains the repair
         request_snapshot(schema=bootstrap.schema)
         _refuse(node, lease, unproved)
         return False

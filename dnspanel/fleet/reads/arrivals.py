@@ -18,7 +18,7 @@ class NodeArrival:
 
     node: Node
     arrived_at: datetime | None
-    ms: float | None  # from the publication to the proof, by the panel's clock
+    ms: float | None  # from the publication to the confirmation, by the panel's clock
     word: Word
     message: str
 

@@ -9,9 +9,9 @@ from dnspanel.polling import poll
 from dnspanel.zones.models import Publication
 from dnspanel.zones.publishing.failed import raise_if_taken_back
 
-# Longer than the canary takes to refuse a publication, and to have it taken back.
+# Longer than the canary needs to refuse a publication, including the revert.
 PATIENCE = 4.0  # seconds
-# Each one that waits holds a thread of its process; the next one is answered without waiting.
+# Each waiting call occupies a thread of its process. Further calls don't wait.
 MOST_WAITING = 4
 _LONGEST_PAUSE = 0.1
 

@@ -41,7 +41,7 @@ class Matrix:
     rows: tuple[Row, ...]
     total_nodes: int
     more: bool
-    empty: tuple[str, ...] = ()  # nodes that have nothing yet, by name; they are not compared
+    empty: tuple[str, ...] = ()  # nodes that have no data yet, by name; they are not compared
 
     @property
     def differing(self) -> int:

@@ -10,7 +10,7 @@ from dnspanel.texts import gettext, gettext_noop, with_value
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing.safety import ParentHere
 
-# Workers that are away are not waited for longer.
+# Results are not waited for longer, in case no worker runs.
 PATIENCE = timedelta(seconds=60)
 NOBODY_KNOWS = gettext_noop("Nobody knows yet whether the parent has the DS.")
 
@@ -24,7 +24,7 @@ class ParentView:
 
     check: ParentCheck | None
     name: str
-    is_waiting: bool  # for a worker, since a person asked a moment ago
+    is_waiting: bool  # True if a person just requested a check that no worker has done yet
 
     @property
     def message(self) -> str:
@@ -33,7 +33,7 @@ class ParentView:
             return gettext(NOBODY_KNOWS)
         if self.name != self.check.parent:
             told = with_value(self.check.message, "parent", gettext("in this panel"))
-            return told.replace(f"the parent {self.check.parent}", "the parent, in this panel,")  # of before texts
+            return told.replace(f"the parent {self.check.parent}", "the parent, in this panel,")  # old texts
         return str(self.check.message)
 
 

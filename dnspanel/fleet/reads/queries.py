@@ -101,8 +101,8 @@ def _statuses(nodes: Sequence[Any], now: datetime) -> tuple[NodeStatus, ...]:
     statuses = []
     for node in nodes:
         is_behind = node.epoch != newest.epoch or node.acked < newest.sequence
-        # A new node has been behind since it exists, and one of another epoch since this one began: not since the
-        # first publication of all.
+        # A new node has been behind since its creation, and a node of another epoch since this epoch began, not since
+        # the first publication ever.
         times = (published.get(lacking[node.pk]), node.created_at, began.at if node.epoch != newest.epoch else None)
         since = max(at for at in times if at is not None)
         inputs = _inputs(node, newest, since, gates, began.after)

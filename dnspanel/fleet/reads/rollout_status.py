@@ -38,11 +38,11 @@ class StageStatus:
 
     name: str
     is_ring0: bool
-    is_away: bool  # ring 0, and the others go on without it
+    is_away: bool  # ring 0 is absent, and other stages continue without it
     group: NodeGroup | None
     nodes: tuple[StagedNode, ...]
-    acked: int | None  # what all of its live nodes answer with; None without any
-    sequence: int | None  # up to where it may go; None: to the head
+    acked: int | None  # the sequence that all of its live nodes answer with; None if no node is live
+    sequence: int | None  # the limit up to which it is released; None: the head
     waits: str
     trouble: str
     before: Answers

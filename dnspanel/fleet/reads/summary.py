@@ -55,7 +55,7 @@ def fleet_summary(*, now: datetime | None = None, statuses: Sequence[NodeStatus]
     watched = [s for s in everything if s.node.state == NodeState.ACTIVE]
     active = without_ring0(watched)
     late = late_publication(everything, now=now)
-    # The canary first: the others wait for it.
+    # The canary first, because the others wait for it.
     troubled = sorted((s for s in watched if s.health.word not in WELL), key=lambda s: not s.node.is_ring0)
     live = live_count(active, late)
     if trouble := _trouble_of_publishing():
@@ -64,7 +64,7 @@ def fleet_summary(*, now: datetime | None = None, statuses: Sequence[NodeStatus]
         return FleetSummary(0, 0, "quiet", gettext("No active node"))
     tone = "bad" if any(s.health.word in FAULTS for s in troubled) else "warn" if troubled else "ok"
     parts = [gettext("{live} of {total} nodes live").format(live=live, total=len(active))]
-    if late is not None and late.place in places.BEFORE_NODES:  # so it is not the nodes' trouble that they are late
+    if late is not None and late.place in places.BEFORE_NODES:  # which makes nodes late without own faults
         troubled = [s for s in troubled if s.health.word not in places.FOLLOWS]
     parts += _list_troubled(troubled)
     if late is not None and late.name not in {s.node.name for s in troubled}:
@@ -148,7 +148,7 @@ def _follower(status: NodeStatus, encoded: Mapping[int, int], now: datetime, *, 
         since=status.lacks_since,
         limit=node.limit,
         encoded=encoded.get(node.schema, 0),
-        # All others wait for a canary that gets a snapshot, and have to know how long that takes.
+        # All other nodes wait for a canary that gets a snapshot, so the duration matters.
         has_trouble=is_silent or word is Word.REJECTING or (gets_snapshot and not node.is_ring0),
         is_moving=bool(moved) or gets_snapshot,
         acked_at=node.acked_at,

@@ -23,9 +23,9 @@ from replication.errors import NotServed
 from replication.verify_signatures import WITH_DNSSEC, complaint_of
 from replication.wire.protocol import MAX_UNPROVEN
 
-# On one node. A node with more is no guard of anything: it refuses, and a person has to look at it.
+# On one node. A node with more such zones is no longer a useful check: it refuses, and a person has to look.
 MOST = MAX_UNPROVEN
-# What is asked for: this many RRsets at the apex, within this time.
+# Queries: this many RRsets at the apex, within this time.
 MOST_TYPES = 4
 SECONDS = 3.0
 LOOK_EVERY = timedelta(seconds=15)
@@ -125,7 +125,7 @@ def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> N
     for zone in (
         Zone.objects.filter(name__in=names, deleted_at=None).exclude(pk__in=known).order_by("name")[:MOST_LOOKS]
     ):
-        with contextlib.suppress(NotServed):  # which says nothing
+        with contextlib.suppress(NotServed):  # no answer proves nothing
             if found := complaint(node, zone, [*_at_apex(zone), *questions_of(zone)], now):
                 _keep(node, zone, found, now)
 
@@ -145,7 +145,7 @@ def look(*, now: datetime) -> None:
         try:
             found = complaint(row.node, row.zone, questions, now)
             problem = str(found) if found else ""
-        except NotServed:  # which says nothing
+        except NotServed:  # no answer proves nothing
             problem = row.problem
         if problem:
             UnprovenZone.objects.filter(pk=row.pk).update(problem=problem, looked_at=now)

@@ -30,7 +30,7 @@ from dnspanel.zones.rights import access
 
 LONGEST_REASON = 500
 
-# Whether there is anything to decide (a fleet with one group and no ring 0 ends here), and to merge.
+# True if anything has to be decided (False for a fleet with one group and no ring 0), and True if there is a merge.
 _IS_STAGED = """
     SELECT EXISTS (SELECT FROM fleet_node WHERE is_ring0 AND state = 'active')
         OR EXISTS (SELECT FROM fleet_release)
@@ -38,8 +38,7 @@ _IS_STAGED = """
         EXISTS (SELECT FROM fleet_isolation WHERE merged_at IS NULL)"""
 # Only one transaction at a time decides how far nodes may go.
 _ALONE = f"SELECT {SqlLock.ROLLOUT.until_commit}"
-# What is released can be worked out again, so no caller has to wait until a disk has it; a stop has to be on the
-# disk.
+# Releases can be computed again, so no caller waits until they are on disk. A stop must be on disk.
 _QUICKLY = f"SELECT {SqlLock.ROLLOUT.until_commit}, set_config('synchronous_commit', 'off', true)"
 _DURABLY = "SELECT set_config('synchronous_commit', 'on', true)"
 _RELEASE = """
@@ -222,7 +221,7 @@ def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
             if clearance.sequence != clearance.stage.released:
                 cursor.execute(_RELEASE, (clearance.stage.group_id, gates.epoch, clearance.sequence, now))
                 moved.add(clearance.stage.group_id)
-        if rows != len(limited):  # some are of groups that do not wait any longer, or of another epoch
+        if rows != len(limited):  # some rows belong to groups that no longer wait, or to another epoch
             cursor.execute(_GO_FREE, (gates.epoch, [c.stage.group_id for c in limited], gates.epoch))
             moved |= {group_id for group_id, is_ours in cursor.fetchall() if is_ours}
     return moved

@@ -30,13 +30,13 @@ from replication.errors import BadBytes, NotServed
 from replication.store.applying import POSITION_ZONE
 from replication.wire.position import Position, parse_position
 
-# At most this many RRsets are asked for; the newest publication's first.
+# At most this many RRsets are queried, those of the newest publication first.
 MOST_SUSPECTS = 400
 # This many signed zones of a snapshot are validated, with this many RRsets of each.
 MOST_ZONES = 64
 MOST_IN_ZONE = 4
 ASK_SECONDS = 1.0
-# A PowerDNS that crashed is back within this, or is not counted as crashed by the question.
+# A PowerDNS that crashed is back within this time. Otherwise the query does not count as the cause of the crash.
 BACK_SECONDS = 8.0
 _PAUSE_SECONDS = 0.1
 _TIMES = 2
@@ -93,7 +93,7 @@ def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotSer
     """
     if node.epoch is None:
         return None
-    if node.epoch != position.epoch:  # of this epoch it has acked nothing
+    if node.epoch != position.epoch:  # the node has acknowledged nothing in this epoch
         first = Publication.objects.filter(epoch=position.epoch).order_by("sequence").values_list("sequence").first()
         node = copy.copy(node)
         node.acked = first[0] - 1 if first else position.sequence

@@ -26,11 +26,11 @@ from replication.message_texts import parse_text
 RING0 = gettext_noop("ring 0")
 # Nodes of a fleet without groups.
 EVERYONE = gettext_noop("all nodes")
-# With what the answers since a publication are compared, and for how long its effect is looked at.
+# The period before a publication that its answers are compared with, and how long its effect is watched.
 BEFORE = timedelta(minutes=5)
 LONGEST_AFTER = timedelta(minutes=10)
 
-# A node without a group goes with the last one. Rows of another epoch hold it where it is until the new one's are made.
+# A node without a group belongs to the last one. Rows of another epoch stop it until the new epoch has rows.
 _GROUP = """coalesce(fleet_node.group_id, (SELECT id FROM fleet_nodegroup ORDER BY "order" DESC LIMIT 1))"""
 _LIMIT = f"""(
     SELECT least(
@@ -42,14 +42,14 @@ _LIMIT = f"""(
         ) END
     ) FROM (SELECT 1) one LEFT JOIN fleet_delivery d ON true
 )"""
-# Whether others may wait for this node's acks: for ring 0 all do, for a group those after it do.
+# True if others may wait for this node's acks: all others for ring 0, later groups for a group's node.
 _IS_GATE = """(
     NOT fleet_node.is_front AND (fleet_node.is_ring0 OR EXISTS (SELECT FROM fleet_isolation WHERE merged_at IS NULL)
     OR EXISTS (SELECT FROM fleet_nodegroup mine JOIN fleet_nodegroup later ON later."order" > mine."order"
                WHERE mine.id = fleet_node.group_id))
 )"""
 
-# What a push needs to know of a node.
+# The fields of a node that a push needs.
 _PUSHED_BY = frozenset(
     {
         "id",
@@ -82,7 +82,7 @@ _TAKES_PUSHES = f"""
 
 _FREE = f"SELECT id FROM fleet_node WHERE schema = %s AND state = 'active' AND {_LIMIT} IS NULL"
 
-# Silence means nothing while the collector, which asks the nodes, does not run.
+# Silence means nothing while the collector, which polls the nodes, does not run.
 _HEARD = """CASE WHEN (SELECT at FROM fleet_heartbeat WHERE process = 'collector') > %s THEN contact_at ELSE %s END"""
 _NODES = f"""
     SELECT fleet_node.id, fleet_node.name, is_ring0, {_GROUP}, CASE WHEN epoch = %s THEN acked ELSE 0 END,
@@ -130,9 +130,9 @@ class Gates:
     stopped_behind: Stage | None = None
     is_stopped: bool = False
     pinned: int | None = None
-    isolated: int | None = None  # from here on only ring 0 gets anything yet
-    fronts: tuple[int, ...] = ()  # which no node waits for
-    releases: int = 0  # how many rows of Release there are, of whatever epoch
+    isolated: int | None = None  # from this sequence on, only ring 0 gets publications for now
+    fronts: tuple[int, ...] = ()  # no node waits for fronts
+    releases: int = 0  # the number of rows of Release, in all epochs
 
     def clearances(self) -> list[Clearance]:
         """Return the limit of each stage, with the reason if it is below the head."""
@@ -145,7 +145,7 @@ class Gates:
             return gettext("delivery is stopped: {reason}").format(reason=self.stopped_reason)
         cleared = self.clearances()
         groups = [c for c in cleared if c.stage.ring0 is Ring0.NO]
-        # A node without a group goes with the last one.
+        # A node without a group belongs to the last one.
         mine = next((c for c in groups if c.stage.group_id == group_id), groups[-1]) if not is_ring0 else cleared[0]
         is_first = mine.sequence is None or (self.pinned is not None and self.pinned <= mine.sequence)
         if self.pinned is not None and is_first:

@@ -42,7 +42,7 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
                 )
             last = max((group.order for group in groups), default=0)
             if groups:
-                # A node is in the group that it was seen in: a new last group takes no nodes along.
+                # A node stays in the group where people saw it: a new last group does not take nodes along.
                 Node.objects.filter(group=None, is_ring0=False).update(group=groups[len(groups) - 1])
             group = NodeGroup.objects.create(name=name, order=last + 1, verify_seconds=verify_seconds)
             audit.record(action="group.create", by=by, now=now, target=name, verify_seconds=verify_seconds)
@@ -107,7 +107,7 @@ def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) ->
                 ).format(name=group.name)
             )
         if len(groups) - 1 in (at, to):
-            # Nodes without a group stay where they are: in the group that was the last.
+            # Nodes without a group stay in the group that was the last one.
             Node.objects.filter(group=None, is_ring0=False).update(group=groups[-1])
         one, other = groups[at], groups[to]
         above = groups[-1].order + 1  # the order is unique at every moment
@@ -135,7 +135,7 @@ def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
         homeless = Node.objects.filter(group=None, is_ring0=False).exclude(state=NodeState.RETIRED)
         if groups and groups[-1].pk == group.pk and len(groups) > 1 and homeless.exists():
             homeless.update(group=groups[-2])
-        Node.objects.filter(group=group).update(group=None)  # those that have left
+        Node.objects.filter(group=group).update(group=None)  # retired nodes
         NodeGroup.objects.filter(pk=group.pk).delete()
         audit.record(action="group.delete", by=by, now=now, target=group.name)
     deliver_groups.advance(now=now)

@@ -11,9 +11,9 @@ from enum import Enum
 
 from dnspanel.texts import gettext
 
-# Fewer answers say nothing about a share.
+# A share computed from fewer answers means nothing.
 FEWEST_ANSWERS = 50
-# Failed answers have risen when their share is this much above what it was, and this many times of it.
+# Failed answers have risen if their share is higher by this difference and by this factor.
 RISE_POINTS = 0.02
 RISE_TIMES = 2.0
 _MOST_NAMED = 3
@@ -26,8 +26,8 @@ class Member:
     id: int
     name: str
     acked: int
-    verified: int  # what it has answered with for as long as its group asks
-    is_live: bool  # its agent answers, and it has answers to give
+    verified: int  # the sequence that it has answered correctly with for as long as its group requires
+    is_live: bool  # its agent answers, and it has data to serve
     refusal: str = ""
     is_diverged: bool = False
 
@@ -61,11 +61,11 @@ class Stage:
     group_id: int | None = None
     ring0: Ring0 = Ring0.NO
     verify_seconds: int = 0
-    released: int | None = None  # up to where it may go by now; None: it waits for no other so far
-    is_skipped: bool = False  # a person lets the others go on while none of its nodes is live
+    released: int | None = None  # the sequence that it is released to so far; None: it has not waited for others yet
+    is_skipped: bool = False  # a person lets other stages continue while none of its nodes is live
     before: Answers = Answers()  # in the minutes before its newest publications
     after: Answers = Answers()  # since then
-    elsewhere: Answers = Answers()  # since then, by the nodes behind it, which do not have them yet
+    elsewhere: Answers = Answers()  # since then, at later stages, which lack these publications
 
     @property
     def live(self) -> tuple[Member, ...]:

@@ -83,7 +83,7 @@ def merge_acked(*, now: datetime) -> bool:
     if not encoded or any(row["newest"] < last for row in encoded):
         return False
     if merge_range(epoch=epoch, first=first, last=last, now=now) < len(encoded):
-        return False  # an object is damaged, or the storage moved on: the next second tries again
+        return False  # an object is damaged, or the storage has changed: the next call, a second later, tries again
     open_ones.filter(failed__gte=first, inverse__lte=last).update(merged_at=now)
     logger.info("merged failed=%s..%s: other nodes go on behind it", first, last)
     return True

@@ -15,8 +15,8 @@ from dnspanel.fleet.node_health import Word
 from dnspanel.fleet.rollout.stages import Clearance, Ring0, Stage
 from dnspanel.texts import gettext, gettext_noop
 
-# A publication is at all nodes within a second. After a minute something does not work, and it is worth a message;
-# after five minutes people wait for changes that do not come.
+# A publication is at all nodes within a second. A delay of a minute is worth a message, because something is broken.
+# After five minutes, people are waiting for changes.
 LATE_AFTER, LATE_AGAIN = timedelta(seconds=60), timedelta(seconds=30)
 VERY_LATE_AFTER = timedelta(minutes=5)
 
@@ -34,9 +34,9 @@ class Place(StrEnum):
     PINNED = "pinned"
 
 
-# Places before a node: what waits there makes every node behind, and that is not the nodes' own trouble.
+# Places before the nodes. A publication that waits there makes every node late, without problems of the nodes.
 BEFORE_NODES = frozenset(Place) - {Place.NODE, Place.CANARY}
-# What nodes are then, for no reason of their own.
+# The health of nodes in that case.
 FOLLOWS = frozenset({Word.LATE, Word.STALE})
 
 
@@ -49,10 +49,10 @@ class Follower:
     is_ring0: bool
     sequence: int  # of the oldest publication that it lacks
     since: datetime | None  # None: it lacks nothing
-    limit: int | None  # up to where it may go; None: to the head
-    encoded: int  # up to where there are segments for its PowerDNS
-    has_trouble: bool = False  # it is offline, refuses, or gets a snapshot: it has an alert of its own
-    is_moving: bool = False  # it proved or took something a moment ago
+    limit: int | None  # the limit up to which it is released; None: the head
+    encoded: int  # the last sequence with segments for its PowerDNS
+    has_trouble: bool = False  # it is offline, refuses, or gets a snapshot, and has its own alert
+    is_moving: bool = False  # it confirmed or stored something a moment ago
     acked_at: datetime | None = None
 
 
@@ -65,7 +65,7 @@ class Pipeline:
     is_stopped: bool = False  # for the whole fleet
     stopped_behind: Stage | None = None
     pinned: int | None = None
-    push_works: bool | None = None  # whether the push worker says that it works; None: it says nothing
+    push_works: bool | None = None  # True if the push worker reports that it works; None: no report
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Waiting:
     name: str = ""  # of the canary, the group or the node
     has_own_alert: bool = False
     is_moving: bool = False
-    verify_time: timedelta = timedelta(0)  # that groups before this place verify every publication for
+    verify_time: timedelta = timedelta(0)  # the time for which groups before this place verify every publication
 
     def age(self, now: datetime) -> timedelta:
         """Return how long ago the publication was made."""
@@ -144,14 +144,14 @@ def _behind(
     """Return the publication as waiting at a stage that holds it back although the stage's healthy nodes have it."""
     stopped = pipeline.stopped_behind
     gate = next((stage for stage in passed if stage == stopped or _keeps_back(stage, sequence)), None)
-    if gate is None:  # a publication is being taken back, which the push worker does
+    if gate is None:  # a publication is being reverted, which is the push worker's job
         return Waiting(sequence, since, Place.PUSH)
     if gate == stopped:
         return Waiting(sequence, since, Place.STOPPED, gate.name, has_own_alert=True)
     if gate.ring0 is not Ring0.NO:
         name = gate.members[0].name if gate.members else gate.name
         return Waiting(sequence, since, Place.CANARY, name, has_own_alert=any(_lacks(gate, sequence)))
-    # Nodes that are all offline have alerts of their own; a group that verifies may take its time.
+    # Nodes that are all offline have their own alerts, and a group that verifies is allowed to take time.
     return Waiting(sequence, since, Place.GROUP, gate.name, has_own_alert=not gate.live, verify_time=verify_time)
 
 
