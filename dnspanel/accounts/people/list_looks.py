@@ -37,7 +37,7 @@ COLUMNS: Mapping[ListName, Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ListLook:
-    """The display settings of a list: its hidden columns, and whether its rows are dense."""
+    """The display settings of a list: its hidden columns and its row density."""
 
     of: ListName
     hidden: frozenset[str] = frozenset()
@@ -61,7 +61,7 @@ def look_of(person: User, of: ListName) -> ListLook:
 
 
 def set_look(*, person: User, of: ListName, columns: Iterable[str], dense: bool) -> ListLook:
-    """Store the shown columns of this list, and whether its rows are dense. Ignore unknown columns."""
+    """Store the shown columns and the row density of this list. Ignore unknown columns."""
     hidden = COLUMNS[of].keys() - set(columns)
     with transaction.atomic(durable=True):
         looks = User.objects.select_for_update(no_key=True).values_list("list_looks", flat=True).get(pk=person.pk)

@@ -45,7 +45,7 @@ def people_with_rights(actor: Actor, subject: Subject) -> QuerySet[User]:
 def tokens_with_rights(actor: Actor, subject: Subject, now: datetime) -> QuerySet[Token]:
     """Return a query for the valid tokens with the zone in their scope that the actor can see, newest first.
 
-    `explain_rights` finds out if the owner still has the rights in the scope.
+    `explain_rights` checks if the owner still has the rights in the scope.
     """
     reaching = reduce(or_, (Q(scope__contains=[place]) for place in _places(subject)))
     alive = alive_tokens(now).filter(owner__is_active=True)

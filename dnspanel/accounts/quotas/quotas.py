@@ -102,7 +102,7 @@ def holder_of(of: User | Team) -> Holder:
 
 
 def holders_for(author: Author) -> tuple[Holder, ...]:
-    """Return the holders whose quotas apply to the author: the person and their teams. Empty for the panel itself.
+    """Return the holders whose quotas apply to the author: the person and their teams. The panel has none.
 
     Only teams that give the person rights beyond their role count.
     """

@@ -379,7 +379,7 @@ def _token_of(secret_sha256: bytes) -> Token:
 
 
 def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor:
-    """Return the actor of a token whose secret or signature was verified. Raise TokenDead or TokenElsewhere."""
+    """Return the actor of a token whose secret or signature was verified. Raise TokenDead, or TokenElsewhere."""
     refuse_dead(token, now)
     if token.networks and not _is_within(address, token.networks):
         raise TokenElsewhere

@@ -269,7 +269,10 @@ def shadowed_rrsets(zone: Zone, rrsets: Iterable[RRset]) -> dict[Key, str]:
 
 
 def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, dict[Key, str]]:
-    """Like `shadowed_rrsets`, for many zones ({zone id: (zone, RRsets)}) in the same number of queries."""
+    """Return the result of `shadowed_rrsets` for many zones, by zone id, with the same number of queries.
+
+    `owned` is {zone id: (zone, RRsets)}.
+    """
     found: dict[int, dict[Key, str]] = {zone_id: {} for zone_id in owned}
     by_zone = answering_zones(
         {zone.name: {rrset.name for rrset in rrsets} - {zone.name} for zone, rrsets in owned.values()}

@@ -1,4 +1,4 @@
-"""Patches: changes that are published at once, without a draft. Both APIs, dynamic updates and scripts use them.
+"""Patches: changes that are published immediately, without a draft. Both APIs, dynamic updates and scripts use them.
 
 A patch computes the new RRsets of a zone *as a function of the current ones*, which are only certain once the zone is
 locked: "add this record" must not lose a record that another writer added a moment before.

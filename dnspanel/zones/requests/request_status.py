@@ -126,7 +126,7 @@ def plans_of(request: PublishRequest) -> tuple[ZonePlan, ...]:
 
 
 def moved_only(plans: Sequence[ZonePlan], moved: Collection[str]) -> tuple[ZonePlan, ...]:
-    """Return the plans with only those changes that are in `moved`, which are the changes since an approval."""
+    """Return the plans with only the changes in `moved`, which are the changes since an approval."""
     kept = (
         replace(plan, changes=tuple(c for c in plan.changes if _key(plan, c.name, c.type) in moved)) for plan in plans
     )

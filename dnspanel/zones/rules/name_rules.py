@@ -82,7 +82,7 @@ def is_doubtful_soa(text: str, zone: str) -> bool:
 
 @small_cache(entries=4096, longest=512)
 def _are_plain(primary: str, mailbox: str) -> bool:
-    """Return True if `check_soa` has no findings about these names outside the zone. Cached: many zones share them."""
+    """Return True if `check_soa` has no findings about these names outside the zone. Results are cached."""
     return not any(True for _ in _findings(f"{primary} {mailbox} ", _NO_ZONE, lambda name: True))
 
 

@@ -47,7 +47,7 @@ def check_values(rrset: RRset) -> Iterator[Finding]:
 
 @small_cache(entries=4096, longest=512)
 def breaks_hosts(type: int, texts: tuple[str, ...]) -> bool:
-    """Return True if MX, NS or SRV records point at a name that isn't a host. Cached for equal records."""
+    """Return True if MX, NS or SRV records point at a name that isn't a host. Results are cached."""
     return any(_fault_of_target(target) for text in texts for target in _targets(type, text))
 
 

@@ -126,8 +126,8 @@ def cancel_run(*, run: PolicyRun, by: Author, now: datetime) -> None:
 def runs_visible_to(person: Person) -> "QuerySet[PolicyRun]":
     """Select the runs that the person can see, newest first.
 
-    These are all runs for people who can change policies. Otherwise they are the person's own runs, or the runs
-    that the token began.
+    People who can change policies see all runs. Others see their own runs, and a token only sees the runs that it
+    began.
     """
     runs = PolicyRun.objects.select_related("policy", "author").order_by("-pk")
     actor = actor_of(person)

@@ -64,8 +64,8 @@ def change_soa_edit(
 ) -> None:
     """Set the zone's rules for serials, which apply from the next publication on, and record them in the audit log.
 
-    None keeps a value. Raise RightMissing if the author isn't allowed to change the zone's settings, Unknown for a
-    deleted zone, and SettingsRefused for an unknown word.
+    None keeps the current rule. Raise RightMissing if the author isn't allowed to change the zone's settings, Unknown
+    for a deleted zone, and SettingsRefused for an unknown rule.
     """
     with transaction.atomic():
         locked = _locked_to_set(zone, author)

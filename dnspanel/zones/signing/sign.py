@@ -104,7 +104,7 @@ def sign(
 ) -> list[Publication]:
     """Sign each zone with new keys: one CSK, or a KSK and a ZSK (`split`).
 
-    Signed zones do not change. Raise BadKey for invalid key parameters, and the errors of `change_guarded`.
+    Signed zones do not change. Raise DnssecRefused for bad key or NSEC3 parameters, and as `change_guarded` does.
     """
     refuse_nsec3(nsec3)
 
@@ -311,7 +311,7 @@ def set_key(
 ) -> list[Publication]:
     """Set `active` (the key signs) and `published` (the key is in the DNSKEY RRset) of a key. None means no change.
 
-    `in_transaction` runs first, in the same transaction. Raise KeyUnknown, or DnssecRefused if the zone would be bogus.
+    `in_transaction` runs first, in the same transaction. Raise KeyUnknown, and the errors of `change_guarded`.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -335,7 +335,7 @@ def delete_key(
     """Delete a key of the zone. Its private part is deleted after KEPT_AFTER_DELETION.
 
     Nodes delete the key with the publication. Only an exported key can be added again. `in_transaction` runs first, in
-    the same transaction. Raise KeyUnknown, or DnssecRefused if the zone would be bogus.
+    the same transaction. Raise KeyUnknown, and the errors of `change_guarded`.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:

@@ -44,7 +44,7 @@ def session_key(row: SignInProvider, sid: str) -> str:
 
 
 def sign_out_url(came_by: Mapping[str, Any], back: str) -> str:
-    """Return the URL at which the person signs out at the provider, or "". `came_by` is what `note_session` stored."""
+    """Return the URL at which the person signs out at the provider, or "". `came_by` is from `note_session`."""
     if not came_by.get("end"):
         return ""
     query = {"client_id": came_by["client"], "post_logout_redirect_uri": back}
