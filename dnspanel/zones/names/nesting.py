@@ -269,10 +269,7 @@ def shadowed_rrsets(zone: Zone, rrsets: Iterable[RRset]) -> dict[Key, str]:
 
 
 def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, dict[Key, str]]:
-    """Return the result of `shadowed_rrsets` for many zones, by zone id, with the same number of queries.
-
-    `owned` is {zone id: (zone, RRsets)}.
-    """
+    """Return `shadowed_rrsets` for many zones, {zone id: (zone, RRsets)}, by zone id, in as few queries as for one."""
     found: dict[int, dict[Key, str]] = {zone_id: {} for zone_id in owned}
     by_zone = answering_zones(
         {zone.name: {rrset.name for rrset in rrsets} - {zone.name} for zone, rrsets in owned.values()}

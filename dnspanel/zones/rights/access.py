@@ -121,8 +121,7 @@ def unknown_to(person: Person, name: str) -> Unknown:
 def zone_for_editing(person: Person, name: str) -> Zone:
     """Return the zone with this name for changing records.
 
-    Raise Unknown if it isn't visible, Forbidden if the person can only read it, and Transferred if its primary is
-    elsewhere.
+    Raise Unknown if it's hidden, Forbidden if the person can only read it, and Transferred if its primary is elsewhere.
     """
     zone = zone_for_reading(person, name)
     require_editor(person, zone)
