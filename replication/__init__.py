@@ -5,5 +5,5 @@ This package doesn't use Django, Celery or PostgreSQL, because nodes must run wi
 
 from replication.version import running_version
 
-# The version of the panel and of the agent, which are released together. Everything that names it reads it here.
+# The version of the panel and of the agent, which are released together. All code that needs it reads it here.
 __version__ = running_version()

@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# More than half of 1 MiB, in words. So the chunk has 1 MiB, and the rest holds 3,000 frames: recursion ends before.
+# More than half of 1 MiB, in words. So the chunk has 1 MiB, and the rest fits 3,000 frames, more than recursion uses.
 _STACK_SIZE = 66_000
 
 

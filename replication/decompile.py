@@ -10,7 +10,7 @@ from replication.codec import keys, values
 from replication.dns import rdata
 from replication.dns.rrset import RRset
 
-# NSEC3's helper rows have this type, as empty non-terminals have `values.ENT`; neither is anybody's record.
+# NSEC3's helper rows have this type, and empty non-terminals have `values.ENT`. Neither is a real record.
 _ADDED_BY_COMPILING = frozenset({values.ENT, 50})
 
 

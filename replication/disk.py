@@ -12,7 +12,7 @@ class Disk:
     free_bytes: int
     bytes: int
     free_inodes: int
-    inodes: int  # 0: a file system that makes inodes as it needs them
+    inodes: int  # 0: the file system creates inodes as needed
 
     @property
     def has_inodes(self) -> bool:

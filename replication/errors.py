@@ -346,8 +346,8 @@ class Refused(Permanent):
         return self.error == kind.__name__
 
 
-# Errors that no later attempt ends by itself, or at an unknown time: shown until a person has looked. A full disk may
-# be emptied by whoever filled it, but an alarm cannot wait for that.
+# Errors that no later attempt resolves, or only at an unknown time: shown until a person has resolved them. Others can
+# free space on a full disk, but the alarm cannot wait for that.
 NEEDS_A_PERSON = Permanent | DiskFull
 
 

@@ -15,7 +15,7 @@ from replication.errors import NodeUnreachable, ReplicationError
 from replication.node_client import MAY_DEFER, NodeClient, answer_of, request_head
 from replication.wire.protocol import SEGMENTS_PATH, Ack
 
-# Far beyond any ack and its header; an agent that sends more is not heard out.
+# Far more than any ack and its header. Longer answers are not read to the end.
 LONGEST_ANSWER = 1 << 20
 LONGEST_HEADER = 1 << 14
 _PIECE = 1 << 16
@@ -87,7 +87,7 @@ class _Exchange:
         self.waits_for = selectors.EVENT_READ
         self._unsent = memoryview(request_head("PUT", SEGMENTS_PATH, client.host, len(body), MAY_DEFER) + body)
         self._received = bytearray()
-        self._length = 0  # of the answer with its header, once that is here
+        self._length = 0  # of the answer with its header, once known
 
     def proceed(self) -> Ack | ReplicationError | None:
         """Send and receive as much as possible without waiting. Return None until the answer is complete."""

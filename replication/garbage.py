@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Objects made before Python looks for cycles among them: about as many as a change of 2,000 RRsets makes. Its own 700
-# made a request that changes 1,000 wait for 80 searches, some of them through every object.
+# The number of new objects before Python looks for cycles: about as many as a change of 2,000 RRsets makes. With
+# Python's default of 700, a request with 1,000 changes waited for 80 searches, some of them through every object.
 _NEW_OBJECTS = 50_000
-# A search of all that is new, and a walk through the free memory, take some 50 ms where this much is found.
+# A search of all new objects and a walk through the free memory take about 50 ms with this much memory.
 _GROWN_BY = 64 << 20
-# Of glibc; other C libraries keep less, and have no such call.
+# From glibc. Other C libraries keep less memory, and lack this function.
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 

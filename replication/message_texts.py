@@ -21,14 +21,14 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-# English, English for several or nothing, and how many.
+# The English text, its plural or "", and the number.
 Translate = Callable[[str, str, int], str]
 
 _BEGINNING = '{"text":'
 _MOST_NESTED = 8
-_MESSAGES = 8_000  # more than there are
-_PLAIN = frozenset((str, int))  # values that stand in a text as they are
-# Placeholders of our messages: nothing that looks into a value, or makes much of it.
+_MESSAGES = 8_000  # more than exist
+_PLAIN = frozenset((str, int))  # values that are inserted unchanged
+# Placeholders of our messages: no attributes or items of values, and only short format specifications.
 _PLACEHOLDERS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{[a-z_]\w*(?:![ars])?(?::[%,.\-:\w ]{0,20})?\})*", re.ASCII)
 _WIDE = re.compile(r":[^{}%]{0,17}\d{3}", re.ASCII)
 
@@ -145,7 +145,7 @@ def format_text(text: str) -> str:
     """Return the stored form of a Text, which has no language. Return any other string unchanged."""
     if isinstance(text, Text):
         return json.dumps(_to_json(text), separators=(",", ":"))
-    if text.startswith(_BEGINNING):  # another program's words, which must not be taken for ours
+    if text.startswith(_BEGINNING):  # another program's text, which must not be mistaken for ours
         return format_text(joined("", [text]))
     return text
 
@@ -210,7 +210,7 @@ def _value_to_json(value: object) -> object:
         return {"time": value.isoformat()}
     if value is None or isinstance(value, bool | int | float):
         return value
-    said = str(value)  # a lazy one too becomes a Text here
+    said = str(value)  # a lazy value becomes a Text here too
     return _to_json(said) if isinstance(said, Text) else said
 
 
@@ -224,7 +224,7 @@ def _from_json(stored: Mapping[str, Any], most_nested: int) -> Text:
         values = {str(name): _value_from_json(value, most_nested - 1) for name, value in values.items()}
     try:
         return _text(english, plural, int(number), values)
-    except (ValueError, TypeError, KeyError, IndexError):  # as its translation says; English is what it was made of
+    except (ValueError, TypeError, KeyError, IndexError):  # the translation is wrong; the message is English
         return _text(english, plural, int(number), values, english_form)
 
 

@@ -56,18 +56,18 @@ from replication.wire.wire_sealing_keys import encode_sealing_keys
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0
-# An agent on a slow disk still applies this much of a large body per second; waiting scales with it.
+# Even an agent on a slow disk applies this many bytes of a large body per second. The timeout depends on it.
 SLOWEST_BYTES_PER_SECOND = 100_000
-# An installation takes this long at most, and a second more for each of this many bytes of LMDB.
+# The longest time of an installation, plus one second for each of this many bytes of LMDB.
 INSTALL_SECONDS = 30.0
 SLOWEST_INSTALLED_PER_SECOND = 2_000_000
-# A line of a push's head: zones that are new may be excepted from its ack.
+# A header line of a push: the ack can leave out new zones.
 MAY_DEFER = f"Prefer: {RESPOND_ASYNC}\r\n"
-# A node that got new files is back after this long, or something is wrong with it.
+# A node with new files is back after this time, or something is wrong with it.
 RESTART_SECONDS = 30.0
-# Of X.509, as OpenSSL counts what may be wrong with a certificate.
+# OpenSSL's numbers for errors in X.509 certificates.
 _NOT_YET_VALID, _EXPIRED = 9, 10
-# The status of an agent for which the panel's certificate is not valid, by its clock.
+# The status of an agent if the panel's certificate isn't valid by the agent's clock.
 _WRONG_CLOCK = 403
 
 
@@ -98,8 +98,8 @@ class NodeClient:
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
         self.host, self.port, self.certificate_sha256 = host, port, certificate_sha256
-        self.peer_sha256 = ""  # the certificate of the connection that was made last
-        self.peer = ""  # and the address that it led to
+        self.peer_sha256 = ""  # the certificate of the last connection
+        self.peer = ""  # the address of the last connection
         self.bytes_sent = 0
         self._answer_seconds = answer_seconds
         self.ssl_context = ssl_context

@@ -38,7 +38,7 @@ class Pace:
 def is_by_time(error: ReplicationError) -> bool:
     """Return True if the agent or its PowerDNS did not answer in time."""
     match error:
-        case Busy():  # the request before is still under way
+        case Busy():  # the previous request is still running
             return True
         case NotServed():
             return error.found == "none"

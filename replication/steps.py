@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from replication.errors import NodeAhead, ReplicationError, WrongEpoch
 from replication.wire.position import Position
 
-# To a node that has nothing, a snapshot is the shorter way beyond this many bytes, or this many segments.
+# For an empty node, a snapshot is faster beyond this many bytes, or this many segments.
 NEW_NODE_BYTES = 1 << 20
 NEW_NODE_SEGMENTS = 1_000
-# To one that has most of it already, it has to be much shorter: the node compares every row that it has.
+# For a node that has most data already, a snapshot must be much smaller, because the node compares every row.
 BEHIND_FACTOR = 4
 BEHIND_BYTES = 64 << 20
 BEHIND_SEGMENTS = 20_000
@@ -31,7 +31,7 @@ class Way:
     segment_bytes: int = 0
     snapshot: int | None = None
     snapshot_bytes: int = 0
-    knows_epoch: bool = True  # the node's own epoch is one of this panel's, present or past
+    knows_epoch: bool = True  # the node's epoch is a present or past one of this panel
 
 
 @dataclass(frozen=True, slots=True)

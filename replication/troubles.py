@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 
-# What has not come again for so long is over.
+# A problem that hasn't returned for this long is over.
 OVER_SECONDS = 10.0
 
 

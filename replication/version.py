@@ -29,7 +29,7 @@ CHECKOUT = PACKAGE.parent
 _COUNT_FILE = "dnspanel-version"
 _DIGITS = 8
 _GIT_SECONDS = 30
-# A change of anything else in a checkout is not part of a wheel or an image.
+# Changes to other files of a checkout are not part of a wheel or an image.
 _CODE = ("replication", "dnspanel", "templates", "static", "locale", "deploy", "requirements", "manage.py")
 _DISTRIBUTIONS = ("dnspanel", "dnspanel-agent")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -76,7 +76,7 @@ def is_older(version: str, than: str) -> bool | None:
         return base < other_base
     if "0" in (ours[4], theirs[4]):
         return None
-    # A release without `dev` comes after all commits that led to it.
+    # A release without `dev` is later than all commits before it.
     count, other_count = (float("inf") if found[4] is None else int(found[4]) for found in (ours, theirs))
     return count < other_count
 
@@ -151,7 +151,7 @@ def _git(checkout: Path, *words: str) -> str:
     The checkout can belong to another user. Trusting it is safe, because its code runs here already.
     """
     command = ["git", "-c", "safe.directory=*", "-C", str(checkout), *words]
-    # In a hook of git these name the repository of the hook, whatever directory is asked for.
+    # In a git hook these name the hook's repository, whatever directory is requested.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(

@@ -27,15 +27,15 @@ from psycopg.pq import TransactionStatus
 
 from dnspanel.database import silence
 
-# A connection that was looked at so recently is not taken for forgotten; firewalls have patience for minutes.
+# A connection that was checked this recently is assumed to be open: firewalls drop idle connections after minutes.
 FRESH_SECONDS = 20.0
 
 
-# SQLSTATEs of a server that ends a connection: a commit that was under way may have been done before.
+# SQLSTATEs of a server that ends a connection. A commit in progress may have been done before.
 _ENDED = ("08", "57P")
 
 _keeps_plans = False
-# What connections of this process are opened with, unless the connection string says otherwise; None: as of a command.
+# The parameters of new connections, unless the connection string overrides them. None: those of a command.
 _defaults: Mapping[str, Any] | None = None
 
 
@@ -59,7 +59,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper of a PostgreSQL connection, with the changes described in this module."""
 
     _looked_at = -FRESH_SECONDS  # monotonic time
-    commits = 0  # of transactions; a single statement is not counted, since no verb is one
+    commits = 0  # of transactions; a single statement isn't counted, because no verb is one
 
     def get_connection_params(self) -> dict[str, Any]:
         """Return the parameters from the settings, completed with the process's defaults."""
@@ -82,7 +82,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             state = getattr(exc.__cause__, "sqlstate", None)
             was_sent = was_open and not isinstance(exc.__cause__, silence.NotSent)
             if was_sent and (state is None or state.startswith(_ENDED)):
-                self.commits += begun  # whatever error follows from this one, it may have been done
+                self.commits += begun  # whatever error this commit raises, it may have been done
                 raise CommitInDoubt(*exc.args) from exc.__cause__
             raise
         self.commits += begun

@@ -22,7 +22,7 @@ class CreateTables(Operation):
         self.tables, self.elsewhere = tables, elsewhere
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        # What is not rendered is not rendered again at each model; `database_forwards` asks for it.
+        # Models that aren't rendered now aren't rendered again for each model. `database_forwards` renders all of them.
         state.__dict__.pop("apps", None)
         for model in (*self.tables, *self.elsewhere):
             model.state_forwards(app_label, state)

@@ -22,17 +22,17 @@ from dnspanel.database.base import CommitInDoubt
 from dnspanel.texts import gettext
 
 RETRY_AFTER = 5  # seconds
-LOG_EVERY = 10.0  # seconds: a thousand requests while PostgreSQL is away are one line in this time
+LOG_EVERY = 10.0  # seconds, in which a thousand requests get one line while PostgreSQL is away
 
-# What PostgreSQL refuses as an internal error, and means that another server, or this one later, would do it: a
-# transaction that is read-only, and the end of a connection that was idle in a transaction.
+# PostgreSQL reports these as internal errors, but another server, or this one later, would accept the request:
+# a read-only transaction, and the end of a connection that was idle in a transaction.
 _REFUSED_FOR_NOW = frozenset({"25006", "25P03"})
 READ_ONLY = "25006"
-# A statement that is too large stays too large.
+# A statement that exceeds these limits always does.
 _PROGRAM_LIMITS = "54"
 
-# How many transactions a thread had committed when its request began to write. What fails after a commit, such as the
-# reading of what the answer says, must not be reported as a refusal.
+# The number of transactions that a thread had committed when its request began to write. A failure after a commit,
+# such as while the answer is read, must not be reported as a refusal.
 _commits_before = threading.local()
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 def is_away(exc: BaseException | None) -> bool:
     """Return True if the error means that PostgreSQL is away or too busy. Return False if the statement is wrong."""
-    if isinstance(exc, TransactionManagementError):  # of a statement after the one that failed
+    if isinstance(exc, TransactionManagementError):  # raised by a statement after the one that failed
         exc = exc.__cause__
     if isinstance(exc, OperationalError | psycopg.OperationalError):
         return not (sqlstate_of(exc) or "").startswith(_PROGRAM_LIMITS)

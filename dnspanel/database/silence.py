@@ -22,7 +22,7 @@ import psycopg
 
 logger = logging.getLogger(__name__)
 
-# How often a wait looks at the clock, as in psycopg.
+# The interval at which a wait checks the clock, as in psycopg.
 _INTERVAL = 0.1
 _TRIES = 2
 

@@ -20,9 +20,9 @@ from dnspanel.texts import gettext
 
 READ, SEARCH, WRITE = "read", "search", "write"
 WORKER, GATEWAY, COLLECTOR = "worker", "gateway", "collector"
-COMMAND = "command"  # a process that does not say what it is
+COMMAND = "command"  # a process that doesn't set its kind
 
-RETRY_AFTER = 10  # seconds until the client may ask again, after a statement that took too long
+RETRY_AFTER = 10  # seconds after which the client may ask again, if a statement took too long
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _process = COMMAND
@@ -46,7 +46,7 @@ def begin(kind: str) -> None:
     patience = settings.SILENCE_SECONDS[kind]
     open_with(silence.limits_of_tcp(patience))
     silence.begin(
-        lambda: connection.get_connection_params(),  # of the thread that asks
+        lambda: connection.get_connection_params(),  # of the calling thread
         patience=0 if kind == COMMAND else patience,
         statement_seconds=settings.STATEMENT_SECONDS[kind],
     )
@@ -96,7 +96,7 @@ class StatementTimeMiddleware:
 
     def __call__(self, request: Any) -> Any:
         if _process == READ:
-            # If the database cannot be reached now, the view will fail too, and has an answer for it.
+            # If the database can't be reached now, the view fails too and has its own answer for that.
             with suppress(DatabaseError, InterfaceError):
                 _let_take(READ if request.method in SAFE_METHODS else WRITE)
         return self.get_response(request)
@@ -120,7 +120,7 @@ def _let_take(kind: str) -> None:
 def _limits(kind: str) -> Iterator[str]:
     """Yield PostgreSQL's limits for statements, for idle transactions and for lost clients, as connection options."""
     yield f"-c statement_timeout={_milliseconds(kind)}"
-    # A process that was stopped in a transaction would hold its locks, and with them all publishing, for ever.
+    # A process that is stopped in a transaction would hold its locks forever, and so block all publishing.
     longest = WRITE if kind == READ else kind
     yield f"-c idle_in_transaction_session_timeout={_milliseconds(longest)}"
     if patience := int(settings.SILENCE_SECONDS[kind] * 1000):

@@ -94,7 +94,7 @@ def answers(
     wire: bytes, *, address: str, over_tcp: bool, now: datetime, tls: OverTls | None = None
 ) -> Generator[bytes, None, None]:
     """Yield the messages that answer a message. Yield none if it isn't a question, and several for a zone transfer."""
-    if len(wire) < HEADER_SIZE or wire[2] & 0x80:  # QR: answering answers would make two servers talk for ever
+    if len(wire) < HEADER_SIZE or wire[2] & 0x80:  # QR: two servers that answer answers would never stop
         return
     try:
         message = dns.message.from_wire(wire, keyring=False, one_rr_per_rrset=True)
@@ -144,7 +144,7 @@ def _refusal(exc: Exception) -> Reply:
         return Reply(exc.rcode, reason=str(exc))
     if isinstance(exc, Unknown):
         return Reply(dns.rcode.NOTAUTH, reason=str(exc))
-    if isinstance(exc, PublishingOnHold):  # not this client's mistake, and not for ever
+    if isinstance(exc, PublishingOnHold):  # not this client's mistake, and only temporary
         return Reply(dns.rcode.SERVFAIL, reason=str(exc))
     return Reply(dns.rcode.REFUSED, reason=str(exc))
 
@@ -179,7 +179,7 @@ def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
         reply = _carry_out(query, message, signed, id)
     except (GatewayError, ZoneError, ReplicationError) as exc:
         reply = _refusal(exc)
-    if reply.rcode != dns.rcode.SERVFAIL:  # that may go better the next time
+    if reply.rcode != dns.rcode.SERVFAIL:  # a retry may succeed
         seen_updates.note_answer(id=id, rcode=int(reply.rcode))
     return reply
 
@@ -204,7 +204,7 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
         acting=Acting(actor, Channel.DYNAMIC_UPDATE, query.now, form_id=id),
     )
     if outcome.publication is not None:
-        # RFC 2136 has no word for "saved, and not answered yet": NOERROR is the last that the client hears of it.
+        # RFC 2136 has no rcode for "saved, but not in sync yet". NOERROR is the last answer that the client gets.
         wait_for_canary(outcome.publication)
     sequence = outcome.publication.sequence if outcome.publication else None
     logger.info(
@@ -358,7 +358,7 @@ def _count_question(query: Query) -> None:
             raise MessageRefused(dns.rcode.REFUSED, gettext("too many questions without a key"))
 
 
-# From and to bytes
+# first and last byte
 
 
 def _sign_wire(wire: bytes, signer: Signer | None, now: datetime) -> bytes:

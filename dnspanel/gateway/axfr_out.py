@@ -22,7 +22,7 @@ from dnspanel.zones.rights.access import Visibility
 from replication.dns import names, rdata, rdtypes
 
 MAX_AT_ONCE = 4
-# A message could have 65535 bytes; smaller ones let the reader begin sooner.
+# A message can have 65,535 bytes, but with smaller ones the reader can begin sooner.
 MESSAGE_SIZE = 32_000
 _FETCH = 2000
 _HEADER = struct.Struct(">HHHHHH")

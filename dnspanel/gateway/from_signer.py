@@ -19,8 +19,8 @@ from dnspanel.zones.models import Zone
 from replication.errors import NotServed
 from replication.verify import ask
 
-SECONDS = 2.0  # for as long ring 0 may be silent
-# Each of them holds a thread of the gateway, which is to answer others too while ring 0 is silent.
+SECONDS = 2.0  # the longest time that ring 0 may be silent
+# Each question occupies a thread of the gateway, which must answer others too while ring 0 is silent.
 _at_once = threading.BoundedSemaphore(4)
 
 

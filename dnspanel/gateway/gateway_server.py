@@ -32,9 +32,9 @@ from dnspanel.secondaries.errors import CertificateRefused
 logger = logging.getLogger(__name__)
 
 THREADS = 8
-MAX_WAITING = 500  # messages under way or in the queue
+MAX_WAITING = 500  # messages being answered or in the queue
 MAX_CONNECTIONS = 600
-# NSD fetches 128 zones at once, over a connection each, and one that it is not given waits for the retry of its SOA.
+# NSD fetches 128 zones at once, each over its own connection. A refused one waits until the SOA's retry time.
 MAX_CONNECTIONS_OF_ONE = 150
 IDLE_SECONDS = 15.0
 SEND_SECONDS = 10.0
@@ -55,8 +55,8 @@ class Gateway:
         self._rates = Rates()
         self._threads = ThreadPoolExecutor(THREADS, "gateway")
         self._waiting = 0
-        self._tasks: set[asyncio.Task[None]] = set()  # a datagram or a connection each
-        self._answering: set[asyncio.Task[None]] = set()  # those of them that wait for no client
+        self._tasks: set[asyncio.Task[None]] = set()  # one for each datagram or connection
+        self._answering: set[asyncio.Task[None]] = set()  # the tasks that don't wait for a client
         self._connections: Counter[str] = Counter()
         self._udp: asyncio.DatagramTransport | None = None
         self._tcp: asyncio.Server | None = None
@@ -133,13 +133,13 @@ class Gateway:
         """Count a connection of this address during the block. Yield True if the limits allow it."""
         self._connections[address] += 1
         try:
-            # Gone, silent, or not reading its answer: in each case no one can be notified.
+            # The client has gone, is silent, or doesn't read its answer: it can't be notified.
             with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
                 of_one, all_of_them = self._connections[address], self._connections.total()
                 yield of_one <= MAX_CONNECTIONS_OF_ONE and all_of_them <= MAX_CONNECTIONS
         finally:
             self._connections[address] -= 1
-            self._connections += Counter()  # forget the zeros
+            self._connections += Counter()  # drop the zeros
 
     async def _converse(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str, tls: OverTls | None = None
@@ -171,7 +171,7 @@ class Gateway:
         while True:
             try:
                 connection, (host, *_) = await loop.sock_accept(listening)
-            except OSError as exc:  # no file descriptor is left: others will end
+            except OSError as exc:  # no file descriptor is left until other connections end
                 logger.error("no connection is taken: %s", exc)
                 await asyncio.sleep(1)
                 continue
@@ -266,7 +266,7 @@ class Gateway:
         """Compute the answer and send it. Runs in a thread. An unexpected error only leaves this message unanswered."""
         close_old_connections()
         try:
-            # Closed here and now, because a transfer that breaks off must end its transaction in this thread.
+            # Closed here, because an aborted transfer must end its transaction in this thread.
             with (
                 audit.coming_from(audit.Origin(address, str(uuid4()))),
                 closing(answers(wire, address=address, over_tcp=over_tcp, now=self._clock(), tls=tls)) as replies,

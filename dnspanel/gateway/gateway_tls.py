@@ -17,7 +17,7 @@ from dnspanel.texts import gettext, gettext_noop
 logger = logging.getLogger(__name__)
 
 ALPN = "dot"  # RFC 7858's, which RFC 9103 uses for transfers
-# OpenSSL's words for what people meet, in ours.
+# OpenSSL's names of common errors, and our messages for them.
 _REASONS = {
     "UNSUPPORTED_PROTOCOL": gettext_noop("it offers no TLS 1.3"),
     "CERTIFICATE_VERIFY_FAILED": gettext_noop("its certificate is that of no secondary, or has expired"),
@@ -58,13 +58,13 @@ def context_of(identity: ServerIdentity, certificates: tuple[str, ...]) -> ssl.S
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.set_alpn_protocols([ALPN])
-    # A session that is resumed would show no certificate again; there are few, and they last.
+    # A resumed session wouldn't present the certificate again. Connections are few, and they last.
     context.num_tickets = 0
     with file_in_memory(identity.chain.encode() + b"\n" + identity.key) as path:
         context.load_cert_chain(path)
     if certificates:
         context.verify_mode = ssl.CERT_OPTIONAL
-        # Each of them is trusted for itself, not for what it might sign: `access.require_transport` compares it.
+        # Each certificate is trusted by itself, not as an issuer of others: `access.require_transport` compares it.
         context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
         context.load_verify_locations(cadata="".join(certificates))
     return context

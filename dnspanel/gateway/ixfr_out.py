@@ -21,13 +21,13 @@ from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial
 
 AXFR, IXFR, NOTHING = "AXFR", "IXFR", ""
-# RRsets whose difference is held in memory; larger changes of a zone are not listed one by one.
+# The most RRsets whose difference is kept in memory. Larger changes of a zone aren't sent as a difference.
 MOST_CHANGES = 20_000
-# A difference may have this number of records more than the zone has RRsets: those of small zones are short anyway.
+# A difference may have this many more records than the zone has RRsets, because it is short in a small zone.
 _LEEWAY = 16
 _TIMERS_SIZE = 20  # serial, refresh, retry, expire and minimum, at the end of a SOA
 
-# Of each RRset only today's one is looked up: a join of all would read a zone of a million for one change.
+# Only the current state of each RRset is looked up: a join of all would read a million rows for one change.
 _CHANGED = """
 SELECT c.name, c.type, c.before, r.ttl, r.rdata, r.disabled
 FROM (
@@ -124,10 +124,10 @@ def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
             continue
         now = [] if after[0] is None else list(axfr_out.records_of((name, type_, *after), zone.name))
         if zone.is_producer and type_ == rdtypes.PTR and was and now and was != now:
-            return None  # a member published again: Knot DNS ignores a change of the TTL (`ownership_change`)
+            return None  # a re-published member: Knot DNS ignores a change of its TTL (`ownership_change`)
         difference.deleted.extend(record for record in was if record not in now)
         difference.added.extend(record for record in now if record not in was)
-    # Without a SOA of that serial among them, these revisions do not begin where the secondary is.
+    # Without a SOA of that serial, these revisions don't begin at the secondary's state.
     if old_soa is None or serial_in(old_soa) != serial:
         return None
     if len(difference.deleted) + len(difference.added) > zone.rrset_count + _LEEWAY:

@@ -15,13 +15,13 @@ from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Key, RRset
 
 ANY = 255
-# PowerDNS gives up a chain of aliases after this number of steps.
+# PowerDNS stops following a chain of aliases after this many steps.
 MAX_STEPS = 10
 
 ADDRESSES = (rdtypes.A, rdtypes.AAAA)
-# Whose targets' addresses are sent along.
+# The types whose targets' addresses are added to the answer.
 _LEADS_TO_HOSTS = frozenset({rdtypes.MX, rdtypes.NS, rdtypes.SRV, rdtypes.SVCB, rdtypes.HTTPS})
-# PowerDNS sends these for a signed zone only, and then with the answer that they sign.
+# PowerDNS sends these only for signed zones, and only with the RRset that they sign.
 _SIGNATURES = frozenset({rdtypes.RRSIG})
 
 
@@ -80,9 +80,9 @@ class Near:
         return replace(found, ttl=min(found.ttl, int(found.served[0].rsplit(" ", 1)[-1])))
 
 
-# A name to the RRsets near it, in the zone that answers for it here; None where no zone does.
+# Maps a name to the RRsets near it, in the zone that answers for it here, or to None without such a zone.
 Read = Callable[[str], Near | None]
-# Names of a zone to their A and AAAA.
+# Maps names of a zone to their A and AAAA.
 Addresses = Callable[[str, Collection[str]], Iterable[RRset]]
 
 
@@ -171,7 +171,7 @@ def _from_rrsets(near: Near, name: str, here: Mapping[int, RRset], type: int) ->
     if rdtypes.LUA in here or (rdtypes.ALIAS in here and type in (*ADDRESSES, ANY)):
         raise Computed
     alias = here.get(rdtypes.CNAME)
-    if alias is not None and type != rdtypes.CNAME:  # for ANY it goes on too, as PowerDNS does
+    if alias is not None and type != rdtypes.CNAME:  # also for ANY, as PowerDNS does
         return _Step(answer=(alias,), goes_on_at=rdata.targets(rdtypes.CNAME, alias.served[0])[0])
     found = tuple(r for of_type, r in here.items() if of_type == type or (type == ANY and of_type not in _SIGNATURES))
     return _Step(answer=found) if found else _Step(found=Found(authority=_soa_of(near)))

@@ -6,6 +6,6 @@ from django.db import models
 class TakenMessage(models.Model):
     """A signed message that was accepted. `rcode` is null until the answer is known. `seen_updates` writes it."""
 
-    id = models.UUIDField(primary_key=True)  # of its key, its id and its signature
-    until = models.DateTimeField(db_index=True)  # from then on the signature is too old anyway
+    id = models.UUIDField(primary_key=True)  # from its key, its id and its signature
+    until = models.DateTimeField(db_index=True)  # afterwards the signature is too old anyway
     rcode = models.SmallIntegerField(null=True)

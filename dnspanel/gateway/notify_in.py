@@ -24,7 +24,7 @@ from replication.dns import names
 from replication.errors import BadName
 from replication.wire.protocol import split_resolver
 
-# At most this number of refused ones is stored a second, of all zones together: anyone can send them.
+# The most refused NOTIFYs that are stored in a second, for all zones together, because anyone can send them.
 NOTED_PER_SECOND, NOTED_BURST = 10, 50
 
 logger = logging.getLogger(__name__)

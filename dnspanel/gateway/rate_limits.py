@@ -10,7 +10,7 @@ class Rates:
 
     def __init__(self, *, most_keys: int = 10_000) -> None:
         self._most_keys = most_keys
-        # How full the bucket of a key was, and when; the longest unused first.
+        # The fill level of each key's bucket and the time of that level, the least recently used first.
         self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
         self._lock = Lock()
 

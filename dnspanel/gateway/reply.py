@@ -17,7 +17,7 @@ import dns.rrset
 from replication.dns import rdata
 from replication.dns.rrset import RRset
 
-PAYLOAD = 1232  # what travels over UDP without being cut into pieces
+PAYLOAD = 1232  # the size that UDP carries without fragments
 
 _TRUNCATED = 0x02  # in the third byte of a message
 
@@ -43,7 +43,7 @@ def render_reply(query: dns.message.Message, reply: Reply, size: int) -> bytes:
         if query.ednsflags & dns.flags.DO:  # RFC 3225 section 3
             response.want_dnssec()
         if reply.reason:
-            # RFC 8914: dig and kdig show it, which saves people a long search.
+            # RFC 8914: dig and kdig show this text, which saves people a long search.
             option = dns.edns.EDEOption(dns.edns.EDECode.PROHIBITED, reply.reason[:200])
             response.use_edns(ednsflags=response.ednsflags, payload=PAYLOAD, options=[option])
     response.set_rcode(reply.rcode)
@@ -58,7 +58,7 @@ def render_reply(query: dns.message.Message, reply: Reply, size: int) -> bytes:
         return response.to_wire(max_size=size)
     except dns.exception.TooBig:
         wire = bytearray(response.to_wire(max_size=size, prefer_truncation=True))
-    if reply.is_referral:  # without its glue it leads nowhere (RFC 9471 section 3)
+    if reply.is_referral:  # useless without its glue (RFC 9471 section 3)
         wire[2] |= _TRUNCATED
     return bytes(wire)
 

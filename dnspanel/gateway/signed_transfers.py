@@ -33,11 +33,11 @@ from replication.dns.signed_ttls import SignedTtls
 
 T = TypeVar("T")
 
-SECONDS = 30.0  # for as long ring 0 may be silent
-PATIENCE = 5.0  # for as long it may lack what was published
+SECONDS = 30.0  # the longest time that ring 0 may be silent
+PATIENCE = 5.0  # the longest time that ring 0 may lack the newest publication
 _PAUSE = 0.1
 _ROWS_AT_ONCE = 2_000
-# Each of them holds a thread of the gateway.
+# Each transfer occupies a thread of the gateway.
 _waiting = threading.BoundedSemaphore(3)
 
 
@@ -140,7 +140,7 @@ def with_chains(records: Iterator[Record], zone: str, chains: Sequence[Nsec3]) -
     chains are computed here.
     """
     made = SignedChains(zone, chains)
-    made.add(APEX, rdtypes.SOA)  # it is not among the records
+    made.add(APEX, rdtypes.SOA)  # the records don't include it
     for record in records:
         if record.type in (rdtypes.NSEC3, rdtypes.NSEC3PARAM):
             continue

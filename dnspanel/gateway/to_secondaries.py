@@ -24,7 +24,7 @@ from replication.dns.rrset import RRset
 
 logger = logging.getLogger(__name__)
 
-# Zones of fewer RRsets are sent in milliseconds, and need not wait for their turn.
+# Zones with fewer RRsets are sent in milliseconds and don't have to wait for a place.
 SMALL = 2_000
 
 
@@ -70,7 +70,7 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
                 yield wire
                 sent, count = sent + len(wire), count + 1
             how, serial = transfer.how, transfer.serial
-    except MessageRefused:  # not now: a client that is notified again need not wait for its SOA's retry
+    except MessageRefused:  # only now: after another NOTIFY the client need not wait for the SOA's retry time
         if zone is not None:
             record.note_not_now(secondary_id=secondary.pk, zone_id=zone.pk, now=now)
         raise
@@ -115,7 +115,7 @@ def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = No
     """
     if not loaded_signing_of(zone).is_signed:
         with ixfr_out.transfer_of(zone, since=since, sees=sees) as transfer:
-            # If the zone was signed since it was loaded, it has this very serial: without signatures it would stay
+            # If the zone was signed after it was loaded, its serial is the same. Sent without signatures, it would stay
             # bogus there.
             if not signing_of(zone).is_signed:
                 yield transfer

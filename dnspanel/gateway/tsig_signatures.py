@@ -36,13 +36,13 @@ from dnspanel.texts import gettext
 from replication.dns import names
 from replication.errors import BadName
 
-# The allowed clock difference, whatever the client says (RFC 8945, section 10, recommends it): the client's number
-# decides how long a captured message can be sent again.
+# The allowed clock difference, regardless of the client's value (RFC 8945 section 10 recommends this), because that
+# value decides how long a captured message can be replayed.
 FUDGE = 300
 _OFFICIAL_NAMES = {"hmac-md5": dns.tsig.HMAC_MD5}
 _HEADER = struct.Struct(">HHHHHH")
 _RECORD = struct.Struct(">HHIH")
-# dnspython says no types here.
+# dnspython declares no types here.
 _validate: Callable[..., object] = dns.tsig.validate
 _sign: Callable[..., tuple[TSIG, Any]] = dns.tsig.sign
 _make: Callable[..., TSIG] = TSIG
@@ -136,7 +136,7 @@ def _verify_secondary(
     with _refusing(tsig, owner, lambda: secondary_keys.key_of(secondary), secondary.pk):
         key = _signing_key(secondary_keys.good_keys_of(secondary, now), tsig, wire, now)
     if not is_within(address, secondary.networks, secondary.addresses):
-        # A client must not learn which fault a key has; the secondary's page shows it.
+        # A client must not learn what is wrong with its key. The secondary's page shows it.
         reason = gettext("it came from {address}, which is in none of its networks").format(address=address)
         raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text(), secondary_id=secondary.pk, reason=reason)
     return SignedBySecondary(secondary, key, tsig)
@@ -167,7 +167,7 @@ def _refusing(
     except dns.tsig.BadSignature as exc:
         raise TsigRefused(dns.rcode.BADSIG, tsig, owner.to_text(), secondary_id=secondary_id) from exc
     except (dns.tsig.BadAlgorithm, BadToken) as exc:
-        # A client must not learn which fault a key has.
+        # A client must not learn what is wrong with its key.
         raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text(), secondary_id=secondary_id) from exc
     except dns.tsig.PeerError as exc:
         raise ValueError("a request with the error of an answer") from exc

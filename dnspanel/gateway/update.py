@@ -24,7 +24,7 @@ from replication.dns.rrset import Key, RRset, make
 
 ANY = int(dns.rdatatype.ANY)
 _APEX_KEEPS = frozenset({rdtypes.SOA, rdtypes.NS})
-# A name has one of these; adding another one replaces it.
+# A name has only one RRset of these types. Adding another record replaces the first.
 _SINGLE = frozenset({rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA})
 
 

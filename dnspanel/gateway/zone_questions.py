@@ -65,7 +65,7 @@ class Reading:
             return None
         if self.type == ANY and not over_tcp:
             return Reply(dns.rcode.NOERROR, is_authoritative=True, is_truncated=True)
-        # Secondaries ask for the SOA all the time, and it is the same one, signed or not.
+        # Secondaries ask for the SOA constantly, and it is the same, signed or not.
         is_plain_soa = self.type == rdtypes.SOA and self.name == self.zone.name and not dnssec
         if not loaded_signing_of(self.zone).is_signed or is_plain_soa:
             try:
@@ -139,13 +139,13 @@ class Reading:
             answer.append(rrset)
             if rrset.rdtype == dns.rdatatype.CNAME and not self._may_know(name_of(rrset[0].target)):
                 hidden.add(rrset[0].target)
-        if hidden:  # what is behind it, and whether that is there, is not for this asker
+        if hidden:  # this client must not learn what follows, or if it exists
             return Reply(dns.rcode.NOERROR, tuple(answer), is_authoritative=True)
         authority, additional = message.authority, message.additional
         if self.sees is not None:
             if any(not self.sees(name_of(rrset.name), _type_of(rrset)) for rrset in answer):
                 return None
-            # A proof that a name does not exist names its neighbours.
+            # A proof that a name doesn't exist contains the names next to it.
             authority = [rrset for rrset in authority if _type_of(rrset) == rdtypes.SOA]
             additional = []
         is_authoritative = bool(message.flags & dns.flags.AA)

@@ -27,7 +27,7 @@ from replication.agent.updates.rebuild_node import open_store
 from replication.errors import ReplicationError
 from replication.garbage import leave_out_what_is_loaded
 
-# A thread that holds LMDB's write lock waits for others of this process for so long at a time (Python: 5 ms).
+# The time after which a waiting thread can run instead of one that holds LMDB's write lock (Python's default: 5 ms).
 SWITCH_SECONDS = 0.001
 
 logger = logging.getLogger("replication.agent")
@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_join(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--panel", required=True, help="the panel's address")
     parser.add_argument("--code", required=True, help="the one-time code that the panel showed")
-    # The panel knows these three; typed values must be the same.
+    # The panel knows these three values; typed values must be the same.
     parser.add_argument("--dns-address", default="", help="where PowerDNS answers, an IP address; as the panel has it")
     texts = {
         "dns_port": "where PowerDNS answers",

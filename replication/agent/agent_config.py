@@ -89,8 +89,8 @@ class Identity:
     cluster: UUID
     schema: int
     signing_keys: tuple[bytes, ...]
-    keys_generation: int = 0  # of the list they came with; 0 at enrollment
-    settings: JoinSettings | None = None  # what the panel had at enrollment; older panels did not send it
+    keys_generation: int = 0  # of the list with these keys; 0 at enrollment
+    settings: JoinSettings | None = None  # the panel's settings at enrollment; older panels don't send them
 
 
 @dataclass(frozen=True, slots=True)

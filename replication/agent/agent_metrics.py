@@ -21,7 +21,7 @@ from replication.wire.protocol import Status
 
 METRICS_PATH = "/metrics"
 PLAIN_TEXT = "text/plain; charset=utf-8"
-# A scraper that is stuck holds one thread for so long.
+# The longest time that a stuck scraper occupies a thread.
 IDLE_SECONDS = 10.0
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             text = self.server.exposition()
         except Exception:
-            # A silently closed connection would look like a network's fault, and no one would search here.
+            # A silently closed connection would look like a network fault, and nothing would point here.
             logger.exception("metrics failed")
             self._answer(500, b"The metrics could not be read; this agent's log says why.\n", PLAIN_TEXT)
         else:

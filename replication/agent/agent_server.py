@@ -184,12 +184,12 @@ def _repair(server: AgentServer, body: bytes | BinaryIO, headers: Message) -> Ma
 _SNAPSHOT = re.compile(re.escape(SNAPSHOTS_PATH) + r"/([0-9a-f]{32})")
 _SNAPSHOT_CHUNK = re.compile(_SNAPSHOT.pattern + r"/chunks/([0-9]{1,6})")
 _INSTALL = re.compile(_SNAPSHOT.pattern + r"/install")
-# What is taken from memory or from disk, however large.
+# Bodies of any size, read from memory or from disk.
 _PUSHES: Mapping[str, Callable[[AgentServer, bytes | BinaryIO, Message], Mapping[str, Any]]] = {
     SEGMENTS_PATH: _apply,
     REPAIRS_PATH: _repair,
 }
-# Bodies that are read at once; everything else that is put is a push.
+# Bodies that are read at once. All other PUTs are pushes.
 _SMALL_PUTS: Mapping[str, Callable[[Any, bytes], None]] = {
     **IDENTITY_PUTS,
     SEALING_KEYS_PATH: _take_sealing_keys,

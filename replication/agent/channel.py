@@ -40,13 +40,13 @@ from replication.wire.protocol import (
     with_samples,
 )
 
-# From the first byte to the last. A handshake takes none of the places for clients with the panel's certificate.
+# From the first byte to the last. A handshake uses no connection slot of the panel.
 HANDSHAKE_SECONDS = 5.0
 IDLE_SECONDS = 300.0
 MAX_CONNECTIONS = 64  # of the panel, which needs two
-# Larger bodies wait on disk, so that memory does not depend on what is pushed.
+# Larger bodies are stored on disk, so that memory doesn't depend on the size of pushes.
 IN_MEMORY_BYTES = 1 << 20
-# The disk keeps this much for what else is written when a body is received.
+# The free space that must stay on the disk for other files while a body is received.
 SPARE_DISK_BYTES = 64 << 20
 
 MAX_SMALL_BODY = 64 << 10
@@ -82,7 +82,7 @@ class PanelServer(ThreadingHTTPServer):
         super().__init__(address, handler)
 
     def server_bind(self) -> None:
-        # After a kill, connections of the last process linger for a minute; they must not keep us from the port.
+        # After a kill, the last process's connections linger for a minute. They must not block the port.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -245,7 +245,7 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._answer(*encode_refusal(exc, self._position()))
         except (ConnectionError, TimeoutError):
             raise
-        except Exception as exc:  # a fault of ours: the panel shall see it, and the next push be tried
+        except Exception as exc:  # a bug of ours: the panel must see it, and the next push is tried
             logger.exception("a push ended unexpectedly")
             self._answer(500, encode_message({"error": type(exc).__name__, "message": str(exc), "position": None}))
         else:
@@ -258,7 +258,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         except (ReplicationError, OSError) as exc:
             error = DiskFull(path=str(exc.filename), reason=str(exc)) if isinstance(exc, OSError) else exc
             self._answer(*encode_refusal(error, self._position()))
-        except Exception as exc:  # a fault of ours, which the panel shall see
+        except Exception as exc:  # a bug of ours, which the panel must see
             logger.exception("a request ended unexpectedly")
             self._answer(500, encode_message({"error": type(exc).__name__, "message": str(exc), "position": None}))
         else:
@@ -334,7 +334,7 @@ def _take_keys(server: PanelServer, body: bytes) -> None:
     server.identity.take_keys(body)
 
 
-# What every agent takes of its identity.
+# The requests about the agent's identity, which every agent accepts.
 IDENTITY_PUTS: Mapping[str, Callable[[PanelServer, bytes], None]] = {
     CERTIFICATE_PATH: _take_certificate,
     KEYS_PATH: _take_keys,

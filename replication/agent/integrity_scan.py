@@ -26,17 +26,17 @@ from replication.store.store import Store
 from replication.wire.protocol import MAX_LISTED_DIVERGED
 
 SLICE_SECONDS = 0.002
-# What part of the time is spent reading: at most where there is no hurry, on average, and where there is reason to.
+# The share of time for reading: the maximum of a normal check, the average, and the share of an urgent check.
 SHARE = 0.05
 AVERAGE_SHARE = 1 / 1200
 HURRIED_SHARE = 0.5
-# Between two checks without a request.
+# The pause between two checks without a request.
 PAUSE_SECONDS = 20.0
-# How often foreign commits and requests are looked up.
+# The interval at which foreign commits and requests are looked for.
 POLL_SECONDS = 0.5
-# A slice waits for a push under way at most so long: an import must not keep a check from ending.
+# The longest time that a slice waits for a push: an import must not keep a check from ending.
 LONGEST_WAIT = 0.25
-# Where there is no hurry, it waits so long after a push whether another one comes.
+# The time after a push in which a check that isn't urgent waits for another push.
 PUSH_PAUSE = 0.5
 _RELEASE_EVERY = 16  # slices
 
@@ -53,10 +53,10 @@ class IntegrityScanner:
         is_busy: Callable[[float], bool] = lambda within: False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        # Whether a push is running, or ended less than this number of seconds ago.
+        # Returns True while a push runs, or if one ended less than this many seconds ago.
         self._is_busy = is_busy
         self._store, self._clock = store, clock
-        # Called with the reason where a file may be damaged.
+        # Called with the reason if a file may be damaged.
         self.damaged: Callable[[str], None] = lambda reason: None
         self._wake = threading.Event()
         self._stop = threading.Event()
@@ -65,8 +65,8 @@ class IntegrityScanner:
         self._suspects: deque[int] = deque()
         self._is_requested = False
         self._due = 0.0  # monotonic time
-        self._slices = 0  # of the steps under way
-        self._reading_seconds = 0.0  # of the last check that ended
+        self._slices = 0  # of the running steps
+        self._reading_seconds = 0.0  # of the last finished check
         self.checked_at = 0.0
         self.share = 0.0
 
@@ -125,7 +125,7 @@ class IntegrityScanner:
         check = self._store.check()
         try:
             ended = self._drive(check.everything(), share, check)
-        except Exception as exc:  # damage may raise anything; the agent goes on and reports it
+        except Exception as exc:  # damage can raise anything; the agent continues and reports it
             logger.exception("a check ended unexpectedly")
             self._replace({0: DivergedZone(0, "", f"the files cannot be read: {exc}")})
             if is_damage(exc):

@@ -37,7 +37,7 @@ def _own_id(state_dir: Path) -> str:
         return own
     own = secrets.token_hex(16)
     partial = path.with_name(path.name + ".part")
-    partial.unlink(missing_ok=True)  # a file that is overwritten would keep its inode
+    partial.unlink(missing_ok=True)  # an overwritten file would keep its inode
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(f"{own} {os.fstat(file.fileno()).st_ino}\n")
         file.flush()

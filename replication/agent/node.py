@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from replication.agent.agent_metrics import MetricsServer
 
 LOCK_FILE = "agent.lock"
-# Before it restarts, an agent leaves this time for answers in progress.
+# The time for answers in progress before an agent restarts.
 ANSWER_SECONDS = 0.3
-# It waits so long for the first check of PowerDNS before it logs that it has started, and for the last one to end.
+# The longest wait for the first check of PowerDNS at the start, and for the last check at the end.
 FIRST_CHECK_SECONDS = 2.0
-# Beside the LMDB's main file: two agents with directories of their own must not share the files.
+# Next to the LMDB's main file: two agents with different directories must not share the LMDB files.
 LMDB_LOCK_SUFFIX = "-agent"
-# From here on the status warns of a full map; at 1 LMDB accepts no changes.
+# Above this the status warns of a full map; at 1 LMDB accepts no changes.
 MAP_ALARM = 0.7
 
 logger = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class AgentNode:
             control,
             Receivers(config.dns_address, config.dns_port, config.receiver_threads),
             ZoneCache(control, api),
-            # PowerDNS is not asked at each purge if the configuration says that it caches.
+            # If the configuration says that PowerDNS caches, PowerDNS isn't asked about it at each purge.
             has_caches=lambda: config.caches or powerdns.has_caches(),
         )
         self.applier = Applier(
@@ -220,7 +220,7 @@ class AgentNode:
 
     def _metrics_server(self) -> "MetricsServer | None":
         """Start the server for Prometheus. If its port is in use, the node runs without metrics."""
-        # Imported here: the library is 2 MB of memory that most nodes can do without.
+        # Imported here, because the library needs 2 MB of memory that most nodes can save.
         from replication.agent.agent_metrics import MetricsServer
 
         address = (self._config.metrics_address, self._config.metrics_port)

@@ -4,7 +4,7 @@ import logging
 from collections import deque
 
 KEPT_LINES = 200
-# A line is cut behind this many characters, so that the memory is bounded.
+# Lines are cut after this many characters, so that the memory is limited.
 LINE_LENGTH = 500
 
 
@@ -24,7 +24,7 @@ class RecentLog(logging.Handler):
 
     def lines(self) -> list[str]:
         """Return the kept lines, oldest first. A traceback is one line."""
-        self.acquire()  # `emit` is called with the handler's lock too
+        self.acquire()  # `emit` is also called with the handler's lock
         try:
             return list(self._kept)
         finally:

@@ -12,7 +12,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 MOST = 32
 OF_ONE_NETWORK = 4
-# For an address with an earlier authentication: the panel, and others behind the panel's address.
+# For addresses that have authenticated before: the panel, and others behind the panel's address.
 OF_KNOWN_NETWORK = 16
 MOST_KNOWN = 8
 
@@ -22,8 +22,8 @@ class Strangers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: dict[socket.socket, str] = {}  # network of each; the oldest comes first
-        self._known: dict[str, None] = {}  # networks; the one that was seen last comes last
+        self._waiting: dict[socket.socket, str] = {}  # the network of each; the oldest is first
+        self._known: dict[str, None] = {}  # networks; the most recent is last
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -40,8 +40,8 @@ class Strangers:
                 del self._waiting[cut]
             self._waiting[connection] = network
         if cut is not None:
-            with contextlib.suppress(OSError):  # it is gone already
-                # Not `SSLSocket.shutdown`, which would take the TLS state from under the thread that is at it.
+            with contextlib.suppress(OSError):  # it is closed already
+                # Not `SSLSocket.shutdown`, which would remove the TLS state while another thread uses it.
                 socket.socket.shutdown(cut, socket.SHUT_RDWR)
 
     def remove(self, connection: socket.socket, *, known: bool = False) -> None:
@@ -71,5 +71,5 @@ def network_of(address: str) -> str:
     parsed = ip_address(address.partition("%")[0])
     if not isinstance(parsed, IPv6Address):
         return str(parsed)
-    # On a socket for both protocols IPv4 looks like this; the /64 of these would be all of IPv4.
+    # The form of IPv4 on a socket for both protocols; the /64 of such an address would be all of IPv4.
     return str(parsed.ipv4_mapped or ip_network((parsed, 64), strict=False))

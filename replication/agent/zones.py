@@ -61,7 +61,7 @@ def attached_objects(store: Store, zone_id: int, sealing_key: SealingKey | None)
     zone = next((zone for zone in store.zones_from(zone_id, limit=1) if zone.zone_id == zone_id), None)
     found = []
     for dbi, key, body in store.attached_rows(zone.name) if zone else ():
-        if dbi not in ATTACHED:  # the way to the row before
+        if dbi not in ATTACHED:  # the index row of the previous row
             continue
         row_id = store.schema.row_id(key)
         if dbi is Dbi.KEYDATA and not is_sealed_body(body):

@@ -31,7 +31,7 @@ from replication.errors import UnknownSchema
 _U32 = struct.Struct("<I")
 _TO_BASE32HEX = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
 
-_READS_ALL = 6  # the schema whose objects begin like those of the others or say that they do not
+_READS_ALL = 6  # the schema whose decoder also reads the objects of all other schemas
 
 NSEC3_HASH_LENGTH = 32  # characters of a SHA-1 hash in base32hex
 
@@ -87,7 +87,7 @@ def _decode_zone(reader: boost_archive.Reader, schema: int) -> tuple[str, str]:
     if schema < 6:
         reader.class_version((0,))
         return reader.name(), ""
-    # A ZoneName of version 0 begins like a bare DNSName and has no variant: such rows are from schema 5.
+    # A ZoneName of version 0 begins like a bare DNSName and has no variant. Such rows are from schema 5.
     if reader.class_version((0, 1)) == 0:
         return reader.name(), ""
     reader.class_version((0,))

@@ -14,8 +14,8 @@ from replication.dns import names
 from replication.errors import BadBytes
 
 APEX = b"\0"
-MAX_ZONE_ID = 0x7FFFFFFF  # larger ids are negative inside PowerDNS's zone cache: the zone answers REFUSED
-# Key id of the row that stops PowerDNS's NSEC search from running off the last zone's end.
+MAX_ZONE_ID = 0x7FFFFFFF  # larger ids are negative in PowerDNS's zone cache, and their zones are answered with REFUSED
+# Key id of the row that keeps PowerDNS's NSEC search from running past the end of the last zone.
 GUARD_ZONE_ID = 0xFFFFFFFF
 
 _ID = struct.Struct(">I")
@@ -36,7 +36,7 @@ def name_from_key(key: bytes) -> str:
     return names.from_labels(_labels_of(key))
 
 
-@lru_cache(maxsize=4096)  # a write of many RRsets asks for each name several times: for plan, rows and log
+@lru_cache(maxsize=4096)  # writing many RRsets needs each name several times: for plan, rows and log
 def relative_key(name: str, zone: str) -> bytes:
     """Return the key of an owner name inside its zone. The name must be within the zone."""
     if name == zone:

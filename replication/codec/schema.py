@@ -32,7 +32,7 @@ class Dbi(IntEnum):
     TSIG_INDEX = 8
 
 
-# What is attached to a zone by its name; each of these tables is followed by its index.
+# The tables of objects that belong to a zone by its name. The index of each has the next number.
 ATTACHED = (Dbi.METADATA, Dbi.KEYDATA)
 ATTACHED_TABLES = frozenset((Dbi.METADATA, Dbi.METADATA_INDEX, Dbi.KEYDATA, Dbi.KEYDATA_INDEX))
 

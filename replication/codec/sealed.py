@@ -44,7 +44,7 @@ _FINGERPRINTED = b"dnspanel key content 1\0"
 _DIGESTED = b"dnspanel-fingerprint: "
 _WHAT = "sealed key"
 
-# The secret of a sealing key by its id, None for one that is not known here.
+# Returns the secret of a sealing key by its id, or None if it is unknown here.
 SecretOf = Callable[[int], bytes | None]
 
 

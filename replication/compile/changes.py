@@ -51,7 +51,7 @@ class _State:
     ) -> None:
         self._read, self._changed, self._denial = read, changed, denial
         self._types: dict[bytes, Collection[int]] = {}
-        self._occluded: dict[bytes, bool] = {}  # whether names directly below these are
+        self._occluded: dict[bytes, bool] = {}  # True if names directly below this name are occluded
 
     def types(self, rel: bytes) -> Collection[int]:
         """Return the types of a name's rows. If the name is unchanged, they include the types that compiling adds."""
@@ -96,7 +96,7 @@ class _State:
     def _rank(self, rel: bytes, types: Collection[int]) -> int:
         owned = owned_types(types)
         if not owned:
-            return ABSENT  # without a look at what is above
+            return ABSENT  # without reading the names above
         return self._denial.rank(owned, at_cut=rel != APEX and rdtypes.NS in types, occluded=self.is_occluded(rel))
 
     def _with_changes(self, rel: bytes, stored: Mapping[int, bytes]) -> Collection[int]:
@@ -113,8 +113,8 @@ class _State:
 class _Below:
     """The effect of the changes on the ranks below one name."""
 
-    gained: int = ABSENT  # the highest rank that a name has now which had another one
-    lost: int = ABSENT  # the highest rank that a name had which has a lower one now
+    gained: int = ABSENT  # the highest new rank among names whose rank changed
+    lost: int = ABSENT  # the highest former rank among names whose rank decreased
 
 
 class _Compiler:
@@ -124,7 +124,7 @@ class _Compiler:
         self._rows, self._denial = rows, denial
         self._stored: dict[bytes, dict[int, bytes]] = {}
         self._after: dict[bytes, dict[int, RRset | None]] = defaultdict(dict)
-        self._reshaped: dict[bytes, dict[int, RRset | None]] = {}  # where types come or go: nothing else has effects
+        self._reshaped: dict[bytes, dict[int, RRset | None]] = {}  # names whose types change: only these affect others
         for (name, type), rrset in changed.items():
             served = rrset if rrset is not None and rrset.served else None
             rel = key_within(zone, name, type)
@@ -133,7 +133,7 @@ class _Compiler:
                 self._reshaped[rel] = self._after[rel]
         self._old = _State(self._read, {}, denial)
         self._new = _State(self._read, self._reshaped, denial)
-        self._touched: set[bytes] = set(self._reshaped)  # whose place in the chain or empty name's row may change
+        self._touched: set[bytes] = set(self._reshaped)  # names whose chain membership or empty row can change
         self._below: dict[bytes, _Below] = defaultdict(_Below)
         self._result: dict[tuple[bytes, int], bytes | None] = {}
 
@@ -145,7 +145,7 @@ class _Compiler:
                 self._lower_names(rel)
         for rel in self._reshaped:
             if self._denial.is_opt_out and self._new.is_cut(rel):
-                self._renew(rel)  # whether it is signed decides about the flag of NS and about the chain
+                self._renew(rel)  # the signing of a delegation determines the flag of NS and its place in the chain
             self._tell_ancestors(rel)
         for rel in self._turned_cuts():
             self._renew_subtree(rel)
@@ -210,7 +210,7 @@ class _Compiler:
         old, new = self._old, self._new
         turned = [rel for rel in self._reshaped if old.is_cut(rel) != new.is_cut(rel)]
         for rel in sorted(turned):
-            # Below a delegation that stays nothing depends on another one.
+            # Below a delegation that stays, nothing depends on another delegation.
             if not (found and rel.startswith(found[-1])) and not (old.is_occluded(rel) and new.is_occluded(rel)):
                 found.append(rel)
         return found
@@ -264,8 +264,8 @@ class _Compiler:
         if before == ABSENT and not self._old.rank(rel):
             return below.gained  # nothing was below it
         if before > below.lost:
-            return max(before, below.gained)  # what made it so is still there
-        # A name without noted changes keeps its rank, so none is above that of the row.
+            return max(before, below.gained)  # the name with this rank still exists
+        # A name without recorded changes keeps its rank, so none is above the rank in the row.
         ceiling = PRESENT if self._new.is_occluded(rel) else before or FULL
         return self._highest_below(rel, below.gained, ceiling)
 

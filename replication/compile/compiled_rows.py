@@ -9,7 +9,7 @@ from typing import Protocol
 from replication.codec.keys import APEX
 
 Row = tuple[bytes, int, bytes]  # relative key, type, body
-Change = tuple[bytes, int, bytes | None]  # the same; None for a row that goes
+Change = tuple[bytes, int, bytes | None]  # the same, with None for a deleted row
 
 
 class Rows(Protocol):
@@ -34,7 +34,7 @@ class ChangedRows:
     def __init__(self, rows: Rows, changes: Mapping[tuple[bytes, int], bytes | None]) -> None:
         self._rows = rows
         self._changes = changes
-        # Order of (relative key, type) is order of record keys: a name is closed by a byte that is in no label.
+        # The order of (relative key, type) is that of record keys, because a byte that is in no label ends a name.
         self._keys = sorted(changes)
 
     def get(self, rel: bytes, type: int) -> bytes | None:

@@ -33,12 +33,12 @@ from replication.dns import names, rdtypes
 HELPER = 50  # the type of the rows that make an NSEC3 chain
 ABSENT, PRESENT, HASHED, FULL = range(4)
 
-_HELPER_BACK_TTL = 0  # hash → name; PowerDNS's search stops only at these
+_HELPER_BACK_TTL = 0  # hash → name; only these end PowerDNS's search
 _HELPER_FORWARD_TTL = 1  # name → hash
 _ADDRESSES = (rdtypes.A, rdtypes.AAAA)
 _BARE = frozenset((*_ADDRESSES, rdtypes.NS, rdtypes.RRSIG, ENT, HELPER))
 _HASH_LABEL = re.compile(rb"[0-9a-v]{%d}\x00" % NSEC3_HASH_LENGTH)
-_HASH_IN_FORWARD = slice(3, 3 + NSEC3_HASH_LENGTH)  # behind the lengths of content and label
+_HASH_IN_FORWARD = slice(3, 3 + NSEC3_HASH_LENGTH)  # after the lengths of content and label
 
 
 class Denial:

@@ -133,7 +133,7 @@ def _ents(auth_of: Mapping[bytes, bool]) -> dict[bytes, bool]:
     ents: dict[bytes, bool] = {}
     for rel, auth in auth_of.items():
         above = parent_key(rel)
-        # An existing ancestor leads the way up itself, and with no less auth than what is below it.
+        # An existing ancestor continues upwards itself, and its auth is at least that of the names below it.
         while above != APEX and above not in auth_of and (above not in ents or ents[above] < auth):
             ents[above] = auth
             above = parent_key(above)

@@ -12,7 +12,7 @@ from replication.codec.keys import APEX, name_from_relative_key, parent_key
 from replication.compile.denial import is_bare_cut
 from replication.dns import rdtypes
 
-# PowerDNS answers these by others, and says so in its chain.
+# PowerDNS answers these types with other types, which it lists in its chain.
 _STANDS_FOR = {rdtypes.ALIAS: (rdtypes.A, rdtypes.AAAA)}
 _NOTHING: frozenset[int] = frozenset()
 _SIGNATURE = frozenset((rdtypes.RRSIG,))
@@ -41,10 +41,10 @@ class ChainMaker:
         self._rel = b""
         self._types: set[int] = set()
         self._cut: bytes | None = None
-        self._signatures: list[bytes] = []  # the last name that owns nothing but RRSIG, and such ones above it
-        self._path: set[bytes] = set()  # the last name of an NSEC3 chain, and all above it
+        self._signatures: list[bytes] = []  # the last name that owns only RRSIG, and such names above it
+        self._path: set[bytes] = set()  # the last name of an NSEC3 chain, and all names above it
         self._found: list[tuple[bytes, bytes, frozenset[int]]] = []  # owner, name, types
-        self._lists: dict[frozenset[int], frozenset[int]] = {}  # few different ones occur, millions of times
+        self._lists: dict[frozenset[int], frozenset[int]] = {}  # few distinct ones, each used millions of times
 
     def add(self, rel: bytes, type: int) -> None:
         """Add an RRset. RRsets must be added in the order of their owners' relative keys."""

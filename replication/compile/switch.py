@@ -39,7 +39,7 @@ class _Open:
 
     rel: bytes
     rows: Mapping[int, bytes]
-    rank: int  # of the apex itself, and the highest one below so far
+    rank: int  # of the apex itself, or the highest rank below the name so far
 
 
 class _Switch:

@@ -5,8 +5,8 @@ from replication.dns import names, rdtypes
 _POINTER = 0xC0
 _MD, _MF, _RT, _PX = 3, 4, 21, 26
 
-# Types whose names may be compressed (RFC 1035, and RFC 3597 4 for what older servers do): bytes before the first
-# name, how many names, bytes behind the last.
+# Types whose names may be compressed (RFC 1035, and RFC 3597 section 4 for older servers): bytes before the first
+# name, number of names, bytes after the last.
 NAMES_IN_RDATA: dict[int, tuple[int, int, int]] = {
     **dict.fromkeys((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.DNAME, _MD, _MF), (0, 1, 0)),
     **dict.fromkeys((rdtypes.MB, rdtypes.MG, rdtypes.MR), (0, 1, 0)),
@@ -44,7 +44,7 @@ def name_at(message: bytes, at: int, known: dict[int, bytes] | None = None) -> t
             raise BadCompression(f"{length:#x} is not a label length")
         target = (length & 0x3F) << 8 | message[at + 1]
         behind = at + 2 if behind < 0 else behind
-        # Only ever backwards, so there can be no loop.
+        # Pointers only lead backwards, so there can be no loop.
         if target >= limit:
             raise BadCompression("a compression pointer does not point backwards")
         if known is not None and target in known:

@@ -15,7 +15,7 @@ from replication.message_texts import gettext
 
 MAX_WIRE = 255
 MAX_LABEL = 63
-MAX_TEXT = 4 * MAX_WIRE  # every octet as `\DDD`; letters of other scripts have no more characters than octets
+MAX_TEXT = 4 * MAX_WIRE  # every octet as `\DDD`; letters of other scripts have at most as many characters as octets
 ROOT = "."
 
 # Names of letters, digits, hyphens, underscores and asterisks need neither escapes nor IDNA.
@@ -72,7 +72,7 @@ def parse_in_rdata(text: str, origin: str | None = None) -> str:
     lowered = text.lower()
     if text == lowered:
         return name
-    # Nearly always the text is spelled as its name is.
+    # Nearly always the text has the same spelling as the name.
     if text.isascii() and name.startswith(lowered):
         return text + name[len(text) :]
     return _parse_slowly(text, origin, keep_case=True)
@@ -133,7 +133,7 @@ def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
 def _finish_label(label: bytearray, unicode_label: str, text: str) -> bytes:
     if not label:
         raise BadName(text=text, reason=gettext("it has an empty label (two dots in a row, or one at the start)"))
-    # A label in which a byte over 127 was escaped has as many bytes as characters: it is meant as bytes.
+    # A label with an escaped byte over 127 has as many bytes as characters: it is meant as bytes.
     if len(label) != len(unicode_label):
         return _idna(unicode_label, text)
     return bytes(label)
@@ -153,7 +153,7 @@ def _escape(text: str, at: int, full_text: str) -> tuple[int, int]:
 
 
 def _idna(label: str, text: str) -> bytes:
-    import idna  # tables of half a megabyte that most processes never need
+    import idna  # half a megabyte of tables that most processes never need
 
     try:
         return idna.encode(label, uts46=True)
@@ -240,7 +240,7 @@ def from_rdata_at(wire: bytes, at: int) -> tuple[str, int]:
     except IndexError:
         raise BadName(text=wire.hex(), reason=gettext("the bytes end inside the name")) from None
     plain = b".".join(found)
-    # Nearly every name: there is nothing to escape, and no dot but those between labels.
+    # Nearly every name has nothing to escape, and dots only between labels.
     if len(plain) <= MAX_WIRE - 2 and plain.count(b".") == len(found) - 1 and _PLAIN_LABELS.fullmatch(plain):
         return f"{plain.decode('ascii')}.", at + 1
     return _check_lengths(tuple(found), wire.hex()), at + 1
@@ -297,7 +297,7 @@ def display(name: str) -> str:
     for label in labels(name):
         text = _escape_label(label)
         if text.startswith("xn--"):
-            # An A-label that says nothing legal is shown as it is.
+            # An A-label that can't be decoded is shown unchanged.
             with suppress(idna.IDNAError, UnicodeError):
                 text = idna.decode(text)
         displayed.append(text)

@@ -13,7 +13,7 @@ from replication.dns.compression import BadCompression, expand_rdata
 _HEADER = struct.Struct(">HHHHHH")
 _FIXED = struct.Struct(">HHIH")  # type, class, TTL, length of the rdata
 _QUESTION = 12
-_OWNER = b"\xc0\x0c"  # a pointer to the name asked
+_OWNER = b"\xc0\x0c"  # a pointer to the queried name
 # QR, opcode, AA, TC and the rcode of the flags: an authoritative answer, complete and without error.
 _FLAGS_MASK, _FLAGS = 0xFE0F, 0x8400
 

@@ -108,7 +108,7 @@ def targets(type: int, text: str) -> tuple[str, ...]:
     parts = text.split(" ")
     if type == rdtypes.IPSECKEY and parts[1] != "3":
         return ()
-    # Types newer than RFC 4034 keep letter case in their rdata; the host is the same.
+    # Types newer than RFC 4034 keep letter case in their rdata; it is the same host.
     return (parts[field].lower(),)
 
 
@@ -143,7 +143,7 @@ def not_among(type: int, texts: Iterable[str], others: Iterable[str]) -> tuple[s
     return tuple([text for text in texts if fold(type, text) not in known])
 
 
-# Which word of the canonical text is the name that others have to resolve.
+# The word of the canonical text with the name that must resolve.
 _TARGET_FIELD = {
     **dict.fromkeys((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.DNAME, rdtypes.ALIAS), 0),
     **dict.fromkeys((rdtypes.MB, rdtypes.MG, rdtypes.MR), 0),
@@ -152,14 +152,14 @@ _TARGET_FIELD = {
     rdtypes.IPSECKEY: 3,  # if its gateway is a name
     rdtypes.NAPTR: -1,
 }
-# Those whose rdata is that name and nothing else.
+# Types whose rdata consists only of that name.
 NAME_ONLY = frozenset(type for type, field in _TARGET_FIELD.items() if field == 0)
-# Types with names that need not resolve: which words.
+# Types with names that need not resolve, and the words of these names.
 _OTHER_NAMES = dict.fromkeys((rdtypes.SOA, rdtypes.RP, rdtypes.MINFO), (0, 1))
-# Those whose rdata can point at a name.
+# Types whose rdata can point at a name.
 POINTING = frozenset(_TARGET_FIELD)
 _NSAP_PTR, _RT, _PX, _HIP, _DSYNC, _AMTRELAY = 23, 21, 26, 55, 66, 260
-# Types with names in their rdata, and which words these are. None: no other word has letters whose case counts.
+# Types with names in their rdata, and the words of these names. None: no other word has letters whose case matters.
 _NAMES_AT: dict[int, slice | None] = {
     **dict.fromkeys((*_TARGET_FIELD, *_OTHER_NAMES, _NSAP_PTR, _RT, _PX, _AMTRELAY)),
     **dict.fromkeys((rdtypes.SVCB, rdtypes.HTTPS), slice(1, 2)),
@@ -170,7 +170,7 @@ _NAMES_AT: dict[int, slice | None] = {
 # PowerDNS signs the names of all types in lower case. Validators take names of these types unchanged (RFC 4034 6.2
 # lists the others, RFC 6840 5.1), so that a signature over names with capitals would be bogus.
 SIGNED_IN_LOWER_CASE = frozenset((rdtypes.IPSECKEY, rdtypes.SVCB, rdtypes.HTTPS, rdtypes.LP, _HIP, _DSYNC, _AMTRELAY))
-# Those whose values can be spelled in several ways that are the same name.
+# Types whose values can be spelled in several ways with the same meaning.
 WITH_NAMES = frozenset(_NAMES_AT)
 
 
@@ -307,9 +307,9 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
             relativize=False,
         )
         _check_comment(text[: tokens.file.tell()], found.rdcomment)
-        # A signature that a zone came with was made over its signer in lower case, and is searched for by it.
+        # A signature from outside was made with its signer in lowercase, and is looked up by it.
         return bytes(found.to_digestable() if type == rdtypes.RRSIG else found.to_wire())
-    except struct.error as exc:  # dnspython notices the altitude of a LOC only while it packs it
+    except struct.error as exc:  # dnspython notices a bad altitude of a LOC only when it packs the rdata
         raise ValueError(gettext("a number is out of range")) from exc
     except (dns.exception.DNSException, ValueError, OverflowError) as exc:
         raise ValueError(_plain(exc)) from exc
@@ -334,8 +334,8 @@ def _decode_by_dnspython(type: int, wire: bytes) -> str:
     try:
         found: Any = dns.rdata.from_wire(dns.rdataclass.IN, dns.rdatatype.RdataType.make(type), wire, 0, len(wire))
         text = str(found.to_text())
-        # dnspython prints some rdata that it does not read (a KEY without a key): such must not be stored. Nor an
-        # APL without items, which is legal, but nothing to type.
+        # dnspython prints some rdata that it can't read (a KEY without a key), which must not be stored. Nor must an
+        # APL without items, which is legal, but can't be typed.
         if text == "" or dns.rdata.from_text(dns.rdataclass.IN, found.rdtype, text).to_wire() != wire:
             raise ValueError(gettext("the bytes are not in the one form that this type allows"))
         return text

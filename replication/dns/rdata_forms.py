@@ -120,7 +120,7 @@ class FieldsForm:
         return " ".join(parts)
 
 
-# Comments up to the end of their line, and parentheses; unless escaped.
+# Comments up to the end of their line, and parentheses, unless escaped.
 _LAYOUT = re.compile(r"(?<!\\)(?:;[^\n]*|[()])")
 
 
@@ -146,7 +146,7 @@ def _encode_number(word: str, title: str, kind: str) -> bytes:
         raise ValueError(
             gettext("the {title} “{word}” is not a whole number").format(title=gettext(title), word=shorten_text(word))
         )
-    # Times in a SOA are limited by RFC 2181 8, as TTLs are.
+    # RFC 2181 section 8 limits times in a SOA, like TTLs.
     limit = 1 << (31 if kind == "seconds" else 8 * size)
     if value >= limit:
         raise ValueError(
@@ -194,7 +194,7 @@ class StringsForm:
 
 _NEEDS_ESCAPE = re.compile(rb'[^ -~]|["\\]')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"(?:\s+|$|(?=[;)]))', re.DOTALL)
-# What may follow the strings. No other part may take the same spaces as well, or each of them would be tried both ways.
+# Text after the strings. No other part may match the same spaces, or each combination would be tried.
 _COMMENT = re.compile(r"\s*(?:;[^\n]*(?:\n\s*)?)?")
 
 

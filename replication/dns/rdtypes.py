@@ -9,7 +9,7 @@ SSHFP, IPSECKEY, DNSKEY, DHCID, TLSA, SMIMEA, RKEY, CDS, CDNSKEY = 44, 45, 48, 4
 OPENPGPKEY, CSYNC, ZONEMD, SVCB, HTTPS, SPF, NID, L32, L64, LP = 61, 62, 63, 64, 65, 99, 104, 105, 106, 107
 EUI48, EUI64, URI, CAA, ALIAS, LUA = 108, 109, 256, 257, 65401, 65402
 
-# What PowerDNS 4.7 and later parse and print by themselves; any other type travels as raw bytes.
+# The types that PowerDNS 4.7 and later parse and print themselves. Any other type is sent as raw bytes.
 _SERVED: dict[str, int] = {
     name: number
     for name, number in globals().items()
@@ -19,7 +19,7 @@ SERVED_TYPES: frozenset[int] = frozenset(_SERVED.values())
 _MNEMONICS: dict[int, str] = {number: name for name, number in _SERVED.items()}
 
 RRSIG, NSEC, NSEC3, NSEC3PARAM = 46, 47, 50, 51  # people do not edit them
-SIGNING_STATE = 65534  # BIND notes at the apex how far it is with signing; elsewhere any private type
+SIGNING_STATE = 65534  # BIND stores its signing progress at the apex with this type; elsewhere it is any private type
 
 _SYNTHESISED = gettext_noop("PowerDNS makes {type} records itself when a zone is signed; they cannot be edited")
 _REFUSED: dict[int, str] = {

@@ -20,7 +20,7 @@ _MESSAGE_OVERHEAD = 12 + 4 + 11
 _RECORD_OVERHEAD = 2 + 2 + 2 + 4 + 2
 _SINGLE = frozenset((rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA))
 
-Key = tuple[str, int]  # owner name and type: what identifies an RRset in its zone
+Key = tuple[str, int]  # owner name and type, which identify an RRset in its zone
 
 
 @dataclass(frozen=True, slots=True)

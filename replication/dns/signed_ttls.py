@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from replication.dns import rdtypes
 
-# What PowerDNS makes itself, beside the mnemonic that signatures of it begin with.
+# The types that PowerDNS generates, and the mnemonic at the beginning of their signatures.
 _MADE = {rdtypes.NSEC: "NSEC", rdtypes.NSEC3: "NSEC3", rdtypes.NSEC3PARAM: "NSEC3PARAM"}
 _TYPES = {mnemonic: type for type, mnemonic in _MADE.items()}
 

@@ -34,7 +34,7 @@ from replication.front.front_config import FrontConfig, read_config
 from replication.front.join_front import Joining, join, start_units
 from replication.front.xdp import attach
 
-# How often it is looked whether there are nodes for dnsdist to ask.
+# The interval at which dnsdist's start waits for nodes.
 WAIT_SECONDS = 0.25
 
 
@@ -85,7 +85,7 @@ def _start(path: Path) -> None:
         time.sleep(WAIT_SECONDS)
     front = Front(config)
     try:
-        # After an upgrade it may read another form, and what the kernel gives it may be another than at the last start.
+        # An upgraded dnsdist may read another format, and the kernel may offer other features than at the last start.
         path = front.start_path()
     except BadBytes:
         path = front.conf_path

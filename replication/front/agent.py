@@ -41,13 +41,13 @@ from replication.wire.protocol import Ack, Status
 from replication.wire.segment import open_segments
 
 LOCK_FILE, POSITION_FILE = "front.lock", "position.json"
-# A push is answered after this, whether the nodes have it by then or not; the panel asks again.
+# A push is answered after this time, even if the nodes don't have it yet; the panel asks again.
 WAIT_SECONDS = 1.0
-# While a client waits, nodes are asked this often.
+# While a client waits, nodes are queried at this interval.
 PAUSE_SECONDS = 0.01
-# Changes of nodes that the panel has not announced to this front after this time are never announced.
+# If the panel hasn't announced a node's changes to this front after this time, it never will.
 UNTOLD_SECONDS = 1.0
-# This number of segment ends is remembered.
+# The number of segment ends that are stored.
 MOST_ENDS = 1024
 _Digests = tuple[bytes, bytes]
 _NO_DIGESTS: _Digests = (bytes(16), bytes(16))
@@ -66,9 +66,9 @@ class FrontAgent:
         self.identity = IdentityKeeper(config)
         self._machine = machine_id(config.state_dir)
         self._bypass = Bypass(hold_seconds)
-        # What the panel has pushed, and what of it was proved. Both are read and moved under `_turn`.
+        # What the panel has pushed, and which part was proved. Both are read and changed with `_turn`.
         self._taken, digests = self._read_position()
-        # Where segments end, the newest last, with the digests there: what can be acknowledged.
+        # The ends of segments, newest last, with the digests there: the positions that can be acknowledged.
         self._ends: deque[tuple[int, _Digests]] = deque(maxlen=MOST_ENDS)
         if self._taken is not None:
             self._ends.append((self._taken.sequence, digests))
@@ -82,7 +82,7 @@ class FrontAgent:
         self._pushing = threading.Lock()
         self._offered: dict[str, tuple[Position, _Digests]] = {}
         self._started_at = time.time()
-        # Whatever dnsdist's cache has may be from before what nodes have now.
+        # dnsdist's cache can contain answers older than the nodes' data.
         self._bypass.hold([EVERYTHING], self._taken)
         self._front = self._new_front()
         self.observer = Observer(self._counters)
@@ -264,7 +264,7 @@ class FrontAgent:
             self._bypass.hold(zones, taken)
             before = self._taken
             if before is not None and (before.epoch != taken.epoch or before.sequence > taken.sequence):
-                self._verified = self._front.floor = None  # another history, or one that was put back
+                self._verified = self._front.floor = None  # another history, or a restored one
                 self._ends.clear()
             self._taken = taken
             self._ends.extend(ends)
@@ -272,7 +272,7 @@ class FrontAgent:
         path = self._config.state_dir / POSITION_FILE
         partial = path.with_name(path.name + ".part")
         partial.write_text(json.dumps(message) + "\n")
-        partial.replace(path)  # not synced: a front that is behind gets it again
+        partial.replace(path)  # not synced: a front that is behind gets the segments again
 
     def _wait(self) -> Ack:
         """Wait until the last push is proved, at most WAIT_SECONDS. Return the newest ack."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from replication.wire.position import Position
 
-# More than dnsdist waits for a node: 2 s over UDP and TCP (`dnsdist_conf`), with one try more over another connection.
+# More than dnsdist waits for a node: 2 s over UDP and TCP (`dnsdist_conf`), with one retry over another connection.
 HOLD_SECONDS = 6.0
-# With more zones than these everything is held.
+# With more zones than this, everything is held.
 MOST_ZONES = 200
 EVERYTHING = "."
 RULES = "d25d0157-"
@@ -26,7 +26,7 @@ RULES = "d25d0157-"
 
 @dataclass(slots=True)
 class _Entry:
-    since: Position | None  # what nodes have to have; None: whatever they have
+    since: Position | None  # the position that nodes must have; None: any
     over_at: float | None = None
 
 
@@ -58,7 +58,7 @@ class Bypass:
             if len(self._entries) > MOST_ZONES and EVERYTHING not in self._entries:
                 self._entries[EVERYTHING] = _Entry(since)
         if EVERYTHING in self._entries and len(self._entries) > MOST_ZONES:
-            # What is held singly would be held for no longer than everything.
+            # The holds of single zones would not last longer than the hold of everything.
             self._entries = {EVERYTHING: _Entry(since)}
 
     def settle(self, served: Position | None, now: float) -> None:

@@ -11,11 +11,11 @@ from replication.front.front_config import FrontConfig
 from replication.front.release import DOH, DOH3, DOQ, DOT, Release
 from replication.wire.front_messages import Backend, Endpoint
 
-# How long dnsdist waits for a node.
+# The time that dnsdist waits for a node.
 BACKEND_SECONDS = 2
 MOST_TTL, MOST_NEGATIVE_TTL = 3600, 300
 DOH_PATH = "/dns-query"
-# Where dnsdist looks for what the kernel has been given (`xdp`), and how many packets there is room for: 32 MB a queue.
+# The path of the kernel objects for dnsdist (`xdp`), and the number of packets that fit: 32 MB for each queue.
 XSK_MAP, XSK_FRAMES = "/sys/fs/bpf/dnsdist/xskmap", 16384
 
 WRITTEN = "Written by dnspanel's front; changes made here are overwritten."
@@ -55,8 +55,8 @@ class Means:
     """The installed dnsdist release, and the kernel features that dnsdist can use on this machine."""
 
     release: Release
-    queues: int = 0  # of the interface, if its packets come past the kernel; 0: they do not
-    no_xdp: str = ""  # why they do not, where they should
+    queues: int = 0  # the interface's queues that bypass the kernel; 0: none
+    no_xdp: str = ""  # the reason if packets should bypass the kernel but don't
 
 
 class Line(NamedTuple):
@@ -122,7 +122,7 @@ def encrypted_protocols(config: FrontConfig, release: Release) -> Iterator[Offer
     """Yield the encrypted protocols that the installed dnsdist supports, or none if the front has no certificate."""
     if not config.tls_certificate:
         return
-    # Browsers come to know of HTTP/3 by this alone.
+    # Browsers learn of HTTP/3 only from this header.
     has_http3 = config.doh3_port and DOH3 in release.features
     headers = {"alt-svc": f'h3=":{config.doh3_port}"'} if has_http3 else {}
     for feature, protocol, call, port, name in (

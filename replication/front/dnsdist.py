@@ -18,7 +18,7 @@ from replication.front.release import Release, parse_release
 
 _SECONDS = 5.0
 _MAX_ANSWER = 8 << 20
-# dnsdist's word for a backend that was taken out by hand; in small letters its own check says so.
+# The state of a backend that was taken out by hand. dnsdist's own check reports it in lowercase.
 TAKEN_OUT = "DOWN"
 _DONE = "front: done"
 _RCODES = ("NOERROR", "NXDOMAIN", "SERVFAIL")
@@ -59,13 +59,13 @@ class Numbers:
     cache_misses: int
     servers: tuple[ServerNumbers, ...]
     uptime: int = 0
-    tcp: int = 0  # of `queries`, those that came over TCP, TLS or HTTPS; the others came over UDP or QUIC
-    queries6: int = 0  # those that came by IPv6
+    tcp: int = 0  # the part of `queries` over TCP, TLS or HTTPS; the rest came over UDP or QUIC
+    queries6: int = 0  # queries over IPv6
     tcp6: int = 0
     rcodes: Mapping[str, int] = field(default_factory=dict)  # answers by rcode
     latency_us: int = 0  # dnsdist's own running average over the last thousand answers
     memory_bytes: int = 0
-    rule_drops: int = 0  # questions that rules dropped, or sent to TCP
+    rule_drops: int = 0  # queries that rules dropped or sent to TCP
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Dnsdist:
     def shut_down(self, *, conf: Path) -> None:
         """Stop the dnsdist that runs with this configuration. Raise NotServed if that fails."""
         self.execute("local ends = true", conf=conf)
-        self._run("-C", str(conf), "-e", "shutdown()")  # to which it gives no answer any more
+        self._run("-C", str(conf), "-e", "shutdown()")  # after this call there is no output
 
     def read_configuration(self) -> Configured:
         """Return the backends and the rules of the running dnsdist. Raise NotServed without an answer."""
@@ -173,7 +173,7 @@ def _read_configured(server: Any) -> Configured:
 
 def _numbers(server: Any, counters: Any) -> Numbers:
     queries = Counter[tuple[bool, bool]]()
-    for frontend in server["frontends"]:  # those of `dohFrontends` too
+    for frontend in server["frontends"]:  # including those of `dohFrontends`
         queries[not frontend["udp"], str(frontend["address"]).startswith("[")] += int(frontend["queries"])
     rcodes = {name: int(counters[f"frontend-{name.lower()}"]) for name in _RCODES}
     rcodes["REFUSED"] = int(counters["rule-refused"])

@@ -14,7 +14,7 @@ from replication.front.front_config import FrontConfig
 from replication.store.applying import POSITION_ZONE
 from replication.wire.front_messages import Backend
 
-# Releases from 1.8 on have another name for it, and those from 1.9 on want suffixes to be called so.
+# Releases from 1.8 on have another name for it, and releases from 1.9 on need suffixes under that name.
 _SKIP_CACHE = "(SetSkipCacheAction or SkipCacheAction)()"
 _SUFFIXES = "(QNameSuffixRule or makeRule)"
 _REASON = "\n-- "

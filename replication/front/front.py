@@ -37,15 +37,15 @@ from replication.verify import ask, rrset_in
 from replication.wire.front_messages import Backend, Endpoint
 from replication.wire.position import Position, parse_position
 
-# How often every backend is asked, and how long for; one that was silent is not waited for so long.
+# The interval and the longest wait for a query to each backend. The wait is shorter for one that was silent.
 LOOK_SECONDS = 0.25
 ANSWER_SECONDS = 0.4
 SILENT_SECONDS = 0.1
 SECRETS_FILE = "secrets.json"
 ROTATION_FILE = "rotation.conf"
-FORMER, NEXT = "former", "next"  # with the ending of the configuration: dnsdist knows its form by that
-# The kernel takes an interface's queues back from a program some time after that has ended, and nothing shows when:
-# the next one waits so long, and tries again while they are busy.
+FORMER, NEXT = "former", "next"  # with the suffix of the configuration, which shows dnsdist the format
+# The kernel takes an interface's queues back some time after a program has ended, without a signal. So the next
+# program waits this long, and tries again while the queues are busy.
 QUEUE_SECONDS = 0.2
 BUSY_SECONDS = 5.0
 _LONGEST_REASON = 300
@@ -59,9 +59,9 @@ class Looked:
     """The result of a check (`look`), after dnsdist was adjusted to it."""
 
     verdicts: Mapping[str, Verdict]
-    # All nodes that dnsdist may ask have this position; None if one of them does not say, or there are none.
+    # All nodes that dnsdist may query have this position. None if one doesn't answer, or if there are none.
     served: Position | None
-    trouble: str  # why dnsdist did not do it; empty when it did
+    trouble: str  # the reason that dnsdist didn't follow the check; empty if it did
 
 
 class Front:
@@ -78,9 +78,9 @@ class Front:
         self._secrets = _secrets(config)
         self._dnsdist = Dnsdist(config.dnsdist, config.api_port, self._secrets.api_key)
         self._means: Means | None = None
-        self._running = ""  # the version of the dnsdist that runs
-        self._others_text = ""  # a dnsdist.yml that was not this front's
-        self._out: frozenset[str] | None = None  # as dnsdist.yml says it; None where that was not looked at yet
+        self._running = ""  # the version of the running dnsdist
+        self._others_text = ""  # a dnsdist.yml that this front did not write
+        self._out: frozenset[str] | None = None  # as in dnsdist.yml; None until that was read
         rules = Rules(config.minimum, config.most_behind, config.behind_seconds)
         self._rotation = Rotation([backend.name for backend in config.backends], rules)
         self._threads = ThreadPoolExecutor(max(1, len(config.backends)), thread_name_prefix="position")
@@ -88,12 +88,12 @@ class Front:
         self._served: Mapping[str, Position | None] = {}
         self._silent: frozenset[str] = frozenset()
         self._down: frozenset[str] = frozenset()
-        self._purges = 0  # how often the cache is still to be emptied
+        self._purges = 0  # how many more times the cache must be emptied
         self._troubles = Troubles(logger)
-        # The files of certificate and key that dnsdist has read, and those that do not fit.
+        # The stamps of the certificate and key that dnsdist has read, and of a pair that doesn't match.
         self._tls_told: _Stamps = ()
         self._tls_unfit: _Stamps = ()
-        # The position that the panel knows: a node that lacks it may not answer.
+        # The position that the panel knows. Nodes that lack it must not answer.
         self.floor: Position | None = None
         if not (config.rotation_dir / ROTATION_FILE).exists():
             write_atomically(config.rotation_dir / ROTATION_FILE, rotation_text(()))
@@ -194,7 +194,7 @@ class Front:
         served = _lowest_position(verdicts, positions)
         if self._bypass is not None:
             if any(verdict.is_older(self.floor) for verdict in verdicts.values()):
-                # What a node answers that stays only because too few are left is nothing for the cache.
+                # Answers of a node that stays only because too few are left must not be cached.
                 self._bypass.hold([EVERYTHING], self.floor)
             self._bypass.settle(served, now)
         try:
@@ -258,7 +258,7 @@ class Front:
         found = self._dnsdist.read_configuration()
         self._notice_release(found.version)
         servers = {(each.name, each.address, each.weight): each for each in found.servers}
-        # A node taken out for its silence is no longer reported as down; it stays so until it answers.
+        # A node taken out because it is silent is no longer reported as down, and stays out until it answers.
         self._down = frozenset(each.name for each in found.servers if each.is_down) | (self._down & self._silent)
         commands = self._other_backends(servers)
         for backend in self._config.backends:
@@ -287,7 +287,7 @@ class Front:
         """Return the commands that replace dnsdist's nodes with the nodes of the configuration."""
         expected = {_key(backend): backend for backend in self._config.backends}
         others = {name for name, _, _ in servers.keys() - expected.keys()}
-        # The lateness of removed nodes is no longer checked: threads that learn of it late must not ask them either.
+        # Removed nodes are no longer checked. Threads that get the change late must not query them either.
         commands = take_down_servers(others - {backend.name for backend in self._config.backends})
         commands += remove_servers(others)
         commands += [new_server(expected[key]) for key in expected.keys() - servers.keys()]
@@ -298,7 +298,7 @@ class Front:
         present = {rule for rule in found.rules if rule.startswith(RULES)}
         bypassed = bypass.zones(without=over)
         rule = rule_of(bypassed) if bypassed else ""
-        # The cache is emptied before a rule goes, and a rule is there before another one goes.
+        # The cache is emptied before a rule is removed, and a new rule is added before the old one is removed.
         commands = expunge(over)
         if rule and rule not in present:
             commands.append(hold_rule(bypassed, rule))
@@ -307,7 +307,7 @@ class Front:
     def _empty(self, verdicts: Mapping[str, Verdict]) -> list[str]:
         served = {name: verdict.position for name, verdict in verdicts.items() if verdict.is_in}
         if served != self._served:
-            # The second time is for an answer that was on its way to dnsdist at the first.
+            # The second purge is for answers that were on their way to dnsdist during the first.
             self._served, self._purges = served, 2
         return expunge([EVERYTHING]) if self._purges else []
 
@@ -324,7 +324,7 @@ class Front:
                 if before != text:
                     write_atomically(path, text)
             elif before != self._others_text:
-                # dnsdist started with this: it may be the same release from elsewhere, built with something else.
+                # dnsdist started with this. The same release can be a different build.
                 self._others_text, self._means, self._running = before, None, ""
 
     def _render(self, means: Means) -> str:

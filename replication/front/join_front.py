@@ -36,9 +36,9 @@ CONFIG = Path("/etc/dnspanel-front/front.toml")
 DIRECTORY = Path("/var/lib/dnspanel-front")
 UNITS = Path("/etc/systemd/system")
 FRONT_UNIT, DNSDIST_UNIT = "dnspanel-front.service", "dnsdist.service"
-# With a panel that does not say which port it has.
+# For a panel that doesn't send its port.
 OLD_PANEL_PORT = 8534
-# What dnsdist needs in addition to bypass the kernel; the command that attaches to the interface is root's.
+# The additional rights that dnsdist needs to bypass the kernel. Only root can attach to the interface.
 _XDP_LINES = """\
 ExecStartPre=-+{python} -m replication.front xdp --config {config}
 AmbientCapabilities=CAP_NET_RAW CAP_BPF
@@ -53,8 +53,8 @@ class Joining:
 
     panel: str
     code: str
-    listen: tuple[str, ...] = ()  # "192.0.2.1:53"; empty: what the panel has
-    panel_port: int = 0  # the same
+    listen: tuple[str, ...] = ()  # "192.0.2.1:53"; empty: the panel's address
+    panel_port: int = 0  # 0: the panel's port
     control_port: int = 5199
     api_port: int = 8083
     xdp_interface: str = ""

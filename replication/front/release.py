@@ -11,9 +11,9 @@ _PARENTHESES = re.compile(r"\([^()]{0,80}\)")
 
 DOT, DOH, DOQ, DOH3 = "dns-over-tls", "dns-over-https", "dns-over-quic", "dns-over-http3"
 YAML, AF_XDP = "yaml", "AF_XDP"
-# From here on YAML is the form that its own documents begin with.
+# From this release on, dnsdist's own documentation uses YAML first.
 _FIRST_WITH_YAML = (2, 0)
-# From this release on TCP threads follow rules up to two seconds late (`tcpClientThread` of 2.1).
+# From this release on, TCP threads apply rules up to two seconds late (`tcpClientThread` of 2.1).
 _FIRST_LATE_OVER_TCP = (2, 0)
 
 
@@ -22,7 +22,7 @@ class Release:
     """One dnsdist program."""
 
     version: str  # "1.7.3"
-    features: frozenset[str]  # in its own words, without what is in parentheses behind them
+    features: frozenset[str]  # dnsdist's names of features, without the parentheses after them
 
     @property
     def numbers(self) -> tuple[int, int]:

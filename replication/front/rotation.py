@@ -22,7 +22,7 @@ from uuid import UUID
 from replication.message_texts import gettext, ngettext
 from replication.wire.position import Position
 
-# This number of steps of the newest position is remembered; at four looks a second that is 17 minutes.
+# The number of stored steps of the newest position. With four checks a second this is 17 minutes.
 _MOST_STEPS = 4096
 
 
@@ -40,7 +40,7 @@ class Verdict:
     """The decision about one backend. The reasons are sentences that call the backend "It"."""
 
     position: Position | None
-    behind: int  # changes that it lacks; 0 where that is not known
+    behind: int  # the number of missing changes; 0 if unknown
     reason: str
     is_in: bool
 
@@ -58,9 +58,9 @@ class Verdict:
 class Known:
     """Facts about the backends other than their positions."""
 
-    floor: Position | None = None  # a backend that lacks this is out
-    out: Mapping[str, str] = field(default_factory=dict)  # by name, why the panel takes it out
-    down: frozenset[str] = frozenset()  # those that do not answer dnsdist's own check
+    floor: Position | None = None  # a backend that lacks this is taken out
+    out: Mapping[str, str] = field(default_factory=dict)  # by name, the panel's reason to take it out
+    down: frozenset[str] = frozenset()  # backends that don't answer dnsdist's own check
 
 
 NOTHING_KNOWN = Known()
@@ -74,7 +74,7 @@ class Rotation:
         self._known: dict[str, Position] = {}
         self._epoch: UUID | None = None
         self._strange_since: dict[str, float] = {}
-        # The newest position of this epoch, step by step: its sequences, ascending, and when each was first seen.
+        # The steps of this epoch's newest position: ascending sequences, and the time when each was first seen.
         self._sequences: list[int] = []
         self._seen_at: list[float] = []
 

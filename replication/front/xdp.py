@@ -89,7 +89,7 @@ def attach(config: FrontConfig, *, only_generic: bool = False) -> str:
         how, link = _link(program, socket.if_nametoindex(interface), only_generic=only_generic)
         _pin(maps.sockets, Path(XSK_MAP))
         for name, layout in (("xsk-destinations-v4", KEY4), ("xsk-destinations-v6", KEY6)):
-            _pin(_new_map(_HASH, layout.size, 1, _MOST_ADDRESSES), PINS / name)  # dnsdist's own; it insists on them
+            _pin(_new_map(_HASH, layout.size, 1, _MOST_ADDRESSES), PINS / name)  # dnsdist's own, which it requires
         _pin(link, PINS / f"link-{interface}")
         _give(config.state_dir)
     except OSError as exc:
@@ -102,7 +102,7 @@ def _kernel_has_it() -> bool:
     try:
         socket.socket(_FAMILY, socket.SOCK_RAW).close()
     except OSError as exc:
-        return exc.errno != errno.EAFNOSUPPORT  # without the right to make one, the error is another
+        return exc.errno != errno.EAFNOSUPPORT  # without the right to create one, the error differs
     return True
 
 
@@ -115,7 +115,7 @@ def _link(program: int, index: int, *, only_generic: bool) -> tuple[str, int]:
     if not only_generic:
         try:
             return "by its driver", _bpf(_LINK_CREATE, struct.pack("=IIII", program, index, _XDP_LINK, _NATIVE))
-        except OSError:  # each driver says in another way that it cannot
+        except OSError:  # each driver reports missing support with another error
             pass
     return "by the kernel", _bpf(_LINK_CREATE, struct.pack("=IIII", program, index, _XDP_LINK, _GENERIC))
 

@@ -33,13 +33,13 @@ _LOAD_MAP, _IS_MAP = 0x18, 1
 _LOOK_UP, _REDIRECT_MAP = 1, 51
 _PASS = 2
 
-# Offsets in a frame, and in what the program is given.
+# Offsets in a frame, and in the program's argument.
 _ETHERTYPE, _IP = 12, 14
 _IP4_FRAGMENT, _IP4_PROTOCOL, _IP4_TO, _UDP4_PORT, _END4 = _IP + 6, _IP + 9, _IP + 16, _IP + 22, _IP + 28
 _IP6_NEXT, _IP6_TO, _UDP6_PORT, _END6 = _IP + 6, _IP + 24, _IP + 42, _IP + 48
 _DATA, _DATA_END, _QUEUE = 0, 4, 16
 _UDP, _NO_OPTIONS = 17, 0x45
-# As a machine with the lowest byte first reads them: what is in the packet has the highest first.
+# As read by a little-endian machine: the packet's bytes are big-endian.
 _IS_IP4, _IS_IP6, _FRAGMENT_BITS = 0x0008, 0xDD86, 0xFF3F
 _KEY4_AT, _KEY6_AT = -8, -24
 
@@ -116,7 +116,7 @@ def encode_program(maps: Maps) -> bytes:
     code.add(_IF_EQUAL, 0, 0, "pass", 0)
     code.load_map(1, maps.sockets)
     code.add(_LOAD32, 2, 6, _QUEUE)
-    code.add(_SET, 3, value=_PASS)  # where the queue has no socket
+    code.add(_SET, 3, value=_PASS)  # if the queue has no socket
     code.add(_CALL, value=_REDIRECT_MAP)
     code.add(_EXIT)
     code.label("pass")

@@ -26,20 +26,20 @@ from replication.wire.segment import Segment
 
 POSITION_ZONE = "position.dnspanel.invalid."
 POSITION_ZONE_ID = keys.MAX_ZONE_ID
-# The change set of a served zone goes into one transaction up to this many rows.
+# Up to this many changed rows of a served zone are written in one transaction.
 ZONE_ROWS_IN_ONE = 10_000
 
-# What a transaction writes. Each row may change a page, which waits in memory until the commit and is written by it:
-# this many take LMDB some 5 ms, and the disk gets at most 6 MiB. Counted, not timed, so that every run does the same.
+# The rows of a transaction. Each row can change a page, which is in memory until the commit writes it. LMDB needs
+# about 5 ms for this many rows, and writes at most 6 MiB. They are counted, not timed, so that all runs do the same.
 _ROWS_PER_TRANSACTION = 1_500
 _BYTES_PER_TRANSACTION = 1 << 20
-# This many rows of a batch touch as many pages as one row elsewhere.
+# This many rows of a batch change as many pages as one single row.
 _BATCH_ROWS_PER_ROW = 8
-# Fewer rows are put one by one.
+# Smaller batches are written row by row.
 _SMALLEST_BATCH = 32
-# Keys to delete that are read at once.
+# The number of keys to delete that are read at once.
 _KEYS_AT_ONCE = 1_000
-# Metadata and keys are seen at once, like the rows of a zone: parameters of NSEC3 may be several rows.
+# Metadata and keys become visible at once, like a zone's rows, because NSEC3 parameters can have several rows.
 _ATTACHED_GROUP = b"attached"
 
 Watch = Callable[[Sequence[bytes]], None]
@@ -193,7 +193,7 @@ class _Writer:
         )
         self._rows_waiting = self._rows_of_zone = 0
         self._zone = b""
-        self._may_cut: bool | None = None  # inside this zone; None: not looked up
+        self._may_cut: bool | None = None  # inside this zone; None: not known yet
         self.ops_left = ops
         self.rows = self.commits = 0
         self._stopwatch = Stopwatch()

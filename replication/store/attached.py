@@ -24,7 +24,7 @@ from replication.wire.operations import DIGEST_MODULUS, DIGEST_SIZE, digest_byte
 ATTACHED_DBI = b"dnspanel_attached"
 UNREADABLE_NAME = b"\xff"
 
-# Of a name: the digest of its metadata, and of its keys.
+# Of a name: the digests of its metadata and of its keys.
 Digests = tuple[int, int]
 NOTHING: Digests = (0, 0)
 

@@ -35,7 +35,7 @@ class DivergedZone(NamedTuple):
     """A zone that differs from what we wrote. Zone 0 is used for differences that belong to no single zone."""
 
     zone_id: int
-    name: str  # empty where the files do not have it any more
+    name: str  # empty if the files no longer have the name
     reason: str
 
 
@@ -46,7 +46,7 @@ class CheckState:
     schema: Schema
     main: Database
     records: Database
-    lock: threading.Lock  # of the store: taken to write the rows that hold positions and digests
+    lock: threading.Lock  # the store's lock, taken to write positions and digests
     opener: KeyOpener
     diverged: dict[int, DivergedZone] = field(default_factory=dict)
     rows: int = 0

@@ -47,7 +47,7 @@ class Check:
         self._state = CheckState(schema, main, records, lock, opener)
         self._of_records, self._of_list = RecordsCheck(self._state), ZoneListCheck(self._state)
         self._of_attached = AttachedCheck(self._state)
-        self.is_done = False  # everything was read; False where the files were never at one position
+        self.is_done = False  # True if everything was read; False if the files were never at one position
 
     @property
     def diverged(self) -> dict[int, DivergedZone]:

@@ -14,7 +14,7 @@ from replication.wire.operations import digest_bytes
 from replication.wire.position import Position
 
 ROW_KEY = b"position"
-INSTALLING_KEY = b"installing"  # 16 bytes: the id of the snapshot whose rows are being taken over (`installing`)
+INSTALLING_KEY = b"installing"  # 16 bytes: the id of the snapshot that is being installed (`installing`)
 _ROW = struct.Struct(">B16sQQ16sQ")
 _ROW_VERSION = 1
 
@@ -76,15 +76,15 @@ class Database:
     map_size: int
     env: Any
     own: Any
-    tables: list[Any]  # by Dbi; None where the table is in the other file
+    tables: list[Any]  # by Dbi; None for a table of the other file
     zones: Any = None  # of the records file: the digests of zones (`zone_digests`)
-    attached: Any = None  # of the main file: the digests of what is attached to zones (`attached`)
+    attached: Any = None  # of the main file: the digests of metadata and keys (`attached`)
 
     @contextmanager
     def writing(self, stopwatch: Stopwatch | None = None) -> Iterator[Any]:
         """Open a write transaction and commit it at the end of the block. An error in the block undoes all changes."""
         stopwatch = stopwatch or Stopwatch()
-        with collection_paused():  # a search for cycles would hold the lock for as long
+        with collection_paused():  # a search for cycles would prolong the lock
             txn = self.env.begin(write=True)
             stopwatch.begin()
             try:

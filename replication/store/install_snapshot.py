@@ -29,7 +29,7 @@ from replication.store.writing import Row, RowChange, Writer
 from replication.store.zone_digests import mark_complete, mark_unknown
 from replication.wire.position import Position
 
-# This many rows of a table are compared at a time, or put in one transaction where none of them is there yet.
+# This many rows of a table are compared at a time, or put in one transaction if none of them exists yet.
 _WINDOW = 8_000
 _WINDOW_BYTES = 2 << 20
 _PIECE = 1_000
@@ -274,7 +274,7 @@ class _Rows:
         self._database, self._table, self._schema = database, database.tables[dbi], schema
         spec = schema.dbi(dbi)
         self._has_duplicates = spec.dupsort
-        self._step = -1 if spec.integerkey else 1  # little-endian integers compare from their ends
+        self._step = -1 if spec.integerkey else 1  # little-endian integers are compared from their ends
         self._end = _OWN_ROWS if dbi is Dbi.RECORDS else None
 
     def read(self, behind: bytes | None, until: bytes | None = None) -> tuple[list[Row], bool]:

@@ -11,7 +11,7 @@ from replication.errors import BadBytes, BadName
 from replication.store.attached import IndexRow, index_rows
 from replication.store.file_row import Database
 
-# A KSK and a ZSK of each of some zones.
+# Enough for the KSK and ZSK of several zones.
 _KEYS_IN_A_ROW = 4
 
 

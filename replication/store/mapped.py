@@ -16,7 +16,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
-Range = tuple[int, int]  # address of the first byte, and behind the last
+Range = tuple[int, int]  # the addresses of the first byte and after the last
 
 
 def file_bytes_resident() -> int:

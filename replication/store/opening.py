@@ -17,13 +17,13 @@ from replication.store.file_row import Database
 from replication.store.zone_digests import ZONES_DBI
 
 OWN_DBI = b"dnspanel"
-MAX_READERS = 1024  # the first opener sizes the table for PowerDNS too, which would stop at 126
+MAX_READERS = 1024  # the first opener sizes the table for all; PowerDNS would choose 126
 MAX_DBS = 128
 
-# LMDB's messages when the disk is full or fails; a write that was cut short is an "Input/output error".
+# LMDB's messages for a full or failing disk. A write that was cut short is an "Input/output error".
 _DISK_ERRORS = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG))
 
-# LMDB's errors for files that it cannot read.
+# LMDB's errors for unreadable files.
 DAMAGE = (
     lmdb.InvalidError,
     lmdb.CorruptedError,
@@ -99,7 +99,7 @@ def open_copy(path: str | os.PathLike[str], schema: Schema) -> Iterator[tuple[Da
                 if spec.file is file:
                     opened[-1].tables[dbi] = env.open_db(spec.name, create=False)
             opened[-1] = replace(opened[-1], own=env.open_db(OWN_DBI, create=False))
-        with suppress(lmdb.NotFoundError):  # copies of older panels have nothing attached to zones
+        with suppress(lmdb.NotFoundError):  # copies from older panels lack this table
             opened[0] = replace(opened[0], attached=opened[0].env.open_db(ATTACHED_DBI, create=False))
         yield opened[0], opened[1]
     except (*DAMAGE, lmdb.NotFoundError) as exc:
@@ -120,7 +120,7 @@ def _write_settings(env: Any, path: str, schema: Schema, cluster: UUID) -> None:
             expected, found = schema.wrap(body, 0, 0), txn.get(key, db=settings)
             if found == expected:
                 continue
-            if found is None or key == b"uuid":  # PowerDNS draws its own when it was here first; it reads it nowhere
+            if found is None or key == b"uuid":  # PowerDNS makes its own if it was first, and never reads it
                 txn.put(key, expected, db=settings)
             elif found[-len(body) :] != body or len(found) != len(expected):
                 raise BadBytes(what=path, reason=f"its {key.decode()} is {found.hex()}, this node needs {body.hex()}")
@@ -150,7 +150,7 @@ def is_damage(error: BaseException) -> bool:
 def file_use(database: Database) -> FileUse:
     state = database.env.info()
     used = (state["last_pgno"] + 1) * database.env.stat()["psize"]
-    # A line of the reader table: process, thread, and the transaction it reads or `-`.
+    # A line of the reader table: process, thread, and the transaction that it reads, or `-`.
     lines = (line.split() for line in database.env.readers().splitlines()[1:])
     reading = [int(fields[-1]) for fields in lines if len(fields) == 3 and fields[-1].isdigit()]
     return FileUse(database.path, used, state["map_size"], state["last_txnid"] - min(reading) if reading else None)

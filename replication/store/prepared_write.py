@@ -21,7 +21,7 @@ from replication.store.writing import Row, put_before, rows_behind
 from replication.store.zone_digests import Changes, digests_by_zone
 from replication.wire.operations import Op, OpKind, Puts, ascend, row_digest, rows_digest
 
-# Each row may touch a page elsewhere, and the kernel maps its neighbours too: up to 64 KiB.
+# Each row can change another page, and the kernel also maps its neighbors: up to 64 KiB.
 ROWS_PER_RELEASE = 128
 
 
@@ -53,13 +53,13 @@ class NotAlone(Exception):
 class Plan:
     """The writes of a transaction, and their effect on the digest. Tables are given as LMDB handles."""
 
-    digest: int = 0  # what is added to that of the file
-    rows: int = 0  # how many are put or deleted
-    appended: list[tuple[Any, Sequence[Row], Sequence[Row]]] = field(default_factory=list)  # rows, those behind them
-    added: list[tuple[Any, Sequence[Row], bool]] = field(default_factory=list)  # rows, whether the table has duplicates
+    digest: int = 0  # the value to add to the file's digest
+    rows: int = 0  # the number of rows to put or delete
+    appended: list[tuple[Any, Sequence[Row], Sequence[Row]]] = field(default_factory=list)  # rows, those after them
+    added: list[tuple[Any, Sequence[Row], bool]] = field(default_factory=list)  # rows, True with duplicates
     deleted: list[tuple[Any, Sequence[Row]]] = field(default_factory=list)
     put: list[tuple[Any, Sequence[Row]]] = field(default_factory=list)
-    missing: list[tuple[Any, Sequence[Row]]] = field(default_factory=list)  # put where nothing is
+    missing: list[tuple[Any, Sequence[Row]]] = field(default_factory=list)  # put only if the key is missing
 
     def write(self, txn: Any, release_pages: Callable[[], None]) -> None:
         """Write the plan, in a transaction that sees the same state as the planning. Raise NotAlone for an existing
@@ -113,15 +113,15 @@ class Waiting:
     ) -> None:
         self._database, self._schema, self._opener = database, schema, opener
         self._header = schema.wrap(b"", time_ns, last)
-        # Rows of new zones count all at once, when the file is complete: not each of them has to be hashed.
+        # The digest of new zones' rows is added once, when the file is complete, so that not each row must be hashed.
         self._only_new_rows = only_new_rows
-        # Nothing of this segment can be in the file yet: this is no replay.
+        # The file contains nothing of this segment yet: this is no replay.
         self._is_first_time = is_first_time
         self._has_duplicates = [schema.dbi(dbi).dupsort for dbi in schema.all_dbis]
         self._steps = [-1 if schema.dbi(dbi).integerkey else 1 for dbi in schema.all_dbis]
         self._actions: list[Op | _Run | _Removed] = []
-        self._singles: dict[Dbi, bytes] = {}  # the highest key of single rows of each table, as LMDB compares
-        self._runs: dict[Dbi, bytes] = {}  # and of those in runs
+        self._singles: dict[Dbi, bytes] = {}  # the highest key of single rows of each table, in LMDB's order
+        self._runs: dict[Dbi, bytes] = {}  # the highest key of rows in runs
         self.bytes = 0
         self.release_pages: Callable[[], None] = lambda: None
 
@@ -211,7 +211,7 @@ class Waiting:
     def _plan_run(self, planner: "_Planner", puts: Puts, *, may_append: bool) -> None:
         dbi, rows = puts
         behind = self._rows_behind(planner.txn, puts) if may_append else None
-        if behind is None and not self._may_lie_between(dbi):  # another process has put one of them just now
+        if behind is None and not self._may_lie_between(dbi):  # another process has just put one of them
             for key, body in rows:
                 planner.change(Op(OpKind.PUT, dbi, key, body), only_new=self._only_new_rows)
             return
@@ -270,8 +270,8 @@ class _Planner:
         self.txn, self.plan = txn, Plan()
         self.zones, self.attached = Changes(database), AttachedChanges(database, schema)
         self._database, self._schema, self._opener, self._header = database, schema, opener, header
-        # By table and key: the row as it is there, and as it has to be; None: absent. Of tables with duplicates by
-        # key and value, and a row is its key.
+        # By table and key: the existing row and the required row, None if absent. In tables with duplicates, a row is
+        # identified by key and value.
         self._changed: dict[Dbi, dict[Any, tuple[bytes | None, bytes | None]]] = {}
 
     def add(self, dbi: Dbi, key: bytes, digest: int, body: bytes = b"") -> None:

@@ -41,16 +41,16 @@ from replication.wire.operations import DIGEST_MODULUS, Op, OpKind, Puts, ZoneMa
 from replication.wire.position import Position
 from replication.wire.segment import Segment, SegmentHeader, seal
 
-# The difference of one zone goes into one transaction up to this many rows; beyond, memory and the lock are bounded.
+# Up to this many differences of a zone are written in one transaction. Beyond that, memory and lock time are limited.
 LONGEST_CHANGE = 5_000
 # At most this many differences are described.
 MAX_DIFFERENCES = 20
-# Rows are compared in read transactions of at most this many.
+# Rows are compared in read transactions of at most this many rows.
 _ROWS_AT_ONCE = 20_000
 
 _OURS = frozenset((keys.MAX_ZONE_ID, keys.GUARD_ZONE_ID))
 _NOUNS = {Dbi.METADATA: "metadata", Dbi.KEYDATA: "a DNSSEC key"}
-# The operations on the main file that every repair of a served zone has.
+# The number of operations on the main file in every repair of a served zone.
 _OPS_OF_ZONE = 2
 
 
@@ -427,7 +427,7 @@ class RepairWriter:
         """Put one row of the main file. Return False if the same row already exists."""
         table = self._main.tables[dbi]
         if self._schema.dbi(dbi).dupsort:
-            with txn.cursor(db=table) as cursor:  # a put that finds its row would be a commit all the same
+            with txn.cursor(db=table) as cursor:  # a put of an existing row would still be a commit
                 exists = cursor.set_key_dup(key, body)
             return not exists and bool(txn.put(key, body, db=table))
         value = txn.get(key, db=table)

@@ -52,11 +52,11 @@ MAGIC = b"DPSN"
 VERSION = 1
 CHUNK_SIZE = 4 << 20
 MANIFEST_NAME = "manifest"
-# A manifest above this is refused unread: it would stand for a snapshot of some terabytes.
+# A larger manifest is refused unread: its snapshot would have terabytes.
 MAX_MANIFEST = 64 << 20
-# A chunk that deflates badly grows a little.
+# A chunk that can't be compressed grows a little.
 MAX_STORED_CHUNK = CHUNK_SIZE + (64 << 10)
-# Neighbouring rows are much alike: the fastest level packs to a twentieth, and is what a bootstrap waits for.
+# Neighboring rows are similar: the fastest level compresses to a twentieth, and a bootstrap waits for this step.
 LEVEL = 1
 
 _HEADER = struct.Struct(">4sBB2x16s16sQQ16s16sQQI")

@@ -84,7 +84,7 @@ from replication.wire.operations import Op, digest_bytes
 from replication.wire.position import Position
 from replication.wire.segment import Segment
 
-RECORDS_MAP_SIZE = 16000 << 20  # PowerDNS before 4.9.6 maps the records file with this, whatever its settings say
+RECORDS_MAP_SIZE = 16000 << 20  # PowerDNS before 4.9.6 maps the records file with this size, regardless of its settings
 HOLD_SECONDS = 0.02
 COPY_SECONDS = 30.0
 LMDB_VERSION = ".".join(map(str, lmdb.version()))
@@ -92,7 +92,7 @@ LMDB_VERSION = ".".join(map(str, lmdb.version()))
 _COPY_PAUSE_SECONDS = 0.02
 _KEYS_AT_ONCE = 1_000
 
-# Resident pages of mapped files above this are let go after a commit.
+# Above this many resident bytes, pages of mapped files are released after a commit.
 _RESIDENT_FILE_BYTES = 16 << 20
 
 
@@ -108,7 +108,7 @@ class Applied:
     rows: int = 0
     commits: int = 0
     longest_hold_ms: float = 0.0
-    leaves_attached: bool = False  # DNSSEC keys or metadata changed, and `before_late` was not called since
+    leaves_attached: bool = False  # DNSSEC keys or metadata changed, and `before_late` wasn't called after that
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Store:
         return store
 
     def close(self) -> None:
-        self._ranges = []  # the next mapping at that place is not ours to let go
+        self._ranges = []  # the next mapping at these addresses isn't ours to release
         self._main.env.close()
         self._records.env.close()
 

@@ -12,13 +12,13 @@ from replication.store.file_row import INSTALLING_KEY, ROW_KEY, Database, FileRo
 from replication.store.lock_time import Hold, Stopwatch
 from replication.store.own_commits import note_commit
 
-# Changes wait until there are this many; a transaction ends behind the group that makes it long.
+# Changes wait until there are this many. A transaction ends after the group that makes it too long.
 _ROWS_PER_TRANSACTION = 1_500
-# Writing stops at this part of the time a transaction may take; the rest is for the group at hand and the sync.
+# Writing stops at this part of a transaction's time limit. The rest is for the current group and the sync.
 WRITE_SHARE = 0.3
-# So few rows behind others are worth taking out and putting back, so that the others are appended.
+# Up to this many following rows are removed and put back, so that the new rows can be appended.
 _MOST_ROWS_BEHIND = 4
-# This many rows are deleted before the clock is read again.
+# This many rows are deleted between two looks at the clock.
 _PIECE = 1_000
 
 Row = tuple[bytes, bytes]

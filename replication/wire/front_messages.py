@@ -21,7 +21,7 @@ _LONGEST_REASON = 500
 _LONGEST_SPOKEN = 4000
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
-# What the numbers that the panel sets may be: the lowest and the highest.
+# The lowest and the highest value of the panel's numbers.
 RANGES: Mapping[str, tuple[float, float]] = {
     "minimum": (1, MOST_BACKENDS),
     "most_behind": (0, 1_000_000),
@@ -74,8 +74,8 @@ def is_weight(weight: object) -> bool:
 class Told:
     """A sentence that begins with "It", as sent between panel and agents. Empty fields mean no sentence."""
 
-    clause: str  # the rest of it in English, which is all that releases before this one know
-    spoken: str  # the whole of it as `texts.format_text` stores it; empty where that is too long
+    clause: str  # the rest of the sentence in English, which is all that older releases know
+    spoken: str  # the whole sentence as `texts.format_text` stores it; empty if it is too long
 
     @classmethod
     def of(cls, sentence: str) -> Self:
@@ -101,7 +101,7 @@ class Backend:
     name: str
     endpoint: Endpoint
     weight: int = 1
-    out: str = ""  # a clause, as `Told` has it
+    out: str = ""  # a clause, as in `Told`
     spoken: str = ""
 
     @property
@@ -182,14 +182,14 @@ class BackendReport:
     name: str
     address: str
     weight: int
-    is_in: bool  # in rotation: dnsdist asks it
+    is_in: bool  # in rotation: dnsdist queries it
     is_up: bool  # it answers dnsdist's own check
-    reason: str  # why it is in or out: a clause, as `Told` has it
-    sequence: int  # of the position that it proves; 0: none
-    behind: int  # changes that it lacks
-    queries: int  # that dnsdist has sent it since it was started
+    reason: str  # the reason to be in or out: a clause, as in `Told`
+    sequence: int  # of its proved position; 0: none
+    behind: int  # the number of missing changes
+    queries: int  # sent by dnsdist since its start
     qps: float
-    drops: int  # that it left without an answer
+    drops: int  # left without an answer
     latency_ms: float
     spoken: str = ""
 
@@ -203,11 +203,11 @@ class BackendReport:
 class FrontReport:
     """The part of a front's status that a node's status doesn't have."""
 
-    settings: str  # `FrontSettings.digest` of those that it has; empty: none yet
+    settings: str  # `FrontSettings.digest` of the current settings; empty: none yet
     minimum: int
-    bypassed_zones: int  # that are asked of nodes and not of the cache, since they changed just now
+    bypassed_zones: int  # answered by nodes instead of the cache, because they have just changed
     backends: tuple[BackendReport, ...] = ()
-    rule_drops: int = 0  # questions that dnsdist has told to come by TCP, or dropped, since it was started
+    rule_drops: int = 0  # questions that dnsdist sent to TCP, or dropped, since its start
 
     @property
     def in_rotation(self) -> int:

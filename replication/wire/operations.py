@@ -37,7 +37,7 @@ _LIVES = 0x01
 _LONGEST_MARK = 4 + 1 + 4 + names.MAX_WIRE
 _PACKED_CHUNK = 1 << 16
 _INFLATED_CHUNK = 1 << 17
-# A `Puts` ends once it has this many rows or comes from this many bytes: that bounds the memory needed to apply it.
+# A `Puts` ends after this many rows or bytes, which limits the memory needed to apply it.
 _LONGEST_RUN = 10_000
 _LARGEST_RUN = 1 << 20
 

@@ -75,7 +75,7 @@ COMPUTED_TYPES_PATH = "/v1/computed-types"
 FRONT_PATH = "/v1/front"
 
 RESPOND_ASYNC = "respond-async"  # RFC 7240, section 4.1
-UNPROVEN = "Unproven"  # names of zones, each percent-encoded, with commas between them
+UNPROVEN = "Unproven"  # percent-encoded zone names, separated by commas
 MAX_UNPROVEN = 64
 
 ZONES_PAGE = 5_000
@@ -96,7 +96,7 @@ _STATUS_OF = {TooMuch: 413, Gap: 409, UnknownSealingKey: 409, NotServed: 503, Bu
 class ComputedTypes:
     """The computed types that PowerDNS answers: ALIAS by asking `resolver`, and LUA by running its code."""
 
-    resolver: str = ""  # an IP address, with a port after a colon where it is not 53; empty: ALIAS is not answered
+    resolver: str = ""  # an IP address, with a colon and a port other than 53; empty: ALIAS is not answered
     lua: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class ComputedTypes:
             raise BadBytes(what="computed types", reason=f"{message!r:.80} are none") from exc
 
 
-# What a node answers before the panel says more.
+# A node's choice until the panel sends another one.
 NEITHER = ComputedTypes()
 
 
@@ -128,7 +128,7 @@ def is_resolver(text: str) -> bool:
     """
     found = _WITH_PORT.fullmatch(text)
     if "%" in text or (found is not None and not 0 < int(found["port"]) < 65536):
-        return False  # a scope of IPv6 may be any text
+        return False  # an IPv6 scope can be any text
     try:
         address = ip_address(text if found is None else found["v6"] or found["v4"])
     except ValueError:
@@ -180,7 +180,7 @@ class Ack:
     lock_ms: float = 0.0
     verify_ms: float = 0.0
     unanswered: tuple[Unanswered, ...] = ()  # as in Status
-    # Where its files are, if that is beyond: zones are new in them, and PowerDNS has not read its list of zones since.
+    # The position of the node's files, if it is later: they have new zones, and PowerDNS hasn't read its list since.
     applied: Position | None = None
 
     @property
@@ -219,47 +219,47 @@ class Status:
     digest_main: bytes
     digest_records: bytes
     schema: int
-    state: str  # a message for people; "in order" when nothing is wrong
-    refusal: str = ""  # the message of the last refusal, empty once something was applied after it
+    state: str  # a message for people; "in order" if nothing is wrong
+    refusal: str = ""  # the message of the last refusal; empty once a later push was applied
     refused_at: float = 0.0
-    answered: Position | None = None  # the newest position that PowerDNS was seen to answer
-    unserved: str = ""  # why PowerDNS does not answer as it should; empty while it does
+    answered: Position | None = None  # the newest position that PowerDNS has answered
+    unserved: str = ""  # the reason that PowerDNS answers wrongly or not at all; empty if it answers
     clock: float = 0.0
     started_at: float = 0.0
     versions: Mapping[str, str] = field(default_factory=dict)  # agent, powerdns, lmdb
-    map_used: float = 0.0  # the fuller file, as a share of its map size
+    map_used: float = 0.0  # of the fuller file, as a share of its map size
     disk_free_bytes: int = 0
-    disk_bytes: int = 0  # of the whole file system that holds the files
+    disk_bytes: int = 0  # of the whole file system with the files
     disk_free_inodes: int = 0
-    disk_inodes: int = 0  # 0: unknown, or a file system that makes them as it needs them
+    disk_inodes: int = 0  # 0: unknown, or the file system creates them as needed
     oldest_reader: int = 0  # transactions since the oldest reader began
     rss_bytes: int = 0
     peak_rss_bytes: int = 0
     write_lock_ms_max: float = 0.0
-    write_lock_own_ms_max: float = 0.0  # the most processor time while the lock was held
+    write_lock_own_ms_max: float = 0.0  # the most processor time with the lock
     segments_applied: int = 0
-    machine: str = ""  # hex SHA-256 of what names this machine; the same identity on another one is a fault
+    machine: str = ""  # hex SHA-256 that identifies the machine; the same identity on two machines is a fault
     certificate_expires_at: float = 0.0
-    signing_keys: tuple[str, ...] = ()  # hex of the public keys that it accepts
-    sealing_keys: tuple[int, ...] = ()  # the ids of the keys with which it opens DNSSEC keys
-    installed_powerdns: str = ""  # the release of the program on disk, which may be newer than the one that runs
-    needed_schema: int = 0  # what the installed PowerDNS needs; 0 while that is unknown
-    installing: tuple[str, int, int] | None = None  # a snapshot on its way: its id, chunks here, chunks in all
+    signing_keys: tuple[str, ...] = ()  # hex of the accepted public keys
+    sealing_keys: tuple[int, ...] = ()  # the ids of the keys that open DNSSEC keys
+    installed_powerdns: str = ""  # the release on disk, which can be newer than the running one
+    needed_schema: int = 0  # of the installed PowerDNS; 0 if unknown
+    installing: tuple[str, int, int] | None = None  # a snapshot being received: id, received chunks, all chunks
     diverged: tuple[tuple[int, str, str], ...] = ()  # zone id, name and problem, at most MAX_LISTED_DIVERGED
-    diverged_count: int = 0  # zones whose rows are not what this agent wrote
-    checked_at: float = 0.0  # when a check of every row last ended; 0: never
-    check_share: float = 0.0  # how much of the database the check under way has read, 0 to 1
-    computed_types: ComputedTypes | None = None  # as the PowerDNS that runs has them; None while it does not say
-    takes_computed_types: bool = False  # whether the agent writes pdns.conf, and so can change them
-    # Whether PowerDNS answers with the DNSKEY, CDS and CDNSKEY records of a zone in addition to those of its keys.
+    diverged_count: int = 0  # the number of zones with rows that this agent didn't write
+    checked_at: float = 0.0  # the end of the last check of every row; 0: never
+    check_share: float = 0.0  # the share of the database that the running check has read, 0 to 1
+    computed_types: ComputedTypes | None = None  # of the running PowerDNS; None while it doesn't report them
+    takes_computed_types: bool = False  # True if the agent writes pdns.conf and so can change them
+    # True if PowerDNS answers with a zone's DNSKEY, CDS and CDNSKEY records in addition to those of its keys.
     serves_stored_keys: bool = False
-    resolver_problem: str = ""  # why the resolver of ALIAS is of no use; empty while it answers, or there is none
-    # ALIAS and LUA records without a good answer when they were last asked for; at most MAX_LISTED_UNANSWERED.
+    resolver_problem: str = ""  # the reason that ALIAS's resolver is unusable; empty if it answers or there is none
+    # ALIAS and LUA records whose last answer was missing or bad; at most MAX_LISTED_UNANSWERED.
     unanswered: tuple[Unanswered, ...] = ()
     front: Mapping[str, Any] | None = None  # of a front: `front.FrontReport` as JSON
-    # How it is set up here, for the panel to compare with what it has; older agents do not say.
-    listen: tuple[str, ...] = ()  # where it answers DNS, as `join_port` writes it
-    agent_port: int = 0  # where the panel calls it
+    # The local setup, which the panel compares with its own data. Older agents don't send it.
+    listen: tuple[str, ...] = ()  # where it answers DNS, in the form of `join_port`
+    agent_port: int = 0  # the port for the panel's connections
     role: str = ""  # `enrolment.Role`, as the panel had it when this server joined
 
     def to_json(self) -> dict[str, Any]:
@@ -338,7 +338,7 @@ class Top:
     nxdomain: tuple[Counted, ...] = ()
     servfail: tuple[Counted, ...] = ()
     refused: tuple[Counted, ...] = ()
-    networks: tuple[Counted, ...] = ()  # clients, cut to /24 and /48; only where the agent's settings ask for them
+    networks: tuple[Counted, ...] = ()  # clients, shortened to /24 and /48; only if the agent's settings allow it
     zones: tuple[Counted, ...] = ()
     questions: int = 0
 
@@ -375,7 +375,7 @@ class Sample(NamedTuple):
     query_misses: int
     latency_us: int  # PowerDNS's own running average
     memory_bytes: int
-    udp6: int = 0  # of `udp` and `tcp`, those that came by IPv6
+    udp6: int = 0  # the part of `udp` and `tcp` over IPv6
     tcp6: int = 0
 
     @property
@@ -394,7 +394,7 @@ class Sample(NamedTuple):
 
     @classmethod
     def from_json(cls, message: list[Any]) -> "Sample":
-        least = len(cls._fields) - len(cls._field_defaults)  # what agents before these fields send
+        least = len(cls._fields) - len(cls._field_defaults)  # the fields of older agents
         if not isinstance(message, list) or not least <= len(message) <= len(cls._fields):
             raise BadBytes(what="sample", reason=f"{message!r} is not one")
         return cls(*message)

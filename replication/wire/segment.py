@@ -98,8 +98,8 @@ HEADER = struct.Struct(">4sBB2x16s16sQQQ16s16sIIII")
 SIGNATURE_SIZE = 64
 _SIGNED = b"dnspanel segment 1\0"
 _CHUNK = 1 << 16
-_PIECES = 1000  # marks and operations deflated at a time; segments below that size get the slowest level
-# Level of segments with packed puts: they are large, and neighbouring rows are much alike.
+_PIECES = 1000  # marks and operations deflated at a time; smaller segments get the slowest level
+# The level for segments with packed puts, which are large and have similar neighboring rows.
 _BULK_LEVEL = 1
 
 
@@ -144,8 +144,8 @@ class Segment:
     mark_count: int
     main_op_count: int
     record_op_count: int
-    new_rows_digest: int | None  # of all rows of records, where they belong to new zones alone
-    is_repair: bool  # all of one zone, at the position where the store is
+    new_rows_digest: int | None  # of all rows of records, if all belong to new zones
+    is_repair: bool  # all of one zone, at the store's position
     size: int
     _source: BinaryIO = field(repr=False, compare=False)
     _offset: int = field(repr=False, compare=False)

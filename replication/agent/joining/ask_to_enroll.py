@@ -37,7 +37,7 @@ from replication.errors import BadBytes, Permanent, ReplicationError, Transient,
 from replication.wire.enrolment import JoinSettings, decode_answer, request_fingerprint
 
 REQUEST_FILE = "node.csr"
-CODE_FILE = "code.sha256"  # of the code that this identity was made with
+CODE_FILE = "code.sha256"  # of the code with which this identity was made
 POLL_SECONDS = 2.0
 FINGERPRINT_DIGITS = 32
 _MAX_ANSWER = 1 << 20
@@ -136,7 +136,7 @@ def ensure_enrolled(
     which then replaces the old directory.
     """
     beside, used = directory.with_name(f"{directory.name}.new"), directory / CODE_FILE
-    if (beside / IDENTITY_FILE).exists():  # an earlier run ended before this step
+    if (beside / IDENTITY_FILE).exists():  # an earlier run was interrupted before this step
         _replace_directory(directory, beside)
     digest = hashlib.sha256(code.encode()).hexdigest()
     is_known = used.exists()
@@ -148,7 +148,7 @@ def ensure_enrolled(
         except NotEnrolled as exc:
             if is_known:
                 raise
-            # Of a join before codes were noted: the code may be the one that made this identity.
+            # A join by an older release didn't store the code, so this code may have made the identity.
             say(f"This server keeps the identity that it has: {exc}")
             return
         _replace_directory(directory, beside)
@@ -219,7 +219,7 @@ def _signing_request(directory: Path) -> str:
     kept = directory / REQUEST_FILE
     if kept.exists():
         return kept.read_text()
-    for left in (NEXT_FILE, NEXT_KEY_FILE):  # of a rotation of the former identity
+    for left in (NEXT_FILE, NEXT_KEY_FILE):  # left by a rotation of the former identity
         (directory / left).unlink(missing_ok=True)
     key = ec.generate_private_key(ec.SECP256R1())
     write_atomically(directory / KEY_FILE, format_key(key))

@@ -43,7 +43,7 @@ DIRECTORY = Path("/var/lib/dnspanel-agent")
 UNITS = Path("/etc/systemd/system")
 SOCKET_DIRECTORY = Path("/run/pdns")  # RuntimeDirectory of Debian's unit
 AGENT_UNIT = "dnspanel-agent.service"
-# With a panel that does not say which ports it has.
+# For a panel that doesn't send ports.
 OLD_DNS_PORT, OLD_LISTEN_PORT = 53, 8533
 
 
@@ -53,7 +53,7 @@ class Joining:
 
     panel: str
     code: str
-    dns_address: str = ""  # this and the two ports: empty or 0 is what the panel has
+    dns_address: str = ""  # this and the two ports: empty or 0 means the panel's value
     dns_port: int = 0
     listen_port: int = 0
     api_port: int = 8081

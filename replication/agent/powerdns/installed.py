@@ -8,9 +8,9 @@ from pathlib import Path
 
 _RELEASE = re.compile(r"PowerDNS Authoritative Server (\d+\.\d+\S*)")
 _SECONDS = 5.0
-# Where Debian and others put it; an agent's PATH need not have them.
+# Where Debian and others install it; the agent's PATH may lack these directories.
 _ALSO_IN = ("/usr/sbin", "/usr/local/sbin")
-# The schema of the releases from this one on.
+# The schema of the releases starting with this one.
 _SCHEMAS = (((4, 7), 4), ((4, 8), 5), ((5, 0), 6), ((6, 0), 0))
 
 

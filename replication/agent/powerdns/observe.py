@@ -22,16 +22,16 @@ from replication.wire.protocol import Sample, encode_message
 
 INTERVAL_SECONDS = 1.0
 KEPT_SAMPLES = 3600
-# Answers by rcode are summed over this long for the top lists.
+# The top lists count answers by rcode over this period.
 RECENT_SAMPLES = 300
-# Counters further apart than this are not compared: an average over a minute is not a live number.
+# Counters with a longer interval aren't compared: an average over a minute is not a live number.
 LONGEST_INTERVAL = 10.0
 
 _PATH = "/statistics?includerings=false"
 _ANSWER_SECONDS = 2.0
 _MAX_ANSWER = 1 << 20
 
-# PowerDNS's words for rcodes in `response-by-rcode`.
+# PowerDNS's names of rcodes in `response-by-rcode`.
 _RCODES = {
     "No Error": "NOERROR",
     "Form Error": "FORMERR",
@@ -147,7 +147,7 @@ class Observer:
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT_SAMPLES)
         self._lock = threading.Lock()
         self._answers = True
-        self.counters: Counters | None = None  # PowerDNS's totals as of the last sample; None while it gives none
+        self.counters: Counters | None = None  # PowerDNS's totals at the last sample; None if there was no answer
 
     def step(self) -> bool:
         """Take one sample. Return False if PowerDNS returned no counters."""

@@ -31,7 +31,7 @@ class PdnsSettings:
     port: int = 53
     cores: int = 1
     api_port: int = 8081
-    api_key: str = ""  # without a key there is no web server, and no live numbers
+    api_key: str = ""  # without a key there is no web server, and so no live statistics
     map_size: int = 16000 * MIB
     cache_entries: int = 1_000_000
     transfers_to: tuple[str, ...] = ()  # networks that may transfer zones; none by default
@@ -143,7 +143,7 @@ def _caches(settings: PdnsSettings) -> Iterator[Line]:
         "agent tells PowerDNS of each new zone, so reading the whole list again is only a precaution",
     )
     yield Line("consistent-backends", "yes", "one lookup per name instead of one per type; our rows are consistent")
-    # Only the newest releases can leave CNAMEs into other zones to the resolver (see _data).
+    # Only the newest releases can leave the targets of CNAMEs in other zones to the resolver (see _data).
     reach = (
         "the agent purges what changes; this bounds what it leaves: the serial beside an answer that there is no such "
         "name, and before 5.0 a CNAME to another zone's wildcard"

@@ -32,13 +32,13 @@ from replication.store.store import Store
 from replication.wire.protocol import MAX_LISTED_UNANSWERED, NEITHER, ComputedTypes, Unanswered, split_resolver
 
 CHOICE_FILE, UNANSWERED_FILE = "computed-types.json", "unanswered.json"
-# How long a push waits for computed answers at most, and how long one that lacked is waited for when asked again.
+# The longest wait of a push for computed answers, and of a repeated question for an answer that was missing.
 PROOF_SECONDS = 1.0
-# After it was told to quit, PowerDNS is back on its new pdns.conf within this time, or something is wrong.
+# PowerDNS restarts with its new pdns.conf within this time, or something is wrong.
 RESTART_SECONDS = 15.0
 _RESTART_PAUSE_SECONDS = 0.1
 RESOLVER_SECONDS = 1.0
-# How often the resolver is asked whether it is there, and an ALIAS or LUA record without an answer is asked for again.
+# The interval at which the resolver, and ALIAS and LUA records without an answer, are queried again.
 CHECK_EVERY_SECONDS = 10.0
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class ComputedTypesKeeper:
         self._config, self._store, self._powerdns, self._clock = config, store, powerdns, clock
         self._end_powerdns, self._identity = end_powerdns, identity
         self._choosing = threading.Lock()
-        self._known: Configuration | None = None  # what `running` was read from
+        self._known: Configuration | None = None  # the source of `running`
         self._checked_at = float("-inf")
         self._lock = threading.Lock()
         self._unanswered = _read_unanswered(config.state_dir)
@@ -167,7 +167,7 @@ class ComputedTypesKeeper:
                 write_atomically(self._config.state_dir / UNANSWERED_FILE, _format_unanswered(self._unanswered))
         for found in set(problems.values()).difference(before.values()):
             logger.warning("unanswered zone=%s name=%s type=%s: %s", *found)
-            self._checked_at = float("-inf")  # is it the resolver?
+            self._checked_at = float("-inf")  # check now if the resolver is the cause
         return self.unanswered
 
     def _learn(self) -> None:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from replication.errors import NotServed
 
-# Each holds back what is in the files for a while, unless it is 0 (PowerDNS's docs/performance.rst).
+# Each of these delays changes in the files, unless it is 0 (PowerDNS's docs/performance.rst).
 CACHES = (
     "cache-ttl",
     "query-cache-ttl",

@@ -23,22 +23,22 @@ from replication.store.applying import POSITION_ZONE
 from replication.wire.protocol import Counted, Top
 
 MOST_COUNTED = 20
-# More zones are sent, since each is one number of many that a person may look at.
+# More zones are sent, because a person may want to see any of the many zones.
 MOST_ZONES = 200
 GOOD_FOR_SECONDS = 4.0
-# What clients are cut to: the network that is asked about, not the person.
+# Client addresses are shortened to these networks, so that no person is identified.
 IPV4_PREFIX, IPV6_PREFIX = 24, 48
 
 _PATH = "/statistics?includerings=true"
 _ANSWER_SECONDS = 5.0
 _CHUNK = 1 << 16
-# No item is longer: a name in presentation form is below 1,100 characters, a log message is cut by PowerDNS.
+# No item is longer: names in presentation form have less than 1,100 characters, and PowerDNS cuts log messages.
 _LONGEST_ITEM = 1 << 16
 _LIST_TYPE = "RingStatisticItem"
-# What the agent itself asks all the time, for proof.
+# The names that the agent itself queries constantly, for proof.
 _OWN = POSITION_ZONE.removesuffix(".") + "/"
 _LISTS = frozenset({"queries", "nxdomain-queries", "servfail-queries", "unauth-queries"})
-# A list begins, or one of its items. Keys come sorted.
+# The beginning of a list, or one of its items. Keys are sorted.
 _TOKEN = re.compile(
     rb'\{\s*"name":\s*("(?:[^"\\]|\\.)*"),\s*'
     rb'(?:(?:"size":\s*"?\d+"?,\s*)?"type":\s*"(\w+)",\s*"value":\s*\[|"value":\s*"(\d+)"\s*\})'

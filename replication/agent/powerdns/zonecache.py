@@ -19,12 +19,12 @@ from typing import Protocol
 
 from replication.agent.powerdns.pdns_api import PdnsApi
 
-# More zones than these are added by reading the full list.
+# With more zones than this, the full list is read instead.
 MAX_SINGLE = 20
 _ANSWER_SECONDS = 5.0
 REDISCOVER_SECONDS = 60.0
-# During an import the list is read again and again: it may take this share of the time without a waiting request, and
-# this one with one, which the pause delays by at most this.
+# During an import the list is read repeatedly. Reading may take this share of the time while no request waits, and
+# this share while one waits. The pause delays that request by at most this.
 _SHARE = 0.05
 _AWAITED_SHARE = 0.1
 _LONGEST_PAUSE = 1.0
@@ -51,7 +51,7 @@ class ZoneCache:
         self._clock, self._sleep = clock, sleep
         self._reading = threading.Lock()
         self._read_at = 0.0
-        self.seconds = 0.0  # that the last reading took
+        self.seconds = 0.0  # the duration of the last reading
 
     @property
     def due(self) -> float:

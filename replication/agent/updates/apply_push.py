@@ -46,9 +46,9 @@ from replication.wire.protocol import Ack, Unanswered
 from replication.wire.segment import Segment, open_segment, open_segments
 
 LOCK_SECONDS = 10.0
-# If a segment's digest differs, this number of its zones is checked before all others.
+# If a segment's digest differs, at most this many of its zones are checked before all others.
 MAX_SUSPECTS = 200
-# Zones that PowerDNS does not know yet, at most: each of them is noted.
+# The maximum number of stored zones that PowerDNS does not know yet.
 MAX_UNLISTED = 100_000
 # The list is read at once if no new zones came for this time, or for this multiple of its reading time.
 QUIET_SECONDS = 0.25
@@ -87,25 +87,25 @@ class Applier:
         self._prover = Prover(store, purger, dns_address=dns_address, dns_port=dns_port, clock=clock)  # with `_lock`
         self._lock = threading.Lock()
         self._ended_at = -math.inf  # monotonic time of the last push
-        # Zones that are new in the files and not in PowerDNS's list: the waiting ones, and those of the current
+        # Zones that are in the files but not yet in PowerDNS's list: the waiting ones, and those of the current
         # reading. With `_lock`.
         self._unlisted, self._listing = Unlisted(), Unlisted()
         self._has_unlisted = threading.Event()
         self._added_at = 0.0  # monotonic time
-        # Up to where everything is proved, and up to where everything is but what waits for PowerDNS's list.
+        # The position up to which everything is proved, and the one that leaves out zones waiting for the list.
         self._acked: Ack | None = None
         self._acked_but_new: Ack | None = None
         self._health_lock = threading.Lock()
         self.health = Health()
         self.powerdns_version = ""
         self._has_checked = False
-        # Zones whose keys or metadata this push has changed, and PowerDNS may have those from before. With `_lock`.
+        # Zones whose keys or metadata this push changed, while PowerDNS can still use the old ones. With `_lock`.
         self._unseen: set[str] = set()
-        # Called with the zones of a segment that found rows which the agent did not write.
+        # Called with the zones of a segment if it found rows that the agent did not write.
         self.suspect: Callable[[Iterable[int]], None] = lambda zone_ids: None
-        # Called with the keys of proved rows, whose ALIAS and LUA are asked for; returns all without an answer.
+        # Called with the keys of proved rows; queries their ALIAS and LUA, and returns all without an answer.
         self.prove_computed: Callable[[Iterable[bytes]], tuple[Unanswered, ...]] = lambda record_keys: ()
-        # Called with the reason where a file may be damaged.
+        # Called with the reason if a file may be damaged.
         self.damaged: Callable[[str], None] = lambda reason: None
 
     def apply(self, body: bytes | BinaryIO, *, may_defer: bool = False, unproven: Collection[str] = ()) -> Ack:
@@ -231,8 +231,8 @@ class Applier:
             self._purger.read_list()
             with self._alone():
                 if self._listing is not listing:
-                    return  # a push has proved it since
-                if not self._unlisted.prefixes:  # only edits of these zones may have come since
+                    return  # a push has proved it in the meantime
+                if not self._unlisted.prefixes:  # only edits of these zones can have come since
                     listing.touched.add(self._unlisted.touched)
                     self._unlisted, ack = Unlisted(), self._acked_but_new
                 self._prover.prove(listing.touched, learn=False)
@@ -243,7 +243,7 @@ class Applier:
             logger.info("listed zones=%d acked=%s", len(listing.prefixes), ack and ack.position)
         except (NotServed, Busy) as exc:
             self._list_later(listing, exc)
-        except Exception as exc:  # a fault of ours; the thread that calls this goes on, and the panel shall see it
+        except Exception as exc:  # a bug of ours; the calling thread continues, and the panel must see it
             logger.exception("new zones could not be proved")
             question, expected = "the list of zones", "every new zone"
             self._list_later(listing, NotServed(question=question, expected=expected, found=str(exc)))
@@ -310,7 +310,7 @@ class Applier:
             position = self._store.position()
             self._purger.purge_everything(position)
             self._has_checked = True
-            if position is None or self._waits_for_list:  # what is new has yet to be proved
+            if position is None or self._waits_for_list:  # new data must still be proved
                 self._change_health(unserved="", unserved_since=0.0)
             else:
                 self._note_answered(position)
@@ -323,7 +323,7 @@ class Applier:
         self._unseen.clear()
         first = last = size = 0
         hold, end = 0.0, None
-        if self._store.installing():  # before anything is touched that would have to be purged
+        if self._store.installing():  # before touching anything that would have to be purged
             raise Unfinished(what="this node")
         may_defer = may_defer and self._may_defer()
         try:
@@ -334,7 +334,7 @@ class Applier:
                 end = Ack(segment.after, segment.digest_main, segment.digest_records)
         except ReplicationError:
             self._wait_for_list(new)
-            if touched.zones:  # a part may have been committed; it is not acknowledged, but must be noticed
+            if touched.zones:  # a part may be committed; it is not acknowledged, but must be noticed
                 with contextlib.suppress(NotServed):
                     self._prover.purge(touched, None, by_names=False)
             raise
@@ -388,7 +388,7 @@ class Applier:
         if not self._waits_for_list:
             return self._prove(touched)
         position = self._store.position()
-        assert position is not None  # or nothing would be deferred
+        assert position is not None  # otherwise nothing would be deferred
         assert self._acked is not None
         if touched.zones:
             self._prover.prove(touched, without=self._is_unlisted)
@@ -427,7 +427,7 @@ class Applier:
 
     def _apply_one(self, segment: Segment, touched: Touched) -> float:
         """Write one segment. Return the longest time that the write lock was held, in milliseconds."""
-        if self._unseen:  # what this segment begins with may be right only with the keys that the last one brought
+        if self._unseen:  # the first answers can need the keys that the last segment brought
             self._purger.purge_before_late(self._unseen)
             self._unseen.clear()
         touched.add_changes(segment, self._store)
@@ -443,7 +443,7 @@ class Applier:
         if applied.leaves_attached or (applied.already and segment.main_op_count):
             self._unseen.update(_zones_of(segment))
         if applied.already:
-            touched.changes.clear()  # how it was before is not known any more
+            touched.changes.clear()  # the earlier state is no longer known
             for run in segment.runs():
                 if run.dbi is Dbi.RECORDS:
                     touched.add_keys(record_keys(run))

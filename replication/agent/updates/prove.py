@@ -13,11 +13,11 @@ from replication.verify_signatures import verify_signatures
 from replication.wire.position import Position
 
 VERIFY_SECONDS = 1.5
-# The names of up to this number of plain rows are all asked: by nodes that clients ask, and for a push to the canary
-# that changes many zones. A thousand questions cost each node as much as the rest of such a push.
+# Up to this many plain rows, all names are queried: by nodes that clients use, and for a push to the canary that
+# changes many zones. A thousand questions cost each node as much as the rest of such a push.
 MOST_PLAIN_OF_NODES = 200
 MOST_PLAIN_OF_IMPORTS = 2_500
-# A first look that finds something else is repeated: after this pause, this often.
+# If the first query finds something else, it is repeated after this pause, this many times.
 ATTEMPTS = 2
 PAUSE_SECONDS = 0.05
 
@@ -30,7 +30,7 @@ class Prover:
     ) -> None:
         self._store, self._purger, self._clock = store, purger, clock
         self._dns_address, self._dns_port = dns_address, dns_port
-        # Zones whose signatures are not asked for: they were not good before this push either, or not elsewhere.
+        # Zones whose signatures are not queried, because they were bad before this push or are bad on other nodes.
         self.unproven: Collection[str] = ()
 
     def prove(self, touched: Touched, *, without: Callable[[bytes], bool] = no_zone, learn: bool = True) -> Position:
@@ -40,7 +40,7 @@ class Prover:
         knows all new zones. Raise NotServed if the answers are still wrong after the last attempt.
         """
         position = self._store.position()
-        assert position is not None  # something was applied just now, or earlier
+        assert position is not None  # something was applied, now or earlier
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 self.purge(touched, position, by_names=attempt == 1, learn=learn)

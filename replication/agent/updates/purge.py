@@ -71,17 +71,17 @@ from replication.wire.position import Position
 
 COMMAND_SECONDS = 2.0
 DRAIN_SECONDS = 1.5
-# A question that got lost in a full socket buffer is asked again after this.
+# A question that was lost in a full socket buffer is sent again after this time.
 RETRY_SECONDS = 0.02
 TCP_GRACE_SECONDS = 0.01
-# With more zones than this to purge, everything is purged at once.
+# If more zones than this have to be purged, everything is purged at once.
 MAX_ZONES = 200
 
-# What a purge names, `zone$` for a zone and everything below it; or nothing, and then everything goes.
+# The names to purge, `zone$` for a zone with everything below it; empty means everything.
 Targets = tuple[str, ...]
 EVERYTHING: Targets = ()
 
-# The chance that some receiver gets none of the questions.
+# The probability that a receiver gets none of the questions.
 _MISS = 1e-9
 _MAX_SOCKETS = 512
 # Process, user and group of the creator of a UNIX socket.
@@ -159,7 +159,7 @@ class Receivers:
         while waiting:
             stats.OWN_QUESTIONS.add(len(waiting))
             for descriptor in waiting:
-                with suppress(OSError):  # refused, or no buffer: asked again like a lost one
+                with suppress(OSError):  # refused, or no buffer: sent again like a lost question
                     self._sockets[descriptor].send(question)
             retry_at = min(deadline, time.monotonic() + RETRY_SECONDS)
             while waiting and (left := retry_at - time.monotonic()) > 0:
@@ -190,7 +190,7 @@ class Receivers:
         try:
             packet = sock.recv(512)
         except OSError:
-            time.sleep(0.001)  # a port that refuses makes the socket readable at once, again and again
+            time.sleep(0.001)  # a refusing port makes the socket readable at once, repeatedly
             return False
         if packet[:2] != id_:
             return False

@@ -41,11 +41,11 @@ from replication.store.store import Store
 from replication.wire.position import Position
 
 QUARANTINE_FILE, SWAP_FILE, RUNNING_FILE, STAND_IN = "quarantine", "swap.json", "running", "stand-in"
-# So long the start of an agent waits until all rows were read once; then that goes on beside it.
+# The longest wait at the agent's start until every row was read. After that, reading continues in the background.
 PROBE_SECONDS = 1.5
 QUIT_SECONDS = 5.0
 _QUIT_PAUSE_SECONDS = 0.1
-# The records file before the main file, each with its lock file first: PowerDNS opens them the other way round.
+# The records file before the main file, each after its lock file: PowerDNS opens them in the opposite order.
 _PARTS = ("-0-lock", "-0", "-lock", "")
 
 logger = logging.getLogger(__name__)
@@ -213,7 +213,7 @@ class Rebuild:
         if before is None:
             return False
         with contextlib.suppress(NotServed):
-            self._control.send("quit")  # it answers "Exiting", and does so a second later
+            self._control.send("quit")  # PowerDNS answers "Exiting", and exits a second later
         until = time.monotonic() + QUIT_SECONDS
         while self._control.listener() == before:
             if time.monotonic() > until:

@@ -28,11 +28,11 @@ from replication.store.store import RECORDS_MAP_SIZE, Copied, Store
 from replication.wire.protocol import Ack
 
 DIRECTORY = "snapshot"
-# The disk keeps this much for what else happens while a snapshot is taken.
+# The free space that must stay on the disk for other uses while a snapshot is received.
 SPARE_DISK_BYTES = 64 << 20
 _FILES = {SnapshotFile.MAIN: "lmdb", SnapshotFile.RECORDS: "lmdb-0"}
 _CHUNKS = "chunks"
-# So long after its start an agent waits to be asked for the acknowledgement of a rebuild.
+# The time after its start in which an agent expects the panel to ask for a rebuild's acknowledgement.
 _FORGET_SECONDS = 60.0
 
 logger = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ class Snapshots:
         try:
             chunks = len(reception.manifest.chunks)
             return reception.name, chunks - len(reception.missing()), chunks
-        except FileNotFoundError:  # it was installed just now
+        except FileNotFoundError:  # it has just been installed
             return None
 
     def offer(self, name: str, sealed: bytes) -> list[int]:

@@ -34,16 +34,16 @@ from replication.store.store import Store
 from replication.wire.operations import OpKind, ZoneMark
 from replication.wire.segment import Segment
 
-# Beyond this, forgetting every name costs what forgetting the zone costs.
+# Beyond this, purging every name costs as much as purging the zone.
 MAX_NAMES = 100
-# A segment with more operations on records is bulk work.
+# A segment with more operations on records is a bulk change.
 MAX_OPERATIONS = 1_000
 
 _MAX_ROWS = 4 * MAX_NAMES
 _WILDCARD = b"*\0"
 _SIGNING = frozenset((46, 47, 50, 51))  # RRSIG, NSEC, NSEC3, NSEC3PARAM
 _CUTS = frozenset((rdtypes.NS, rdtypes.DS))
-# Of these PowerDNS makes an answer without reading any other name.
+# For these types PowerDNS answers without reading any other name.
 _SELF_CONTAINED = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.TXT, rdtypes.CAA))
 
 
@@ -55,7 +55,7 @@ class ZoneChange:
     name: str
     soa_before: bytes | None
     rows: set[tuple[bytes, int]] = field(default_factory=set)  # relative key and type
-    absent: set[bytes] = field(default_factory=set)  # of those keys, the ones that had no row before one of the changes
+    absent: set[bytes] = field(default_factory=set)  # the keys among them that had no row before one of the changes
 
     def followed_by(self, later: "ZoneChange") -> "ZoneChange":
         """Combine this change with a later change of the same zone."""

@@ -12,7 +12,7 @@ from replication.verify_names import ChangedNames
 from replication.wire.operations import ZoneMark
 from replication.wire.segment import Segment
 
-# Up to this number of names is purged one by one; beyond it, their zones are purged.
+# Up to this many names are purged one by one; beyond that, their zones are purged.
 MAX_STALE_NAMES = 1_000
 
 
@@ -26,7 +26,7 @@ class Touched:
 
     def __init__(self) -> None:
         self.zones: set[str] = set()
-        self.appeared: set[str] = set()  # those that may be new to PowerDNS
+        self.appeared: set[str] = set()  # zones that can be new to PowerDNS
         self.changes: dict[str, ZoneChange] = {}  # of zones whose names can be purged singly
         self.everything = False  # too many zones to name
         self.marks: verify.EvenSample[ZoneMark] = verify.EvenSample()

@@ -15,7 +15,7 @@ class Unlisted:
 
     prefixes: set[bytes] = field(default_factory=set)
     touched: Touched = field(default_factory=Touched)
-    # Why the list could not be read, or its answers were not as they should be, and when to try again (monotonic).
+    # The reason that the list could not be read or its answers were wrong, and the next attempt's monotonic time.
     problem: ReplicationError | None = None
     retry_at: float = 0.0
 
@@ -24,7 +24,7 @@ class Unlisted:
         if not segment.main_op_count or segment.mark_count <= MAX_SINGLE:
             return False
         serials = dict(segment.serials())
-        if None in serials.values():  # deleted zones must be gone at once
+        if None in serials.values():  # deleted zones must disappear at once
             return False
         self.prefixes.update(map(zone_prefix, serials))
         return True
