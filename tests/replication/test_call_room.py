@@ -30,7 +30,7 @@ def faults_by_depth() -> list[int]:
         loop()
         return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before
 
-    at(max(DEPTHS))  # the pages that are kept are there
+    at(max(DEPTHS))  # now the pages that stay allocated are there
     return [at(depth) for depth in DEPTHS]
 
 

@@ -13,7 +13,7 @@ from replication.disk import Disk, disk_of
 def test_bytes_and_inodes_are_those_that_df_shows(tmp_path: Path) -> None:
     disk, usage = disk_of(tmp_path), shutil.disk_usage(tmp_path)
     assert disk.bytes == usage.total
-    assert abs(disk.free_bytes - usage.free) < 1 << 30  # others write as well
+    assert abs(disk.free_bytes - usage.free) < 1 << 30  # other processes write too
     df = subprocess.run(["df", "--output=itotal", str(tmp_path)], capture_output=True, text=True, check=True)
     total = df.stdout.split()[-1]
     assert disk.inodes == (0 if total == "-" else int(total))

@@ -31,7 +31,7 @@ def test_what_is_loaded_is_not_looked_through_again() -> None:
         looked_through = set(map(id, gc.get_objects()))
         assert not any(id(one) in looked_through for one in kept)
     finally:
-        # What was frozen stays so: later tests need not look through all that is loaded.
+        # Frozen objects stay frozen, so that later tests need not search all loaded objects.
         gc.set_threshold(*before)
 
 

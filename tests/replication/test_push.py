@@ -115,7 +115,7 @@ def test_a_push_that_failed_by_time_is_repeated_with_less(agent: tuple[Agent, No
     for _ in range(2):
         with pytest.raises(NotServed):
             bring_to_head(client, log, have, pace=pace)
-    log = Log(*((n, n) for n in range(1, 12)))  # more was published since
+    log = Log(*((n, n) for n in range(1, 12)))  # more was published in the meantime
     with pytest.raises(NotServed):
         bring_to_head(client, log, have, pace=pace)
     assert [len(body.split()) for _, body in server.requests] == [8, 4, 2, 3, 4]
@@ -126,7 +126,7 @@ def test_a_push_that_failed_by_time_is_repeated_with_less(agent: tuple[Agent, No
 
 
 def test_what_an_agent_says_of_more_than_it_was_sent_is_not_believed(agent: tuple[Agent, NodeClient]) -> None:
-    # The files of a node have what a push brought that was not proved; agents from before acknowledge all of it.
+    # A node's files have data from an unproved push. Older agents acknowledge all of it.
     server, client = agent
     server.answer = lambda line, body: acked(max(9, last_of(body)))
     ack = bring_to_head(client, Log(*((n, n) for n in range(1, 13))), at(0), pace=Pace(4))

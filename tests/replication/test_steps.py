@@ -54,7 +54,7 @@ def test_a_node_behind_is_sent_what_follows(have: Position | None, log: Way, aft
         (at(5), way(5)),
         (None, way(0)),
         (at(0), way(0)),
-        # Others go first: it is where it may be, or was there before that was held back.
+        # Other nodes go first. This node is at its target, or passed it before publications were held back.
         (at(5), way(9, target=5)),
         (at(7), way(9, target=5)),
         (None, Way(at(9), target=None)),
@@ -68,13 +68,13 @@ def test_a_node_that_is_where_it_may_be_is_sent_nothing(have: Position | None, l
 @pytest.mark.parametrize(
     ("have", "log"),
     [
-        # Beyond the pruned log, with a snapshot or with one that still has to be made.
+        # Beyond the pruned log, with an existing snapshot or one that must be made first.
         (None, way(5, oldest=2)),
         (at(1), way(5, oldest=3)),
         (at(1), way(5, oldest=3, snapshot=4)),
-        # No segment is left at all.
+        # No segment is left.
         (at(1), way(5, oldest=6, snapshot=5)),
-        # It has another epoch of this panel, whatever its sequence says.
+        # It has another epoch of this panel, regardless of its sequence.
         (at(9, OTHER), way(5)),
         (at(5, OTHER), way(5)),
     ],
@@ -112,7 +112,7 @@ def test_what_only_the_node_knows_is_never_overwritten(have: Position, log: Way,
         (at(3), BEHIND_SEGMENTS, BEHIND_BYTES, False),
         (at(3), BEHIND_SEGMENTS + 1, 1, True),
         (at(3), 10, BEHIND_BYTES + 4_000_001, True),
-        # The newest snapshot is no further than the node.
+        # The newest snapshot is not beyond the node.
         (at(8), BEHIND_SEGMENTS + 1, 1, False),
     ],
 )
@@ -128,7 +128,7 @@ def test_a_large_log_without_a_snapshot_is_sent_as_it_is() -> None:
 
 
 def test_from_every_position_the_steps_end_at_the_head() -> None:
-    # Wherever a push was cut off, the next decision continues from there; snapshots lie at 4, the log begins at 3.
+    # At any interruption of a push, the next decision continues from there. Snapshots are at 4, the log begins at 3.
     for start in [None, *map(at, range(10)), at(2, OTHER)]:
         have, steps = start, []
         while not isinstance(step := next_step(have, way(9, oldest=3, snapshot=4)), Nothing):

@@ -58,7 +58,7 @@ def prove(panel: Panel, pdns: Pdns, *, known: frozenset[str] = frozenset()) -> N
 
 
 def test_one_unreadable_row_among_many_is_found_by_its_name(served: tuple[Panel, Pdns]) -> None:
-    # Behind a zone of 155 RRsets it was hidden: 64 of them were asked for, and `www` was SERVFAIL "on 4/4 nodes".
+    # The fault was hidden in a zone of 155 RRsets: 64 of them were queried, and `www` was SERVFAIL "on 4/4 nodes".
     panel, pdns = served
     hosts = [records(ZONE, f"h{number}", "A", 60, "192.0.2.9") for number in range(150)]
     panel.create(small_zone(ZONE, *hosts, records(ZONE, "www", "CERT", 60, "0 0 0 AQID")))

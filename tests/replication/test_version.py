@@ -61,7 +61,7 @@ def test_every_commit_has_a_version_of_its_own_and_a_later_one_is_newer(checkout
 
 def test_the_number_of_commits_is_asked_of_git_once(checkout: Path) -> None:
     before = imported(checkout)
-    assert imported(checkout, PATH="/nowhere") == before  # without git: what was kept
+    assert imported(checkout, PATH="/nowhere") == before  # without git: the stored version
     digits = commit(checkout, "second")
     assert imported(checkout, PATH="/nowhere") == f"{BASE}.dev0+g{digits}"
 
@@ -139,8 +139,8 @@ def test_a_version_is_not_kept_in_a_repository(checkout: Path) -> None:
         (A, B, True),
         (B, A, False),
         (A, A, False),
-        (A, f"{A}.t01234567", False),  # equal in what counts
-        ("0.1.0", A, True),  # every agent before versions named commits
+        (A, f"{A}.t01234567", False),  # equal in the parts that count
+        ("0.1.0", A, True),  # all agents before versions with commits
         (A, "1.0.0", True),
         ("1.0.0", A, False),
         ("1.1.0.dev3+gaaaaaaaa", "1.0.0", False),

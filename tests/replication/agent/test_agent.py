@@ -50,7 +50,7 @@ def test_an_acknowledged_change_is_what_powerdns_answers(node: RunningNode, pane
         push(node, panel.change(ZONE, records(ZONE, "www", "A", 300, f"192.0.2.{last}")))
         assert node.answer(WWW) == [f"192.0.2.{last}"]
     assert (node.client.bytes_sent - before) / 40 <= 1024
-    # How long that takes is for `./dev bench push`; here it is what it costs, whoever else uses the machine.
+    # `./dev bench push` measures the time. This measures the cost, whatever else runs on the machine.
     assert (node.pdns.questions() - questions) / 40 <= 80, "65 on a quiet machine, one of them the test's"
     assert (processor_seconds(node) - seconds) / 40 <= 0.025, "9 ms on a quiet machine"
     assert node.client.status().answered == Position(EPOCH, 41)
@@ -149,7 +149,7 @@ def test_an_agent_killed_in_the_middle_of_a_push_loses_nothing(node: RunningNode
     for delay in (0.01, 0.03, 0.05, 0.08):
         killer = threading.Timer(delay, lambda: node.agent.signal(signal.SIGKILL))
         killer.start()
-        with contextlib.suppress(NodeUnreachable):  # unless it was faster than the kill
+        with contextlib.suppress(NodeUnreachable):  # unless the push was faster than the kill
             push(node, change)
         killer.join()
         node.agent.start()

@@ -109,7 +109,7 @@ def test_scrapers_that_are_stuck_hold_few_threads_and_keep_nobody_out(scraped: i
             sock = socket.create_connection(("127.0.0.1", scraped), source_address=(f"127.1.{number}.1", 0))
             stuck.enter_context(sock)
         assert get(scraped)[0] == 200
-        assert len(list(Path(f"/proc/{node.agent.pid}/task").iterdir())) < MOST + 20  # and those of the agent's own
+        assert len(list(Path(f"/proc/{node.agent.pid}/task").iterdir())) < MOST + 20  # and the agent's own threads
 
 
 def test_a_port_that_cannot_be_had_costs_the_metrics_and_not_the_node(files: AgentFiles, request: object) -> None:

@@ -62,7 +62,7 @@ def test_another_nodes_certificate_is_not_the_panels(shared_node: RunningNode) -
     other = NodeClient("127.0.0.1", shared_node.files.port, shared_node.authority.client_context("ns2"))
     with other, pytest.raises(NodeUnreachable):
         other.status()
-    # Nor does a node that calls itself so get in: its certificate is for servers.
+    # A node with the panel's name isn't accepted either: its certificate is for servers.
     context = ssl.create_default_context(cafile=shared_node.authority.path)
     context.check_hostname = False
     context.load_cert_chain(*shared_node.authority.issue("panel", "liar", ExtendedKeyUsageOID.SERVER_AUTH))
@@ -78,7 +78,7 @@ def test_an_agent_whose_clock_is_off_says_so_and_does_nothing_else(
 ) -> None:
     """Previously, the handshake failed with "certificate expired", and the node was offline without a reason."""
     authority = shared_node.authority
-    shifted = timedelta(days=-days)  # as seen by that agent: its clock is right, the panel's certificate is not
+    shifted = timedelta(days=-days)  # for that agent: its clock is right, but the panel's certificate isn't valid
     context = authority.client_context(shifted=shifted)
     with NodeClient("127.0.0.1", shared_node.files.port, context) as client:
         for act in (client.status, lambda: client.samples(0), client.log, client.check, client.certificate_request):
@@ -101,7 +101,7 @@ def test_the_panel_speaks_only_to_the_agent_with_the_pinned_certificate(shared_n
         other.status()
 
 
-# They took all of the 64 places without a word, and the panel was turned away for as long as they liked.
+# Silent clients occupied all 64 slots, and the panel was refused for as long as they stayed.
 @pytest.mark.parametrize("source", ["127.0.0.1", "127.1.{}.1"], ids=["of the panel's address", "of many addresses"])
 def test_clients_that_are_stuck_keep_the_panel_out_of_nothing(shared_node: RunningNode, source: str) -> None:
     address = ("127.0.0.1", shared_node.files.port)

@@ -192,7 +192,7 @@ def test_a_push_that_meets_foreign_rows_names_the_zone_at_once(filled: RunningNo
     assert set(found(filled.client, seconds=3)) == {zone_id}
     at_node = filled.client.status().position
     assert at_node is not None
-    # The panel compiles the zone as it was at the node's position: here, before the change.
+    # The panel compiles the zone at the node's position, which is before the change.
     compiled = compile_zone(ZONE, small_zone(ZONE))
     rows = [(keys.record_key(zone_id, rel, type), body) for rel, type, body in compiled]
     filled.client.repair(
@@ -227,7 +227,7 @@ def test_powerdns_itself_commits_nothing(filled: RunningNode, panel: Panel) -> N
         )
     pdnsutil(filled, "list-all-zones")
     pdnsutil(filled, "check-zone", "example.test")
-    time.sleep(1.5)  # a foreign commit would be looked at within a second
+    time.sleep(1.5)  # a check would notice a foreign commit within a second
     log = filled.agent.log()
     assert "diverged" not in log
     assert filled.client.status().checked_at == before[1], "a check that nobody asked for, within its pause"

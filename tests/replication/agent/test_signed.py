@@ -382,7 +382,7 @@ def test_a_chain_without_links_is_told(signed: RunningNode, panel: Panel) -> Non
     with pytest.raises(NotServed, match=r"absent-.*\.example\.test\. A with DNSSEC.*SERVFAIL, while without DNSSEC"):
         push(signed, chainless)
     assert "SERVFAIL" in status_of(signed).unserved
-    # Whoever pushes may know that this is nobody's fault; it holds for that push.
+    # A panel can know that the fault isn't in this push, and pass the zone over for this push only.
     client, odd = signed.client, "with, comma.test."
     with pytest.raises(NotServed, match="SERVFAIL, while without DNSSEC"):
         client.push(chainless, len(chainless), unproven=[odd])
@@ -407,7 +407,7 @@ def test_a_signed_zone_in_a_snapshot_has_to_validate_unless_it_is_passed_over(
         node.client, snapshot.sealed, snapshot.chunk, raw_size=snapshot.manifest.raw_size, unproven=[ZONE]
     )
     assert ack.position == Position(EPOCH, panel.sequence)
-    # What is passed over is so for that alone.
+    # The zone is passed over only for that push.
     with pytest.raises(NotServed, match="SERVFAIL, while without DNSSEC"):
         push(node, panel.change(ZONE, (f"www.{ZONE}", rdtypes.A)))
 

@@ -100,7 +100,7 @@ def test_everything_of_a_key_counts(schema: int) -> None:
     others = [key(flags=256), key(active=False), key(published=False), key(content=CLEAR + "\n"), key(zone="b.test.")]
     digests = {row_digest(*kind.key_rows(7, obj)[0]) for obj in (key(), *others)}
     digests |= {row_digest(*kind.key_rows(8, key())[0])}
-    # Content that imitates what is digested is content like any other.
+    # Content that looks like digested content is treated like any other content.
     digests |= {row_digest(*kind.key_rows(7, key(content=f"dnspanel-fingerprint: {fingerprint(CLEAR)}"))[0])}
     assert len(digests) == 8
 

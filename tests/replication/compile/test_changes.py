@@ -60,7 +60,7 @@ def test_compiling_changes_equals_the_difference_of_two_full_compiles(
 ) -> None:
     zone = Compared({key: one(*key, ttl) for key, ttl in content.items()}, DENIALS[mode])
     for edit in edits:
-        # Deleting at random rarely hits; so delete some that exist too.
+        # Random deletions rarely hit existing RRsets, so delete some of those too.
         if zone.content:
             existing = st.sampled_from(sorted(zone.content))
             edit = edit | dict.fromkeys(data.draw(st.lists(existing, max_size=4)), None)
@@ -237,12 +237,12 @@ def test_the_reads_of_one_change_do_not_grow_with_the_zone(mode: str) -> None:
 def test_below_a_delegation_no_more_is_read_than_must_be(mode: str) -> None:
     lines = ["c NS", "d.c NS", "e.c TXT", *(f"h{n}.d.c A" for n in range(100)), *(f"h{n}.e.c A" for n in range(100))]
     rows = DictRows(compile_zone(ZONE, zone_of(*lines), DENIALS[mode]))
-    # Nothing turns below a delegation that another one occludes.
+    # Below a delegation that is occluded by another one, no name changes.
     compile_changes(ZONE, rows, {("d.c." + ZONE, NS): None}, DENIALS[mode])
-    # Any name will do for an empty one that is occluded.
+    # Any name can be the empty name that is occluded.
     compile_changes(ZONE, rows, {("e.c." + ZONE, TXT): None}, DENIALS[mode])
     assert rows.read < 20
-    # Each row once where both turn.
+    # Each row is read once if both change.
     rows.read = 0
     compile_changes(ZONE, rows, {("c." + ZONE, NS): None, ("d.c." + ZONE, NS): None}, DENIALS[mode])
     below = sum(rel.startswith(b"c\0") for rel, _ in rows.content)

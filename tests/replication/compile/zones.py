@@ -36,7 +36,7 @@ DENIALS: dict[str, Nsec3 | None] = {
 
 
 def one(name: str, type: int, ttl: int = 300) -> RRset:
-    if type == RRSIG:  # which nobody may make
+    if type == RRSIG:  # refused by `make`
         return RRset(names.parse(name, ZONE), type, ttl, (rdata.parse_signature(RDATA[type]),))
     return rrset.make(name, type, ttl, [RDATA[type]], origin=ZONE)
 
@@ -52,7 +52,7 @@ class DictRows:
 
     def __init__(self, rows: list[Row]) -> None:
         self.content = {(rel, type): body for rel, type, body in rows}
-        # No key twice: in the file one of the rows would be lost.
+        # No key twice: one of the rows would be lost in the file.
         assert len(self.content) == len(rows)
         self.read = 0
 
@@ -77,16 +77,16 @@ def difference(before: Mapping[tuple[bytes, int], bytes], after: list[Row]) -> d
     return {key: new.get(key) for key in before.keys() | new.keys() if before.get(key) != new.get(key)}
 
 
-# Of no use but to look like a hash, which a person may write who knows the zone's salt.
+# Only looks like a hash. A person who knows the zone's salt can write such a name.
 HASH_LIKE = "0123456789abcdefghijklmnopqrstuv"
 LABELS = ["a", "b", "*", "ns", "\\001", "\\255x", "a-", "\\.", HASH_LIKE]
 NAMES = st.lists(st.sampled_from(LABELS), min_size=0, max_size=4).map(
     lambda labels: ".".join([*labels, ZONE]) if labels else ZONE
 )
-# Few names, so that they meet: chains of empty names, delegations one below the other.
+# Few names, so that they interact: chains of empty names, and delegations below delegations.
 NEAR_NAMES = st.lists(st.sampled_from("ab*"), min_size=0, max_size=4).map(lambda labels: ".".join([*labels, ZONE]))
 TYPES = st.sampled_from([A, TXT, NS, NS, DS, AAAA, RRSIG, RRSIG])
-# Where a zone that came signed has its RRSIGs over NSEC3.
+# The place of RRSIGs over NSEC3 in a presigned zone.
 HASH_NAMES = st.builds(
     lambda name, salt: f"{nsec3_hash(name, salt, 2 if salt else 0).decode()}.{ZONE}",
     st.sampled_from([ZONE, f"a.{ZONE}", f"b.{ZONE}", f"a.a.{ZONE}", f"b.a.{ZONE}"]),

@@ -85,8 +85,8 @@ def test_a_packet_that_was_broken_anywhere_is_plain_only_if_dnspython_reads_the_
         try:
             message = dns.message.from_wire(broken, ignore_trailing=True)
         except dns.exception.DNSException:
-            return  # broken behind the answer section
-        # The rest of a larger rcode stands in the OPT record, behind what is read.
+            return  # invalid after the answer section
+        # The rest of a larger rcode is in the OPT record, after the part that is read.
         assert message.rcode() > 15 or expectation.difference(message) is None
 
 

@@ -13,7 +13,7 @@ from replication.errors import BadRdata
 
 ZONE = "example.test."
 
-# One or more values for each type: what a person types, and the canonical text if it is another.
+# One or more values for each type: the typed text, and the canonical text if it differs.
 VALUES: dict[str, list[tuple[str, str]]] = {
     "A": [("192.0.2.1", "")],
     "AAAA": [("2001:DB8:0:0::1", "2001:db8::1"), ("::ffff:192.0.2.1", "")],
@@ -180,7 +180,7 @@ def test_any_bytes_are_rdata_or_refused(type: int, wire: bytes) -> None:
         canonical = rdata.from_wire(type, wire)
     except BadRdata:
         return
-    # Only the letter case of a signer may be lost.
+    # Only the letter case of a signer can get lost.
     back = rdata.to_wire(type, canonical)
     assert back == wire or (type == rdtypes.RRSIG and back.lower() == wire.lower())
 

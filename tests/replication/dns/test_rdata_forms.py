@@ -14,7 +14,7 @@ from replication.dns import names, rdtypes
 from replication.dns.rdata_forms import FORMS
 
 IN = dns.rdataclass.IN
-# Types of which dnspython knows no structure.
+# Types whose structure dnspython doesn't know.
 OWN = {rdtypes.ALIAS, rdtypes.LUA, rdtypes.RKEY, rdtypes.MB, rdtypes.MG, rdtypes.MR, rdtypes.MINFO}
 
 ORIGIN = "example.test."

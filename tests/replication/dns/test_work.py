@@ -16,12 +16,12 @@ from tests.work import Work, counted_patterns, work_of
 
 SIZE = 48
 ORIGIN = "example.test."
-# Never used by anybody: read as raw octets.
+# An unused type, read as raw octets.
 UNKNOWN = 65280
 
 Sized = Callable[[int], str]
 
-# What people type in front of the values, so that a parser comes to the place where a long text stands.
+# The text before the values, so that a parser reaches the place of the long text.
 STARTS = {
     rdtypes.SOA: "ns.test. mail.test. ",
     rdtypes.CAA: "0 issue ",

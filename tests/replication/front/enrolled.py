@@ -105,7 +105,7 @@ class Site:
 @contextlib.contextmanager
 def running_front(config: FrontConfig) -> Iterator[FrontAgent]:
     stop = threading.Event()
-    # Nothing is under way here for as long as elsewhere.
+    # No answer is on its way here for as long as in production.
     with FrontAgent(config, hold_seconds=1.0) as agent:
         serving = threading.Thread(target=agent.serve, args=(stop,))
         serving.start()

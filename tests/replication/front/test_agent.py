@@ -217,7 +217,7 @@ def test_settings_that_would_end_in_no_dnsdist_are_refused_and_change_nothing(si
     before = site.config.conf_path.read_text()
     with pytest.raises(Refused, match="cache_entries has to be between"):
         site.set_up(cache_entries=-1)
-    # Beside rotation.conf, which the agent puts right within a quarter of a second.
+    # In addition to rotation.conf, which the agent corrects within a quarter of a second.
     (site.config.rotation_dir / "typed.conf").write_text("getServer(")
     with pytest.raises(Refused, match=r"dnsdist\.conf"):
         site.set_up(cache_entries=7)

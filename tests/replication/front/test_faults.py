@@ -69,7 +69,7 @@ class Load:
             try:
                 found = self._site.answer()
             except (dns.exception.DNSException, ReplicationError, OSError):
-                continue  # while dnsdist is away; no answer is no old one
+                continue  # while dnsdist is down; no answer is not an old answer
             if found.startswith("192.0.2.") and int(found.rpartition(".")[2]) < least:
                 self.stale.append(found)
 

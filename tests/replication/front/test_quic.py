@@ -27,7 +27,7 @@ from tests.replication.front.servers import until
 from tests.replication.panel import Panel, records
 
 WWW, MANY = f"www.{ZONE}", f"many.{ZONE}"
-# More than any packet over UDP holds.
+# Larger than any UDP packet.
 TEXTS = [f'"{number:03}{"x" * 240}"' for number in range(60)]
 
 if PDNS_SERVER is None:
@@ -41,7 +41,7 @@ class Client:
     kdig: Path
     curl: Path
     directory: Path
-    ports: dict[str, int]  # by the way to ask: "tls", "https", "quic", "http3"
+    ports: dict[str, int]  # by protocol: "tls", "https", "quic", "http3"
 
     def answers(self, name: str, qtype: str = "A") -> dict[str, list[str]]:
         """Return the answers over each protocol, as texts."""

@@ -64,7 +64,7 @@ def test_a_dnsdist_that_is_upgraded_in_place_gets_the_form_that_it_reads(panel: 
             until(lambda: site.push(late).position.sequence == 2, "the late node is out")
             assert site.config.conf_path.exists()
             newer.replace(program)
-            site.dnsdist.kill()  # as the package does, once the new program is there
+            site.dnsdist.kill()  # as the package does after it has installed the new program
             until(lambda: site.config.yaml_path.exists(), "what is installed reads YAML")
             until(lambda: site.client.status().versions["dnsdist"].startswith("2."), "the new one runs")
             until(lambda: site.rotation() == "ns1" and site.answers_at_all(), "with the rotation that was")
@@ -76,7 +76,7 @@ def test_a_dnsdist_that_is_upgraded_in_place_gets_the_form_that_it_reads(panel: 
 
 
 def another_build_of_the_same_release_is_told_who_is_out(site: Site, program: Path) -> None:
-    # The agent compared versions alone and kept what it had written for the former one: rotation was not in the file.
+    # The agent compared only versions and kept the text of the former release: the file had no rotation.
     former = program.with_name("former")
     program.replace(former)
     version = f'"{former}" --version | sed "s/dns-over-https[^ ]*//"'
@@ -103,7 +103,7 @@ def nothing_old_is_answered_once_a_change_is_in_sync(site: Site) -> None:
     for last in range(2, 8):
         sealed, pushes = site.publish(last, 0, 1)
         assert site.push(sealed).position.sequence == last
-        # Over TCP first: threads of dnsdist 2.1 for it learn of rules a second late, and gave the first answer of all.
+        # TCP first: dnsdist 2.1's TCP threads apply rules a second late, and repeated the very first answer.
         assert site.answers_over_tcp() == {f"192.0.2.{last}"}
         assert site.answers() == {f"192.0.2.{last}"}
         for push in pushes:
@@ -118,7 +118,7 @@ def a_late_node_leaves_and_a_dnsdist_that_starts_anew_begins_without_it(site: Si
     site.push(sealed)
     until(lambda: site.client.ack().position.sequence == 8, "the late node is out")
     assert site.rotation() == "ns1"
-    site.running.close()  # nobody tells it
+    site.running.close()  # without notice
     site.dnsdist.kill()
     until(lambda: site.dnsdist.runs and site.answers_at_all(), "dnsdist runs again")
     assert site.answers() == {"192.0.2.8"}

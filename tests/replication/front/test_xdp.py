@@ -105,9 +105,9 @@ def test_questions_come_past_the_kernel_and_are_answered_beside_the_same_without
                     qps, lost = ask_often(client, directory)
                     sockets[interface] = front.received_by_udp_sockets() - before
                     logger.info("suite=%s past_the_kernel=%s qps=%.0f lost=%d", suite, bool(interface), qps, lost)
-                    # Frames are lost in the generic mode while the processor is somebody else's.
+                    # In the generic mode frames are lost while other processes use the processor.
                     assert lost < QUESTIONS / 10
-                    # TCP is the kernel's as ever.
+                    # TCP is handled by the kernel as always.
                     assert client.run("dig", "+tcp", "+short", f"@{ADDRESS}", NAME, "A").strip() == "192.0.2.1"
             assert sockets[INTERFACE] < QUESTIONS / 100, "they did not come through the kernel's sockets"
             assert sockets[""] >= QUESTIONS
@@ -166,7 +166,7 @@ def test_the_program_is_the_same_bytes_until_somebody_means_to_change_it() -> No
     code = encode_program(Maps(3, 4, 5))
     assert len(code) % 8 == 0
     assert code[-16:] == bytes.fromhex("b700000002000000 9500000000000000"), "what is not for dnsdist passes"
-    # Jumps go forwards only, and stay inside.
+    # Jumps only go forwards, and stay inside the program.
     for at in range(0, len(code), 8):
         if code[at] in (0x15, 0x55, 0x2D, 0x05):
             offset = int.from_bytes(code[at + 2 : at + 4], "little")

@@ -102,7 +102,7 @@ def test_a_value_whose_header_is_damaged_cannot_be_read(pair: Pair) -> None:
     table = pair.node._records
     with table.env.begin(write=True) as txn:
         value = bytearray(txn.get(www(pair), db=table.tables[Dbi.RECORDS]))
-        value[17] ^= 0x01  # the flag that marks a deletion: PowerDNS takes the row for absent
+        value[17] ^= 0x01  # the flag that marks a deletion: PowerDNS treats the row as absent
         txn.put(www(pair), bytes(value), db=table.tables[Dbi.RECORDS])
     assert diverged(pair.node) == [DivergedZone(pair.zone_id, ZONE, UNREADABLE)]
 

@@ -32,7 +32,7 @@ def test_files_that_cannot_be_read_are_damaged_and_stay_as_they_are(tmp_path: Pa
         Store.open(path, 4, MAP_SIZE, cluster=CLUSTER)
     assert path.read_bytes() == b"junk" * 4096
     path.unlink()
-    with pytest.raises(Damaged):  # a new main file does not make up for the records
+    with pytest.raises(Damaged):  # a new main file doesn't replace the records
         Store.open(path, 4, MAP_SIZE, cluster=CLUSTER)
 
 

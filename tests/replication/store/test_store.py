@@ -316,7 +316,7 @@ def test_a_segment_of_another_schema_is_refused(node_path: Path, panel: Panel) -
 
 
 def test_segments_cut_otherwise_lead_to_the_same_rows(tmp_path: Path, panel: Panel) -> None:
-    # A node was at 2 of a range that now comes as one segment 1..3: what it has already is written again.
+    # A node was at 2, and the range now comes as one segment 1..3: its existing rows are written again.
     panel.create(small_zone(ZONE))
     panel.change(ZONE, records(ZONE, "www", "A", 300, "192.0.2.2"))
     other = Panel(tmp_path)
@@ -431,8 +431,8 @@ def test_a_large_segment_is_applied_in_short_transactions(node_path: Path, panel
     sealed = large_history(panel)
     with open_node(node_path) as store:
         applied = store.apply(open_segment(sealed, PUBLIC_KEYS))
-        # 12,000 rows of records, eight of which count as one; 6,000 of the main file, by 1,500, and that this was all;
-        # and the position.
+        # 12,000 rows of records, of which eight count as one: 1. 6,000 of the main file, by 1,500: 4. The end of the
+        # main file's rows: 1. The position: 1.
         assert (applied.rows, applied.commits) == (18_000, 1 + 4 + 1 + 1)
         assert store.digests() == panel.store.digests()
 
@@ -451,7 +451,7 @@ def test_a_deleted_zone_is_removed_in_short_transactions(node_path: Path, panel:
     with open_node(node_path) as store:
         apply(store, panel.create(small_zone(ZONE, *many)))
         applied = store.apply(open_segment(panel.delete(ZONE), PUBLIC_KEYS))
-        # The zone goes from the main file, then its 4,004 records by 1,500, with the position.
+        # The zone is deleted from the main file, then its 4,004 records by 1,500, with the position.
         assert applied.commits == 1 + 3
         assert _rows(store, 1) == []
         assert store.zone_id(ZONE) is None
@@ -548,7 +548,7 @@ def test_rows_put_in_batches_are_those_put_one_by_one(segments: list[list[Op]], 
         node = Path(directory) / "node" / "pdns.lmdb"
         batches_of_any_size(patch)
         with open_node(node, schema) as store:
-            if replayed:  # some transactions of each segment are there already, but not its position
+            if replayed:  # some transactions of each segment are committed, but not its position
                 patch.setattr(_Writer, "complete", _fail)
                 for sealed in panel.segments[:1]:
                     with pytest.raises(Failure):
@@ -650,7 +650,7 @@ def test_rows_packed_beforehand_give_the_same_store_as_any_others(tmp_path: Path
         with open_node(tmp_path / how / "node.lmdb", schema) as node:
             apply(node, *panel.segments)
             assert node.digests() == panel.store.digests()
-            apply(node, *panel.segments)  # once more: acknowledged, and nothing changes
+            apply(node, *panel.segments)  # again: acknowledged, and nothing changes
             assert node.digests() == panel.store.digests()
         panel.close()
         stores.append((dump(tmp_path / how / "panel.lmdb"), dump(tmp_path / how / "node.lmdb")))
@@ -738,7 +738,7 @@ def test_killed_anywhere_and_applied_again_the_store_is_the_same(tmp_path: Path,
     assert points > 40
     assert (batches > 10) == (how == "batches")
     rows = dump(tmp_path / "calm")
-    # One store that is killed at every single point in turn: each start continues what the last one left.
+    # One store that is killed at every point in turn: each start continues after the previous one.
     path = tmp_path / "killed"
     killed = run_and_kill(path, segments, [*range(1, points, 3), 1, 2, 3, 0], schema, how)
     assert killed.returncode == 0, killed.stderr

@@ -91,7 +91,7 @@ def test_a_new_file_knows_all_of_its_zones_and_an_older_one_does_not(panel: Pane
     panel.create(small_zone(ZONE))
     found = running(panel.store, 1)
     assert found is not None
-    assert not found.is_known  # what may have lain there before, nobody can tell
+    assert not found.is_known  # the rows that were there before are unknown
 
 
 def test_marking_zones_as_unknown_says_so_to_whoever_is_reading_them(panel: Panel) -> None:

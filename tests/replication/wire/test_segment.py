@@ -256,7 +256,7 @@ def test_any_operations_survive_the_journey(ops: list[Op]) -> None:
 
 
 def test_reading_a_large_segment_takes_little_memory() -> None:
-    # A body that deflates to a thousandth must not be inflated at once.
+    # A body that inflates a thousandfold must not be inflated at once.
     ops = [Op(OpKind.PUT, Dbi.RECORDS, number.to_bytes(4, "big") + b"\0\0\0\1", b"x" * 50_000) for number in range(400)]
     segment = open_segment(sealed(ops, []), PUBLIC_KEYS)
     del ops

@@ -178,7 +178,7 @@ def test_a_certificate_of_another_authority_is_refused(endpoint: Endpoint, tmp_p
         join(endpoint, tmp_path / "identity")
 
 
-# Code, CA and certificate were right, and keys of somebody in between were among those whose segments the node accepts.
+# Code, CA and certificate were right, but the node accepted segments signed with an attacker's keys.
 @pytest.mark.parametrize(
     "changed",
     [
@@ -205,7 +205,7 @@ def test_an_answer_without_a_signature_is_refused(endpoint: Endpoint, tmp_path: 
         join(endpoint, tmp_path / "identity")
 
 
-# The agent printed the fingerprint that it was told, so that a person compared somebody else's request with itself.
+# The agent printed the fingerprint from the answer, so a person compared another server's request with itself.
 def test_a_request_that_was_exchanged_on_its_way_is_noticed_before_it_is_approved(
     endpoint: Endpoint, tmp_path: Path
 ) -> None:
@@ -257,7 +257,7 @@ def test_what_contradicts_the_panel_is_refused_before_a_person_has_approved(endp
     with pytest.raises(CannotJoin, match="the panel has port 5399"):
         enroll(endpoint.url, endpoint.code, tmp_path / "identity", say=said.append, check=refuse)
     assert (len(endpoint.requests), said) == (1, [])
-    # Corrected, the same command goes on with the same request.
+    # After the correction, the same command continues with the same request.
     join(endpoint, tmp_path / "identity")
     assert len({request["csr"] for request in endpoint.requests}) == 1
 
@@ -290,7 +290,7 @@ def test_a_refused_code_leaves_the_identity_as_it_was(endpoint: Endpoint, tmp_pa
     with pytest.raises(NotEnrolled, match="This code is unknown"):
         again(endpoint, identity, f"other-{endpoint.code}")
     assert {path.name: path.read_bytes() for path in identity.iterdir()} == before
-    (identity / CODE_FILE).unlink()  # as an older agent left it: the code may be the one that it joined with
+    (identity / CODE_FILE).unlink()  # as an older agent left it: this code may have made the identity
     assert again(endpoint, identity, endpoint.code)[0].startswith("This server keeps the identity that it has:")
     del before[CODE_FILE]
     assert {path.name: path.read_bytes() for path in identity.iterdir()} == before

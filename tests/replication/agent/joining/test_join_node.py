@@ -142,7 +142,7 @@ def test_systemd_understands_the_agents_unit_and_finds_it_well_protected(tmp_pat
     unit = str(tmp_path / "units" / AGENT_UNIT)
     verified = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
     assert AGENT_UNIT not in verified.stderr
-    # 10 is an ordinary service, 0 one that can do nothing; below 20 tenths systemd calls it "OK".
+    # 10 is an ordinary service, and 0 one without any rights. Below 20 tenths systemd calls it "OK".
     judged = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--threshold=20", unit], capture_output=True, text=True
     )

@@ -55,10 +55,10 @@ def test_a_sample_is_the_difference_of_two_moments() -> None:
 @pytest.mark.parametrize(
     "now",
     [
-        later(uptime=0, udp=5000),  # started anew, and busier than before
-        later(udp=3),  # started anew within the same second
+        later(uptime=0, udp=5000),  # restarted, and busier than before
+        later(udp=3),  # restarted within the same second
         later(tcp=0),
-        later(seconds=60),  # nobody looked for a minute
+        later(seconds=60),  # no sample for a minute
         later(seconds=0),
         later(seconds=-5),
     ],

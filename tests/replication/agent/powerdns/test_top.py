@@ -162,12 +162,12 @@ def test_the_panel_gets_the_top_lists_of_powerdns(node: RunningNode, tmp_path: P
     panel.close()
     questions = {counted.what: counted.times for counted in top.names}
     assert questions["www.example.test/A"] >= 2
-    # The agent's own questions are nobody's.
+    # The agent's own questions aren't counted.
     assert not [name for name in questions if name.startswith("position.")]
     assert dict(top.types)["A"] >= 4
     assert Counted("no.example.test/A", 1) in top.nxdomain
     assert "else.test/A" in [counted.what for counted in top.refused]
-    # The agent asked for the new zone, too, as proof.
+    # The agent also queried the new zone, as proof.
     zone, others = top.zones[0], top.zones[1:]
     assert (zone.what, others) == ("example.test.", ())
     assert zone.times >= 3

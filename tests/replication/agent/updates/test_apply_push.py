@@ -172,7 +172,7 @@ def test_nothing_is_acked_while_powerdns_does_not_answer(node: RunningNode, appl
     with pytest.raises(NotServed):
         applier.ack()
     node.pdns.start()
-    applier.check_powerdns()  # proves that PowerDNS answers, and nothing that was put off
+    applier.check_powerdns()  # proves that PowerDNS answers, but not the deferred zones
     assert applier.health.unserved == ""
     with pytest.raises(NotServed):
         applier.ack()

@@ -58,7 +58,7 @@ def thread_steps(world: World, index: int) -> Iterator[World]:
     if doing == "idle":
         yield become(("look in packet cache", None))
     elif doing == "look in packet cache":
-        # A hit is sent as it is; nothing is put anywhere.
+        # A hit is sent unchanged, and nothing is cached.
         yield become(("idle", None) if world.packet_cache else ("look in query cache", None))
     elif doing == "look in query cache":
         yield become(("fill packet cache", world.query_cache) if world.query_cache else ("read", None))
@@ -251,7 +251,7 @@ def test_while_powerdns_reads_its_list_a_few_names_are_purged_beside_its_control
     control = WatchedControl(str(node.pdns.control_socket))
     with purger_of(node, control=control, cache=ReadingZoneCache) as (purger, _):
         purger.purge_zones(["example.test."], None, names=["www.other.test."])
-        purger.sweep()  # as it cannot say whether TCP connections are open
+        purger.sweep()  # the purger can't find out if TCP connections are open
         assert control.sent == []
         purger.purge_zones([f"{number}.test." for number in range(MAX_SINGLE + 1)], None)
         purger.purge_everything(None, appeared=False)

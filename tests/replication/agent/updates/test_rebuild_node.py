@@ -135,7 +135,7 @@ def test_a_swap_that_a_kill_cut_short_is_finished_at_the_next_start(
     path = node.pdns.lmdb_path
     panel.store.copy(f"{path}.next")
     Store.open(f"{path}.next", 4, MAP_SIZE, cluster=CLUSTER).close()
-    os.replace(f"{path}.next-0", f"{path}-0")  # the first of the renames was done
+    os.replace(f"{path}.next-0", f"{path}-0")  # the first of the renames is done
     os.replace(f"{path}.next-0-lock", f"{path}-0-lock")
     (state_dir(node) / "swap.json").write_text('{"schema": 4}')
     node.agent.start()
@@ -171,7 +171,7 @@ def test_an_agent_killed_anywhere_in_a_rebuild_ends_with_the_new_files(
     killer.join()
     node.agent.start()
     status_of(node)
-    # The PowerDNS that the killed agent ended may not be back yet; the panel tries again too.
+    # The PowerDNS that the killed agent stopped may still be starting; the panel retries too.
     until(lambda: sent(snapshot, node), "the snapshot is taken")
     assert node.answer("www.z1999.test.") == ["192.0.2.1"]
     push(node, panel.change("z5.test.", records("z5.test.", "www", "A", 300, "192.0.2.5")))
@@ -203,7 +203,7 @@ def test_a_node_whose_powerdns_was_upgraded_says_so_and_takes_files_of_the_schem
         newer.create(small_zone(ZONE))
         snapshot = made(newer, tmp_path)
         offer_all(node.client, snapshot)
-        with pytest.raises(Busy):  # it starts anew; nobody serves schema 5 here
+        with pytest.raises(Busy):  # it restarts; this test has no PowerDNS for schema 5
             node.client.install_snapshot(snapshot.name, 0)
     finally:
         newer.close()

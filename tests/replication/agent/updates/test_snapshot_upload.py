@@ -140,7 +140,7 @@ def test_a_node_that_diverged_is_mended_by_a_snapshot_of_its_own_position(
     push(node, panel.create(small_zone(ZONE), small_zone("other.test.")))
     push(node, panel.change(ZONE, records(ZONE, "www", "A", 300, "192.0.2.2")))
     before = made(panel, tmp_path)
-    stray = Panel(tmp_path_of(tmp_path, "stray"))  # a hand that writes what the panel never had
+    stray = Panel(tmp_path_of(tmp_path, "stray"))  # a writer of rows that the panel never had
     try:
         stray.create(small_zone(ZONE, records(ZONE, "ghost", "A", 60, "192.0.2.66")))
         stray.change(ZONE, records(ZONE, "www", "A", 300, "192.0.2.99"))
@@ -307,7 +307,7 @@ def test_an_agent_killed_anywhere_in_an_installation_ends_with_all_of_it(
         for delay in sample.some(delays, 3, reason="kills within one installation of a snapshot, a second each"):
             killer = threading.Timer(delay, lambda: node.agent.signal(signal.SIGKILL))
             killer.start()
-            with contextlib.suppress(NodeUnreachable, Busy):  # faster than the kill, or going on by itself
+            with contextlib.suppress(NodeUnreachable, Busy):  # faster than the kill, or continuing on its own
                 for number in node.client.offer_snapshot(snapshot.sealed):
                     node.client.send_chunk(snapshot.name, number, snapshot.chunk(number))
                 node.client.install_snapshot(snapshot.name, snapshot.manifest.raw_size)
@@ -363,7 +363,7 @@ def killed_while_it_installs(node: RunningNode) -> Iterator[None]:
 
 def test_an_agent_ends_by_itself_what_a_kill_cut_short(node: RunningNode, large: Made) -> None:
     snapshot = large
-    for _ in range(10):  # it may be faster than who kills it
+    for _ in range(10):  # it may be faster than the killing thread
         with killed_while_it_installs(node), contextlib.suppress(NodeUnreachable):
             for number in node.client.offer_snapshot(snapshot.sealed):
                 node.client.send_chunk(snapshot.name, number, snapshot.chunk(number))

@@ -190,7 +190,7 @@ def test_a_push_of_more_zones_than_are_noted_forgets_everything(panel: Panel, st
     follow(store, panel.create(*(small_zone(zone) for zone in zones)))
     touched = Touched()
     for half in (zones[:150], zones[150:]):
-        owner = "www" if half[0] == zones[0] else "*"  # the first are told by names, the others are not
+        owner = "www" if half[0] == zones[0] else "*"  # the first half is purged by names, the second by zones
         change = panel.change_all({zone: [records(zone, owner, "A", 300, "192.0.2.7")] for zone in half})
         segment = open_segment(change, PUBLIC_KEYS)
         touched.add_changes(segment, store)
