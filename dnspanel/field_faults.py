@@ -1,5 +1,47 @@
 """The base class of errors about invalid fields, used by all apps. Pure."""
 
+INVALID = "invalid"
+NOT_FOUND = "not-found"
+NAME_TAKEN = "name-taken"
+ADDRESS_REFUSED = "address-refused"
+
+
+class CodedMessage(str):
+    """The error message of a field, with the code of the error for programs that use API v2."""
+
+    code: str
+
+    def __new__(cls, message: str, code: str) -> "CodedMessage":
+        coded = super().__new__(cls, message)
+        coded.code = code
+        return coded
+
+
+def not_found(message: str) -> CodedMessage:
+    """Return the message for a field that names an object that does not exist, or that the person cannot see."""
+    return CodedMessage(message, NOT_FOUND)
+
+
+def name_taken(message: str) -> CodedMessage:
+    """Return the message for a name that another object has."""
+    return CodedMessage(message, NAME_TAKEN)
+
+
+def address_refused(exc: Exception) -> CodedMessage:
+    """Return the message of an error about an address that the panel must not contact, or that does not exist."""
+    return CodedMessage(str(exc), ADDRESS_REFUSED)
+
+
+def message_of(exc: Exception) -> str:
+    """Return the message of an error. A coded message keeps its code, which `str` would drop."""
+    message = exc.args[0] if exc.args else ""
+    return message if isinstance(message, CodedMessage) else str(exc)
+
+
+def code_of_message(message: object) -> str:
+    """Return the code of an error message. A message without a code of its own has the code `invalid`."""
+    return message.code if isinstance(message, CodedMessage) else INVALID
+
 
 class FieldsRefused(Exception):
     """Some fields are invalid. `fields` maps each field to its errors. The exception's message joins all of them."""

@@ -52,7 +52,7 @@ Errors about fields are also field_faults.FieldsRefused.
 
 from datetime import datetime
 
-from dnspanel.field_faults import FieldsRefused
+from dnspanel.field_faults import FieldsRefused, name_taken
 from dnspanel.texts import gettext
 
 
@@ -129,7 +129,7 @@ class TeamNameTaken(TeamRefused):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__({"name": [gettext("There is a team {name} already.").format(name=name)]})
+        super().__init__({"name": [name_taken(gettext("There is a team {name} already.").format(name=name))]})
 
 
 class RoleUnknown(AccountError):
@@ -330,7 +330,7 @@ class TsigNameTaken(TokenRefused):
     """A TSIG key with this name already exists."""
 
     def __init__(self, name: str) -> None:
-        super().__init__({"name": [gettext("There is a TSIG key {name} already.").format(name=name)]})
+        super().__init__({"name": [name_taken(gettext("There is a TSIG key {name} already.").format(name=name))]})
 
 
 class TokenQuotaExceeded(TokenRefused):

@@ -16,6 +16,7 @@ from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.alerts.errors import RouteRefused, RouteUnknown
 from dnspanel.alerts.models import Message, Route, RouteKind
 from dnspanel.conditions import Severity
+from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext
 from dnspanel.time_zones import UnknownTimeZone, time_zone_named
 from dnspanel.webhooks.address_guard import Resolve, checked_addresses, parse_target
@@ -187,4 +188,4 @@ def _lock_route(route: Route) -> Route:
 
 
 def _name_taken(name: str) -> RouteRefused:
-    return RouteRefused({"name": [gettext("There is a route {name} already.").format(name=name.strip())]})
+    return RouteRefused({"name": [name_taken(gettext("There is a route {name} already.").format(name=name.strip()))]})

@@ -27,6 +27,7 @@ from dnspanel.catalogs import ownership_change
 from dnspanel.catalogs.errors import CatalogRefused, CatalogUnknown
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.signals import produced
+from dnspanel.field_faults import not_found
 from dnspanel.secondaries.secondary_catalog import (
     GROUP_OF_TAGS,
     NOWHERE,
@@ -376,7 +377,7 @@ def _chosen_ids(chosen: Chosen, author: Actor | User) -> list[int]:
     if not chosen.zones and not chosen.tag and chosen.team is None:
         _add(faults, "zones", [gettext("Name zones, a tag or a team.")])
     seen = dict(access.zones_visible_to(author).filter(name__in=named).values_list("name", "pk"))
-    missing = [gettext("There is no zone {name}").format(name=name) for name in sorted(named - seen.keys())]
+    missing = [not_found(gettext("There is no zone {name}").format(name=name)) for name in sorted(named - seen.keys())]
     _add(faults, "zones", [*missing, *_without_right(author, seen)])
     found = set(seen.values())
     mine = access.zones_within_reach(author, Right.SETTINGS).filter(deleted_at=None, is_catalog=False)

@@ -17,6 +17,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.accounts.tokens import tsig_secrets
+from dnspanel.field_faults import not_found
 from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.secondaries import members
 from dnspanel.secondaries.access import require_set_up
@@ -369,7 +370,7 @@ def _zones(texts: Collection[str], faults: dict[str, list[str]]) -> list[Zone]:
             _add(faults, "zones", str(exc))
     zones = list(Zone.objects.filter(name__in=requested, deleted_at=None).order_by("name"))
     for name in sorted(requested - {zone.name for zone in zones})[:10]:
-        _add(faults, "zones", gettext("There is no zone {name}").format(name=name))
+        _add(faults, "zones", not_found(gettext("There is no zone {name}").format(name=name)))
     if not texts:
         _add(faults, "zones", gettext("Name at least one zone."))
     return zones

@@ -18,6 +18,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
+from dnspanel.field_faults import address_refused, not_found
 from dnspanel.texts import gettext
 from dnspanel.webhooks import collect_events
 from dnspanel.webhooks.access import NEEDED, require_webhooks
@@ -301,7 +302,7 @@ def _faults_of_address(
     try:
         checked_addresses(parse_target(terms.url), resolve=resolve)
     except (AddressRefused, NoAnswer) as exc:
-        return {"url": [str(exc)]}
+        return {"url": [address_refused(exc)]}
     return {}
 
 
@@ -317,14 +318,14 @@ def _faults_of_scope(terms: WebhookTerms, actor: Actor, before: Webhook | None) 
     wanted = set(terms.zones) - set(before.zones if before else ())
     known = set(zones_within_reach(actor, Right.READ).filter(name__in=wanted).values_list("name", flat=True))
     if unknown := sorted(wanted - known):
-        faults["zones"] = [gettext("There is no zone {name}").format(name=name) for name in unknown[:5]]
+        faults["zones"] = [not_found(gettext("There is no zone {name}").format(name=name)) for name in unknown[:5]]
     try:
         canonical_tags(terms.tags)
     except SettingsRefused as exc:
         faults["tags"] = [str(exc)]
     of_teams = set(terms.teams) - set(before.teams if before else ())
     if of_teams - set(teams_known_to(actor.user).filter(pk__in=of_teams).values_list("pk", flat=True)):
-        faults["teams"] = [gettext("There is no such team, as far as you may know.")]
+        faults["teams"] = [not_found(gettext("There is no such team, as far as you may know."))]
     return faults
 
 

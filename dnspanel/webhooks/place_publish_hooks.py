@@ -14,6 +14,7 @@ from django.db.models import Q
 
 from dnspanel.accounts.actors.actors import Author, Person, actor_of
 from dnspanel.accounts.secrets.vault import encrypt_secret
+from dnspanel.field_faults import address_refused
 from dnspanel.texts import gettext
 from dnspanel.webhooks.address_guard import Resolve, checked_addresses, parse_target
 from dnspanel.webhooks.ask_hooks import ask_hooks
@@ -209,7 +210,7 @@ def _columns_of_terms(terms: HookTerms, resolve: Resolve | None, before: Publish
         if before is None or terms.url != before.url:
             checked_addresses(parse_target(terms.url), resolve=resolve)
     except (AddressRefused, NoAnswer) as exc:
-        raise RuleRefused("url", str(exc)) from exc
+        raise RuleRefused("url", address_refused(exc)) from exc
     return {"name": name, "url": terms.url, "seconds": terms.seconds, "when_silent": str(terms.when_silent)}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.accounts.errors import AccountError, AccountRefused
-from dnspanel.field_faults import FieldsRefused
+from dnspanel.field_faults import FieldsRefused, code_of_message, message_of, not_found
 
 FAULTS = {"name": ["Give a name.", "At most 40 characters."], "tag": ["No tag."]}
 
@@ -19,3 +19,12 @@ def test_an_app_s_error_of_fields_is_caught_as_either() -> None:
         with pytest.raises(kind) as caught:
             raise AccountRefused(FAULTS)
         assert caught.value.fields == FAULTS  # type: ignore[attr-defined]
+
+
+def test_a_message_keeps_its_code_and_is_a_text_like_others() -> None:
+    message = not_found("There is no such team.")
+    assert (message, code_of_message(message)) == ("There is no such team.", "not-found")
+    assert code_of_message("Give a name.") == "invalid"
+    assert message_of(ValueError(message)) is message
+    assert message_of(ValueError()) == ""
+    assert code_of_message(message_of(KeyError("x"))) == "invalid"

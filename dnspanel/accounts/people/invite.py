@@ -15,6 +15,7 @@ from dnspanel.accounts.errors import AccountRefused, InvitationExpired, Invitati
 from dnspanel.accounts.models import Invitation, Role, User
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.accounts.texts.canonical import canonical_mail
+from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext
 
 LIFETIME = timedelta(hours=48)
@@ -68,7 +69,9 @@ def accept_invitation(*, secret: str, username: str, email: str, password: str, 
     try:
         _claim(invitation, user, now)
     except IntegrityError as exc:  # another request took the name or address after the check
-        raise AccountRefused({"username": [gettext("This name or email address has just been taken.")]}) from exc
+        raise AccountRefused(
+            {"username": [name_taken(gettext("This name or email address has just been taken."))]}
+        ) from exc
     return user
 
 
@@ -91,9 +94,9 @@ def _refuse_bad_fields(user: User, password: str) -> None:
     except ValidationError as exc:
         faults.update(exc.message_dict)
     if "username" not in faults and name_is_taken(user.username):
-        faults["username"] = [gettext("A user with that username already exists.")]
+        faults["username"] = [name_taken(gettext("A user with that username already exists."))]
     if "email" not in faults and user.email and mail_is_taken(user.email):
-        faults["email"] = [gettext("Another account has this email address.")]
+        faults["email"] = [name_taken(gettext("Another account has this email address."))]
     try:
         password_validation.validate_password(password, user)
     except ValidationError as exc:

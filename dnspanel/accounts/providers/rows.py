@@ -17,6 +17,7 @@ from dnspanel.accounts.people.teams import MEMBER_ROLES
 from dnspanel.accounts.providers.links import forget_ldap_password, take_back
 from dnspanel.accounts.providers.provider_identity import LONGEST_GROUP, MOST_RULES, Rule
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext
 
 MOST_PROVIDERS = 20
@@ -95,7 +96,7 @@ def insert(
             provider = SignInProvider.objects.create(kind=kind, created_at=now, **columns, **unlogged)
             audit.record(action=f"{kind}.create", by=by, now=now, target=provider.name, **_audit_values(columns))
     except IntegrityError as exc:
-        raise ProviderRefused({"slug": [gettext("There is a provider with this word already.")]}) from exc
+        raise ProviderRefused({"slug": [name_taken(gettext("There is a provider with this word already."))]}) from exc
     return provider
 
 

@@ -16,6 +16,7 @@ from dnspanel.accounts.actors.roles import Permission, is_below, powers_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import AboveYou, GrantRefused, GrantUnknown, OpensMore
 from dnspanel.accounts.models import GrantRow, Role, Team, User
+from dnspanel.field_faults import not_found
 from dnspanel.texts import gettext
 from replication.dns import rdtypes
 
@@ -87,9 +88,9 @@ def _faults_of_zones(grant: Grant) -> dict[str, list[str]]:
     if not (grant.everywhere or grant.zones or grant.tags or grant.teams):
         faults["zones"] = [gettext("Say which zones: all, or some by name, tag or team.")]
     if any(not 0 < zone_id <= _LARGEST_ID for zone_id in grant.zones):
-        faults["zones"] = [gettext("There is no such zone.")]
+        faults["zones"] = [not_found(gettext("There is no such zone."))]
     if missing := _missing_teams(grant.teams):
-        faults["teams"] = [gettext("There is no team with the id {pk}.").format(pk=pk) for pk in missing]
+        faults["teams"] = [not_found(gettext("There is no team with the id {pk}.").format(pk=pk)) for pk in missing]
     if reasons := [reason for tag in sorted(grant.tags) if (reason := _fault_of_tag(tag))]:
         faults["tags"] = reasons
     return faults

@@ -17,6 +17,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import RoleRefused, RoleUnknown
 from dnspanel.accounts.models import OwnRole, Role, User
 from dnspanel.accounts.rights.grant_edit import refuse_more_permissions, refuse_more_than_own
+from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext, ngettext
 
 LONGEST_NAME = 40
@@ -102,7 +103,7 @@ def _columns(name: str, permissions: Collection[str], rights: Collection[str], b
             )
         ]
     elif name.lower() in {str(label).lower() for label in Role.labels}:
-        faults["name"] = [gettext("A built-in role has this name.")]
+        faults["name"] = [name_taken(gettext("A built-in role has this name."))]
     if unknown := set(permissions) - GIVEABLE:
         faults["permissions"] = [
             gettext("No role has this permission: {permission}.").format(permission=each) for each in sorted(unknown)
@@ -123,7 +124,7 @@ def _one_of_a_name(name: str) -> Iterator[None]:
     try:
         yield
     except IntegrityError as exc:
-        raise RoleRefused({"name": [gettext("There is a role {name} already.").format(name=name)]}) from exc
+        raise RoleRefused({"name": [name_taken(gettext("There is a role {name} already.").format(name=name))]}) from exc
 
 
 def _powers(role: OwnRole) -> dict[str, list[str]]:

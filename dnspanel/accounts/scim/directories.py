@@ -22,6 +22,7 @@ from dnspanel.accounts.scim.locked import locked_directory
 from dnspanel.accounts.scim.scim_groups import set_teams
 from dnspanel.accounts.texts.canonical import ascii_lower
 from dnspanel.accounts.tokens.tokens import NewToken, end_token, kept_of, new_secret
+from dnspanel.field_faults import name_taken, not_found
 from dnspanel.texts import gettext
 
 MOST_DIRECTORIES = 10
@@ -90,7 +91,7 @@ def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tup
             audit.record(action="scim.create", by=by, now=now, target=terms.name, **_audit_values(terms))
             return directory, _new_token(directory, by, now)
     except IntegrityError as exc:
-        raise DirectoryRefused({"name": [gettext("There is a directory of this name already.")]}) from exc
+        raise DirectoryRefused({"name": [name_taken(gettext("There is a directory of this name already."))]}) from exc
 
 
 def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Author, now: datetime) -> None:
@@ -117,7 +118,7 @@ def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Aut
                 kept = ScimPerson.objects.filter(directory=row, deleted_at=None).order_by("pk")
                 give_by_groups(directory=row, people=list(kept.select_related("user")), by=by, now=now)
     except IntegrityError as exc:
-        raise DirectoryRefused({"name": [gettext("There is a directory of this name already.")]}) from exc
+        raise DirectoryRefused({"name": [name_taken(gettext("There is a directory of this name already."))]}) from exc
 
 
 def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewToken:
@@ -207,7 +208,7 @@ def _check_terms(terms: DirectoryTerms, before: frozenset[int] = frozenset()) ->
     )
     if unknown := set(terms.teams) - known - before:
         message = gettext("There is no team with the id {pk}.")
-        faults["teams"] = [message.format(pk=pk) for pk in sorted(unknown)[:5]]
+        faults["teams"] = [not_found(message.format(pk=pk)) for pk in sorted(unknown)[:5]]
     if faults:
         raise DirectoryRefused(faults)
     return replace(terms, name=name, teams=tuple(sorted(known)))

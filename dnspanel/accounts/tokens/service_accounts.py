@@ -12,6 +12,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import AccountRefused, NotYours
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext, gettext_noop
 
 _TAKEN = gettext_noop("A user with that username already exists.")
@@ -32,13 +33,13 @@ def create_service_account(*, name: str, role: str, by: Author, now: datetime) -
         raise AccountRefused(exc.message_dict) from exc
     account.email = None  # clean() turns None into "", which must be unique
     if name_is_taken(account.username):
-        raise AccountRefused({"username": [gettext(_TAKEN)]})
+        raise AccountRefused({"username": [name_taken(gettext(_TAKEN))]})
     try:
         with transaction.atomic():
             account.save(force_insert=True)
             audit.record(action="person.service", by=by, now=now, target=account.username, role=role)
     except IntegrityError as exc:  # another request took the name after the check
-        raise AccountRefused({"username": [gettext(_TAKEN)]}) from exc
+        raise AccountRefused({"username": [name_taken(gettext(_TAKEN))]}) from exc
     return account
 
 

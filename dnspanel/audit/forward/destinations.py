@@ -20,6 +20,7 @@ from dnspanel.audit.forward.destination_tls import canonical_certificates, canon
 from dnspanel.audit.forward.errors import DestinationRefused, DestinationUnknown, NotSent
 from dnspanel.audit.forward.models import WELL, Destination, Kind
 from dnspanel.audit.forward.send import NETWORKS, addresses_of, send
+from dnspanel.field_faults import address_refused, message_of, name_taken
 from dnspanel.texts import gettext
 from dnspanel.webhooks.address_guard import checked_addresses, parse_target
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer
@@ -189,7 +190,7 @@ def _row(destination: Destination, last: int) -> DestinationRow:
 
 
 def _name_taken() -> DestinationRefused:
-    return DestinationRefused({"name": [gettext("There is a destination with this name already.")]})
+    return DestinationRefused({"name": [name_taken(gettext("There is a destination with this name already."))]})
 
 
 def _columns_of_terms(kind: Kind, terms: Terms, stored: Destination | None) -> dict[str, Any]:
@@ -200,7 +201,7 @@ def _columns_of_terms(kind: Kind, terms: Terms, stored: Destination | None) -> d
         try:
             return check()
         except ValueError as exc:
-            faults[name] = [str(exc)]
+            faults[name] = [message_of(exc)]
 
     columns: dict[str, Any] = {
         "name": try_check("name", lambda: _name(terms.name)),
@@ -229,7 +230,7 @@ def _address(kind: Kind, text: str) -> str:
         try:
             checked_addresses(parse_target(text.strip()), networks=NETWORKS)
         except (AddressRefused, NoAnswer) as exc:
-            raise ValueError(str(exc)) from exc
+            raise ValueError(address_refused(exc)) from exc
         return text.strip()
     address = parse_syslog_address(text)
     try:

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from dnspanel.accounts.actors.actors import Author, user_of
 from dnspanel.accounts.audit import audit
+from dnspanel.field_faults import not_found
 from dnspanel.fleet.errors import BadFront, WrongState
 from dnspanel.fleet.models import Front, FrontBackend, Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
@@ -72,7 +73,8 @@ def set_terms(*, node: Node, terms: Terms, now: datetime, by: Author) -> None:
         nodes = {each.name: each for each in _possible_backends().filter(name__in=terms.backends)}
         if unknown := [name for name in terms.backends if name not in nodes]:
             raise BadFront(
-                "backends", gettext("There is no node {unknown} that could be asked.").format(unknown=unknown[0])
+                "backends",
+                not_found(gettext("There is no node {unknown} that could be asked.").format(unknown=unknown[0])),
             )
         FrontBackend.objects.filter(front=front).delete()
         FrontBackend.objects.bulk_create(

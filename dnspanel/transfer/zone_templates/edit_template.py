@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts.actors.actors import Author, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
+from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access
 from dnspanel.transfer.zone_templates.template_content import try_text, variables_stored, version_of
@@ -310,4 +311,4 @@ def _team_name(team: Team | None) -> str:
 
 
 def _name_taken(name: str) -> TemplateRefused:
-    return TemplateRefused({"name": [gettext("There is a template {name} already.").format(name=name)]})
+    return TemplateRefused({"name": [name_taken(gettext("There is a template {name} already.").format(name=name))]})

@@ -9,6 +9,7 @@ This module only reads nodes and writes nothing. A set is created and changed li
 import ipaddress
 from collections.abc import Iterable, Sequence
 
+from dnspanel.field_faults import not_found
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.texts import gettext, joined
 from dnspanel.transfer.zone_templates.edit_template import Text
@@ -98,7 +99,7 @@ def content_of(servers: Servers, note: str = "") -> Text:
     elif len(set(servers.names)) != len(servers.hosts):
         faults["hosts"] = [gettext("A name server is named twice.")]
     elif unknown := _unknown_nodes({node for host in servers.hosts for node in host.nodes}):
-        faults["hosts"] = [gettext("There is no node {node}.").format(node=node) for node in unknown]
+        faults["hosts"] = [not_found(gettext("There is no node {node}.").format(node=node)) for node in unknown]
     if not LEAST_TTL <= servers.ttl <= MOST_TTL:
         faults["ttl"] = [
             gettext("From {least_ttl} to {most_ttl:,} seconds.").format(least_ttl=LEAST_TTL, most_ttl=MOST_TTL)

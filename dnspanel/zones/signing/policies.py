@@ -14,6 +14,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
+from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, MADE, MOST_RSA_BITS, RSA_BITS
 from dnspanel.zones.dnssec.policy import Terms
@@ -250,7 +251,7 @@ def _lock_policy(policy: DnssecPolicy) -> DnssecPolicy:
 
 def _name_taken(name: str) -> PolicyRefused:
     message = gettext("There is a policy {name} already, or another default was chosen just now.")
-    return PolicyRefused({"name": [message.format(name=name)]})
+    return PolicyRefused({"name": [name_taken(message.format(name=name))]})
 
 
 def _checked_name(name: str) -> str:

@@ -19,7 +19,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import plans_answer
-from dnspanel.api.v2.http.problems import bad_choice, bad_parameter
+from dnspanel.api.v2.http.problems import bad_choice, bad_number
 from dnspanel.api.v2.http.representation import moved_json, publication_url, time_json, violation_json
 from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.api.waiting import LONGEST_WAIT, proofs_of, wait_for_nodes
@@ -123,7 +123,7 @@ def requested_wait(request: Request) -> int | None:
     typed = request.query_params.get("wait")
     if typed is not None:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):
-            raise bad_parameter("wait", f"Use whole seconds from 0 to {LONGEST_WAIT:.0f}.")
+            raise bad_number("wait", typed, f"Use whole seconds from 0 to {LONGEST_WAIT:.0f}.")
         return int(typed)
     preferred = _PREFER_WAIT.search(request.headers.get("Prefer", ""))  # an invalid preference is ignored
     return min(int(preferred[1]), int(LONGEST_WAIT)) if preferred else None

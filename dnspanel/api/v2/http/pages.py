@@ -17,7 +17,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.answers import answer
-from dnspanel.api.v2.http.problems import Problem, bad_parameter
+from dnspanel.api.v2.http.problems import Problem, bad_number
 
 DEFAULT_LIMIT = 100
 MOST = 1000
@@ -37,7 +37,7 @@ def page_request(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -
     """Parse `limit` and `cursor`. `kinds` are the types of the key's parts. Raise Problem if either is invalid."""
     typed = request.query_params.get("limit")
     if typed is not None and not (typed.isascii() and typed.isdecimal() and len(typed) < 6 and 1 <= int(typed) <= MOST):
-        raise bad_parameter("limit", f"Use a whole number from 1 to {MOST}.")
+        raise bad_number("limit", typed, f"Use a whole number from 1 to {MOST}.")
     cursor = request.query_params.get("cursor", "")
     return PageRequest(int(typed) if typed else default, _decode_cursor(cursor, kinds) if cursor else ())
 

@@ -30,6 +30,7 @@ from dnspanel.audit.forward import errors as evidence
 from dnspanel.catalogs import errors as catalogs
 from dnspanel.database import database_away
 from dnspanel.database.statement_time import SearchTooGeneral
+from dnspanel.field_faults import ADDRESS_REFUSED, INVALID, NAME_TAKEN, code_of_message, message_of
 from dnspanel.fleet import errors as fleet
 from dnspanel.primaries import errors as primaries
 from dnspanel.secondaries import errors as secondaries
@@ -100,9 +101,14 @@ def invalid(faults: Sequence[RequestFault]) -> Problem:
     return Problem("invalid", faults[0].detail + more, faults)
 
 
-def bad_parameter(name: str, detail: str) -> Problem:
+def bad_parameter(name: str, detail: str, code: str = INVALID) -> Problem:
     """Return the problem for an invalid query parameter."""
-    return invalid([RequestFault("invalid", detail, parameter=name)])
+    return invalid([RequestFault(code, detail, parameter=name)])
+
+
+def bad_number(name: str, typed: str, detail: str) -> Problem:
+    """Return the problem for a query parameter that is not one of the allowed numbers."""
+    return bad_parameter(name, detail, "out-of-range" if typed.isascii() and typed.isdecimal() else INVALID)
 
 
 def bad_choice(name: str, given: str, choices: Iterable[str]) -> Problem:
@@ -110,7 +116,7 @@ def bad_choice(name: str, given: str, choices: Iterable[str]) -> Problem:
     return invalid([RequestFault("invalid-choice", not_a_choice(f"/{name}", given, choices), parameter=name)])
 
 
-def bad_value(pointer: str, detail: str, code: str = "invalid") -> Problem:
+def bad_value(pointer: str, detail: str, code: str = INVALID) -> Problem:
     """Return the problem for an invalid value in the body."""
     return invalid([RequestFault(code, detail, pointer=pointer)])
 
@@ -194,12 +200,25 @@ def _simply(code: str, **headers: str) -> Callable[[Any], Problem]:
 
 
 def _of_fields(exc: Any) -> Problem:
+    """Return the problem for invalid fields. A name that another object has is a conflict if it is the only error."""
     faults = [
-        RequestFault("invalid", message, pointer=f"/{name}" if name else "")
+        RequestFault(code_of_message(message), str(message), pointer=f"/{name}" if name else "")
         for name, messages in exc.fields.items()
         for message in messages
     ]
+    if faults and all(fault.code == NAME_TAKEN for fault in faults):
+        return Problem("name-taken", str(exc), faults)
     return invalid(faults) if faults else Problem("invalid", str(exc))
+
+
+def _of_field(exc: Any) -> Problem:
+    """Return the problem for one invalid field, whose name is `field`. It is empty for an error of all the body."""
+    return bad_value(f"/{exc.field}" if exc.field else "", str(exc), code_of_message(message_of(exc)))
+
+
+def _of_server(exc: transfer.ServerRefused) -> Problem:
+    fault = RequestFault(ADDRESS_REFUSED, str(exc), pointer=f"/{exc.field}" if exc.field else None)
+    return invalid([fault])
 
 
 def _of_value(code: str) -> Callable[[Any], Problem]:
@@ -270,10 +289,10 @@ def _mass_deletion(exc: zones.MassDeletion) -> Problem:
     return needs_confirmation(str(exc), exc.zones, reasons=[str(exc)], totals=totals, **more)
 
 
-def _too_large_or_invalid(exc: transfer.UploadRefused) -> Problem:
-    return Problem(
-        "too-large" if exc.limit else "invalid", str(exc), extensions={"limit": exc.limit} if exc.limit else {}
-    )
+def _of_upload(exc: transfer.UploadRefused) -> Problem:
+    if not exc.limit:
+        return invalid([RequestFault("bad-source", str(exc))])
+    return Problem("too-large", str(exc), extensions={"limit": exc.limit})
 
 
 def _validation(exc: drf.ValidationError) -> Problem:
@@ -347,11 +366,11 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.NamesTaken, _simply("name-taken")),
     (zones.NameOfOthers, _simply("forbidden")),
     (zones.NameRefused, lambda exc: bad_value("/name", str(exc), "name-refused")),
-    (zones.SettingsRefused, lambda exc: bad_value(f"/{exc.field}", str(exc))),
+    (zones.SettingsRefused, _of_field),
     (zones.ExpiryRefused, lambda exc: bad_value("/remove_at", str(exc))),
-    (zones.LockRefused, lambda exc: bad_value(f"/{exc.field}", str(exc))),
+    (zones.LockRefused, _of_field),
     (zones.LockUnknown, _simply("not-found")),
-    (zones.RuleRefused, lambda exc: bad_value(f"/{exc.field}", str(exc))),
+    (zones.RuleRefused, _of_field),
     (zones.RuleUnknown, _simply("not-found")),
     (zones.RequestUnknown, _simply("not-found")),
     (zones.NothingToPublish, _simply("nothing-to-publish")),
@@ -389,8 +408,6 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (accounts.NotYours, _simply("forbidden")),
     (accounts.AboveYou, _simply("forbidden")),
     (accounts.TokenQuotaExceeded, _simply("quota-exceeded")),
-    (accounts.TsigNameTaken, _simply("name-taken")),
-    (accounts.TeamNameTaken, _simply("name-taken")),
     (accounts.AccountRefused, _of_fields),
     (accounts.TokenRefused, _of_fields),
     (accounts.TeamRefused, _of_fields),
@@ -399,7 +416,8 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     # webhooks
     (webhooks.WebhookUnknown, _simply("not-found")),
     (webhooks.WebhookRefused, _of_fields),
-    (webhooks.WebhookError, _simply("invalid")),
+    (webhooks.AddressRefused, _of_value(ADDRESS_REFUSED)),
+    (webhooks.WebhookError, _simply("source-away")),  # NoAnswer, NotTold
     # evidence
     (evidence.DestinationUnknown, _simply("not-found")),
     (evidence.DestinationRefused, _of_fields),
@@ -407,6 +425,8 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     # secondaries
     (secondaries.SecondaryUnknown, _simply("not-found")),
     (secondaries.SecondaryRefused, _of_fields),
+    (secondaries.KeylessRefused, _of_field),
+    (secondaries.SecondaryError, _simply("conflict")),  # CertificateRefused, TransferRefused
     # catalogs
     (catalogs.CatalogUnknown, _simply("not-found")),
     (catalogs.CatalogRefused, _of_fields),
@@ -416,15 +436,19 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (primaries.PrimaryError, _simply("conflict")),  # NotTransferred, TakeOverRefused
     # transfer
     (transfer.QuotaExceeded, _simply("quota-exceeded")),
-    (transfer.UploadRefused, _too_large_or_invalid),
+    (transfer.UploadRefused, _of_upload),
     (transfer.SourceAway, _simply("source-away")),
-    (transfer.SourceRefused, _simply("invalid")),
-    (transfer.TransferError, _simply("conflict")),  # WrongState
+    (transfer.ServerRefused, _of_server),
+    (transfer.SourceRefused, _of_value("bad-source")),
+    (transfer.PassphraseRefused, lambda exc: bad_value("/keys_passphrase", str(exc))),
+    (transfer.TransferError, _simply("conflict")),  # WrongState, KeyLocked
     # fleet
     (fleet.UnknownNode, _simply("not-found")),
     (fleet.NameTaken, _simply("name-taken")),
-    (fleet.BadNode, lambda exc: bad_value(f"/{exc.field}", str(exc))),
-    (fleet.BadRequest, _simply("invalid")),
+    (fleet.BadNode, _of_field),
+    (fleet.GroupRefused, _of_field),
+    (fleet.WrongDecision, _of_field),
+    (fleet.BadRequest, _of_value("bad-csr")),
     (fleet.FleetError, _simply("conflict")),  # WrongState, CodeRefused
     # invalid names and rdata without a pointer
     (replication.BadName, _of_value("bad-name")),

@@ -43,6 +43,7 @@ from dnspanel.api.v2.schema.many_serializers import (
     ZonesActSerializer,
 )
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
+from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.dnssec.policy_queries import policy_for
 from dnspanel.zones.errors import ChangeRunUnknown, PolicyUnknown
 from dnspanel.zones.models import ChangeRun, ChangeRunZone, ZoneAct
@@ -260,7 +261,7 @@ def _run_in_body(body: Mapping[str, Any], name: str, actor: Actor) -> ChangeRun:
     try:
         return change_run_queries.run_for(actor, body[name])
     except ChangeRunUnknown as exc:
-        raise bad_value(f"/{name}", str(exc)) from exc
+        raise bad_value(f"/{name}", str(exc), NOT_FOUND) from exc
 
 
 def _alike(body: Mapping[str, Any], actor: Actor) -> Alike:
@@ -273,7 +274,7 @@ def _alike(body: Mapping[str, Any], actor: Actor) -> Alike:
         try:
             return Alike(ZoneAct.POLICY, policy=None if act["policy"] is None else policy_for(actor, act["policy"]))
         except PolicyUnknown as exc:
-            raise bad_value("/act/policy", str(exc)) from exc
+            raise bad_value("/act/policy", str(exc), NOT_FOUND) from exc
     marks = marks_in(act, actor)
     if act["op"] == SET_TEAM:
         return Alike(ZoneAct.TEAM, team=marks.team)

@@ -222,7 +222,7 @@ def bad_size(pointer: str) -> Iterator[None]:
     try:
         yield
     except BadKey as exc:
-        raise bad_value(pointer, str(exc)) from exc
+        raise bad_value(pointer, str(exc), "bad-key") from exc
 
 
 def state_tag(state: SigningState) -> str:

@@ -32,6 +32,7 @@ from dnspanel.api.v2.schema.fields import (
     read,
     stamp,
 )
+from dnspanel.field_faults import NOT_FOUND, code_of_message, not_found
 from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.key_material import DEFAULT_ALGORITHM, MADE, MOST_RSA_BITS
 from dnspanel.zones.dnssec.policy import Terms, differences, due
@@ -256,9 +257,8 @@ class OneDnssecPolicy(V2View):
                     now=timezone.now(),
                 )
             except PolicyRefused as refusal:
-                raise bad_parameter(
-                    "replaced_by", " ".join(refusal.fields.get("replaced_by", [str(refusal)]))
-                ) from refusal
+                reasons = refusal.fields.get("replaced_by", [str(refusal)])
+                raise bad_parameter("replaced_by", " ".join(reasons), code_of_message(reasons[0])) from refusal
         return no_content()
 
 
@@ -359,7 +359,7 @@ def _heir(policy_id: int, actor: Actor) -> DnssecPolicy:
     try:
         return policy_queries.policy_for(actor, policy_id)
     except PolicyUnknown as exc:
-        raise bad_parameter("replaced_by", "There is no such policy.") from exc
+        raise bad_parameter("replaced_by", "There is no such policy.", NOT_FOUND) from exc
 
 
 def _policy_in_body(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
@@ -367,7 +367,7 @@ def _policy_in_body(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
     try:
         return policy_queries.policy_for(actor, policy_id)
     except PolicyUnknown as exc:
-        raise PolicyRefused({field: ["There is no such policy."]}) from exc
+        raise PolicyRefused({field: [not_found("There is no such policy.")]}) from exc
 
 
 def _values_of(policy: DnssecPolicy) -> dict[str, Any]:
@@ -427,6 +427,6 @@ def _attachments_in(values: Mapping[str, Any]) -> policies.Attached:
     if ids is not None:
         known = Team.objects.in_bulk(ids)
         if missing := [id for id in ids if id not in known]:
-            raise PolicyRefused({"teams": [f"There is no team {missing[0]}."]})
+            raise PolicyRefused({"teams": [not_found(f"There is no team {missing[0]}.")]})
         teams = tuple(known.values())
     return policies.Attached(None if tags is None else tuple(tags), teams)

@@ -26,6 +26,7 @@ from dnspanel.api.v2.schema.fields import (
     page_of,
     read,
 )
+from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.dnssec.policy import Act
 from dnspanel.zones.dnssec.policy_queries import policy_for
 from dnspanel.zones.errors import PolicyUnknown, RunUnknown
@@ -116,9 +117,9 @@ class PolicyRuns(V2View):
                     form_id=form_id,
                 )
         except PolicyUnknown as exc:
-            raise bad_value("/policy", str(exc)) from exc
+            raise bad_value("/policy", str(exc), NOT_FOUND) from exc
         except RunUnknown as exc:
-            raise bad_value("/dry_run_of", str(exc)) from exc
+            raise bad_value("/dry_run_of", str(exc), NOT_FOUND) from exc
         headers = {"ETag": tag_of(what_stays(run)), "Location": f"{request.path}/{run.pk}"}
         return answer(run_json(run), 202, headers=headers)
 

@@ -30,6 +30,7 @@ from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
+from dnspanel.field_faults import ADDRESS_REFUSED
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import ServerRefused
 from dnspanel.transfer.files import upload
@@ -384,7 +385,7 @@ def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob
     try:
         return import_jobs.create_job(source=source, parameters=parameters, secret=secret, options=options, **common)
     except ServerRefused as exc:
-        raise bad_value(f"/{sources.MEMBERS[source]}/{exc.field}", str(exc)) from exc
+        raise bad_value(f"/{sources.MEMBERS[source]}/{exc.field}", str(exc), ADDRESS_REFUSED) from exc
 
 
 def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:

@@ -13,12 +13,10 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Shape, Text, read, stamp
 from dnspanel.secondaries import keyless
-from dnspanel.secondaries.errors import KeylessRefused
 from dnspanel.secondaries.models import NoticeAddress, OpenZone
 from dnspanel.secondaries.set_up_secondaries import MOST_ADDRESSES, MOST_NETWORKS
 from dnspanel.zones.models import Zone
@@ -80,10 +78,7 @@ class KeylessTransfers(V2View):
         actor, zone = actor_in(request), _zone(request, zone_name)
         values = read(KeylessTransfersSerializer, request.data)
         with conditional_write(request, f"keyless/{zone.pk}", lambda: _set(keyless.keyless_of(zone))):
-            try:
-                keyless.change(zone=zone, by=actor, now=timezone.now(), **values)
-            except KeylessRefused as exc:
-                raise bad_value(f"/{exc.field}", str(exc)) from exc
+            keyless.change(zone=zone, by=actor, now=timezone.now(), **values)
         return _answer_keyless(zone)
 
 

@@ -82,9 +82,9 @@ class ZoneLocks(V2View):
             name = names.parse(values["name"], zone.name) if values["name"] else ""
             type_ = rdata.type_from_text(values["type"]) if values["type"] else None
         except BadName as exc:
-            raise bad_value("/name", str(exc)) from exc
+            raise bad_value("/name", str(exc), "bad-name") from exc
         except BadRdata as exc:
-            raise bad_value("/type", exc.reason) from exc
+            raise bad_value("/type", exc.reason, "bad-type") from exc
         lock = add_lock(
             zone=zone,
             name=name,

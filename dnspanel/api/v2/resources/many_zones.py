@@ -34,6 +34,7 @@ from dnspanel.api.v2.schema.many_serializers import (
 )
 from dnspanel.api.v2.schema.query_parameters import CHANGING
 from dnspanel.database.statement_time import searching_for
+from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Channel
@@ -147,7 +148,7 @@ def _team(team_id: int | None, actor: Actor) -> Team | None:
         return None
     found = next((team for team in teams_to_choose_from(actor) if team.pk == team_id), None)
     if found is None:
-        raise bad_value("/act/team", "There is no such team, or you cannot give zones to it.")
+        raise bad_value("/act/team", "There is no such team, or you cannot give zones to it.", NOT_FOUND)
     return found
 
 

@@ -11,6 +11,7 @@ from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
 from dnspanel.api.v2.schema.zone_serializers import NewZoneSerializer
+from dnspanel.field_faults import NOT_FOUND
 from dnspanel.transfer.zone_templates.access import templates_visible_to
 from dnspanel.zones.rules.name_rules import mailbox_text
 from dnspanel.zones.settings.server_sets import ServerSet, newest_set
@@ -52,7 +53,8 @@ def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
     found = templates_visible_to(actor).filter(pk=body["name_server_set"]).first()
     server_set = None if found is None else newest_set(found)
     if server_set is None:
-        raise bad_value("/name_server_set", "There is no such set of name servers. `GET /name-server-sets` lists them.")
+        detail = "There is no such set of name servers. `GET /name-server-sets` lists them."
+        raise bad_value("/name_server_set", detail, NOT_FOUND)
     return server_set
 
 

@@ -19,6 +19,7 @@ from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_parameter, ba
 from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, page_of, read, stamp
+from dnspanel.field_faults import NOT_FOUND
 from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.fleet.models import Node, NodeGroup, NodeState
@@ -316,7 +317,7 @@ def _group(name: str | None) -> NodeGroup | None:
         return None
     group = NodeGroup.objects.filter(name=name).first()
     if group is None:
-        raise bad_value("/group", "There is no such group.")
+        raise bad_value("/group", "There is no such group.", NOT_FOUND)
     return group
 
 

@@ -21,7 +21,7 @@ from dnspanel.api.v2.http.accepted import (
 )
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_parameter
+from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_number
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, page_of
 from dnspanel.api.v2.schema.publication_serializers import (
@@ -179,7 +179,7 @@ def publication_for(actor: Actor, sequence: int) -> Publication:
 def _after(request: Request) -> int:
     typed = request.query_params.get("after", "0")
     if not (typed.isascii() and typed.isdecimal() and len(typed) < 20 and int(typed) <= LARGEST_SEQUENCE):
-        raise bad_parameter("after", f"Use a sequence, a whole number from 0 to {LARGEST_SEQUENCE}.")
+        raise bad_number("after", typed, f"Use a sequence, a whole number from 0 to {LARGEST_SEQUENCE}.")
     return int(typed)
 
 

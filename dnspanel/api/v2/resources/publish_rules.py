@@ -37,6 +37,7 @@ from dnspanel.api.v2.schema.fields import (
     stamp,
 )
 from dnspanel.api.v2.schema.query_parameters import IF_MATCH
+from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.drafts.named_drafts import teams_known_to
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_guards import approvers_text
@@ -170,7 +171,7 @@ class ApprovalRules(V2View):
         values = read(NewApprovalRuleSerializer, request.data)
         tokens = list(tokens_visible_to(actor).filter(pk__in=values["tokens"]))
         if len(tokens) != len(set(values["tokens"])):
-            raise bad_value("/tokens", "You know no token of one of these ids.")
+            raise bad_value("/tokens", "You know no token of one of these ids.", NOT_FOUND)
         rule = publish_rules.add_approval_rule(
             scope=scope_in(actor, values),
             terms=ApprovalTerms(
@@ -301,7 +302,7 @@ def _team(actor: Actor, team_id: int | None, field: str) -> Team | None:
         return None
     found = teams_known_to(actor).filter(pk=team_id).first()
     if found is None:
-        raise bad_value(f"/{field}", "You know no team of this id.")
+        raise bad_value(f"/{field}", "You know no team of this id.", NOT_FOUND)
     return found
 
 

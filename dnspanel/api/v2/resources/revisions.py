@@ -206,7 +206,7 @@ def _filters(request: Request, zone: Zone, actor: Actor) -> history.HistoryFilte
     try:
         name = owner_of(text, zone.name)
     except BadName as exc:
-        raise bad_parameter("name", str(exc)) from exc
+        raise bad_parameter("name", str(exc), "bad-name") from exc
     if (visibility := access.visibility_of(actor, zone)) is not None:
         changes = StoredChange.objects.filter(revision__zone=zone, owner_key=relative_key(name, zone.name))
         types = changes.order_by("type").values_list("type", flat=True).distinct()

@@ -261,12 +261,12 @@ def _filter_rrsets(request: Request, zone: Zone) -> QuerySet[StoredRRset]:
         try:
             rrsets = rrsets.filter(owner_key=relative_key(owner_of(name, zone.name), zone.name))
         except BadName as exc:
-            raise bad_parameter("name", str(exc)) from exc
+            raise bad_parameter("name", str(exc), "bad-name") from exc
     if types := text_parameter(query, "type"):
         try:
             rrsets = rrsets.filter(type__in=[rdtypes.type_from_text(text.strip()) for text in types.split(",")])
         except BadRdata as exc:
-            raise bad_parameter("type", str(exc)) from exc
+            raise bad_parameter("type", str(exc), "bad-type") from exc
     return rrsets
 
 

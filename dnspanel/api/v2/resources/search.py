@@ -48,7 +48,7 @@ class Search(V2View):
         kind = choice_parameter(request.query_params, "kind", ("zone", "rrset"))
         text = search_parameter(request)
         if not parse(text):
-            raise bad_parameter("q", "`q` is required: what to search for, such as `www` or `type:a`.")
+            raise bad_parameter("q", "`q` is required: what to search for, such as `www` or `type:a`.", "required")
         requested = page_request(request, str, str, int)
         found: list[Found] = []
         with searching():

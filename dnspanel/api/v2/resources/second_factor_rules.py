@@ -20,6 +20,7 @@ from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, read, stamp
+from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.rights import access
 
 _MOST_TEAMS = 1_000
@@ -75,11 +76,11 @@ class SecondFactorRules(V2View):
         known = {*Role.values, *(f"own:{pk}" for pk in OwnRole.objects.values_list("pk", flat=True))}
         for place, role in enumerate(values["roles"]):
             if role not in known:
-                raise bad_value(f"/roles/{place}", "There is no such role.")
+                raise bad_value(f"/roles/{place}", "There is no such role.", NOT_FOUND)
         teams = Team.objects.in_bulk(values["teams"])
         for place, team_id in enumerate(values["teams"]):
             if team_id not in teams:
-                raise bad_value(f"/teams/{place}", "There is no such team.")
+                raise bad_value(f"/teams/{place}", "There is no such team.", NOT_FOUND)
         with conditional_write(request, "second-factor-rules", _json):
             verbs.set_rules(
                 roles=list(dict.fromkeys(values["roles"])),

@@ -28,6 +28,7 @@ from dnspanel.api.v2.schema.fields import (
     page_of,
     read,
 )
+from dnspanel.field_faults import NOT_FOUND
 from dnspanel.transfer.zone_templates import runs
 from dnspanel.transfer.zone_templates.access import template_for
 from dnspanel.transfer.zone_templates.compare_template import Outcome
@@ -137,9 +138,9 @@ class TemplateRuns(V2View):
                     form_id=form_id,
                 )
         except TemplateUnknown as exc:
-            raise bad_value("/template", str(exc)) from exc
+            raise bad_value("/template", str(exc), NOT_FOUND) from exc
         except TemplateRunUnknown as exc:
-            raise bad_value("/dry_run_of", str(exc)) from exc
+            raise bad_value("/dry_run_of", str(exc), NOT_FOUND) from exc
         headers = {"ETag": tag_of(what_stays(run)), "Location": f"{request.path}/{run.pk}"}
         return answer(template_run_json(run), 202, headers=headers)
 

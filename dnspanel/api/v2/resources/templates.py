@@ -39,6 +39,7 @@ from dnspanel.api.v2.schema.fields import (
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import WRITING
 from dnspanel.api.v2.schema.zone_serializers import ChangeSerializer, PlansSerializer, TermsSerializer
+from dnspanel.field_faults import NOT_FOUND, not_found
 from dnspanel.transfer.zone_templates import access as template_access
 from dnspanel.transfer.zone_templates import edit_template, use
 from dnspanel.transfer.zone_templates.compare_template import Act, Step
@@ -379,7 +380,7 @@ def team_of_body(team_id: int | None) -> Team | None:
         return None
     team = Team.objects.filter(pk=team_id).first()
     if team is None:
-        raise TemplateRefused({"team": ["There is no such team."]})
+        raise TemplateRefused({"team": [not_found("There is no such team.")]})
     return team
 
 
@@ -394,9 +395,9 @@ def _content(values: Mapping[str, Any]) -> edit_template.Text:
 def _using(actor: Actor, body: Mapping[str, Any]) -> use.Using:
     found = template_access.templates_visible_to(actor).filter(pk=body["template"]).first()
     if found is None:
-        raise bad_value("/template", "There is no such template.")
+        raise bad_value("/template", "There is no such template.", NOT_FOUND)
     if body["version"] is not None and body["version"] > found.version:
-        raise bad_value("/version", f"The template is at version {found.version}.")
+        raise bad_value("/version", f"The template is at version {found.version}.", "out-of-range")
     return use.using(found, body["values"], body["version"])
 
 

@@ -290,7 +290,7 @@ class UserRights(V2View):
         zone, subject = _subject(request, actor)
         at, now = moment_parameter(request.query_params, "at"), timezone.now()
         if at is not None and at > now:
-            raise bad_parameter("at", "Nobody knows that yet: use a time that is past.")
+            raise bad_parameter("at", "Nobody knows that yet: use a time that is past.", "out-of-range")
         reasons = explain_rights.reasons_of(user)
         verdicts = [(right, explain_rights.reasons_for(reasons, right, subject)) for right in Right]
         return answer(
@@ -408,6 +408,6 @@ def _subject(request: Request, actor: Actor) -> tuple[Zone, explain_rights.Subje
     """
     query = request.query_params
     if not query.get("zone"):
-        raise bad_parameter("zone", "Name a zone.")
+        raise bad_parameter("zone", "Name a zone.", "required")
     zone = access.zone_for_reading(actor, text_parameter(query, "zone", longest=1100))
     return zone, subject_in(query, zone)

@@ -118,15 +118,15 @@ def subject_in(query: Mapping[str, str], zone: Zone) -> Subject:
     """
     name, type_ = text_parameter(query, "name", longest=1100), text_parameter(query, "type")
     if bool(name) != bool(type_):
-        raise bad_parameter("type" if name else "name", "Give name and type, or neither.")
+        raise bad_parameter("type" if name else "name", "Give name and type, or neither.", "required")
     if not name:
         return subject_of(zone)
     try:
         return subject_of(zone, names.parse(name, zone.name), type_number(type_))
     except BadName as exc:
-        raise bad_parameter("name", str(exc)) from exc
+        raise bad_parameter("name", str(exc), "bad-name") from exc
     except serializers.ValidationError as exc:
-        raise bad_parameter("type", str(exc.args[0] if exc.args else exc)) from exc
+        raise bad_parameter("type", str(exc.args[0] if exc.args else exc), "bad-type") from exc
 
 
 def _by_json(by: Iterable[RightsHere]) -> list[dict[str, Any]]:

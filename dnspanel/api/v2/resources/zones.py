@@ -38,6 +38,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     ZoneSerializer,
 )
 from dnspanel.database.statement_time import searching_for
+from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.lists import queries
@@ -467,7 +468,8 @@ def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -
     if found is None and actor.may(Right.CREATE_ZONE, zone_id=0, tags=(), team_id=team_id):
         found = Team.objects.filter(pk=team_id).first()
     if found is None:
-        raise bad_value("/team", f"There is no team {team_id} to which you can give a zone. `GET /teams` lists teams.")
+        detail = f"There is no team {team_id} to which you can give a zone. `GET /teams` lists teams."
+        raise bad_value("/team", detail, NOT_FOUND)
     return found
 
 

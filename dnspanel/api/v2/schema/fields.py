@@ -16,9 +16,10 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.fault_texts import read_only_member, unknown_member
-from dnspanel.api.v2.http.problems import bad_choice, bad_parameter
+from dnspanel.api.v2.http.problems import bad_choice, bad_number, bad_parameter
 from dnspanel.api.v2.http.representation import time_json
 from dnspanel.api.v2.schema.field_faults import explain_detail, settable
+from dnspanel.field_faults import INVALID
 from dnspanel.zones.search.terms import FILTERS, LONGEST_SEARCH, parse
 from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
@@ -228,7 +229,7 @@ def id_parameter(query: Mapping[str, str], name: str) -> int | None:
     if text is not None and not (
         text.isascii() and text.isdecimal() and len(text) < 11 and 0 < int(text) <= LARGEST_ID
     ):
-        raise bad_parameter(name, f"`{name}` must be the id, a whole number from 1.")
+        raise bad_number(name, text, f"`{name}` must be the id, a whole number from 1.")
     return None if text is None else int(text)
 
 
@@ -244,7 +245,8 @@ def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -
     """Return the text in a query parameter, "" if it is missing. Raise Problem if it is too long or can't be stored."""
     text = query.get(name, "")
     if len(text) > longest or "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise bad_parameter(name, f"Use at most {longest} characters that can be stored.")
+        code = "too-long" if len(text) > longest else INVALID
+        raise bad_parameter(name, f"Use at most {longest} characters that can be stored.", code)
     return text
 
 

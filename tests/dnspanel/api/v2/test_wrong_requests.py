@@ -19,6 +19,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.tokens.tokens import revoke_token
 from dnspanel.zones.models import Zone
@@ -299,7 +300,7 @@ MANY = [
 GRANT = {"rights": ["read"], "everywhere": True}
 # Members that are good one by one: the code says why they are not together.
 TOGETHER = [
-    Wrong(422, "POST", path, body, at=at, code=code, **says(words))
+    Wrong(422, "POST", path, body, at=at, code=code, caller="administrator", **says(words))
     for path, body, at, code, words in [
         ("/grants", GRANT | {"user": 1, "team": 1}, "/user", "not-together", "a person or a team"),
         ("/grants", GRANT, "/user", "required", "a person or a team"),
@@ -308,15 +309,15 @@ TOGETHER = [
         ("/template-runs", {"dry_run_of": 1, "template": 1}, "/dry_run_of", "not-together", "leave the rest out"),
         ("/template-runs", {"q": "x"}, "/template", "required", "Which template?"),
         ("/dnssec/policy-runs", {"dry_run_of": 1, "q": "x"}, "/dry_run_of", "not-together", "leave policy and q out"),
-        ("/exports", {"q": "x", "zones": ["example.test."]}, "/q", "not-together", "not both"),
+        ("/exports", {"format": "bind", "q": "x", "zones": ["example.test."]}, "/q", "not-together", "not both"),
         (
             "/exports",
-            {"zones": ["a.test."], "keys_passphrase": "x" * 20},
+            {"format": "bind", "zones": ["a.test."], "keys_passphrase": "x" * 20},
             "/keys_passphrase",
             "not-together",
             "Only for",
         ),
-        ("/exports", {"q": "nothing-has-this-name"}, "/q", "not-found", "No zone matches."),
+        ("/exports", {"format": "bind", "q": "nothing-has-this-name"}, "/q", "not-found", "No zone matches."),
         ("/zones/example.test./dnssec/keys", {"public_key": "x"}, "/private_key", "required", "beside the public part"),
         (
             "/zones/example.test./dnssec/rollovers",
@@ -325,6 +326,69 @@ TOGETHER = [
             "not-together",
             "no other does",
         ),
+    ]
+]
+IN_PRIVATE = {"server": "127.0.0.1", "zones": ["a.test."]}
+APPROVAL = {"needed": 1, "reason": "Four eyes"}
+HOOK = {"tag": "prod", "reason": "Policy", "url": "https://127.0.0.1/"}
+# Values that name another object, or an address: the code says that the object does not exist, or the address is bad.
+REFERENCES = [
+    Wrong(422, "POST", path, body, at=at, code=code, **says(words))
+    for path, body, at, code, words in [
+        ("/zones", {"name": "x.test.", "name_server_set": 999}, "/name_server_set", "not-found", "no such set"),
+        ("/zones", {"name": "x.test.", "team": 999}, "/team", "not-found", "no team 999"),
+        (
+            "/bulk/zones",
+            {"zones": ["example.test."], "act": {"op": "set-team", "team": 999}},
+            "/act/team",
+            "not-found",
+            "no such team",
+        ),
+        ("/change-runs", {"q": "x", "act": {"op": "set-policy", "policy": 999}}, "/act/policy", "not-found", "policy"),
+        ("/change-runs", {"dry_run_of": 999}, "/dry_run_of", "not-found", "no such run"),
+        ("/template-runs", {"dry_run_of": 999}, "/dry_run_of", "not-found", "no such run"),
+        ("/template-runs", {"q": "x", "template": 999}, "/template", "not-found", "no such template"),
+        ("/dnssec/policy-runs", {"dry_run_of": 999}, "/dry_run_of", "not-found", "no such run"),
+        ("/dnssec/policy-runs", {"q": "x", "policy": 999}, "/policy", "not-found", "policy"),
+        ("/approval-rules", APPROVAL | {"team": 999}, "/team", "not-found", "no team"),
+        ("/approval-rules", APPROVAL | {"tag": "prod", "tokens": [999]}, "/tokens", "not-found", "no token"),
+        ("/zones/example.test./apply-template", {"template": 999}, "/template", "not-found", "no such template"),
+        (
+            "/webhooks",
+            {"url": "https://127.0.0.1/", "events": ["publication.saved"]},
+            "/url",
+            "address-refused",
+            "127.0.0.1",
+        ),
+        (
+            "/webhooks",
+            {"url": "https://192.0.2.1/", "events": ["publication.saved"], "zones": ["nowhere.test."]},
+            "/zones",
+            "not-found",
+            "no zone nowhere.test.",
+        ),
+        ("/publish-hooks", HOOK, "/url", "address-refused", "127.0.0.1"),
+        ("/imports", {"source": "axfr", "axfr": IN_PRIVATE}, "/axfr/server", "address-refused", "127.0.0.1"),
+        ("/zones/example.test./locks", {"name": "a..b", "reason": "x"}, "/name", "bad-name", "empty"),
+        ("/zones/example.test./locks", {"name": "a", "type": "AAAAA", "reason": "x"}, "/type", "bad-type", "AAAAA"),
+    ]
+]
+# Faults of query parameters, by the code of the same fault in a body.
+CODES_OF_PARAMETERS = [
+    Wrong(422, "GET", path, code=code)
+    for path, code in [
+        ("/zones?limit=5000", "out-of-range"),
+        ("/zones?limit=all", "invalid"),
+        ("/zones?team=0", "out-of-range"),
+        ("/zones?q=" + "x" * 3000, "too-long"),
+        ("/publications?order=asc&after=99999999999999999999", "out-of-range"),
+        ("/zones/example.test./rrsets?type=AAAAA", "bad-type"),
+        ("/zones/example.test./rrsets?name=a..b", "bad-name"),
+        ("/zones/example.test./revisions?name=a..b", "bad-name"),
+        ("/zones/example.test./access/people?name=a", "required"),
+        ("/zones/example.test./access/people?name=a..b&type=A", "bad-name"),
+        ("/zones/example.test./access/people?name=a&type=AAAAA", "bad-type"),
+        ("/search", "required"),
     ]
 ]
 OTHERS = [
@@ -388,7 +452,19 @@ OTHERS = [
         **says("`signed` must be true or false"),
     ),
 ]
-ROWS = [*TOKENS, *SHAPES, *PARAMETERS, *HEADERS, *ZONES, *RRSETS, *MANY, *OTHERS]
+ROWS = [
+    *TOKENS,
+    *SHAPES,
+    *PARAMETERS,
+    *HEADERS,
+    *ZONES,
+    *RRSETS,
+    *MANY,
+    *TOGETHER,
+    *REFERENCES,
+    *CODES_OF_PARAMETERS,
+    *OTHERS,
+]
 
 
 @pytest.fixture
@@ -401,6 +477,7 @@ def callers(make_caller: MakeCaller, zone: Zone, alice: User) -> dict[str, Calle
     assert found["revoked"].token is not None
     revoke_token(token=found["revoked"].token, by=alice, now=now)
     found["elsewhere"] = make_caller(networks=("203.0.113.0/24",))
+    found["administrator"] = make_caller(permissions=frozenset(Permission))
     found["careful"] = make_caller()
     Token.objects.filter(pk=getattr(found["careful"].token, "pk", 0)).update(needs_if_match=True)
     return found

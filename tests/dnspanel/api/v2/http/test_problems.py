@@ -18,15 +18,32 @@ from dnspanel.accounts import errors as accounts
 from dnspanel.api.v2.http import json_body
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.http.problems import Problem, RequestFault, answer, problem_of
+from dnspanel.audit.forward import errors as evidence
+from dnspanel.catalogs import errors as catalogs
+from dnspanel.field_faults import address_refused, name_taken
 from dnspanel.fleet import errors as fleet
+from dnspanel.primaries import errors as primaries
+from dnspanel.secondaries import errors as secondaries
 from dnspanel.transfer import errors as transfer
+from dnspanel.webhooks import errors as webhooks
 from dnspanel.zones import errors as zones
 from dnspanel.zones.models import Zone
 from replication import errors as replication
 from tests.dnspanel.api.v2.conftest import Caller
 from tests.people import NOW
 
-TREES = (zones.ZoneError, accounts.AccountError, fleet.FleetError, transfer.TransferError, replication.ReplicationError)
+TREES = (
+    zones.ZoneError,
+    accounts.AccountError,
+    fleet.FleetError,
+    transfer.TransferError,
+    webhooks.WebhookError,
+    evidence.EvidenceError,
+    secondaries.SecondaryError,
+    catalogs.CatalogError,
+    primaries.PrimaryError,
+    replication.ReplicationError,
+)
 
 
 def below(kind: type) -> list[type]:
@@ -66,6 +83,40 @@ def test_every_error_of_ours_is_translated(kind: type[Exception]) -> None:
     assert problem is not None
     assert 400 <= problem.status < 504
     assert problem.status != 500
+    # The code `invalid` of a whole problem says nothing: its errors have the codes.
+    assert problem.code != "invalid" or problem.errors
+
+
+@pytest.mark.parametrize(
+    ("exc", "code", "errors"),
+    [
+        (webhooks.AddressRefused("No."), "invalid", [(None, "address-refused")]),
+        (webhooks.NoAnswer("No."), "source-away", []),
+        (transfer.SourceRefused("No."), "invalid", [(None, "bad-source")]),
+        (transfer.ServerRefused("server", "No."), "invalid", [("/server", "address-refused")]),
+        (transfer.UploadRefused("No."), "invalid", [(None, "bad-source")]),
+        (transfer.PassphraseRefused("No."), "invalid", [("/keys_passphrase", "invalid")]),
+        (fleet.BadRequest("no"), "invalid", [(None, "bad-csr")]),
+        (fleet.GroupRefused("No.", field="name"), "invalid", [("/name", "invalid")]),
+        (secondaries.KeylessRefused("No.", field="networks"), "invalid", [("/networks", "invalid")]),
+        (zones.RuleRefused("url", address_refused(ValueError("No."))), "invalid", [("/url", "address-refused")]),
+        (accounts.TeamNameTaken("ops"), "name-taken", [("/name", "name-taken")]),
+        (accounts.TsigNameTaken("ops"), "name-taken", [("/name", "name-taken")]),
+        (accounts.RoleRefused({"name": [name_taken("No.")]}), "name-taken", [("/name", "name-taken")]),
+        (
+            accounts.RoleRefused({"name": [name_taken("No.")], "rights": ["No."]}),
+            "invalid",
+            [("/name", "name-taken"), ("/rights", "invalid")],
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_error_has_a_code_that_says_what_is_wrong(
+    exc: Exception, code: str, errors: list[tuple[str | None, str]]
+) -> None:
+    problem = problem_of(exc)
+    assert problem is not None
+    assert (problem.code, [(fault.pointer, fault.code) for fault in problem.errors]) == (code, errors)
 
 
 def test_what_is_not_ours_is_not_explained_away() -> None:
