@@ -73,6 +73,25 @@ def publish(
     return written
 
 
+def send_write(
+    session: Session,
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    dry_run: bool,
+    query: Mapping[str, Any] | None = None,
+) -> Any:
+    """Send a write whose answer is not a publication, and return the answer. With `dry_run`, nothing is written."""
+    return session.client.send(method, path, body, query={**(query or {}), "dry_run": True} if dry_run else query)
+
+
+def tell_dry_run(session: Session, *, dry_run: bool) -> None:
+    """Say that a dry run wrote nothing, except beside JSON."""
+    if dry_run and not session.is_json:
+        output.tell("Nothing was written.")
+
+
 def show_written(session: Session, written: Mapping[str, Any], *, waited: bool, verb: str = "") -> None:
     """Show the result of a write: its publication, the changed zones, and warnings. Show the plans of a dry run.
 

@@ -10,6 +10,7 @@ from dnspanel.cli.errors import Refused
 from dnspanel.cli.fleet.primaries import body_of_primaries, terms_options
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.written import dry_run_option, send_write, show_written, tell_dry_run
 from dnspanel.cli.zone_paths import segment
 
 _LISTED = (
@@ -90,9 +91,10 @@ def show(session: Session, name: str) -> None:
 @click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
 @_members_options
 @terms_options
+@dry_run_option
 @shared_options
 @pass_session
-def follow(session: Session, name: str, addresses: tuple[str, ...], **terms: Any) -> None:
+def follow(session: Session, name: str, addresses: tuple[str, ...], *, dry_run: bool, **terms: Any) -> None:
     """Follow a catalog zone.
 
     The catalog and its members are transferred from the primaries at ADDRESS.
@@ -104,7 +106,8 @@ def follow(session: Session, name: str, addresses: tuple[str, ...], **terms: Any
     """
     own = _own(terms)
     body = {"name": name, **own, "primaries": body_of_primaries(addresses, **terms)}
-    _show_one(session, session.client.send("POST", "/catalogs", body))
+    _show_one(session, send_write(session, "POST", "/catalogs", body, dry_run=dry_run))
+    tell_dry_run(session, dry_run=dry_run)
 
 
 @catalogs.command("set")
@@ -218,14 +221,18 @@ def confirm(session: Session, name: str, revision: int) -> None:
 
 @catalogs.command()
 @click.argument("name")
+@dry_run_option
 @shared_options
 @pass_session
-def unfollow(session: Session, name: str) -> None:
+def unfollow(session: Session, name: str, *, dry_run: bool) -> None:
     """Stop following a catalog.
 
     The zones of the catalog stay in the panel.
     """
-    session.client.send("DELETE", f"/catalogs/{_id_of(session, name)}")
+    planned = send_write(session, "DELETE", f"/catalogs/{_id_of(session, name)}", dry_run=dry_run)
+    if dry_run:
+        show_written(session, planned, waited=False)
+        return
     session.say_done(f"Stopped following {name}. Its zones stay in the panel.", catalog=name, deleted=True)
 
 
@@ -247,9 +254,10 @@ def list_ours(session: Session) -> None:
     metavar="TAG",
     help="Tag to use as a group. Repeat for several, the first match counts.",
 )
+@dry_run_option
 @shared_options
 @pass_session
-def make(session: Session, name: str, team: int | None, groups: tuple[str, ...]) -> None:
+def make(session: Session, name: str, team: int | None, groups: tuple[str, ...], *, dry_run: bool) -> None:
     """Create a produced catalog.
 
     A produced catalog is a zone that lists other zones for secondaries. No node serves the catalog.
@@ -260,8 +268,9 @@ def make(session: Session, name: str, team: int | None, groups: tuple[str, ...])
       dnspanel catalogs put-in partners.catalog example.org example.net
     """
     body = {"name": name, "team": team, "group_tags": list(groups)}
-    found = session.client.send("POST", "/produced-catalogs", body)
+    found = send_write(session, "POST", "/produced-catalogs", body, dry_run=dry_run)
     session.show(found, {"catalog": found["name"], "groups": " ".join(found["group_tags"])})
+    tell_dry_run(session, dry_run=dry_run)
 
 
 @catalogs.command()
@@ -328,9 +337,10 @@ def set_groups(session: Session, name: str, tags: tuple[str, ...], *, no_groups:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--confirm", is_flag=True, help="Confirm deleting many zones.")
 @click.option("--reason", default="", help="Reason for the history.")
+@dry_run_option
 @shared_options
 @pass_session
-def delete(session: Session, name: str, *, yes: bool, confirm: bool, reason: str) -> None:
+def delete(session: Session, name: str, *, yes: bool, confirm: bool, reason: str, dry_run: bool) -> None:
     """Delete a produced catalog.
 
     The catalog stays in the trash for 30 days, and its members stay in the panel. A restored catalog has its members
@@ -338,10 +348,14 @@ def delete(session: Session, name: str, *, yes: bool, confirm: bool, reason: str
     """
     path = _path_of(name)
     found = session.client.get(path)
-    if not yes:
+    if not (yes or dry_run):
         session.ask(f"Delete {found['name']}, which lists {output.count(found['members'], 'zone')}?")
     terms = {"reason": reason, "confirm": "true" if confirm else ""}
-    session.client.send("DELETE", path, query={name: value for name, value in terms.items() if value})
+    query = {name: value for name, value in terms.items() if value}
+    planned = send_write(session, "DELETE", path, query=query, dry_run=dry_run)
+    if dry_run:
+        show_written(session, planned, waited=False)
+        return
     session.say_done(f"Deleted {found['name']}. Its members stay in the panel.", catalog=found["name"], deleted=True)
 
 

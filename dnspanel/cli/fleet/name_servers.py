@@ -8,6 +8,7 @@ import click
 from dnspanel.cli.durations import Ttl
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.written import dry_run_option, send_write, show_written, tell_dry_run
 from dnspanel.cli.zone_paths import zone_path
 
 _SETS = "/name-server-sets"
@@ -146,19 +147,23 @@ def addresses(session: Session, name: str) -> None:
 @click.argument("name", metavar="SET")
 @click.argument("zone")
 @click.option("--stop", is_flag=True, help="Stop updating the addresses; the records stay.")
+@dry_run_option
 @shared_options
 @pass_session
-def keep(session: Session, name: str, zone: str, *, stop: bool) -> None:
+def keep(session: Session, name: str, zone: str, *, stop: bool, dry_run: bool) -> None:
     """Publish the addresses of a set and keep them up to date.
 
     Exit code 1 means that the addresses cannot be published yet; the reason is printed.
     """
     path = f"{_SETS}/{_find_set(session, name)['id']}/addresses/{zone}"
-    if stop:
-        session.client.send("DELETE", path)
+    found = send_write(session, "DELETE" if stop else "PUT", path, dry_run=dry_run)
+    if stop and dry_run:
+        show_written(session, found, waited=False)
+    elif stop:
         session.say_done(f"The addresses in {zone} are not updated any more.", zone=zone, kept=False)
-        return
-    _show_place(session, session.client.send("PUT", path))
+    else:
+        tell_dry_run(session, dry_run=dry_run)
+        _show_place(session, found)
 
 
 @name_servers.command()

@@ -1,5 +1,6 @@
 """The command `dnspanel primaries`: zones that are transferred from primaries."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,15 @@ from dnspanel.cli.passphrase import FILE, only_line_of
 from dnspanel.cli.session import Session, options, pass_session, shared_options
 from dnspanel.cli.standard_input import read_text
 from dnspanel.cli.waiting import Waiting
-from dnspanel.cli.written import Writing, dry_run_option, publish, show_written, waiting_options
+from dnspanel.cli.written import (
+    Writing,
+    dry_run_option,
+    publish,
+    send_write,
+    show_written,
+    tell_dry_run,
+    waiting_options,
+)
 from dnspanel.cli.zone_paths import zone_path
 
 _LISTED = (
@@ -107,9 +116,12 @@ def show(session: Session, zone: str) -> None:
 @click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
 @click.option("--team", type=int, help="Id of the team that owns the zone.")
 @terms_options
+@dry_run_option
 @shared_options
 @pass_session
-def create(session: Session, zone: str, addresses: tuple[str, ...], team: int | None, **terms: Any) -> None:
+def create(
+    session: Session, zone: str, addresses: tuple[str, ...], team: int | None, *, dry_run: bool, **terms: Any
+) -> None:
     """Create a zone that is transferred from primaries.
 
     \b
@@ -119,8 +131,7 @@ def create(session: Session, zone: str, addresses: tuple[str, ...], team: int | 
       dnspanel primaries create example.net 192.0.2.53 --tls --tls-name ns1.example.net
     """
     body = {"name": zone, **({"team": team} if team else {}), **body_of_primaries(addresses, **terms)}
-    found = session.client.send("POST", "/transferred-zones", body)
-    session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
+    _show_primaries(session, send_write(session, "POST", "/transferred-zones", body, dry_run=dry_run), dry_run=dry_run)
 
 
 @primaries.command("set")
@@ -128,18 +139,26 @@ def create(session: Session, zone: str, addresses: tuple[str, ...], team: int | 
 @click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
 @terms_options
 @_saying
+@dry_run_option
 @shared_options
 @pass_session
 def set_primaries(
-    session: Session, zone: str, addresses: tuple[str, ...], reason: str, *, past_rules: bool, **terms: Any
+    session: Session,
+    zone: str,
+    addresses: tuple[str, ...],
+    reason: str,
+    *,
+    past_rules: bool,
+    dry_run: bool,
+    **terms: Any,
 ) -> None:
     """Set the primaries of a zone.
 
     The next transfer replaces all records of the zone.
     """
     body = {**body_of_primaries(addresses, **terms), **_override(reason, past_rules=past_rules)}
-    found = session.client.send("PUT", zone_path(zone, "primaries"), body)
-    session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
+    found = send_write(session, "PUT", zone_path(zone, "primaries"), body, dry_run=dry_run)
+    _show_primaries(session, found, dry_run=dry_run)
 
 
 @primaries.command()
@@ -173,17 +192,16 @@ def take_over(session: Session, zone: str, reason: str, *, past_rules: bool, dry
 @primaries.command("give-back")
 @click.argument("zone")
 @_saying
+@dry_run_option
 @shared_options
 @pass_session
-def give_back(session: Session, zone: str, reason: str, *, past_rules: bool) -> None:
+def give_back(session: Session, zone: str, reason: str, *, past_rules: bool, dry_run: bool) -> None:
     """Transfer a zone from its old primaries again.
 
     The transfer replaces changes that were made in the panel.
     """
-    found = session.client.send(
-        "POST", zone_path(zone, "primaries", "give-back"), _override(reason, past_rules=past_rules)
-    )
-    session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
+    path, body = zone_path(zone, "primaries", "give-back"), _override(reason, past_rules=past_rules)
+    _show_primaries(session, send_write(session, "POST", path, body, dry_run=dry_run), dry_run=dry_run)
 
 
 def body_of_primaries(
@@ -196,6 +214,12 @@ def body_of_primaries(
     if secret_file is not None:
         terms["tsig_secret"] = only_line_of(secret_file, "a secret")
     return terms
+
+
+def _show_primaries(session: Session, found: Mapping[str, Any], *, dry_run: bool) -> None:
+    """Show the primaries that a zone has now, or would have after a dry run."""
+    session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
+    tell_dry_run(session, dry_run=dry_run)
 
 
 def _override(reason: str, *, past_rules: bool) -> dict[str, Any]:

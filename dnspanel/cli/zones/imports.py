@@ -17,6 +17,7 @@ from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Session, options, options_as, pass_session, shared_options
 from dnspanel.cli.standard_input import STANDARD_INPUT, standard_input_as_file
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
+from dnspanel.cli.written import dry_run_option, send_write, tell_dry_run
 from dnspanel.cli.zones.upload import upload
 
 POLL_SECONDS = 0.5
@@ -198,23 +199,31 @@ def show(session: Session, number: int) -> None:
 @imports.command()
 @click.argument("number", metavar="ID", type=click.IntRange(min=1))
 @applying_options
+@dry_run_option
 @shared_options
 @pass_session
-def apply(session: Session, number: int, **how: Any) -> None:
+def apply(session: Session, number: int, *, dry_run: bool, **how: Any) -> None:
     """Publish an import after its dry run."""
+    if dry_run:
+        _rehearse(session, number, "apply")
+        return
     _conclude(session, session.client.get(f"/imports/{number}"), apply=True, **how)
 
 
 @imports.command()
 @click.argument("number", metavar="ID", type=click.IntRange(min=1))
 @applying_options
+@dry_run_option
 @shared_options
 @pass_session
-def undo(session: Session, number: int, *, confirm: bool, wait: bool, timeout: int) -> None:
+def undo(session: Session, number: int, *, confirm: bool, wait: bool, timeout: int, dry_run: bool) -> None:
     """Undo an import that was published.
 
     Records that others changed since stay as they are.
     """
+    if dry_run:
+        _rehearse(session, number, "undo")
+        return
     _act(session, number, "undo", confirm=confirm)
     job = follow(session, number)
     if wait and job["last_sequence"]:
@@ -275,6 +284,16 @@ def _conclude(
 
 def _act(session: Session, number: int, act: str, **told: Any) -> None:
     session.client.send("POST", f"/imports/{number}/{act}", told)
+
+
+def _rehearse(session: Session, number: int, act: str) -> None:
+    """Show what an act would begin with, and why the act would need a confirmation. Nothing is written."""
+    found = send_write(session, "POST", f"/imports/{number}/{act}", {}, dry_run=True)
+    _show(session, found)
+    if not session.is_json:
+        for reason in found["reasons"]:
+            output.tell(f"Needs --confirm: {reason}")
+    tell_dry_run(session, dry_run=True)
 
 
 def _tell_faults(session: Session, number: int, code: str = "") -> None:

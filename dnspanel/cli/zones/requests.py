@@ -8,7 +8,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import confirm_option, show_changes_of
+from dnspanel.cli.written import confirm_option, dry_run_option, send_write, show_changes_of, show_written
 from dnspanel.cli.zone_paths import segment
 
 _LISTED = (
@@ -136,14 +136,18 @@ def plan(session: Session, key: str, publish_at: str | None) -> None:
     metavar="REASON",
     help="Override approval rules and freezes. Requires the right `govern`.",
 )
+@dry_run_option
 @shared_options
 @pass_session
-def publish(session: Session, key: str, emergency: str | None) -> None:
+def publish(session: Session, key: str, emergency: str | None, *, dry_run: bool) -> None:
     """Publish an approved request."""
-    if emergency is None:
-        _act(session, key, "publish", {})
+    act = "publish" if emergency is None else "past-rules"
+    body = {} if emergency is None else {"text": emergency}
+    if dry_run:
+        planned = send_write(session, "POST", f"{_path(key)}/{act}", body, dry_run=True)
+        show_written(session, planned, waited=False)
     else:
-        _act(session, key, "past-rules", {"text": emergency})
+        _act(session, key, act, body)
 
 
 @requests.command()
