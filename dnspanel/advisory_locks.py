@@ -30,16 +30,16 @@ class Lock(IntEnum):
     PUBLISHER = 1
     SIGNING_KEY = 2
     AUTHORITY = 3
-    HOLD = 4  # the work of a hold: asking nodes, carrying out a decision
-    COMPUTED_TYPES = 5  # setting nodes up for ALIAS and LUA
-    AUDIT_CHAIN = 6  # linking acts
-    PARENT_CHECKS = 7  # asking parents of signed zones for their DS
-    ROLLOVERS = 8  # driving DNSSEC rollovers
+    HOLD = 4  # the work of a hold: asking nodes, executing a decision
+    COMPUTED_TYPES = 5  # configuring nodes for ALIAS and LUA
+    AUDIT_CHAIN = 6  # adding acts to the hash chain
+    PARENT_CHECKS = 7  # querying parents of signed zones for DS records
+    ROLLOVERS = 8  # continuing DNSSEC rollovers
     SIGNALLING_NAMES = 9  # writing signalling names
-    SEARCH_TEXTS = 10  # writing what searches look into
-    UNPROVEN = 11  # asking nodes for zones that did not validate on them
-    FRONTS = 12  # giving fronts their settings
-    COMPLAINTS = 13  # writing what the checks say against what is published
+    SEARCH_TEXTS = 10  # writing the texts for searches
+    UNPROVEN = 11  # asking nodes for zones with failed validation
+    FRONTS = 12  # sending settings to fronts
+    COMPLAINTS = 13  # writing complaints of checks about published zones
     WORKER = 0x64700001  # import · 64 + worker
     READER = 0x64700002  # import
     PIECE = 0x64700003  # piece of an import
@@ -48,11 +48,11 @@ class Lock(IntEnum):
     EXPORT = 0x64700010  # export; held by the transaction that reads its snapshot
     COMPARISON = 0x64700011  # comparison
     WEBHOOK = 0x64700020  # webhook: sending
-    SECONDARY = 0x64700021  # secondary: sending; 0: noting publications
-    SECONDARY_QUESTIONS = 0x64700022  # secondary: asking for serials
-    TRANSFER_IN = 0x64700023  # zone: transferring it from its primary
-    NOTICE_ADDRESSES = 0x64700025  # sending NOTIFY to addresses of zones
-    CATALOG = 0x64700027  # a consumer catalog: following it
+    SECONDARY = 0x64700021  # secondary: sending; 0: recording publications
+    SECONDARY_QUESTIONS = 0x64700022  # secondary: querying serials
+    TRANSFER_IN = 0x64700023  # zone: transferring from its primary
+    NOTICE_ADDRESSES = 0x64700025  # sending NOTIFY to the addresses of zones
+    CATALOG = 0x64700027  # a consumer catalog: applying its changes
     NEW_SIGNATURES = 0x64700026  # publishing a week's signatures for secondaries
     EVIDENCE = 0x64700024  # destination of the audit log: sending
     WATCH = 0x64700030  # checking for alerts
@@ -61,7 +61,7 @@ class Lock(IntEnum):
     TEMPLATE_RUN = 0x64700061  # run of templates
     CHANGE_RUN = 0x64700062  # run that changes many zones
     RESOURCE = 0x64700040  # CRC-32 of a resource of API v2: conditional writes
-    QUOTA = 0x64700050  # twice a person's id, or twice a team's and 1: what they have is being counted
+    QUOTA = 0x64700050  # twice the id of a person, or twice the id of a team plus 1: counting against a quota
 
 
 class SqlLock(IntEnum):
@@ -69,7 +69,7 @@ class SqlLock(IntEnum):
 
     ZONE_IDS = 1685088001
     ROLLOUT = 1685088005
-    ZONE_NAMES = 1685088006  # verbs that need rights over zones above and below take turns
+    ZONE_NAMES = 1685088006  # one at a time: verbs that check rights on zones above and below
 
     @property
     def until_commit(self) -> str:

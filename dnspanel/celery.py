@@ -21,7 +21,7 @@ from replication.call_room import with_room
 from replication.garbage import leave_out_what_is_loaded
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
-# Django's checks import every page, a third of what a worker's start takes, and Celery looks at no result of them.
+# Django's checks import every page, which takes a third of a worker's start time. Celery ignores their result.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 
@@ -46,14 +46,14 @@ for module in ("workers", "roll_call"):
 app.conf.beat_scheduler = "dnspanel.fleet.processes.clock:Clock"
 
 logger = logging.getLogger(__name__)
-# What the task that runs in a thread met in PostgreSQL without raising it.
+# The PostgreSQL error in this thread's current task that was handled without raising it.
 _met = threading.local()
 
 
 @celeryd_init.connect
 def limit_statements(**signal: object) -> None:
     """Set the time limit of SQL statements, before a worker starts its processes or threads."""
-    from dnspanel.database import statement_time  # not for every import of the package
+    from dnspanel.database import statement_time  # keeps imports of this package small
 
     statement_time.begin(statement_time.WORKER)
 
@@ -84,7 +84,7 @@ def while_postgresql_answers() -> Iterator[None]:
     from dnspanel.database import database_away, statement_time
 
     for each in connections.all(initialized_only=True):
-        if not each.in_atomic_block:  # a caller of a task as a function may have begun a transaction
+        if not each.in_atomic_block:  # a direct caller of the task may have an open transaction
             each.close_if_unusable_or_obsolete()
     is_done = False
     try:

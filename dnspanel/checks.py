@@ -20,7 +20,7 @@ from replication.dns import names
 from replication.errors import BadName
 from replication.wire.protocol import is_resolver
 
-# The tag of all of these, for commands that start often and leave Django's own checks, which import every page.
+# The tag of the checks below. Frequent commands use it to skip Django's own checks, which import every page.
 OWN = "dnspanel"
 SECRET_KEY_CHARACTERS = 50
 

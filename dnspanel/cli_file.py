@@ -8,17 +8,17 @@ from pathlib import Path, PurePosixPath
 
 from dnspanel import __version__
 
-# What `dnspanel.cli` imports: the extra `cli` of pyproject.toml.
+# The imports of `dnspanel.cli`, as in the extra `cli` of pyproject.toml.
 DISTRIBUTIONS = ("click", "jmespath", "urllib3")
-# The name of the file, and of the command.
+# The name of the file and of the command.
 NAME = "dnspanel"
-# Holds the address of the panel that the file comes from; `cli.config` reads it.
+# The file with the address of the panel that built the archive. `cli.config` reads it.
 ADDRESS_FILE = "built_for.txt"
 
 _SHEBANG = b"#!/usr/bin/env python3\n"
 _PACKAGE = Path(__file__).parent / "cli"
 _LICENCES = [_PACKAGE.parents[1] / name for name in ("LICENSE", "NOTICE")]
-# The packages `dnspanel` and `replication` work out the version from files and git, which an archive does not have.
+# `dnspanel` and `replication` determine the version from files and git, which are missing in an archive.
 _INIT = '"""The command line of dnspanel, as one file."""\n\n__version__ = {version!r}\n'
 _MAIN = """\
 import sys
@@ -30,7 +30,7 @@ from dnspanel.cli.__main__ import main
 
 main()
 """
-# The same in each build: one version gives the same bytes in every process and on every machine.
+# A fixed time, so that every build of a version has the same bytes.
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -79,6 +79,6 @@ def _files_of(distribution: str) -> dict[str, bytes]:
 
 def _belongs(path: PurePosixPath) -> bool:
     """Return True if this file of an installed package belongs in the archive: Python code, or a license."""
-    if ".." in path.parts:  # programs in bin/
+    if ".." in path.parts:  # a program in bin/
         return False
     return path.suffix == ".py" or "LICENSE" in path.name.upper()

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from dnspanel.texts import gettext
 
-# In all, empty lines included, a text has at most this many times as many lines as it may have with content.
+# The limit for all lines, including empty ones, is this many times the limit for lines with content.
 _WITH_EMPTY_LINES = 10
 
 _Line = TypeVar("_Line")

@@ -25,7 +25,7 @@ HEALTH_PATHS = ("/livez", "/readyz", "/healthz")
 _THREADS = 2
 _STARTS = tuple(f"{method} {path}{end}".encode() for method in ("GET", "HEAD") for path in HEALTH_PATHS for end in " ?")
 _LONGEST = max(map(len, _STARTS))
-# What gunicorn refuses, with the status that it gives it; the first that fits.
+# The errors of gunicorn and gunicorn's own status for each. The first matching class counts.
 _REFUSED: tuple[tuple[type[Exception], int, str], ...] = (
     (errors.LimitRequestLine, 414, "URI Too Long"),
     (errors.LimitRequestHeaders, 431, "Request Header Fields Too Large"),
@@ -54,7 +54,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if first is None:
             conn.timeout = time.monotonic() + self.cfg.keepalive
             self.pending_conns.append(conn)
-            conn.sock.setblocking(False)  # noqa: FBT003  # it takes no names
+            conn.sock.setblocking(False)  # noqa: FBT003  # takes no keywords
             self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
             return
         pool = self._health_pool if first.startswith(_STARTS) else self.tpool
@@ -67,7 +67,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             super().handle_error(req, client, addr, exc)
             return
         self.log.warning("Invalid request from ip=%s: %s", addr[0] if addr else "", exc)
-        with suppress(OSError):  # a client that is gone cannot be answered
+        with suppress(OSError):  # the client is gone
             util.write_nonblock(client, _problem(*found, str(exc)))
 
     def _finish(self, conn: TConn, future: Any) -> None:
@@ -105,4 +105,4 @@ def _first_bytes(conn: TConn) -> bytes | None:
     except BlockingIOError:
         return None
     except OSError:
-        return b""  # the next read finds out, and closes it
+        return b""  # the next read finds the error and closes the connection

@@ -4,7 +4,7 @@ English is the language of the source. Each other language has a catalog in `loc
 is complete.
 """
 
-# By the code of the catalog, as BCP 47 writes it. Each has its own name for itself, which its speakers can read.
+# The codes of the catalogs (BCP 47). Each language is named in itself, so that its speakers can read it.
 LANGUAGES = (("en", "English"), ("de", "Deutsch"), ("fr", "Français"), ("es", "Español"), ("ja", "日本語"))
 LANGUAGE_CODES = frozenset(code for code, _ in LANGUAGES)
 

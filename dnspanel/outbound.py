@@ -20,9 +20,9 @@ Resolve = Callable[[str, int], Sequence[str]]  # host, port → addresses
 
 LONGEST_HOST = 253
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)", re.IGNORECASE)
-# Translation to IPv4 (RFC 6052, RFC 8215, RFC 4291): what counts is the IPv4 address inside, the last 32 bits.
+# Prefixes of IPv4 addresses in IPv6 (RFC 6052, RFC 8215, RFC 4291). The last 32 bits are the address to check.
 _WITH_IPV4_INSIDE = tuple(map(IPv6Network, ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "::/96")))
-# Never a receiver, whatever the standard library's table says: "this network", shared and benchmark addresses,
+# Networks that are never allowed, even if Python's tables allow them: "this network", shared and benchmark addresses,
 # multicast, future use, local NAT64, documentation, 6to4, Teredo, ORCHID, SRv6, unique local and site-local.
 _NEVER = tuple(
     map(

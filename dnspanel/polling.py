@@ -5,8 +5,8 @@ from collections.abc import Callable
 from django.db import connection
 
 _FIRST_PAUSE = 0.01  # seconds
-# In pauses from this many seconds on no connection is held. To open one takes 15 ms of processor time, here and of
-# PostgreSQL, several times as much as to check. Most nodes answer before pauses are that long.
+# No connection is held during pauses of at least this many seconds. Opening one costs 15 ms of CPU time in the panel
+# and PostgreSQL, several times as much as a check. Most nodes answer before pauses are this long.
 _WITHOUT_CONNECTION = 0.2
 
 

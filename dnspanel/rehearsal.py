@@ -33,7 +33,7 @@ _under_way: ContextVar[Rehearsal | None] = ContextVar("rehearsal", default=None)
 def rehearse() -> Iterator[Rehearsal]:
     """Roll back everything that is written within the block, even by verbs with durable transactions."""
     block = transaction.atomic()
-    block._from_testcase = True  # type: ignore[attr-defined]  # else a durable block within raises RuntimeError
+    block._from_testcase = True  # type: ignore[attr-defined]  # otherwise inner durable blocks fail
     rehearsal = Rehearsal()
     reset = _under_way.set(rehearsal)
     try:

@@ -20,28 +20,28 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(envstr("PANEL_VAR", str(BASE_DIR / "var")))
 
 SECRET_KEY = envsecret("PANEL_SECRET_KEY")
-# Encrypts private keys at rest (a Fernet key); separate from SECRET_KEY so that either can be rotated alone.
+# Encrypts private keys at rest (a Fernet key). It is not SECRET_KEY, so that each can be rotated alone.
 MASTER_KEY = envsecret("PANEL_MASTER_KEY")
-# Former keys, with commas or line breaks between them: only read, until `rotate_master_key` has ended.
+# Former keys, separated by commas or line breaks. They only decrypt, until `rotate_master_key` has finished.
 MASTER_KEYS_OLD = envsecret("PANEL_MASTER_KEY_OLD", "").replace(",", " ").split()
 DEBUG = envbool("PANEL_DEBUG", default=False)
-# docker-compose.yml sets it to nothing where only the port was chosen.
+# docker-compose.yml sets PANEL_URL to "" if only the port is given.
 PANEL_URL = (envstr("PANEL_URL", "") or f"http://127.0.0.1:{os.environ.get('PANEL_PORT') or 8000}").rstrip("/")
-# Where the collector asks whether the proxy answers, if not at the address that people use.
+# The URL at which the collector checks the proxy, if it is not the one that people use.
 PROXY_URL = envstr("PANEL_PROXY_URL", "") or PANEL_URL
 ALLOWED_HOSTS = envlist("PANEL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 BEHIND_TLS = PANEL_URL.startswith("https://")
 CSRF_TRUSTED_ORIGINS = [PANEL_URL]
-# Networks of reverse proxies; only what these say in X-Forwarded-For is believed.
+# Networks of reverse proxies. X-Forwarded-For is trusted only from these.
 TRUSTED_PROXIES = envlist("PANEL_TRUSTED_PROXIES", "")
 
 # Zone policy
 ALLOW_LUA_RECORDS = envbool("PANEL_ALLOW_LUA_RECORDS", default=False)
-# The resolver that nodes use for ALIAS, unless their group has its own; without one ALIAS is refused.
+# The resolver that nodes use for ALIAS, unless their group has its own. Without a resolver, ALIAS is refused.
 ALIAS_RESOLVER = envstr("PANEL_ALIAS_RESOLVER", "")
-# The recursive resolvers that find the parents of signed zones, address or address:port; none: the system's.
+# The recursive resolvers that find the parents of signed zones, as address or address:port. Empty: the system's.
 DNS_RESOLVERS = envlist("PANEL_DNS_RESOLVERS", "")
-# DS records of the root that signed zones are validated from: of KSK-2017 and KSK-2024. None: nothing is validated.
+# DS records of the root (KSK-2017 and KSK-2024) for the validation of signed zones. Empty: no validation.
 TRUST_ANCHORS = envlist(
     "PANEL_TRUST_ANCHORS",
     "20326 8 2 E06D44B80B8F1D39A95C0B0D7C65D08458E880409BBC683457104237C7F8EC8D,"
@@ -49,23 +49,23 @@ TRUST_ANCHORS = envlist(
 )
 DEFAULT_NAMESERVERS = envlist("PANEL_DEFAULT_NAMESERVERS", "ns1.example.net.,ns2.example.net.")
 DEFAULT_HOSTMASTER = envstr("PANEL_DEFAULT_HOSTMASTER", "hostmaster.example.net.")
-# Names that must not be zones, in the rules of the Public Suffix List; and a file of that list.
+# Names that must not be zones, as rules of the Public Suffix List, and the path of a copy of that list.
 REFUSED_SUFFIXES = envlist("PANEL_REFUSED_SUFFIXES", ".,*,in-addr.arpa,ip6.arpa")
 PUBLIC_SUFFIX_LIST = envstr("PANEL_PUBLIC_SUFFIX_LIST", "")
 
-# Whether nodes wait for ring 0 as long as it is away; else for this number of seconds, then changes flow without it.
+# Whether nodes wait for ring 0 without a limit. Otherwise they wait for this number of seconds if it is unreachable.
 RING0_REQUIRED = envbool("PANEL_RING0_REQUIRED", default=False)
 RING0_PATIENCE = int(envstr("PANEL_RING0_PATIENCE", "60"))
-# A refusal that ends sooner, such as while PowerDNS restarts, stops no rollout; a push is tried again by then.
+# A refusal that ends within this time, for example during a restart of PowerDNS, does not stop a rollout.
 REFUSAL_PATIENCE = int(envstr("PANEL_REFUSAL_PATIENCE", "15"))
 
-# How many requests a token may make in a minute, unless the token says otherwise.
+# The requests per minute of a token that has no limit of its own.
 API_REQUESTS_PER_MINUTE = int(envstr("PANEL_API_REQUESTS_PER_MINUTE", "12000"))
 
-# Whether every token deletes any number of zones without being asked; else those that were made so.
+# Whether every token may delete any number of zones without confirmation. Otherwise only tokens that allow it may.
 TOKENS_DELETE_MANY = envbool("PANEL_TOKENS_DELETE_MANY", default=False)
 
-# How much a person, and a team, may have unless they were given another quota; the kinds are in `quota_amounts`.
+# The quotas of a person and of a team without quotas of their own. `quota_amounts` defines the kinds.
 PERSON_QUOTAS = envquotas(
     "PANEL_PERSON_QUOTAS", "zones=1000,rrsets=100000,operations=20000,drafts=50,tokens=100,imports=5,bytes=2G"
 )
@@ -73,30 +73,30 @@ TEAM_QUOTAS = envquotas(
     "PANEL_TEAM_QUOTAS", "zones=5000,rrsets=100000,operations=20000,drafts=500,tokens=500,imports=20,bytes=10G"
 )
 
-# Webhooks go to public addresses over https, and to these networks; with OUTBOUND_HTTP over http too.
+# Webhooks may use https to public addresses and to these networks, and with OUTBOUND_HTTP also http.
 OUTBOUND_NETWORKS = envnetworks("PANEL_OUTBOUND_NETWORKS", "")
 OUTBOUND_HTTP = envbool("PANEL_OUTBOUND_HTTP", default=False)
-# Imports and comparisons of people, and questions to parents, go to public addresses and to these networks.
+# Imports, comparisons and queries to parents may use public addresses and these networks.
 SOURCE_NETWORKS = envnetworks("PANEL_SOURCE_NETWORKS", "")
-# OpenID Connect providers are asked at public addresses over https, and in these networks.
+# OpenID Connect providers may have public addresses (over https) or addresses in these networks.
 OIDC_NETWORKS = envnetworks("PANEL_OIDC_NETWORKS", "")
-# The audit log is sent to public addresses, and into these networks.
+# Destinations of the audit log may have public addresses or addresses in these networks.
 EVIDENCE_NETWORKS = envnetworks("PANEL_EVIDENCE_NETWORKS", "")
 
-# Secondaries have public addresses, or addresses in these networks.
+# Secondaries may have public addresses or addresses in these networks.
 SECONDARY_NETWORKS = envnetworks("PANEL_SECONDARY_NETWORKS", "")
 
-# Prometheus may ask /metrics from these networks without a token.
+# Prometheus may read /metrics from these networks without a token.
 METRICS_NETWORKS = envnetworks("PANEL_METRICS_NETWORKS", "")
 
-# Where the gateway takes DNS UPDATE and AXFR.
+# The address and port on which the gateway accepts DNS UPDATE and AXFR.
 UPDATE_HOST = envstr("PANEL_UPDATE_HOST", "127.0.0.1")
 UPDATE_PORT = int(envstr("PANEL_UPDATE_PORT", "5340"))
-# Where it takes zone transfers over TLS too (RFC 9103), 0: nowhere; by these PEM files, or by its own authority.
+# The port for zone transfers over TLS (RFC 9103), 0: none. The certificate is this file or from its own authority.
 UPDATE_TLS_PORT = int(envstr("PANEL_UPDATE_TLS_PORT", "0"))
 UPDATE_TLS_CERTIFICATE = envstr("PANEL_UPDATE_TLS_CERTIFICATE", "")
 UPDATE_TLS_KEY = envstr("PANEL_UPDATE_TLS_KEY", "")
-# Where secondaries reach it, as their configuration is to say; over TLS, the same hosts at that port by default.
+# The gateway's addresses for the configuration of secondaries. For TLS, the default is these hosts with that port.
 GATEWAY_ADDRESSES = envlist(
     "PANEL_GATEWAY_ADDRESSES",
     f"[{UPDATE_HOST}]:{UPDATE_PORT}" if ":" in UPDATE_HOST else f"{UPDATE_HOST}:{UPDATE_PORT}",
@@ -184,9 +184,9 @@ TEMPLATES = [
 def _database(conninfo: str) -> dict[str, Any]:
     """Return Django's database settings for a libpq connection string or URL."""
     parts = conninfo_to_dict(conninfo)
-    # PostgreSQL compiles (jit) a statement whose estimated cost is above a bound. For the many tables with few rows its
-    # estimates are far too high: one read of the nodes took 0.47 s, and an edit until all nodes answered took 2 s in
-    # place of 0.4 s. No statement of the panel runs long enough to gain from it. PANEL_DATABASE can still set jit.
+    # PostgreSQL compiles (jit) a statement if its estimated cost is above a limit. For tables with few rows the
+    # estimate is far too high: one query for the nodes took 0.47 s, and an edit took 2 s instead of 0.4 s to reach all
+    # nodes. No statement of the panel is long enough to benefit. PANEL_DATABASE can still set jit.
     options = f"-c jit=off {parts.pop('options', '')}".rstrip()
     return {
         "ENGINE": "dnspanel.database",
@@ -195,56 +195,57 @@ def _database(conninfo: str) -> dict[str, Any]:
         "PASSWORD": parts.pop("password", ""),
         "HOST": parts.pop("host", ""),
         "PORT": str(parts.pop("port", "")),
-        # For `prepared_statements` alone: Django's own cursors bind parameters themselves, and prepare nothing.
+        # Only for `prepared_statements`. Django's own cursors bind parameters on the client and prepare nothing.
         "OPTIONS": parts | {"prepare_threshold": 1, "options": options},
         "CONN_MAX_AGE": 600,
         "CONN_HEALTH_CHECKS": True,
     }
 
 
-# How long one statement of PostgreSQL may take, in seconds; 0: as long as it takes. See `statement_time`.
+# The time limit of one SQL statement in seconds; 0: none. See `statement_time`.
 STATEMENT_SECONDS = envseconds(
     "PANEL_STATEMENT_SECONDS",
-    # Pages and reads of both APIs, without their searches: a browser's patience.
+    # Pages and read requests of both APIs, without searches: as long as a browser waits.
     "read=30,"
-    # Searches and filters: a person waits for it, and a longer text is found sooner.
+    # Searches and filters: a person is waiting, and a longer search text is found faster.
     "search=5,"
-    # Requests that change something: publishing 200,000 records, and waiting for others who do.
+    # Requests that change something, for example publishing 200,000 records, or waiting for others who do.
     "write=600,"
-    # A unit of work of a Celery worker: imports and deletions of millions of rows, not a statement without end.
+    # One unit of work of a Celery worker. Imports and deletions of millions of rows need long, but not forever.
     "worker=3600,"
-    # DNS UPDATE and AXFR: the client sends it again after seconds.
+    # DNS UPDATE and AXFR: clients try again after some seconds.
     "gateway=30,"
-    # The live numbers, and the alerts that follow from them: the next round comes within seconds.
+    # Live numbers and their alerts: the next round starts within seconds.
     "collector=30,"
-    # Every other process, such as commands: migrations, restores and audits take as long as the data are large.
+    # All other processes, for example commands: the time of migrations, restores and audits depends on the data.
     "command=0",
 )
-# How long PostgreSQL may be completely silent, in seconds, by kind of process; 0: without limit. A server that works,
-# or lets a statement wait for a lock, answers a new connection at the same time. See `database.silence`.
+# How many seconds PostgreSQL may be silent, by kind of process; 0: no limit. A server that is only busy, or waits for a
+# lock, still accepts a new connection. See `database.silence`.
 SILENCE_SECONDS = envseconds(
     "PANEL_SILENCE_SECONDS",
-    # Web processes: people and load balancers wait, and a thread that waits serves no other request.
+    # Web processes: people and load balancers wait, and a waiting thread cannot serve other requests.
     "read=12,"
-    # Celery's workers: beat tries again what they give up.
+    # Celery workers: beat repeats failed work.
     "worker=60,"
     # DNS UPDATE and AXFR.
     "gateway=12,"
-    # The live numbers, and the alerts.
+    # Live numbers and alerts.
     "collector=20,"
-    # Commands: only what TCP notices, so a migration never ends because the server is slow.
+    # Commands: only a server that TCP finds unreachable ends a migration, and never a slow one.
     "command=60",
 )
 DATABASES = {"default": _database(envsecret("PANEL_DATABASE"))}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = envsecret("PANEL_REDIS_URL")
-# Holds the limits on sign-in and nothing else. In PostgreSQL, because signing in must not need Redis.
+# Only for rate limits of sign-ins. They are in PostgreSQL, because signing in must not depend on Redis.
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "accounts_limits",
-        # Beyond this number, a third is deleted, expired or not: trying many names must not reset a count of others.
+        # Above this number, a third of the entries is deleted. It is high, so that many names do not reset other
+        # counts.
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     }
 }
@@ -254,26 +255,26 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# In KiB: a process of imports and exports that has more is replaced after its task; workers with threads see to
-# themselves (`replication.garbage.Heap`).
+# In KiB: a larger process of imports and exports is replaced after its task. Workers with threads limit themselves
+# (`replication.garbage.Heap`).
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 512 << 10
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A worker that gives up has to be started again: it tries for as long as Redis is away, ...
+# A worker that gives up would have to be restarted, so it retries as long as Redis is unreachable, ...
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-# ... or refuses writes: a full Redis ended workers that note which message they have (celery/celery#5716).
+# ... or refuses writes. A full Redis used to end workers while they recorded their message (celery/celery#5716).
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 300,
     "socket_connect_timeout": 1,
     "socket_timeout": 5,
-    # Else a task for a dead Redis is tried again for six seconds, whatever the task says.
+    # Without this, a message to an unreachable Redis is retried for six seconds, despite the task's own settings.
     "max_retries": 0,
 }
-# Without these, enqueueing to a dead Redis would hang the web request that did it.
+# Without these, a web request that enqueues a task would hang if Redis is unreachable.
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_DEFAULT_QUEUE = "push"
 CELERY_TASK_ROUTES = {
-    # What the system itself needs waits behind no work of people, however slow.
+    # The system's own work must not wait for work of people, which can be slow.
     "dnspanel.publish.tasks.make_snapshot": {"queue": "system"},
     "dnspanel.fleet.tasks.tend_log": {"queue": "system"},
     "dnspanel.fleet.tasks.tend_hold": {"queue": "system"},
@@ -284,7 +285,7 @@ CELERY_TASK_ROUTES = {
     "dnspanel.transfer.tasks.forget_old_files": {"queue": "system"},
     "dnspanel.transfer.tasks.keep_addresses": {"queue": "system"},
     "dnspanel.transfer.tasks.drive_transfers": {"queue": "push"},
-    # A person asked for it, and no one asks again.
+    # Requested by a person, and not repeated by beat.
     "dnspanel.fleet.tasks.check_node": {"queue": "system"},
     "dnspanel.fleet.tasks.bootstrap_node": {"queue": "bootstrap"},
     "dnspanel.publish.*": {"queue": "publish"},
@@ -299,7 +300,7 @@ CELERY_TASK_ROUTES = {
     "dnspanel.transfer.tasks.run_cutover_check": {"queue": "sources"},
     "dnspanel.transfer.*": {"queue": "bulk"},
 }
-# Celery would close the database connection around every task; our tasks keep it, as long as CONN_MAX_AGE allows.
+# Celery closes the database connection around every task. With this, tasks keep it as long as CONN_MAX_AGE allows.
 CELERY_DB_REUSE_MAX = 2**31
 
 REST_FRAMEWORK = {
@@ -313,7 +314,7 @@ REST_FRAMEWORK = {
     "URL_FORMAT_OVERRIDE": None,  # else `?format=xml` would be 404, and no operation has such a parameter
 }
 
-# The OpenAPI document of API v2; API v1 has PowerDNS's own.
+# The OpenAPI document of API v2. API v1 uses PowerDNS's own document.
 SPECTACULAR_SETTINGS = {
     "TITLE": "dnspanel API v2",
     "VERSION": "2.0.0",
@@ -322,7 +323,7 @@ SPECTACULAR_SETTINGS = {
     "that they need: the token and its owner must both have it. What a token is not allowed to know about is 404. "
     "Every write takes an `Idempotency-Key`, errors are problems (RFC 9457), and lists have pages.",
     "SCHEMA_PATH_PREFIX": "/api/v2",
-    # A request must say what is required, an answer has everything: two shapes of one object.
+    # Requests list what is required, and responses contain everything, so an object has two schemas.
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "SORT_OPERATION_PARAMETERS": False,
@@ -356,23 +357,23 @@ def _segments_storage() -> dict[str, Any]:
     return {"BACKEND": "dnspanel.publish.storage.bucket.Bucket", "OPTIONS": options}
 
 
-# Segments and snapshots lie in `segments`.
+# Segments and snapshots are in `segments`.
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
     "segments": _segments_storage(),
 }
-# How many days of the log are kept for nodes that do not come; one that stays away longer gets a snapshot.
+# For how many days the log is kept for unreachable nodes. After a longer absence, a node gets a snapshot.
 LOG_DAYS = int(envstr("PANEL_LOG_DAYS", "7"))
 PUBLISHER_DIR = VAR_DIR / "publisher"
-# Uploads, spools and stages of imports, and finished exports: the web processes and the bulk workers share it.
+# Uploads, spools and stages of imports, and finished exports. Web processes and bulk workers share this folder.
 TRANSFER_DIR = Path(envstr("PANEL_TRANSFER_DIR", str(VAR_DIR / "transfer")))
-# How many bulk workers share the work of one import.
+# The number of bulk workers that share the work of one import.
 TRANSFER_PROCESSES = int(envstr("PANEL_TRANSFER_PROCESSES", str(os.cpu_count() or 1)))
-# Forms that carry zone files: pasted text, the texts of failed zones, many files at once without a script.
+# For forms with zone files: pasted text, the texts of failed zones, and many files at once without JavaScript.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 12 << 20
 DATA_UPLOAD_MAX_NUMBER_FILES = 10_000
-# PowerDNS LMDB schemas in use by the fleet: 4 for 4.7, 5 for 4.8 and 4.9, 6 for 5.x.
+# The PowerDNS LMDB schemas that the fleet uses: 4 for 4.7, 5 for 4.8 and 4.9, 6 for 5.x.
 SCHEMAS = envnumbers("PANEL_SCHEMAS", "4")
 
 AUTH_USER_MODEL = "accounts.User"
@@ -393,15 +394,14 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "dnspanel.accounts.sign_in.adapter.PanelAccountAdapter"
 ACCOUNT_SESSION_REMEMBER = None
-# Wrong passwords: from one address, and by `sign_ins.tries_key`, whose window is the longest wait of a person. And
-# how often one address, maybe of an office, goes to a provider and comes back, which makes sessions and entries.
+# Wrong passwords from one address, and by `sign_ins.tries_key`, whose window is a person's longest wait. Sign-ins
+# through OpenID Connect from one address, possibly of a whole office; each creates a session and audit entries.
 ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/300s/key", "oidc": "300/m/ip"}
 SOCIALACCOUNT_ADAPTER = "dnspanel.accounts.providers.oidc.oidc_adapter.PanelSocialAccountAdapter"
 
-# Links that set a password, by mail and by administrators.
+# For links to set a password, by mail or from administrators.
 PASSWORD_RESET_TIMEOUT = 86_400
-# Second factors. Accounts are made by invitation, so that no address waits to be verified;
-# `web.frame.confirm` asks again.
+# Second factors. Invitations replace the verification of addresses, and `web.frame.confirm` asks for passwords again.
 MFA_ADAPTER = "dnspanel.accounts.sign_in.mfa_adapter.PanelMFAAdapter"
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_REAUTHENTICATION_REQUIRED = False
@@ -409,7 +409,7 @@ MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_TOTP_TOLERANCE = 1  # allowed clock difference, in steps of 30 seconds
 
-# Mail: alerts go through this server; without one they go by webhook only.
+# The mail server of alerts. Without one, alerts go only to webhooks.
 MAIL_TLS = envstr("PANEL_MAIL_TLS", "starttls")  # starttls, tls or no
 EMAIL_HOST = envstr("PANEL_MAIL_HOST", "")
 EMAIL_PORT = int(envstr("PANEL_MAIL_PORT", {"tls": "465", "starttls": "587"}.get(MAIL_TLS, "25")))
@@ -423,7 +423,7 @@ EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'
 SESSION_ENGINE = "dnspanel.accounts.sessions.session_store"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
 SESSION_COOKIE_HTTPONLY = True
-# A session without activity ends after this time; open pages that refresh their live parts do not count.
+# Sessions end after this time without activity. The refreshes of live parts of a page are not activity.
 SESSION_IDLE_MINUTES = int(envstr("PANEL_SESSION_IDLE_MINUTES", "480"))
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -449,7 +449,7 @@ CONTENT_SECURITY_POLICY = {
 }
 
 LANGUAGE_CODE = "en"
-# For mails without a single recipient, and for people without a choice.
+# For mails to several recipients, and for people who have not chosen a language.
 DEFAULT_LANGUAGE = envstr("PANEL_LANGUAGE", "en")
 if DEFAULT_LANGUAGE not in LANGUAGE_CODES:
     raise ImproperlyConfigured(f"PANEL_LANGUAGE must be one of {', '.join(sorted(LANGUAGE_CODES))}.")
@@ -472,11 +472,11 @@ LOGGING = {
         "dnspanel": {"level": "INFO"},
         "replication": {"level": "INFO"},
         "django.request": {"level": "ERROR"},
-        # Each of our steps logs its own line; "received" and "succeeded" around it would only cost time.
+        # Each step of ours logs its own line, so "received" and "succeeded" would only cost time.
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
     },
 }
 
-# The settings from the environment, by name: the settings page shows that they cannot be changed there.
+# The names of settings from the environment. The settings page shows that they cannot be changed there.
 FIXED_BY_ENVIRONMENT = frozenset(name.removesuffix("_FILE") for name in os.environ if name.startswith("PANEL_"))

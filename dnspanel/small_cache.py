@@ -9,7 +9,7 @@ from functools import lru_cache, wraps
 from typing import Any, Protocol, TypeVar
 
 _Answer = TypeVar("_Answer", covariant=True)
-# What an entry takes beside its texts: the key, the result, and the links between entries.
+# The size of an entry without its texts: the key, the result, and the links between entries.
 _OVERHEAD = 400
 
 
@@ -32,7 +32,7 @@ def small_cache(*, entries: int, longest: int) -> Callable[[Callable[..., _Answe
     def decorate(function: Callable[..., _Answer]) -> Cached[_Answer]:
         def call_measured(*args: Any) -> _Answer:
             answer = function(*args)
-            # Only what is not kept yet is measured: an import asks for one text a hundred thousand times.
+            # Only new texts are measured, because an import can request one text a hundred thousand times.
             if sum(map(_length, args)) > longest:
                 raise _NotKept(answer)
             return answer

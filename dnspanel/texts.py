@@ -43,7 +43,7 @@ spoken = message_texts.spoken
 in_english = message_texts.in_english
 one_language = message_texts.one_language
 with_value = message_texts.with_value
-# They behave as strings wherever texts are shown; `str(text)` makes one for what insists on it, such as `str.join`.
+# Lazy texts behave like strings wherever texts are shown. Elsewhere, `str(text)` converts them.
 gettext_lazy = cast(Callable[[str], str], functional.lazy(message_texts.gettext, str))
 format_lazy = cast(Callable[..., str], text.format_lazy)
 
@@ -63,12 +63,12 @@ def speaking(language: str) -> Iterator[None]:
 
 
 def _of_this_moment() -> message_texts.Translate:
-    # While settings are read, only the starter of a process waits; and English has no catalog to search.
+    # Texts are in English until the apps are ready. English has no catalog to search.
     return message_texts.english_form if not apps.ready or translation.get_language() == "en" else _from_catalogs
 
 
 def _from_catalogs(english: str, plural: str, number: int) -> str:
-    # Catalogs hold a message with a plural elsewhere only in that form: `gettext` of Python 3.11 does not find it.
+    # `gettext` of Python 3.11 doesn't find a message that has a plural elsewhere. `ngettext` does.
     if plural or (found := translation.gettext(english)) == english:
         found = translation.ngettext(english, plural or english, number if plural else 1)
     return found

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from dnspanel.texts import gettext
 
 UTC_NAME = "UTC"
-# Old names, and files that are rules rather than places: people do not search for them.
+# Old names and files with rules instead of places, which people do not search for.
 _NOT_OFFERED = ("Etc/", "SystemV/", "US/", "posix/", "right/")
 
 

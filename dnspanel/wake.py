@@ -15,16 +15,16 @@ from kombu.exceptions import OperationalError
 if TYPE_CHECKING:
     from celery import Task
 
-# A task that waited longer is worth nothing: beat has found the work since.
+# A message that waits longer is useless, because beat has found the work by then.
 LIFETIME = 10.0
 
 logger = logging.getLogger(__name__)
 
-# In a worker that gets no messages (`without_broker`): run the task here. False if it is not for this worker.
+# In a worker that gets no messages (`without_broker`), this runs the task. It returns False for tasks of other workers.
 instead: "Callable[[Task[..., Any], tuple[Any, ...], float], bool] | None" = None
 
 _by_thread = False
-_due: set[str] = set()  # names of tasks that the thread must send a message for
+_due: set[str] = set()  # tasks for which the thread still has to send a message
 
 
 def wake(task: "Task[..., Any]", *args: int | list[int], lifetime: float = LIFETIME, countdown: float = 0) -> bool:
@@ -71,10 +71,10 @@ def wake_soon(task: "Task[..., Any]") -> None:
 
 
 def _wake_now(task: "Task[..., Any]") -> None:
-    _due.discard(task.name)  # before: commits from now on need another message
+    _due.discard(task.name)  # first, because later commits need another message
     try:
         wake(task)
-    except Exception:  # no one asks for its result
+    except Exception:  # no one waits for the result
         logger.exception("cannot wake a worker for %s", task.name)
 
 

@@ -24,17 +24,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-# The panel names a process that is silent for 30 seconds. It is killed later, so that people learn what happened.
+# Longer than the 30 seconds after which the panel reports a silent process, so that people learn the cause.
 KILL_AFTER = 45.0
-# A busy machine starts ten Django processes at once.
+# Long enough for a busy machine that starts ten Django processes at once.
 START_SECONDS = 600.0
 LOOK_EVERY = 1.0
 LIFE_SIGN_EVERY = 5.0
-# Programs of others write no life signs: their watcher writes them while the kernel lets the program run.
+# Programs by others, which write no heartbeats. The watcher writes them while the kernel lets the program run.
 WITHOUT_LIFE_SIGNS = frozenset({"proxy"})
 _FILE = "PANEL_LIFE_SIGN_FILE"
 
-Child = tuple[int, str]  # its id and when it began: an id alone may be another process by now
+Child = tuple[int, str]  # process id and start time, because an id can be reused
 
 
 def write_life_sign() -> None:
@@ -100,7 +100,7 @@ class _Signs:
         self._pid, self._path = pid, path
         self._writes_none = name in WITHOUT_LIFE_SIGNS
         self._began = self._ran_at = self._changed_at = time.monotonic()
-        self._written: int | None = None  # the time in the file, in nanoseconds
+        self._written: int | None = None  # the file's time in nanoseconds
 
     def silence(self, now: float) -> float:
         """Return the number of seconds since the last heartbeat, or 0 while the process may still be starting."""
@@ -114,7 +114,7 @@ class _Signs:
             started = self._written is not None or now - self._began < START_SECONDS
             return now - (self._ran_at if started else self._began)
         except OSError:
-            return now - self._ran_at  # the disk does not answer, which proves nothing
+            return now - self._ran_at  # the disk does not answer, which says nothing about the process
         if written != self._written:
             self._written, self._changed_at = written, now
         return now - min(self._ran_at, self._changed_at)

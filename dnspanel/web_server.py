@@ -16,7 +16,7 @@ from dnspanel import watchdog
 
 _SEEN = struct.Struct("d")
 FRESH_SECONDS = 20.0
-# Made before the workers are forked from this process.
+# Created before the workers are forked from this process, so that they share it.
 _shared = mmap.mmap(-1, _SEEN.size)
 
 
@@ -38,7 +38,7 @@ def on_exit(server: Any) -> None:
     """Delete the web server's row after a regular stop of gunicorn."""
     from django.apps import apps
 
-    if not apps.ready:  # without --preload only the workers have loaded the application
+    if not apps.ready:  # without --preload, only the workers load the application
         return
     from dnspanel.fleet.processes.alive import Alive
     from dnspanel.fleet.processes.process_roles import WEB

@@ -25,5 +25,5 @@ stop_with_another_key()
 statement_time.begin(statement_time.READ)
 answer_before_waking()
 keep_plans()
-get_resolver().check()  # loads all views, once for all processes that gunicorn forks from this one
+get_resolver().check()  # loads all views once, before gunicorn forks its processes
 leave_out_what_is_loaded()

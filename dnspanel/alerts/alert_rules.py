@@ -32,7 +32,7 @@ def conditions(
 
 def _without_consequences(found: list[Condition], inputs: FleetInputs) -> list[Condition]:
     """Return only the conditions that are causes. The message about late publications is added to that of its cause."""
-    # While a publication waits before the nodes, no node is late for a reason of its own, however short that is.
+    # A node is not to blame for a delay while a publication waits before the nodes, even if the wait is still short.
     waits = {causes.WAITS} if inputs.waiting is not None and inputs.waiting.place in BEFORE_NODES else set()
     ahead = {node.node_id for node in inputs.nodes if node.is_ahead}
     own, consequences = causes.split(found, also=waits, ahead=ahead)

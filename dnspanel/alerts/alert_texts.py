@@ -9,7 +9,7 @@ from dnspanel.conditions import Severity
 from dnspanel.texts import gettext, ngettext, spoken
 from dnspanel.webhooks.payload import moment
 
-# A mail names at most this number; the page has them all.
+# A mail names at most this number of alerts. The page lists all.
 MOST_NAMED = 50
 _SUBJECT_START = "[dnspanel] "
 _LONGEST_SUBJECT = 120

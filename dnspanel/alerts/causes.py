@@ -3,25 +3,25 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, TypeVar
 
-# Of a cause that may be no alert yet: publications wait at a place before the nodes.
+# The key of a cause that may not be an alert yet: publications wait at a place before the nodes.
 WAITS = "waits"
 
 _LATE = frozenset({"node.late", "node.stale"})
 _NOT_DELIVERED = _LATE | {"panel.late", "panel.log_age"}
 
-# The kind of the cause, or the key of one of its kind → the kinds that follow from it while it lasts.
+# From a cause to its consequences. The cause is a kind, or the key of one alert. The consequences are kinds.
 CONSEQUENCES: Mapping[str, frozenset[str]] = {
-    # Nothing is encoded or delivered until a person decides, so everything waits.
+    # A hold stops encoding and delivery until a person decides.
     "panel.held": _NOT_DELIVERED | {"panel.stall", "panel.stopped"},
     "panel.stall": _NOT_DELIVERED,
     "panel.redis": _NOT_DELIVERED | {"panel.evidence_behind"},
     "panel.process:publish": _NOT_DELIVERED,
     "panel.process:push": _NOT_DELIVERED | {"panel.evidence_behind"},
     "panel.stopped": _LATE,
-    # The alert about publications that wait names the place.
+    # The alert about waiting publications already names the place.
     WAITS: _LATE | {"panel.log_age"},
 }
-# What else follows from a hold, on nodes that know more than the panel: they refuse its old history and its snapshots.
+# More consequences of a hold, on nodes that know more than the panel: they refuse its older log and its snapshots.
 OF_NODES_AHEAD = frozenset({"node.rejecting", "node.digest", "node.diverged", "node.bootstrap"})
 
 

@@ -25,7 +25,7 @@ from dnspanel.webhooks.mail import Mail, send_mail
 from dnspanel.webhooks.post import Answer, Post, post
 from dnspanel.webhooks.sign_events import signed_headers
 
-# Before the second attempt, the third and so on: a day in all.
+# The pauses before the second attempt, the third and so on. Together, they are about a day.
 WAITS = tuple(timedelta(seconds=s) for s in (5, 30, 120, 600, 3600, 3 * 3600, 8 * 3600, 12 * 3600))
 MOST_ATTEMPTS = len(WAITS) + 1
 
@@ -157,7 +157,7 @@ def _post(route: Route, group: Sequence[Message], now: datetime, send: Post) -> 
 
 def _message_id(group: Sequence[Message]) -> str:
     """Return the same id for every attempt at the same messages, so that a receiver can detect repeats."""
-    # An alert that became worse is another message under another id.
+    # An alert that became worse is sent as another message with another id.
     named = ",".join(f"{message.pk}.{message.alert.severity if message.alert else ''}" for message in group)
     return f"alert_{hashlib.sha256(named.encode()).hexdigest()[:32]}"
 

@@ -14,7 +14,7 @@ from dnspanel.texts import gettext_lazy
 class Alert(models.Model):
     """A problem from its first detection to its end. `key` identifies it while it lasts."""
 
-    key = models.TextField()  # such as "node.late:ns1"
+    key = models.TextField()  # for example "node.late:ns1"
     kind = models.CharField(max_length=40)
     severity = models.CharField(max_length=10, choices=Severity)
     node = models.ForeignKey("fleet.Node", null=True, on_delete=models.CASCADE, related_name="alerts")
@@ -41,7 +41,7 @@ class Route(models.Model):
     name = models.CharField(max_length=100, unique=True)
     kind = models.CharField(max_length=10, choices=RouteKind)
     address = models.TextField()  # a mail address or a URL
-    secret = SecretField(null=True)  # of a webhook: `vault.encrypt_secret` of "whsec_…"
+    secret = SecretField(null=True)  # of a webhook route: `vault.encrypt_secret` of "whsec_…"
     least = models.CharField(max_length=10, choices=Severity, default=Severity.WARNING)
     quiet_from = models.TimeField(null=True)
     quiet_until = models.TimeField(null=True)
@@ -55,7 +55,7 @@ class Message(models.Model):
 
     route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="messages")
     alert = models.ForeignKey(Alert, null=True, on_delete=models.CASCADE, related_name="messages")  # None: a test
-    is_over = models.BooleanField(default=False)  # tells that the alert is over
+    is_over = models.BooleanField(default=False)  # whether the message reports the end of the alert
     due_at = models.DateTimeField()
     attempts = models.IntegerField(default=0)
     sent_at = models.DateTimeField(null=True)

@@ -12,7 +12,7 @@ from dnspanel.processes.redis_health import RedisProblem, redis_problem
 from dnspanel.texts import gettext
 from replication.disk import disk_of
 
-# Of processes and PostgreSQL, `process_rules` and `watcher` say it.
+# `process_rules` finds the conditions of processes, and `watcher` those of PostgreSQL.
 KINDS = {
     "panel.postgresql": "PostgreSQL does not answer",
     "panel.redis": "Redis does not answer",
@@ -32,7 +32,7 @@ class PanelInputs:
     disk_free_bytes: int = 0
     disk_bytes: int = 0
     disk_free_inodes: int = 0
-    disk_inodes: int = 0  # 0: the file system makes them as it needs them
+    disk_inodes: int = 0  # 0: the file system creates inodes on demand
 
 
 def read_panel(now: datetime, reading: Reading) -> PanelInputs:

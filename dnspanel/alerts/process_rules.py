@@ -22,16 +22,16 @@ from dnspanel.fleet.processes.process_roles import (
 from dnspanel.fleet.processes.state import STABLE_AFTER, PeriodicNow, ProcessesNow, ProcessNow
 from dnspanel.texts import gettext, gettext_noop, joined, ngettext
 
-# A process that was stopped in order may be on its way back, and one of a new panel was maybe never started yet.
+# A stopped process may be restarting, and a new panel may not have started all of its processes yet.
 STOPPED_FOR = timedelta(seconds=60)
 NEVER_STARTED_FOR = timedelta(minutes=5)
-# Workers find Redis again within this time.
+# Workers reconnect to Redis within this time.
 REDIS_BACK_FOR = timedelta(seconds=60)
 FAILURES, FAILING_FOR = 3, timedelta(minutes=1)
-SELDOM = timedelta(hours=1)  # what runs once an hour or less is named at its first failure
+SELDOM = timedelta(hours=1)  # of work with at least this period, even a single failure is an alert
 MOST_OVERDUE_NAMED = 3
 
-# What goes wrong while no process of the name is at work.
+# The consequences while no process of this name is running.
 EFFECTS: Mapping[str, str] = {
     "web": gettext_noop("pages and APIs do not answer"),
     "proxy": gettext_noop("pages and APIs cannot be reached"),
@@ -45,7 +45,7 @@ EFFECTS: Mapping[str, str] = {
     "beat": gettext_noop("periodic work is not begun, and lost messages are not found again"),
     "update": gettext_noop("DNS UPDATE and zone transfers are not answered"),
 }
-# What each entry of beat's schedule does; an entry without a line here fails a test.
+# The purpose of each entry in beat's schedule. A test fails if an entry is missing.
 WORK: Mapping[str, str] = {
     "encode-log": gettext_noop("encoding publications"),
     "empty-trash": gettext_noop("emptying the trash"),
@@ -138,7 +138,7 @@ def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
         if name == COLLECTOR or state.living(name, now):
             continue
         if name == PROXY and not state.living(COLLECTOR, now):
-            continue  # no roll call has asked it yet
+            continue  # the proxy may run, but only a collector can check it
         if (since := _silent_since(name, state, now)) is None:
             continue
         message = gettext("No process {name} has been at work for {time}: {effect}.").format(

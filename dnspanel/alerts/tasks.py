@@ -14,9 +14,9 @@ from dnspanel.celery import while_postgresql_answers
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
 from dnspanel.wake import wake
 
-# After a look of the collector, which looks every five seconds, beat's look is not needed for so long.
+# The collector checks every five seconds. Beat's check is needed only after this time without one.
 LEAVE_TO_COLLECTOR = timedelta(seconds=15)
-# Receivers may be slow, and pushes to nodes run on the same threads: most of those must stay free.
+# Receivers can be slow, and pushes to nodes use the same threads, so senders must leave most threads free.
 _places = threading.BoundedSemaphore(3)
 
 
@@ -25,7 +25,7 @@ def watch_fleet() -> None:
     """Check for alerts once, and wake a sender for every route with due messages."""
     with while_postgresql_answers():
         now, looked_at = timezone.now(), heartbeats().get(WATCH)
-        # A worker that hangs within a look keeps its lock: then no other process can look. So the collector goes first.
+        # A worker that hangs in a check holds the lock, so no other process can check. So the collector has priority.
         if looked_at is None or not timedelta(0) <= now - looked_at < LEAVE_TO_COLLECTOR:
             watch.look(now=now)
         for route_id in deliver_alerts.routes_with_due(now=timezone.now()):
@@ -36,7 +36,7 @@ def watch_fleet() -> None:
 def tell_route(route_id: int) -> None:
     """Send the due messages of one route. Running twice, late or never does no harm."""
     if not _places.acquire(blocking=False):
-        return  # the next look wakes a sender again
+        return  # the next check wakes a sender again
     try:
         with while_postgresql_answers():
             deliver_alerts.deliver_all(route_id=route_id, clock=timezone.now)

@@ -27,11 +27,11 @@ from dnspanel.webhooks.models import EventKind
 from dnspanel.webhooks.payload import moment
 
 LOOK_EVERY = timedelta(seconds=5)
-# Looks further apart than this were interrupted: what was silent then was silent for us alone.
+# After a longer pause between two checks, silence proves nothing, because the panel itself was away.
 BREAK = timedelta(seconds=20)
-# What comes and goes within this time is one alert, not many.
+# An alert ends only when its condition has been gone for this time, so a recurring condition stays one alert.
 OVER_AFTER = timedelta(seconds=60)
-# Alerts within this time go out in one message.
+# Alerts within this time are sent in one message.
 GATHER = timedelta(seconds=10)
 KEPT = timedelta(days=90)
 MARK_EVERY, MARKS_KEPT = timedelta(hours=6), timedelta(days=7)
@@ -88,7 +88,7 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
     with transaction.atomic():
         open_alerts = {alert.key: alert for alert in Alert.objects.filter(over_at=None).select_for_update(of=("self",))}
         others = [a for key, a in open_alerts.items() if key in by_key and a.node_id != by_key[key].node_id]
-        for alert in others:  # of a node that was retired, whose name another one has now
+        for alert in others:  # their node was retired, and another node has its name now
             del open_alerts[alert.key]
         _end(others, now)
         raised = _raise([condition for key, condition in by_key.items() if key not in open_alerts], now)

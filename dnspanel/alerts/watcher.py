@@ -22,9 +22,9 @@ from dnspanel.database.database_away import reason_of
 from dnspanel.durations import duration_text
 from dnspanel.texts import gettext
 
-# A PostgreSQL that is restarted is back by then.
+# Longer than a restart of PostgreSQL takes.
 AWAY_FOR = timedelta(seconds=15)
-# Receivers may be slow; a look waits for none of them.
+# Receivers can be slow, so they have threads of their own.
 _SENDERS = 3
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Watcher:
         self._telling: dict[int, Future[None]] = {}
         self._routes: list[Route] = []
         self._away_since: datetime | None = None
-        self._knowing: set[int] = set()  # the routes that were notified of it
+        self._knowing: set[int] = set()  # the routes that know of the outage
 
     def run(self, stop: threading.Event) -> None:
         while not stop.wait(watch.LOOK_EVERY.total_seconds()):
@@ -62,7 +62,7 @@ class Watcher:
                 self._away_since = timezone.now()
                 logger.warning("nobody watches, PostgreSQL does not answer: %s", reason_of(exc))
             self._tell_outage(timezone.now())
-        except Exception:  # a fault of ours in one look must not be the end of all of them
+        except Exception:  # an error in one check must not end all later checks
             logger.exception("a look ended unexpectedly")
 
     def _outage(self, now: datetime) -> list[Condition]:
@@ -100,4 +100,4 @@ def _tell(route_id: int) -> None:
     except Exception:
         logger.exception("telling route %s ended unexpectedly", route_id)
     finally:
-        connection.close()  # the next one may run in another thread, hours later
+        connection.close()  # the next message may use another thread, hours later

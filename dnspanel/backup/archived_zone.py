@@ -25,7 +25,7 @@ from dnspanel.zones.publishing.first_signing import BroughtKey, BroughtSigning
 from replication.dns.notes import parse_notes
 from replication.dns.rrset import RRset
 
-Row = Mapping[str, str | None]  # a column's text; None is NULL
+Row = Mapping[str, str | None]  # the text of each column; None is NULL
 
 _TEXTS = psycopg.postgres.types["text"].array_oid
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}

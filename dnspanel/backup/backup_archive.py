@@ -23,7 +23,7 @@ from dnspanel.texts import gettext
 FORMAT = 1
 MANIFEST = "manifest.json"
 DUMP = "database.dump"
-# A manifest names every migration; more than this is not one of ours.
+# A larger manifest was not written by the panel, although a manifest names every migration.
 _MAX_MANIFEST = 1 << 20
 _PIECE = 1 << 20
 
@@ -39,8 +39,8 @@ class Manifest:
     epoch: str
     sequence: int
     master_key: str  # fingerprint
-    migrations: Mapping[str, tuple[str, ...]]  # by app, sorted
-    counts: Mapping[str, int]  # rows by what they are
+    migrations: Mapping[str, tuple[str, ...]]  # by app, in order
+    counts: Mapping[str, int]  # number of rows, by kind of object
     size: int  # of the dump
     sha256: str  # of the dump
     format: int = FORMAT

@@ -12,8 +12,8 @@ import psycopg
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-# Tables whose rows stay out of archives, and out of a restored panel. A person with an archive must not sign in, use
-# an invitation or enroll a node by it. Momentary counts, answers for retries and accepted messages are useless later.
+# Tables that are left empty in archives and restored panels. Nobody should be able to sign in, use an invitation or
+# enroll a node with an archive. Rate limits, answers for retries and handled messages are useless later.
 LEFT_OUT = (
     "django_session",
     "accounts_session",
@@ -38,7 +38,7 @@ _COUNTED = {
     "audit entries": "SELECT count(*) FROM accounts_auditentry",
 }
 
-# A gap is right only where an epoch began: above everything that nodes of the one before knew.
+# A gap is allowed only where an epoch began: the epoch starts above all sequences that a node could know before.
 _GAPS = """
     SELECT sequence FROM (
         SELECT sequence, lag(sequence, 1, 0::bigint) OVER (ORDER BY sequence) AS before FROM zones_publication

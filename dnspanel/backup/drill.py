@@ -31,7 +31,7 @@ from dnspanel.publish.reading.publisher_session import snapshot
 from dnspanel.texts import gettext
 from replication.codec.schema import schema_for
 
-# At most this number of secrets that cannot be decrypted is named.
+# The maximum number of undecryptable secrets to name.
 _MOST_NAMES = 5
 _SEGMENT_SCHEMAS = "SELECT DISTINCT schema FROM publish_segment WHERE epoch = %s ORDER BY schema"
 

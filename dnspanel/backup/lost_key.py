@@ -30,20 +30,20 @@ from dnspanel.zones.models import LogHead, Signing, Zone, ZoneKey
 from dnspanel.zones.publishing import epoch
 from dnspanel.zones.publishing.lost_keys import LostSigning
 
-# Zones of one publication of the new epoch.
+# The number of zones in each publication of the new epoch.
 _ZONES = 1000
 
 
 class _Loss(Enum):
     """The action of `clear` on a secret that cannot be read."""
 
-    DELETE = "deleted"  # the row
+    DELETE = "deleted"  # deletes the row
     NONE = "emptied"
-    NEW = "replaced by a new one"  # no client has it yet: old ones no longer fit
+    NEW = "replaced by a new one"  # old clients stop working until they get the new secret
     NEW_SIGNED = "replaced by a new one, for signatures"  # "whsec_…"
 
 
-# A test holds this table against `secret_places`.
+# A test compares this table with `secret_places`.
 LOSSES: Mapping[str, _Loss] = {
     "accounts.SignInProvider.client_secret": _Loss.NONE,
     "accounts.Token.tsig_secret": _Loss.NEW,

@@ -8,7 +8,7 @@ class Backup(models.Model):
 
     at = models.DateTimeField(db_index=True)
     epoch = models.UUIDField()
-    sequence = models.BigIntegerField()  # the head of the log in it
+    sequence = models.BigIntegerField()  # the highest sequence in the archive
     size = models.BigIntegerField()
-    file = models.TextField(blank=True, default="")  # its name where it was written; empty for a pipe
+    file = models.TextField(blank=True, default="")  # the file name at the time of the backup; empty for a pipe
     seconds = models.FloatField()

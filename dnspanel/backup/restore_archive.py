@@ -125,7 +125,7 @@ def _pour(reader: "subprocess.Popen[bytes]", psql: "subprocess.Popen[bytes]", af
             refuse_failure("pg_restore", reader.wait(), reader.stderr.read() if reader.stderr else b"")
             script.write(f"\nSET search_path = public;\n{after}\nCOMMIT;\n".encode())
     except BrokenPipeError:
-        reader.kill()  # psql has ended and says why
+        reader.kill()  # psql has ended, and its error says why
 
 
 def _contents(dump: Path, target: Target) -> bytes:

@@ -138,7 +138,7 @@ def _create(archived: ArchivedZone, author: Author, now: datetime, reason: str, 
 
     publication = edit.create_zones(
         zones=[edit.NewZone(archived.name, _above(archived.rrsets, serial))],
-        acting=Acting(author, Channel.IMPORT, now, reason),  # by this channel, a policy makes no new keys for the zone
+        acting=Acting(author, Channel.IMPORT, now, reason),  # with it, a policy creates no new keys for the zone
         team=Team.objects.filter(pk=archived.team_id).first() if archived.team_id is not None else None,
         in_transaction=in_transaction,
     )

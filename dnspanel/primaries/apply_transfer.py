@@ -34,7 +34,7 @@ from dnspanel.zones.signing.paused_denial import needs_pause, pause_denial, resu
 from dnspanel.zones.signing.presigned import end_of
 from dnspanel.zones.signing.safety import refuse_bogus
 
-# Alert about a primary that cannot be reached after this time; about a wrong answer at once.
+# How long a primary may be unreachable before the alert. A wrong answer is an alert at once.
 SILENT_FOR = timedelta(minutes=15)
 MOST_EXPIRED = 500
 

@@ -11,29 +11,29 @@ from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField
 from dnspanel.zones.models import Zone
 
-# Columns of a zone without a failure.
+# The values of the failure columns of a zone that has no failure.
 WELL = {"failed_since": None, "failures": 0, "error": "", "alert_at": None}
 
 
 class PrimaryTerms(models.Model):
     """The primaries of zones, and how to transfer from them."""
 
-    # In the order in which they are asked: "192.0.2.53", "192.0.2.53:5300", "[2001:db8::53]:5300".
+    # In the order of the queries: "192.0.2.53", "192.0.2.53:5300", "[2001:db8::53]:5300".
     addresses = ArrayField(models.CharField(max_length=47))
-    tsig_name = models.TextField(blank=True, default="", db_collation="C")  # canonical; empty: without a key
+    tsig_name = models.TextField(blank=True, default="", db_collation="C")  # canonical name; empty: no key
     tsig_algorithm = models.CharField(max_length=32, blank=True, default="")
     tsig_secret = SecretField(null=True)  # `vault.encrypt_secret` of the Base64
-    # Over TLS (RFC 9103), all of them or none: by a name for all or one for each, and by certificates in PEM.
+    # TLS (RFC 9103) is for all primaries or none. Names: one for all, or one each. Trusted certificates are in PEM.
     uses_tls = models.BooleanField(default=False, db_default=False)
     tls_names = ArrayField(models.CharField(max_length=253), default=list, db_default=[])
     tls_certificates = models.TextField(blank=True, default="", db_default="")
-    shows_certificate = models.BooleanField(default=False, db_default=False)  # the panel's own, where they ask for it
+    shows_certificate = models.BooleanField(default=False, db_default=False)  # the panel's client certificate
 
     class Meta:
         abstract = True
 
 
-# The columns of these.
+# The columns of PrimaryTerms.
 TERMS = (
     "addresses",
     "tsig_name",
@@ -53,25 +53,25 @@ class TransferredZone(PrimaryTerms):
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="transferred")
-    uses_ixfr = models.BooleanField(default=True)  # else each transfer is of the whole zone
-    # The primary's serial that the zone has, and the revision that brought it; null: nothing came yet.
+    uses_ixfr = models.BooleanField(default=True)  # if False, each transfer is of the whole zone
+    # The primary's serial of the zone's content, and the revision with that content; null: no transfer yet.
     serial = models.BigIntegerField(null=True)
     revision = models.IntegerField(null=True)
     transferred_at = models.DateTimeField(null=True)
     transferred_how = models.CharField(max_length=4, blank=True, default="")  # axfr, ixfr
     transferred_from = models.CharField(max_length=47, blank=True, default="")
     transferred_bytes = models.BigIntegerField(default=0)
-    confirmed_at = models.DateTimeField(null=True)  # when a primary last had nothing newer, or gave it
-    expires_at = models.DateTimeField(null=True)  # when the zone expires, unless a primary answers before
-    # When a primary is asked next; null: never.
+    confirmed_at = models.DateTimeField(null=True)  # when a primary last sent it or had nothing newer
+    expires_at = models.DateTimeField(null=True)  # when the zone expires if no primary answers before
+    # When to query a primary next; null: never.
     due_at = models.DateTimeField(null=True)
     wants_all = models.BooleanField(default=False)  # the next transfer is of the whole zone, whatever its serial
-    # Since when nothing came of it, after how many turns, and why.
+    # The first failure since the last success, the number of failures, and the reason.
     failed_since = models.DateTimeField(null=True)
     failures = models.IntegerField(default=0)
     error = MessageField(blank=True, default="")
     alert_at = models.DateTimeField(null=True)  # when the alert starts
-    # NOTIFY: when one was taken last, and what was refused last.
+    # The last accepted NOTIFY, and the last refused one.
     noticed_at = models.DateTimeField(null=True)
     notice_refused_at = models.DateTimeField(null=True)
     notice_refused_from = models.GenericIPAddressField(null=True)

@@ -25,9 +25,9 @@ from replication.dns.rdtypes import type_to_text
 from replication.dns.rrset import Key, RRset, make
 from replication.errors import BadRdata, BadRRset
 
-# The values of an RRset in lower case, and each as it is spelled, with its TTL.
+# From each value of an RRset in lower case to its original spelling and its TTL.
 _Values = dict[str, tuple[str, int]]
-# An IXFR's changes are applied to the current zone. A zone with signatures is compared as a whole.
+# These types show that a zone is signed. A signed zone is compared as a whole, without using the changes of an IXFR.
 _OF_SIGNERS = frozenset({rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM, rdtypes.DNSKEY})
 _OPTIONS = Options(existing="replace", signatures="keep")
 
@@ -58,7 +58,7 @@ def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset])
             raise TransferFailed(
                 gettext("It has a record outside of the zone: {name}").format(name=record.name), is_refused=True
             )
-        if record.type == rdtypes.LUA:  # programs of others, for our nodes to run
+        if record.type == rdtypes.LUA:  # a program by somebody else, which our nodes would run
             raise TransferFailed(
                 gettext("What it gives cannot be served: {name} has a LUA record.").format(name=record.name),
                 is_refused=True,
@@ -141,7 +141,7 @@ def _text(record: Record) -> str:
 
 def _rrset(key: Key, values: _Values) -> RRset:
     ttls = {ttl for _, ttl in values.values()}
-    if len(ttls) > 1:  # which of them it is, the whole zone says
+    if len(ttls) > 1:  # only the whole zone shows which TTL is right
         raise DoesNotFit
     try:
         return make(*key, ttls.pop(), [text for text, _ in values.values()])

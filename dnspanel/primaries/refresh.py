@@ -40,9 +40,9 @@ from replication.dns.rrset import Change, Key, RRset, Serial
 Clock = Callable[[], datetime]
 
 SILENT_SECONDS = 30.0
-# More records than this of an IXFR, and all of the zone is asked for.
+# If an IXFR has more records than this, the whole zone is transferred.
 MOST_CHANGES = 100_000
-# A claim expires after this time, so that a worker that died does not keep the zone.
+# A claim expires after this time, so that a dead worker does not block the zone.
 CLAIM = timedelta(seconds=MOST_ITEM_SECONDS * 2)
 
 _CLAIM = """
@@ -176,7 +176,7 @@ def _changes(turn: _Turn, server: Server, known: Serial) -> Transfer | None:
     """
     try:
         increment = server.changes_since(turn.zone.name, known.value, MOST_CHANGES)
-    except (NotGiven, Broken, BadMessage):  # not every server knows it; what is wrong shows in the whole zone
+    except (NotGiven, Broken, BadMessage):  # not every server knows IXFR; a full transfer shows errors
         return None
     if increment is None:
         return None

@@ -3,5 +3,5 @@
 from django.dispatch import Signal
 
 due = Signal()
-# What a zone holds came from its primary; `zone` is that zone.
+# Sent when `zone` got its content from its primary.
 landed = Signal()

@@ -23,10 +23,10 @@ from dnspanel.transfer.sources.over_dns.transfer_faults import TIMEOUT, Broken, 
 from replication.dns import rdtypes
 
 SECONDS = 3.0
-# How often it is asked before it counts as silent.
+# A primary is silent after this number of queries without an answer.
 ATTEMPTS = 2
 TLS_SECONDS = 10.0
-# These faults of a primary may pass, so the alert waits. Being refused does not pass.
+# Temporary failures of a primary, which raise an alert only if they last. A refusal raises an alert at once.
 _PASSING = (TIMEOUT, "transfer-servfail")
 
 
@@ -80,7 +80,7 @@ def _serial_over_tls(primary: Primary, zone: str, where: str) -> int:
         raise TransferFailed(_message(where, exc), is_refused=exc.code not in _PASSING) from exc
     except BadMessage as exc:
         raise TransferFailed(_message(where, exc), is_refused=True) from exc
-    except Broken as exc:  # some servers just break off if the client shows no certificate
+    except Broken as exc:  # some servers close the connection if the client has no certificate
         message = _message(where, exc)
         if primary.tls is not None and not primary.tls.own:
             message = gettext("{said} It may want a certificate of the panel.").format(said=message)
@@ -119,7 +119,7 @@ def _answer(primary: Primary, zone: str, address: str, where: str) -> dns.messag
             answer, over_tcp = dns.query.udp_with_fallback(
                 question, address, timeout=SECONDS, port=primary.port, ignore_unexpected=True
             )
-            if answer.rcode() == dns.rcode.REFUSED and not over_tcp:  # Knot DNS answers about catalogs over TCP alone
+            if answer.rcode() == dns.rcode.REFUSED and not over_tcp:  # Knot DNS answers for catalogs only over TCP
                 answer = dns.query.tcp(question, address, timeout=SECONDS, port=primary.port)
             return answer
         except dns.exception.Timeout as exc:

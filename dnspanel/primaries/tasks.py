@@ -17,9 +17,9 @@ from dnspanel.primaries import apply_transfer, refresh
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.wake import wake
 
-# A worker lets others have their turn after this long.
+# After this time, a worker makes room for other tasks.
 TURN_SECONDS = 10.0
-# Primaries may be slow, and pushes to nodes run on the same threads: most of those must stay free.
+# Primaries can be slow, and pushes to nodes use the same threads, so transfers must leave most threads free.
 AT_ONCE = 4
 _places = threading.BoundedSemaphore(AT_ONCE)
 
@@ -42,7 +42,7 @@ def transfer_due() -> None:
 
 def _transfer_due() -> None:
     if not _places.acquire(blocking=False):
-        return  # others are at it, and beat enqueues it again
+        return  # other threads do the transfers, and beat enqueues the task again
     try:
         with while_postgresql_answers():
             until = time.monotonic() + TURN_SECONDS

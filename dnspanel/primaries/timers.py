@@ -5,15 +5,15 @@ from datetime import datetime, timedelta
 
 from replication.dns.rrset import RRset
 
-# Timers of an SOA are limited to these bounds, so that no primary is asked all the time and no zone is served for
-# years.
+# The bounds for the timers of an SOA, so that no primary is queried all the time and no zone is served for years
+# without an answer.
 LEAST_REFRESH, MOST_REFRESH = timedelta(minutes=1), timedelta(days=1)
 LEAST_RETRY, MOST_RETRY = timedelta(seconds=30), timedelta(hours=6)
 MOST_EXPIRE = timedelta(days=60)
-# Before the first transfer there is no SOA: after so long, doubled each time.
+# Before the first transfer there is no SOA. The pause starts with the first value and doubles up to the second.
 FIRST_RETRY, MOST_FIRST_RETRY = timedelta(seconds=10), timedelta(hours=1)
 _MOST_DOUBLED = 12
-# NOTIFY may ask for a turn at once, but the same zone has one a second at most.
+# NOTIFY causes a transfer at once, but not more often than this for one zone.
 LEAST_GAP = timedelta(seconds=1)
 
 

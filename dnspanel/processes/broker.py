@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 WAKING_QUEUES = frozenset({"publish", "push"})
 
 
-# kombu has no types.
+# kombu has no type annotations.
 _Noted: Any = redis.QoS
 _OnlyHere: Any = virtual.QoS
 _Channel: Any = redis.Channel

@@ -10,7 +10,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
-# One key of one byte, however many processes ask; it expires when no process asks any more.
+# All processes write this one key of one byte. It expires when no process checks any more.
 _KEY = "dnspanel:write-test"
 _KEY_SECONDS = 60
 ANSWERS_WITHIN = 1.0  # seconds
@@ -21,7 +21,7 @@ class RedisProblem(StrEnum):
 
     AWAY = "away"  # no connection, or no answer in time
     FULL = "full"  # maxmemory is reached
-    REFUSES = "refuses"  # other reasons not to write: a replica, a disk that takes no snapshot, a wrong password
+    REFUSES = "refuses"  # writes are refused for another reason, for example by a replica
 
 
 def redis_problem() -> RedisProblem | None:

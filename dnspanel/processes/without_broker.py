@@ -19,11 +19,11 @@ from dnspanel import wake
 from dnspanel.processes.broker import WAKING_QUEUES
 from dnspanel.processes.redis_health import RedisProblem, redis_problem
 
-# A worker of these queues gets a message every two seconds at least; after so much silence it looks for work itself.
+# These queues get a message at least every two seconds. After this time without one, the worker looks for work itself.
 SILENCE_SECONDS = 5.0
-# While Redis is well, it is asked this often. One that is not is asked again less often: an answer may take a second.
+# The pauses between checks of Redis: while it works, and while it fails, because then an answer can take a second.
 _LOOK_SECONDS, _LOOK_AGAIN_SECONDS = 1.0, 5.0
-# An edit takes three steps to the last node (encode, canary, others); each of them waits for this at most.
+# The wait before each of the three steps from an edit to the last node: encode, canary, other nodes.
 _SHORTEST_SECONDS = 1.0
 _TICK_SECONDS = 0.2
 
@@ -40,7 +40,7 @@ class Poller:
             for entry in app.conf.beat_schedule.values()
             if entry["task"] in app.tasks and self._is_ours(app.tasks[entry["task"]])
         ]
-        # The name says to `fleet.tasks` that a push may begin in this process.
+        # `fleet.tasks` recognizes by this prefix that pushes may start in this process.
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="push-poll")
         self._running: dict[str, Future[None]] = {}
         self._due: dict[str, float] = {}
@@ -98,7 +98,7 @@ class Poller:
 
     def _run_due(self, now: float) -> None:
         for task, seconds in self._entries:
-            # Long periods begin with a wait: what is due once a day was mostly done today.
+            # Work with a long period starts with a wait: daily work was probably done today already.
             first = now if seconds <= 60 else now + seconds
             running = self._running.get(task.name)
             if now < self._due.setdefault(task.name, first) or (running and not running.done()):
@@ -110,7 +110,7 @@ class Poller:
 def _run(task: "Task[..., Any]", args: tuple[Any, ...]) -> None:
     try:
         task(*args)
-    except Exception:  # no caller asks for the result
+    except Exception:  # no caller waits for the result
         logger.exception("a task failed while there are no messages task=%s", task.name)
 
 

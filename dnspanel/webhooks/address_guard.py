@@ -16,7 +16,7 @@ from dnspanel.webhooks.errors import AddressRefused, NoAnswer
 
 LONGEST_URL = 2000
 _PORTS = {"https": 443, "http": 80}
-# Below, only the ports of HTTP: nothing is lost, and mail, SSH or DNS cannot be spoken to.
+# Below this port, only the ports of HTTP are allowed, so that nobody can reach mail, SSH or DNS servers.
 _FIRST_FREE_PORT = 1024
 
 
@@ -25,9 +25,9 @@ class Target:
     """The parts of a URL that a request needs."""
 
     scheme: str
-    host: str  # lower case, as it is resolved and as its certificate names it
+    host: str  # lower case, for name resolution and for the check of the certificate
     port: int
-    path: str  # with the query
+    path: str  # includes the query
 
     @property
     def host_header(self) -> str:
@@ -75,7 +75,7 @@ def checked_addresses(
     try:
         return outbound.allowed_addresses(target.host, target.port, getattr(settings, networks), resolve=resolve)
     except outbound.NotReachable as exc:
-        # A host that cannot be resolved may be soon. The text is the same, so that no one can probe internal names.
+        # A host without an address may get one soon. Both texts are the same, so that no one can probe internal names.
         refusal = AddressRefused if isinstance(exc, outbound.NotAllowed) else NoAnswer
         raise refusal(
             gettext("{exc} The operator can allow networks by PANEL_{networks}.").format(exc=exc, networks=networks)

@@ -47,7 +47,7 @@ def ask_hooks(*, questions: Sequence[Question], **_: Any) -> list[HookAnswer]:
         if not over.is_set():
             answers[number] = replace(answer, ms=(time.monotonic() - started) * 1000)
 
-    # Threads, since a resolver takes whatever time it likes; none of them touches the database.
+    # Threads, because a resolver has no time limit. None of them uses the database.
     threads = [threading.Thread(target=ask, args=[number], daemon=True) for number in range(len(questions))]
     begun = time.monotonic()
     for thread in threads:

@@ -27,12 +27,12 @@ from dnspanel.webhooks.payload import listener_of, moment, told_of
 from dnspanel.webhooks.sending_time import due_at
 from dnspanel.zones.models import Publication, PublishRequest, RequestState
 
-# One transaction collects events of this number of publications.
+# The number of publications whose events are collected in one transaction.
 BATCH = 200
-# A node's state is reported after this time: after a restart of the panel every node looks offline until the
-# collector has asked it.
+# A node's state is reported only if it lasts this long, because after a restart of the panel every node looks offline
+# until the collector has asked it.
 STEADY = timedelta(seconds=6)
-# An import's end is written before it is committed; one that ended this long ago is visible.
+# An import gets its end time before the commit. After this time, the commit is certainly visible.
 _COMMIT_TIME = timedelta(minutes=10)
 
 
@@ -123,7 +123,7 @@ def _of_interest(webhook: Webhook, events: Collection[Event], now: datetime) -> 
         return []
     try:
         return told_of(listener_of(webhook, listener(webhook, now=now)), subscribed)
-    except TokenDead:  # nothing is sent, but `deliver` comes by, switches the webhook off and says why
+    except TokenDead:  # nothing is sent, but `deliver` then switches the webhook off with the reason
         return subscribed[:1]
 
 

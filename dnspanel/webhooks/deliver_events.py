@@ -36,17 +36,17 @@ from dnspanel.webhooks.post import Answer, Post, post
 from dnspanel.webhooks.sign_events import signed_headers
 from dnspanel.zones.models import PublishHook
 
-# Before the second attempt, the third and so on: a day in all.
+# The pauses before the second attempt, the third and so on. Together, they are about a day.
 WAITS = tuple(timedelta(seconds=s) for s in (5, 30, 120, 600, 3600, 3 * 3600, 8 * 3600, 12 * 3600))
 MOST_ATTEMPTS = len(WAITS) + 1
-# After this number of failures in a row the webhook is not tried for this time, whatever else waits for it.
+# The pause of the whole webhook after this number of failures in a row.
 RESTS = tuple(timedelta(seconds=s) for s in (0, 5, 30, 120, 300))
-# A webhook that has failed for so long, and not just twice, is switched off.
+# A webhook is switched off after failing for this time, with at least LEAST_FAILURES failures.
 PATIENCE = timedelta(days=3)
 LEAST_FAILURES = 10
 LONGEST_RETRY_AFTER = timedelta(days=1)
 KEPT = timedelta(days=30)
-# A message for people holds this number of events; events that are due soon are included.
+# The number of events in one message for people. It includes events that are due soon.
 MOST_TOGETHER = 50
 SOON = timedelta(seconds=30)
 _FORGOTTEN_AT_ONCE = 5_000
@@ -211,7 +211,7 @@ def _attempt_message(webhook: Webhook, lines: Sequence[Line], message_id: str, s
         if webhook.format == Format.MAIL:
             stop = f"{settings.PANEL_URL}{reverse('webhook-stop-mails', args=[hooks.stop_key(webhook)])}"
             page = f"{settings.PANEL_URL}{reverse('webhook-detail', args=[webhook.pk])}"
-            # RFC 8058: a mail program's own button stops the mails without a page.
+            # RFC 8058: the unsubscribe button of a mail program works without a page.
             headers = {"List-Unsubscribe": f"<{stop}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
             with speaking(mail_language(webhook.owner)):
                 subject, text = subject_of(lines), mail_text(lines, settings_url=page, stop_url=stop)

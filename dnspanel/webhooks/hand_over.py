@@ -23,7 +23,7 @@ from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.governance.publish_rules import may_govern, scope_of
 from dnspanel.zones.models import Draft, PublishHook
 
-MOST_LISTED = 500  # of each kind; the rest is listed once these are gone
+MOST_LISTED = 500  # of tokens, webhooks and drafts each; more are listed once these are handed over
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ from dnspanel.zones.settings.settings_of_zone import canonical_tags
 
 MOST_PER_OWNER = 50
 MOST_IN_SCOPE = 100
-# How long the old secret signs beside the new one.
+# How long payloads are signed with the old secret too.
 OVERLAP = timedelta(hours=24)
 
 
@@ -385,7 +385,7 @@ def _webhook_of_form(form_id: UUID | None, actor: Actor) -> NewWebhook | None:
 
 
 def _record(action: str, webhook: Webhook, *, by: Author, now: datetime, **details: object) -> None:
-    # The host alone: for some receivers the path is the password.
+    # Only the host, because for some receivers the path is the password.
     host = "mail" if webhook.format == Format.MAIL else urlsplit(webhook.url).hostname or ""
     audit.record(action=action, by=by, now=now, target=host, webhook=webhook.pk, **details)
 

@@ -16,7 +16,7 @@ from dnspanel.webhooks.post import Answer
 
 SMTP = "django.core.mail.backends.smtp.EmailBackend"
 _TAKEN = 250
-# By the step that failed.
+# The messages, by the step that failed.
 _REFUSALS = {
     "connection": gettext_noop("The mail server {server} refuses the connection: {answer}."),
     "sender": gettext_noop("The mail server {server} refuses the sender: {answer}."),

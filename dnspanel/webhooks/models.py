@@ -27,7 +27,7 @@ class EventKind(models.TextChoices):
     PING = "ping", gettext_lazy("A test that somebody asked for")
 
 
-# What one may subscribe to; a ping comes only when asked for.
+# The events that a webhook can subscribe to. A ping is sent only on request.
 SUBSCRIBABLE = (
     EventKind.SAVED,
     EventKind.EVERYWHERE,
@@ -51,7 +51,7 @@ class Format(models.TextChoices):
     TEAMS = "teams", "Microsoft Teams"
 
 
-# Read by people: what happens within a short time comes as one message.
+# The formats for people: events within a short time become one message.
 READ_BY_PEOPLE = frozenset({Format.MAIL, Format.SLACK, Format.MATTERMOST, Format.TEAMS})
 
 
@@ -62,35 +62,35 @@ class Webhook(models.Model):
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="webhooks")
-    # The token that made it; the webhook ends with it (or with the one that it was rotated to).
+    # The token that created the webhook. The webhook ends with it, or with the token that replaced it by rotation.
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.CASCADE, related_name="webhooks")
     format = models.CharField(max_length=12, choices=Format, default=Format.EVENTS, db_default=Format.EVENTS)
-    url = models.TextField()  # "" for mail, which goes to the address that the owner has by then
+    url = models.TextField()  # "" for mail, which goes to the owner's current address
     events = ArrayField(models.CharField(max_length=32))  # sorted EventKind values
-    # Gets events of publications and requests that change a zone of these names, with one of these tags, or of one of
-    # these teams (ids); of all if all three are empty.
+    # The filters for publications and requests: zone names, tags and ids of teams. An event passes if it matches one of
+    # them, or if all three are empty.
     zones = ArrayField(models.TextField(), default=list, db_default=[])
     tags = ArrayField(models.TextField(), default=list, db_default=[])
     teams = ArrayField(models.IntegerField(), default=list, db_default=[])
-    # For people: events are gathered for so long, and wait for the end of the quiet hours.
+    # For messages to people: how long events are gathered, and the quiet hours, after which messages are sent.
     gather_minutes = models.IntegerField(default=0, db_default=0)
     quiet_from = models.TimeField(null=True)
     quiet_until = models.TimeField(null=True)
     description = models.CharField(max_length=100, blank=True)
     secret = SecretField()  # `vault.encrypt_secret` of "whsec_…"
-    # After a rotation both sign, until this time.
+    # The secret before a rotation. Until this time, payloads are signed with both.
     old_secret = SecretField(null=True)
     old_secret_until = models.DateTimeField(null=True)
     active = models.BooleanField(default=True)
-    last_number = models.BigIntegerField(default=0, db_default=0)  # of its deliveries; `numbers` counts it up
+    last_number = models.BigIntegerField(default=0, db_default=0)  # of its deliveries, from `numbers`
     created_at = models.DateTimeField()
-    # Since its last success: when it began to fail, how often, and until when it is left alone.
+    # Since the last success: the first failure, the number of failures, and the end of the current pause.
     failing_since = models.DateTimeField(null=True)
     failures = models.IntegerField(default=0)
     resting_until = models.DateTimeField(null=True)
     disabled_at = models.DateTimeField(null=True)
     disabled_reason = MessageField(blank=True)
-    # Given by the form: the same form sent twice is one webhook.
+    # Comes from the form, so that sending a form twice creates only one webhook.
     form_id = models.UUIDField(null=True, unique=True)
 
     class Meta:
@@ -109,7 +109,7 @@ class Event(models.Model):
     kind = models.CharField(max_length=32, choices=EventKind)
     subject = models.TextField(unique=True)
     at = models.DateTimeField()
-    facts: "models.JSONField[Any]" = MessagesField(default=dict)  # what `payload` needs and nothing else keeps
+    facts: "models.JSONField[Any]" = MessagesField(default=dict)  # what `payload` needs and cannot find elsewhere
 
     @property
     def message_id(self) -> str:
@@ -128,15 +128,15 @@ class Delivery(models.Model):
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
     event = models.ForeignKey(Event, on_delete=models.CASCADE, related_name="deliveries")
-    number = models.BigIntegerField()  # 1, 2, 3 … for each webhook; a replay has that of the first
+    number = models.BigIntegerField()  # 1, 2, 3 … for each webhook; a replay has the number of the original
     state = models.CharField(max_length=9, choices=DeliveryState, default=DeliveryState.WAITING)
     created_at = models.DateTimeField()
     attempts = models.IntegerField(default=0)
-    next_at = models.DateTimeField(null=True)  # null once it is over
+    next_at = models.DateTimeField(null=True)  # null if no attempt is planned
     attempted_at = models.DateTimeField(null=True)
-    status = models.IntegerField(null=True)  # of HTTP; null: no answer
+    status = models.IntegerField(null=True)  # HTTP status; null: no answer
     answer = models.TextField(blank=True)  # the beginning of the answer's body
-    error = MessageField(blank=True)  # why the last attempt failed, in words
+    error = MessageField(blank=True)  # why the last attempt failed, as a text
     ms = models.FloatField(null=True)
     replay_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="replays")
 
@@ -152,9 +152,9 @@ class Watch(models.Model):
     """The position up to which events were collected. The table's only row is locked while a process collects."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
-    saved = models.BigIntegerField()  # the last sequence that webhooks were notified of as saved
-    everywhere = models.BigIntegerField()  # the same for every node's answer
-    looked_at = models.DateTimeField()  # imports that ended before were noticed
+    saved = models.BigIntegerField()  # the last sequence for which SAVED events were collected
+    everywhere = models.BigIntegerField()  # the last sequence for which EVERYWHERE events were collected
+    looked_at = models.DateTimeField()  # imports that ended before this time were reported
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="watch_single")]
@@ -164,6 +164,6 @@ class NodeWatch(models.Model):
     """The state of a node that was last sent to webhooks, and the state observed since then."""
 
     node = models.OneToOneField("fleet.Node", on_delete=models.CASCADE, primary_key=True, related_name="+")
-    told = models.CharField(max_length=32, blank=True)  # `health.Word`; "": none yet
+    told = models.CharField(max_length=32, blank=True)  # `health.Word`; "": none was sent
     seen = models.CharField(max_length=32)
     seen_since = models.DateTimeField()

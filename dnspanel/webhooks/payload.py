@@ -29,7 +29,7 @@ from dnspanel.webhooks.models import Event, EventKind, Webhook
 from dnspanel.zones.models import Publication, Revision, Zone
 from dnspanel.zones.rights.access import has_any_tag, zones_within_reach
 
-# A publication may change a million zones; those that are not listed are counted, and read by the API.
+# A publication can change a million zones. Those beyond this limit are only counted, and the API lists them.
 MOST_ZONES = 100
 
 
@@ -99,7 +99,7 @@ def moment(at: datetime) -> str:
 
 def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], actor: Actor) -> bool:
     """Return True if the event concerns a listener that doesn't get the events of all zones."""
-    if event.kind == EventKind.IMPORT:  # counts zones without naming them, so only for the person who ran it
+    if event.kind == EventKind.IMPORT:  # the event has numbers of zones without names, so it is only for its author
         return _sees_every_zone(actor) or bool(event.facts["author_id"] == actor.user.pk)
     if "zone_ids" in event.facts:
         return not zones.keys().isdisjoint(event.facts["zone_ids"])
@@ -141,7 +141,7 @@ def _publication(event: Event, listener: Listener) -> dict[str, Any] | None:
         data["everywhere_at"] = event.facts["everywhere_at"]
         data["nodes"] = event.facts["nodes"] if Permission.FLEET in listener.actor.permissions else None
     if event.kind == EventKind.TAKEN_BACK:
-        # The reason names an RRset, which may be one of a zone that the listener does not see.
+        # The reason names an RRset, possibly of a zone that the listener is not allowed to see.
         sees_all = data["zone_count"] == Revision.objects.filter(publication=sequence).count()
         data["taken_back"] = {
             "at": moment(event.at),

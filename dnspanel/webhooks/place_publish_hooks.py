@@ -28,10 +28,10 @@ from dnspanel.zones.governance.hook_questions import HookAnswer, example_questio
 from dnspanel.zones.governance.publish_rules import Scope, may_govern, scope_of
 from dnspanel.zones.models import HookReply, PublishHook, WhenSilent
 
-MOST = 20  # of the panel: those about one publication are asked at once, by a thread each
+MOST = 20  # in the whole panel, because a publication asks its hooks all at once, each in its own thread
 LEAST_SECONDS, MOST_SECONDS = 1, 10
 LONGEST_NAME = 40
-# A hook without requests for this time is asked about an example; a silent hook, sooner.
+# A hook gets an example request after this time without requests. A silent hook gets one sooner.
 QUIET_FOR, SILENT_FOR = timedelta(minutes=5), timedelta(minutes=1)
 
 
@@ -102,7 +102,7 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
         scope_before = found.scope
         for name in changed:
             setattr(found, name, columns[name])
-        # It is another one, which may be in order where that of before was not.
+        # The changed hook may work where the old one failed, so it starts without failures.
         found.version, found.failing_since, found.failures, found.error = hook.version + 1, None, 0, ""
         found.questioned_at = None
         found.save()

@@ -19,7 +19,7 @@ from dnspanel.webhooks.address_guard import Resolve, Target, checked_addresses, 
 from dnspanel.webhooks.errors import NoAnswer
 
 CONNECT_SECONDS = 5.0
-# From the first byte to the last one, however slowly they come.
+# The time limit for the whole answer, even if it arrives slowly.
 ANSWER_SECONDS = 10.0
 MOST_ANSWER_BYTES = 4096
 _MOST_ADDRESSES = 3
@@ -33,14 +33,14 @@ class Answer:
     text: str
     ms: float
     retry_after: int | None = None
-    body: bytes = b""  # as it came, cut after MOST_ANSWER_BYTES
+    body: bytes = b""  # not decoded, cut after MOST_ANSWER_BYTES
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 Post = Callable[[str, Mapping[str, str], bytes], Answer]  # URL, headers, body
 
 
-def post(  # noqa: PLR0913  # a request, and how it may travel
+def post(  # noqa: PLR0913  # the request, and its network limits
     url: str,
     headers: Mapping[str, str],
     body: bytes,
@@ -131,7 +131,7 @@ def _beginning(response: BaseHTTPResponse) -> bytes:
 def _cut_after(connection: HTTPConnection, seconds: float) -> Iterator[None]:
     """Shut the connection down after this time. A socket timeout isn't enough, because every byte restarts it."""
 
-    receiver = connection.sock  # the connection lets go of it once the answer has begun
+    receiver = connection.sock  # the connection drops this reference once the answer has begun
 
     def cut() -> None:
         with suppress(OSError):

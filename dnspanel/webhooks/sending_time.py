@@ -7,9 +7,9 @@ from dnspanel.quiet_hours import quiet_until
 from dnspanel.texts import gettext_lazy
 from dnspanel.webhooks.models import READ_BY_PEOPLE, Webhook
 
-# Ten publications in a row by one person become one message.
+# Long enough to turn ten publications in a row by one person into one message.
 LEAST_GATHERED = timedelta(seconds=10)
-# Minutes for which events are gathered, and their labels. Spans begin at the owner's midnight.
+# How many minutes of events become one message, with labels. The periods start at the owner's midnight.
 GATHERED = {
     0: gettext_lazy("As it happens"),
     15: gettext_lazy("Every 15 minutes at most"),

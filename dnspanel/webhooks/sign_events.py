@@ -12,7 +12,7 @@ import secrets as chance
 from collections.abc import Mapping, Sequence
 
 SECRET_START = "whsec_"
-# As Standard Webhooks has it: the clocks of sender and receiver may differ by so much.
+# The allowed clock difference between sender and receiver, as in Standard Webhooks.
 TOLERANCE_SECONDS = 300
 
 

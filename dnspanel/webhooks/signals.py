@@ -2,5 +2,5 @@
 
 from django.dispatch import Signal
 
-# Sent after commit with `webhook_id`. A lost signal costs seconds: beat finds the work.
+# Sent after commit with `webhook_id`. A lost signal only costs some seconds, because beat finds the work.
 due = Signal()

@@ -17,9 +17,9 @@ from dnspanel.wake import wake
 from dnspanel.webhooks import deliver_events, place_publish_hooks
 from dnspanel.webhooks.collect_events import collect_events
 
-# A sender lets other webhooks have their turn after this long.
+# After this time, a sender makes room for other webhooks.
 TURN_SECONDS = 20.0
-# Receivers may be slow, and pushes to nodes run on the same threads: most of those must stay free.
+# Receivers can be slow, and pushes to nodes use the same threads, so senders must leave most threads free.
 _places = threading.BoundedSemaphore(4)
 
 
@@ -37,7 +37,7 @@ def notice_events() -> None:
 def deliver_webhook(webhook_id: int) -> None:
     """Send the due deliveries of one webhook one after another. Running twice, late or never does no harm."""
     if not _places.acquire(blocking=False):
-        return  # beat enqueues it again when there is a place
+        return  # beat enqueues it again once a thread is free
     try:
         with while_postgresql_answers():
             _deliver(webhook_id)

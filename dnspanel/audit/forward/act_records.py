@@ -21,12 +21,12 @@ APP = "dnspanel"
 SD_ID = "dnspanel@32473"
 _AUDIT = 13
 _CRITICAL, _WARNING, _INFORMATIONAL = 2, 4, 6
-# RFC 5425: a receiver should accept this number of bytes; longer messages may be cut anywhere.
+# RFC 5425: receivers should accept messages of this length. They may cut longer messages anywhere.
 LONGEST = 8_192
 _LONGEST_HOSTNAME, _LONGEST_MSGID = 255, 32
 _LONGEST_TEXT = 255
 _BAD_ENDS = ("refused", "failed", "replayed", "locked", "no", "silent")
-# Severity numbers of OpenTelemetry's logs.
+# Severity numbers in OpenTelemetry logs.
 _OTLP = {_CRITICAL: (21, "FATAL"), _WARNING: (13, "WARN"), _INFORMATIONAL: (9, "INFO")}
 
 

@@ -10,7 +10,7 @@ from dnspanel.durations import duration_text
 from dnspanel.texts import gettext, ngettext
 
 FAILS_FOR, CRITICAL = timedelta(minutes=5), timedelta(hours=1)
-# A destination that is sent the log from its beginning lacks old acts, but isn't behind while it accepts some.
+# A destination that gets the log from its beginning is not behind, unless it accepted nothing for this time.
 BEHIND_FOR = timedelta(minutes=10)
 REJECTED_FOR = timedelta(days=1)
 

@@ -27,7 +27,7 @@ from dnspanel.zones.models import AuditLink, LogHead
 from replication import __version__
 
 BATCH = 500
-# After this number of failures in a row the destination is not tried for this time.
+# The pause of a destination after this number of failures in a row.
 RESTS = tuple(timedelta(seconds=seconds) for seconds in (5, 15, 60, 300))
 LONGEST_RETRY_AFTER = timedelta(hours=1)
 

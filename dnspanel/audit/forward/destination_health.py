@@ -21,8 +21,8 @@ class DestinationHealth:
 
     pk: int
     name: str
-    behind: int  # acts of the chain
-    oldest_at: datetime | None = None  # when the first of them was done
+    behind: int  # the number of missing acts
+    oldest_at: datetime | None = None  # the time of the first missing act
     sent_at: datetime | None = None
     failing_since: datetime | None = None
     rejected_at: datetime | None = None

@@ -26,7 +26,7 @@ def canonical_certificates(text: str) -> str:
     found = certificates_in(text, beside_key=gettext("Give the certificate alone; a key has its own field."))
     pem = pem_of(found)
     try:
-        if found:  # what OpenSSL does not take should not be found out by a worker
+        if found:  # show what OpenSSL refuses now, instead of in a worker
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
     except ssl.SSLError as exc:
         raise ValueError(NO_CERTIFICATE) from exc
@@ -79,7 +79,7 @@ def client_context(*, ca: str, chain: str = "", key: bytes = b"") -> ssl.SSLCont
     context = ssl.create_default_context(cadata=ca or None)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if ca:
-        # A server's own certificate may be pasted, or one in the middle.
+        # Trust the given certificate even if it is a server's own one or an intermediate one.
         context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
     if chain:
         with file_in_memory(chain.encode() + key) as path:

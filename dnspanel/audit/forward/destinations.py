@@ -30,7 +30,7 @@ from dnspanel.zones.rights import access
 MOST_DESTINATIONS = 5
 LONGEST_NAME = 40
 _TEST = "evidence.test"
-# Of one that was changed or switched: what it would not keep was said to another one.
+# The values after a change of a destination: old failures and rejected acts belong to the old settings.
 _ANEW = {**WELL, "rejected_at": None, "rejected": ""}
 
 
@@ -45,7 +45,7 @@ class Terms:
     key: str = field(default="", repr=False)
     headers: str = field(default="", repr=False)
     without_headers: bool = False
-    from_beginning: bool = False  # the log is sent from its first act on; else from where it is
+    from_beginning: bool = False  # whether to send the log from its first act, and not from the current position
 
 
 @dataclass(frozen=True, slots=True)

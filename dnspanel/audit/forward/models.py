@@ -14,7 +14,7 @@ class Kind(models.TextChoices):
     OTLP = "otlp", gettext_lazy("OpenTelemetry")
 
 
-# Columns of a destination that has not failed since its last success.
+# The values of the failure columns of a destination that has not failed since its last success.
 WELL = {"failing_since": None, "failures": 0, "resting_until": None, "error": ""}
 
 
@@ -23,24 +23,24 @@ class Destination(models.Model):
 
     name = models.CharField(max_length=40, unique=True)
     kind = models.CharField(max_length=6, choices=Kind)
-    address = models.TextField()  # "logs.example:6514", or the URL of a collector
-    ca = models.TextField(blank=True)  # PEM; "": the certificate authorities that the system knows
-    certificate = models.TextField(blank=True)  # PEM, with which the panel shows who it is; "": none
+    address = models.TextField()  # "logs.example:6514", or the URL of an OpenTelemetry collector
+    ca = models.TextField(blank=True)  # PEM; "": the certificate authorities of the system
+    certificate = models.TextField(blank=True)  # PEM of the panel's client certificate; "": none
     key = SecretField(null=True)  # `vault.encrypt_secret` of its PEM
     headers = SecretField(null=True)  # `vault.encrypt_secret` of lines "Name: value"
     active = models.BooleanField(default=True)
     created_at = models.DateTimeField()
-    changed_at = models.DateTimeField(null=True)  # or switched, after it was made
-    # Counts changes of what is above: what was sent before one of them does not count for what is after.
+    changed_at = models.DateTimeField(null=True)  # including switches on or off; null: none
+    # Counts changes of the columns above. The result of a delivery counts only for the version that was used.
     version = models.IntegerField(default=1)
-    # The number in the chain up to which it confirmed everything, and when it did last.
+    # The last act that the destination confirmed, by its number in the chain, and the time of the confirmation.
     sent_to = models.BigIntegerField(default=0)
     sent_at = models.DateTimeField(null=True)
-    # Since its last success: when it began to fail, how often, until when it is left alone, and why.
+    # Since the last success: the first failure, the number of failures, the end of the current pause, and the reason.
     failing_since = models.DateTimeField(null=True)
     failures = models.IntegerField(default=0)
     resting_until = models.DateTimeField(null=True)
     error = MessageField(blank=True)
-    # What it took and would not keep, in its own words; it must not be sent that again.
+    # When the destination last rejected acts, and its reason. Rejected acts must not be sent again.
     rejected_at = models.DateTimeField(null=True)
     rejected = MessageField(blank=True)

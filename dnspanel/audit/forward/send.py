@@ -36,13 +36,13 @@ from dnspanel.zones.audit.audit_trail import Act
 NETWORKS = "EVIDENCE_NETWORKS"
 MOST_BYTES = 512 * 1024
 CONNECT_SECONDS = 5.0
-# From the first byte to the confirmation of the last one.
+# The time limit from the first byte to the confirmation of the last one.
 SECONDS = 20.0
 _MOST_ADDRESSES = 3
 _PIECE = 16 * 1024
 _LONGEST_REASON = 300
 _CLOSED = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN})
-_LOOK_AGAIN = 0.005  # seconds, within the time that a packet takes
+_LOOK_AGAIN = 0.005  # seconds, less than a packet takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _end(stream: ssl.SSLSocket, deadline: float) -> None:
     while _count_unacknowledged(stream):
         _seconds_left(deadline)
         time.sleep(_LOOK_AGAIN)
-    _raise_error_of(stream)  # a reset that came since
+    _raise_error_of(stream)  # a reset may have arrived since
 
 
 def _count_unacknowledged(stream: socket.socket) -> int:
@@ -208,7 +208,7 @@ def _message_of_rejected(answer: Answer) -> str:
         partial = json.loads(answer.body or b"{}").get("partialSuccess") or {}
         count, told = int(partial.get("rejectedLogRecords") or 0), str(partial.get("errorMessage") or "")
     except (ValueError, TypeError, AttributeError, RecursionError):
-        return ""  # some collectors answer in words, or in protobuf
+        return ""  # some collectors answer with plain text or protobuf
     told = "".join(character for character in told if character.isprintable())[:_LONGEST_REASON]
     if count > 0:
         return gettext("It would not keep {count:,} of them: {reason}").format(

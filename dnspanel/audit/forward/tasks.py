@@ -15,9 +15,9 @@ from dnspanel.audit.forward import deliver_acts
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake_each
 
-# A sender lets others have their turn after this long.
+# After this time, a sender makes room for other destinations.
 TURN_SECONDS = 20.0
-# Receivers may be slow, and pushes to nodes run on the same threads: most of those must stay free.
+# Receivers can be slow, and pushes to nodes use the same threads, so senders must leave most threads free.
 _places = threading.BoundedSemaphore(2)
 
 
@@ -32,7 +32,7 @@ def drive_evidence() -> None:
 def deliver_evidence(destination_id: int) -> None:
     """Send one destination its missing acts, batch by batch. Running this task twice, late or never does no harm."""
     if not _places.acquire(blocking=False):
-        return  # beat enqueues it again when there is a place
+        return  # beat enqueues it again once a thread is free
     try:
         with while_postgresql_answers():
             _deliver(destination_id)

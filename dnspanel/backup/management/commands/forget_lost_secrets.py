@@ -15,7 +15,7 @@ class Command(BaseCommand):
         "Lists secrets that PANEL_MASTER_KEY does not decrypt. With --clear they are given up, the new key counts, and"
         " every node has to be enrolled again."
     )
-    requires_system_checks: list[str] = []  # the key is another one, which is what this is for
+    requires_system_checks: list[str] = []  # the checks would refuse the new key
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--clear", action="store_true", help="give up what is listed; there is no way back")
