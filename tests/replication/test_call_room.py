@@ -1,4 +1,4 @@
-"""Calls in a loop, which allocate no memory from the system at any call depth."""
+"""Calls in a loop allocate no memory from the system, at any call depth."""
 
 import resource
 from collections.abc import Callable

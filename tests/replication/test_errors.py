@@ -1,4 +1,4 @@
-"""The error tree."""
+"""Tests of the tree of errors."""
 
 import pickle
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The size limit of a request to a node."""
+"""Tests of the size limit of a request to a node."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Metrics, which are declared once and exported under their Python names."""
+"""Metrics are declared once, and exported under their Python names."""
 
 from replication import stats
 from replication.stats import Counter, Maximum

@@ -42,7 +42,7 @@ class Home:
 
     @property
     def presented(self) -> str:
-        """The certificate on disk. Loading it also checks that it matches its key."""
+        """The certificate on disk. Loading it also checks that the key matches."""
         config = self.config
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(config.certificate_path, config.key_path)
         return config.certificate_path.read_text()

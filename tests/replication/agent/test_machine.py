@@ -1,4 +1,4 @@
-"""The id of a machine."""
+"""Tests of the id of a machine."""
 
 import shutil
 from pathlib import Path

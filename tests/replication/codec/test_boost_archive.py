@@ -1,4 +1,4 @@
-"""The codec of Boost archives."""
+"""Tests of the codec of Boost archives."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""The codec of metadata, keys and TSIG objects, and the NSEC3 hash."""
+"""Tests of the codec of metadata, keys and TSIG objects, and of the NSEC3 hash."""
 
 import pytest
 from hypothesis import given

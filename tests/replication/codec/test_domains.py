@@ -1,4 +1,4 @@
-"""The codec of zone objects."""
+"""Tests of the codec of zone objects."""
 
 import pytest
 from hypothesis import given

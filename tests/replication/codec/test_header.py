@@ -1,4 +1,4 @@
-"""The codec of the Lightning Stream header."""
+"""Tests of the codec of the Lightning Stream header."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The codec of the keys in PowerDNS's tables."""
+"""Tests of the codec of the keys in PowerDNS's tables."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The tables of each PowerDNS schema."""
+"""Tests of the tables of each PowerDNS schema."""
 
 from uuid import UUID
 

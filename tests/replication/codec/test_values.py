@@ -1,4 +1,4 @@
-"""The codec of values in the records table."""
+"""Tests of the codec of values in the records table."""
 
 import pytest
 from hypothesis import given

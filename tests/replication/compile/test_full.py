@@ -1,4 +1,4 @@
-"""The compiler of whole zones."""
+"""Tests of the compiler of whole zones."""
 
 import random
 

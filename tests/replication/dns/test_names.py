@@ -1,4 +1,4 @@
-"""Domain names: text, canonical form and wire form."""
+"""Tests of domain names: text, canonical form and wire form."""
 
 import dns.name
 import pytest

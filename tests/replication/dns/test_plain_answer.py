@@ -1,4 +1,4 @@
-"""The fast check of plain answers, which agrees with dnspython and never accepts a different RRset."""
+"""The fast check of plain answers agrees with dnspython, and never accepts a different RRset."""
 
 import dns.flags
 import dns.message

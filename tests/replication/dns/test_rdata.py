@@ -1,4 +1,4 @@
-"""Rdata of every type."""
+"""Tests of the rdata of every type."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The forms without dnspython, which read and print the same text as dnspython."""
+"""The forms without dnspython read and print the same text as dnspython."""
 
 import base64
 

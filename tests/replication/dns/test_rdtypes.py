@@ -1,4 +1,4 @@
-"""Record types: numbers, mnemonics, and refused types."""
+"""Tests of record types: numbers, mnemonics, and refused types."""
 
 import dns.rdatatype
 import pytest

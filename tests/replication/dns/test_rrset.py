@@ -1,4 +1,4 @@
-"""RRsets and serials."""
+"""Tests of RRsets and serials."""
 
 import pytest
 from hypothesis import given

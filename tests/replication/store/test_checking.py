@@ -1,4 +1,4 @@
-"""A check, which reads every row and names exactly the zones that differ from what we wrote."""
+"""A check reads every row, and names exactly the zones that differ from what we wrote."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

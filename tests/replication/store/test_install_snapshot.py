@@ -1,4 +1,4 @@
-"""A snapshot merged into a store: only differences are written, and afterwards both are equal."""
+"""A snapshot is merged into a store: only differences are written, and afterwards the store equals the snapshot."""
 
 import shutil
 from collections.abc import Iterator

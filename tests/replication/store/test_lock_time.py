@@ -1,4 +1,4 @@
-"""The holding times of locks, and the processor time within them."""
+"""The measured time that a lock is held, and the processor time used in it."""
 
 import threading
 import time

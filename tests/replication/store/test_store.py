@@ -709,7 +709,7 @@ def run_and_kill(
 ) -> subprocess.CompletedProcess[str]:
     """Apply the segments in a series of processes. Each process dies at its point in `die_at`.
 
-    The result is a success once a process doesn't reach its point, or -SIGKILL if all processes died.
+    The returncode is 0 if a process doesn't reach its point, or -SIGKILL if all processes died.
     """
     points = ",".join(map(str, die_at))
     return subprocess.run(

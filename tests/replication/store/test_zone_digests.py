@@ -1,4 +1,4 @@
-"""The running digests of zones, which equal the sum of the zone's rows at every commit."""
+"""The running digests of zones equal the sums of the zones' rows at every commit."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The answer to an enrollment, which is accepted only if it is complete and from the panel."""
+"""The answer to an enrollment is accepted only if it is complete and from the panel."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

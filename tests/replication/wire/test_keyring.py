@@ -1,4 +1,4 @@
-"""The signed list of keys in its wire format."""
+"""Tests of the signed list of keys in its wire format."""
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

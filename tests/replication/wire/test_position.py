@@ -1,4 +1,4 @@
-"""Positions, which can be compared only within one history of the log."""
+"""Positions can be compared only within one history of the log."""
 
 from uuid import UUID
 

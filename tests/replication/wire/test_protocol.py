@@ -1,4 +1,4 @@
-"""Messages, which don't change in transit, and refusals, which arrive as the errors that were raised."""
+"""Messages don't change in transit, and refusals arrive as the errors that were raised."""
 
 from dataclasses import replace
 from uuid import UUID

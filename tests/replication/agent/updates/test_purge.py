@@ -1,4 +1,4 @@
-"""The purge, which leaves no old answer: in every interleaving of a model, and on a real PowerDNS."""
+"""The purge leaves no old answer: in every interleaving of a model, and on a real PowerDNS."""
 
 import socket
 import threading

@@ -113,7 +113,7 @@ def test_quarantine_outlives_restarts_of_the_agent(node: RunningNode, panel: Pan
 def test_damage_behind_the_back_of_an_agent_that_ended_well_is_found_too(
     node: RunningNode, panel: Panel, tmp_path: Path
 ) -> None:
-    """Such a start reads no rows. The next check finds the damage, by an error or by a crash."""
+    """A start after a normal end reads no rows. The next check finds the damage, by an error or by a crash."""
     push(node, panel.create(*(small_zone(f"z{number}.test.") for number in range(3000))))
     assert node.agent.signal(signal.SIGTERM) == 0
     assert not (state_dir(node) / "running").exists()
