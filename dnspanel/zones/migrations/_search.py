@@ -109,9 +109,10 @@ FUNCTIONS = _NAMES_AND_NETWORKS + _TARGETS + _SAID + ";"
 
 # Without statistics of the names, a sequential scan that ends early looks cheap; where nothing fits, it reads all.
 # The scalar query about the zone cannot become a join that begins with the zones.
-# `folded` has names in lower case where rdata has capitals.
+# `folded` has names in lower case where rdata has capitals. It is searched separately: with an OR of both columns, the
+# plan for any value reads the whole table until statistics exist, 90 ms for each name after an import of 10,000 zones.
 POINTING = """
-CREATE FUNCTION rrsets_pointing_at(wanted text[], most int)
+CREATE OR REPLACE FUNCTION rrsets_pointing_at(wanted text[], most int)
 RETURNS TABLE (target text, zone_id int, name text, type int, ttl int, rdata text[], disabled text[], comment text)
 LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -121,7 +122,12 @@ BEGIN
     FOREACH one IN ARRAY wanted LOOP
         RETURN QUERY SELECT one, r.zone_id::int, r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment
             FROM zones_rrset r
-            WHERE (r.rdata && ARRAY[one] OR (r.folded && ARRAY[one] AND r.folded IS NOT NULL))
+            WHERE r.rdata && ARRAY[one] AND r.type IN (2, 5, 7, 8, 9, 12, 65401)
+                AND (SELECT z.deleted_at IS NULL FROM zones_zone z WHERE z.id = r.zone_id)
+            LIMIT most;
+        RETURN QUERY SELECT one, r.zone_id::int, r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment
+            FROM zones_rrset r
+            WHERE r.folded && ARRAY[one] AND r.folded IS NOT NULL AND NOT r.rdata && ARRAY[one]
                 AND r.type IN (2, 5, 7, 8, 9, 12, 65401)
                 AND (SELECT z.deleted_at IS NULL FROM zones_zone z WHERE z.id = r.zone_id)
             LIMIT most;

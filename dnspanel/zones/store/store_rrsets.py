@@ -210,7 +210,8 @@ def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[
 def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, int, RRset]]:
     """Return the RRsets of all live zones that point at one of these names, as (target, zone id, RRset).
 
-    For each target, return up to `limit` RRsets whose rdata is only a name, and `limit` of other types, in one query.
+    For each target, return up to `limit` RRsets of each kind: the rdata is only a name, only a name with capitals, or
+    more than a name. One query.
     """
     with connection.cursor() as cursor:
         cursor.execute(_POINTING, [list(targets), limit])

@@ -227,6 +227,29 @@ def test_targets_in_the_index_are_those_that_the_panel_sees(make_zone: MakeZone)
     assert found == rdata.POINTING - {rdtypes.DNAME, rdtypes.ALIAS}, "ALIAS needs a resolver to be allowed"
 
 
+def test_pointers_are_found_by_the_indexes_before_postgresql_has_statistics(make_zone: MakeZone) -> None:
+    zone = make_zone("c 300 CNAME A1.other.test.")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO zones_rrset (zone_id, name, owner_key, type, ttl, rdata, disabled, comment)"
+            " SELECT %s, n || '.test.', int4send(n), 2, 300, ARRAY['ns' || n || '.example.net.'], '{}', ''"
+            " FROM generate_series(1, 120000) AS n",
+            [zone.pk],
+        )
+        cursor.execute("DELETE FROM pg_statistic WHERE starelid = 'zones_rrset'::regclass")
+    before = _rows_read()
+    found = store_rrsets.rrsets_pointing_at([f"a{n}.other.test." for n in range(20)], 50)
+    assert [(target, rrset.type) for target, _, rrset in found] == [("a1.other.test.", rdtypes.CNAME)]
+    assert _rows_read() - before < 20
+
+
+def _rows_read() -> int:
+    """Return the number of rows of the table of RRsets that this transaction has read so far."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'zones_rrset'")
+        return int(cursor.fetchone()[0])
+
+
 def test_aliases_of_a_classless_network_need_no_pointer_at_their_end(bob: User, make_zone: MakeZone) -> None:
     make_zone(name="2.0.192.in-addr.arpa.")
     inside = make_zone("65 300 PTR www.example.org.", name="64/30.2.0.192.in-addr.arpa.")
