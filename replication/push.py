@@ -1,7 +1,7 @@
-"""The push: decide what a node lacks to be at the panel's head, send that, and return the node's ack.
+"""The push of missing data to a node, until the node is at the panel's head.
 
-`steps.next_step` decides and is pure. `bring_to_head` sends segments, using a `NodeClient` and a `ChangeLog`.
-`send_snapshot` is for nodes that segments cannot update.
+`steps.next_step` makes the decisions and is pure. `bring_to_head` sends segments, using a `NodeClient` and a
+`ChangeLog`. `send_snapshot` is for nodes that segments cannot update.
 """
 
 import time

@@ -1,8 +1,8 @@
 """Verification of PowerDNS's answers over DNS against the rows that should be served.
 
 Only authoritative rows that PowerDNS answers directly from the row can be compared. Names at and below delegations, and
-the types that live signing owns, are not compared. A deleted RRset is compared if no wildcard can answer for it. For a
-name inside another served zone, the rows of that zone are the expected answer, whatever the parent zone contains.
+the types that live signing generates, are not compared. A deleted RRset is compared if no wildcard can answer for it.
+For a name inside another served zone, the rows of that zone are the expected answer, whatever the parent zone contains.
 
 Answers for ALIAS and LUA are computed. `computed_questions` returns the questions for them, and `find_unanswered`
 checks that PowerDNS answered at all, because only the resolver or the code knows the right answer. A missing answer is
@@ -110,7 +110,7 @@ class Expectation:
         return f"{text} (answered by zone {self.answered_by})" if self.answered_by else text
 
     def difference(self, answer: dns.message.Message) -> str | None:
-        """Describe how the answer differs from the expected RRset, or return None if it is as expected."""
+        """Describe the difference between the answer and the expected RRset, or return None if there is none."""
         found = rrset_in(answer, self.name, self.type)
         if not self.rdata:
             return None if found is None else f"{len(found)} records"
@@ -171,7 +171,7 @@ def expectations(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[
 
 @dataclass(frozen=True, slots=True)
 class ComputedQuestion:
-    """An ALIAS or LUA record, and the types to query to see that it is answered."""
+    """An ALIAS or LUA record, and the types to query to check that PowerDNS answers it."""
 
     key: bytes  # of its row
     zone: str
@@ -257,7 +257,7 @@ def find_unanswered(
 
 
 def _served_name(store: Store, zone_id: int) -> str | None:
-    """Return the name of the zone with this id. Return None if the zone is missing or its name is another zone's."""
+    """Return the name of the zone with this id, or None if it is missing or another zone now has its name."""
     zone = store.zone(zone_id)
     return zone.name if zone is not None and store.zone_id(zone.name) == zone_id else None
 
@@ -281,9 +281,9 @@ def _expected_row(name: str, type: int, body: bytes) -> Expectation:
 
 
 def _expectation_of_zone(store: Store, zone: str, name: str, type: int) -> Expectation | None:
-    """Return the expected answer of this zone for a name of its parent zone, or None if the rows leave it open.
+    """Return this zone's expected answer for a name of its parent zone, or None if rows don't determine it.
 
-    The rows leave it open if this zone does not have the name, because a DNAME or a wildcard can answer.
+    They don't if this zone lacks the name, because a DNAME or a wildcard can answer.
     """
     zone_id, rel = store.zone_id(zone), keys.relative_key(name, zone)
     assert zone_id is not None

@@ -64,7 +64,7 @@ class ChangedNames:
     """The rows that a push changes, limited to rows whose names have to be queried.
 
     All rows of types other than PLAIN_TYPES are kept, about 25 bytes each. Of plain rows at most MOST_PLAIN are kept,
-    evenly spread. An import has millions of rows, so only the type of each row is looked at.
+    evenly spread. An import has millions of rows, so only the type of each row is examined.
     """
 
     def __init__(self) -> None:

@@ -156,8 +156,8 @@ class _Asker:
     def verify_denial(self, name: str, type: int) -> None:
         """Raise NotServed unless a negative answer for this RRset is signed, and proves that the RRset does not exist.
 
-        A failure that only occurs with DNSSEC is also an error; it happens if PowerDNS finds no link of the chain.
-        Other answers (from a wildcard, an alias, or a delegation) are not judged here.
+        A failure that only occurs with DNSSEC is also an error. It happens if PowerDNS finds no link of the chain.
+        Other answers (from a wildcard, an alias, or a delegation) are not checked here.
         """
         answer = self._answer(name, type)
         if answer.rcode() == dns.rcode.SERVFAIL and self._answer(name, type, dnssec=False).rcode() in _NEGATIVE:
@@ -180,7 +180,7 @@ class _Asker:
         return verify.ask(self._address, self._port, name, type, left, dnssec=dnssec)
 
     def _ask(self, name: str, type: int) -> tuple[dns.rrset.RRset, dns.rrset.RRset]:
-        """Return an RRset and its signatures, which are all valid now. Raise NotServed if they are not."""
+        """Return an RRset and its signatures. Raise NotServed unless all of them are present and valid now."""
         answer = self._answer(name, type)
         rrset = verify.rrset_in(answer, name, type)
         if rrset is None:

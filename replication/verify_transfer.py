@@ -81,7 +81,7 @@ def _types(message: bytes, questions: int, answers: int) -> Iterator[int]:
 
 
 def _behind_name(message: bytes, at: int) -> int:
-    """Return the offset after the end of a name, which is its root label or its pointer."""
+    """Return the offset after a name, which ends with a root label or with a pointer."""
     while True:
         length = message[at]
         if length >= 0xC0:
