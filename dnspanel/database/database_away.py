@@ -56,12 +56,12 @@ def sqlstate_of(exc: BaseException) -> str | None:
 
 
 def begin_write() -> None:
-    """Note that this thread's request asks for a change, so later commits belong to that change."""
+    """Record that this thread's request asks for a change. Later commits count as part of the change."""
     _commits_before.of_request = _commits()
 
 
 def begin_read() -> None:
-    """Note that this thread's request doesn't ask for a change."""
+    """Record that this thread's request doesn't ask for a change."""
     _commits_before.of_request = None
 
 
@@ -95,7 +95,7 @@ def sentence(exc: BaseException) -> str:
 
 
 class WritesMiddleware:
-    """Middleware that notes if a request asks for a change. So a failure after a commit isn't called a refusal."""
+    """Middleware that records if a request asks for a change, so that a failure after a commit isn't a refusal."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

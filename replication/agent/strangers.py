@@ -31,7 +31,7 @@ class Strangers:
     def add(self, connection: socket.socket, address: str) -> None:
         """Add a waiting connection.
 
-        If the limit is then exceeded, close the oldest waiting connection of the same network, or of all networks.
+        If this exceeds a limit, close the oldest waiting connection of the same network, or of all networks.
         """
         network = network_of(address)
         with self._lock:

@@ -204,7 +204,7 @@ class _Compiler:
     def _turned_cuts(self) -> list[bytes]:
         """Return the topmost delegations that appeared or disappeared.
 
-        Delegations below another such delegation, or below one that stays, are left out.
+        Delegations below another such delegation, or below an unchanged one, are left out.
         """
         found: list[bytes] = []
         old, new = self._old, self._new

@@ -175,7 +175,7 @@ class FrontAgent:
         return Ack(verified, *ends.get(verified.sequence, _NO_DIGESTS), applied=None if taken == verified else taken)
 
     def set_up(self, settings: FrontSettings) -> None:
-        """Apply these settings to rotation and dnsdist.
+        """Apply these settings to the rotation and to dnsdist.
 
         Raise BadBytes if the installed dnsdist would not start with them.
         """

@@ -376,7 +376,7 @@ class Front:
         time.sleep(QUEUE_SECONDS)
 
     def _notice_release(self, running: str) -> None:
-        """Write the configuration for the installed release, if another dnsdist release runs now."""
+        """Write the configuration again after another dnsdist release has started."""
         if running == self._running:
             return
         self._running = running

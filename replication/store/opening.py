@@ -86,7 +86,7 @@ def open_file(
 def open_copy(path: str | os.PathLike[str], schema: Schema) -> Iterator[tuple[Database, Database]]:
     """Open both files of a copy for reading. No process must write to the copy.
 
-    Raise BadSnapshot if it isn't a copy.
+    Raise BadSnapshot if the files are not a copy of a store.
     """
     opened: list[Database] = []
     main = os.path.realpath(path)

@@ -120,7 +120,7 @@ class ComputedTypesKeeper:
             self._wait_for(chosen)
 
     def _runs(self, chosen: ComputedTypes) -> bool:
-        """Return True if the running PowerDNS has this choice and the rest of this release's pdns.conf."""
+        """Return True if the running PowerDNS has this choice and serves stored DNSKEY records (`direct-dnskey`)."""
         return self.running == chosen and self.serves_stored_keys
 
     def _wait_for(self, chosen: ComputedTypes) -> None:

@@ -129,7 +129,7 @@ class Applier:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Exclude other pushes, repairs and snapshots. Errors raised inside are stored for the status.
+        """Exclude other pushes, repairs and snapshots. Errors raised in the block are stored for the status.
 
         Raise Busy if another push, repair or snapshot takes too long.
         """

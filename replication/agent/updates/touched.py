@@ -69,7 +69,7 @@ class Touched:
     def add_marks(self, segment: Segment) -> list[ZoneMark]:
         """Add the zones of a segment, and return their marks.
 
-        If the segment has more zones than are purged by name, only add as many as can be verified.
+        If the segment has more zones than are purged by name, add only as many as can be verified.
         """
         self.everything |= segment.mark_count > MAX_ZONES
         every = -(-segment.mark_count // verify.MAX_QUESTIONS) if segment.mark_count > MAX_ZONES else 1
@@ -101,7 +101,7 @@ class Touched:
 
     @property
     def _is_beyond_names(self) -> bool:
-        """True if more zones were touched than are stored, so that everything has to be purged."""
+        """True if more than MAX_ZONES zones were touched, so that everything has to be purged."""
         return self.everything or len(self.zones) > MAX_ZONES
 
     def stale(self, store: Store) -> tuple[set[str], set[str]]:
