@@ -182,10 +182,10 @@ class Front:
         self._threads.shutdown()
 
     def look(self, now: float) -> Looked:
-        """Ask every backend once, and make dnsdist use the backends that are allowed to answer.
+        """Query every backend once, and make dnsdist use the backends that are allowed to answer.
 
-        dnsdist's state is compared with the wanted state each time, so a restart, or a manual change, is corrected as
-        well.
+        dnsdist's state is compared with the wanted state each time, so that restarts and manual changes are also
+        corrected.
         """
         positions = self.positions()
         out = {backend.name: backend.sentence for backend in self._config.backends if backend.out}

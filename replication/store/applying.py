@@ -312,7 +312,7 @@ class _Writer:
             self._waiting.remove_zone(op.key)
 
     def _keys_from(self, dbi: Dbi, start: bytes, prefix: bytes) -> list[bytes]:
-        """Return some keys from `start` on that begin with `prefix`."""
+        """Return the first keys from `start` on that begin with `prefix`, at most _KEYS_AT_ONCE."""
         with self._database.env.begin() as txn, txn.cursor(db=self._database.tables[dbi]) as cursor:
             if not cursor.set_range(start):
                 return []
