@@ -244,8 +244,7 @@ CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "accounts_limits",
-        # Above this number, a third of the entries is deleted. It is high, so that many names do not reset other
-        # counts.
+        # Above this number, a third of the entries is deleted. So many names must not be able to reset other counts.
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     }
 }

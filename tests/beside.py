@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parents[1]
 LOG = ROOT / "var" / "test" / "check.log"
 PLUGIN = "beside-check"
 COMMAND = ["./dev", "check"]
-# Tests that compute have 5. With 19, the check would have nearly nothing done when the tests are.
+# Tests that only compute have 5. With 19, the check would hardly have started when the tests end.
 NICE = 10
-# A command that runs for so many seconds after the last test hangs: nothing else needs the processors then.
+# A command that still runs this many seconds after the last test hangs, because it has the processors for itself.
 LONGEST_WAIT = 600.0
 
 
@@ -36,7 +36,7 @@ class Beside:
         self.cpu = 0.0
         self._started = 0.0
 
-    # Before pytest-xdist starts its processes.
+    # First, before pytest-xdist starts its processes.
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)

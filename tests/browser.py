@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 from dnspanel.demo.stack import Stack
 
 CHROMIUM = Path("/usr/bin/chromium-headless-shell")
-# Quiet: no sandbox because tests may run as root, and nothing that would look for the outside world.
+# No sandbox, because tests may run as root, and no features that access the internet.
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

@@ -22,10 +22,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = ROOT / "tests" / "budgets.toml"
 LAST_RUN = ROOT / "var" / "test" / "last-run.json"
-# What a run may exceed a row by: measured times are not exact, and a day's samples differ.
+# How much a run may exceed a budget, because measurements vary and each day has a different sample.
 CPU_TOLERANCE, CPU_LEAST = 0.15, 5.0
 TESTS_TOLERANCE, TESTS_LEAST = 0.05, 5
-# The first number of a family whose files take turns: the day that was measured is not the dearest one.
+# The factor for the first budget of a family whose files take turns. The measured day may not be the most expensive.
 TURNS_MARGIN = 1.5
 HEADER = """\
 # What a default run of the tests may use: CPU seconds and tests by family. docs/develop/testing.md says how this works.
@@ -128,7 +128,7 @@ def adjusted(run: dict[str, Any], budgets: Budgets, *, growing: Sequence[str] = 
         grows = row.path in growing or "all" in growing
         cpu, tests = round(used["cpu"] * speed, 1), int(used["tests"])
         if row.turns:
-            # What runs on other days is not measured: a lower number proves nothing.
+            # Files that run on other days are not measured, so a lower number proves nothing.
             cpu = max(cpu, row.cpu or round(cpu * TURNS_MARGIN, 1))
             tests = max(tests, row.tests or math.ceil(tests * TURNS_MARGIN))
         return replace(

@@ -28,20 +28,20 @@ from tests import budgets
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / "var" / "test" / "imports.json"
 PACKAGES = ("dnspanel", "replication", "tests")
-# What a run may take, in seconds of the clock: its tests, on all processors, and what comes before them.
+# The time limits of a run in seconds: for its tests on all processors, and for the start before them.
 SECONDS, START_SECONDS = 150.0, 25.0
-# Without measured times: CPU seconds of a test, and of a file of tests.
+# Estimates without a measurement, in CPU seconds: of one test, and of one file of tests.
 OF_A_TEST, OF_A_FILE = 0.15, 1.0
-# These start stacks or other people's programs: they run if they were changed, or are named for what was changed.
+# Tests that start stacks or third-party programs. They run only if they changed, or if their name fits a change.
 SLOW = (
     *("tests/clients/", "tests/deploy/docker/", "tests/faults/", "tests/flow/", "tests/oracle/"),
     "tests/dnspanel/demo/test_stack.py",
 )
-FURTHEST = 3  # steps of imports
+FURTHEST = 3  # number of imports in between
 FILE_NAME = re.compile(r"[\w@./-]*\w\.(?:html|txt|sql|js|css|json|ya?ml|toml|svg|c|conf|md|zone|csv|sh|service)")
 INCLUDED = re.compile(r"{%-?\s*(?:include|extends)\s+[\"']([^\"']+)[\"']")
 
-# The kinds of reasons, nearest first.
+# The kinds of reasons, the nearest one first.
 CHANGED = "changed"
 NAMED = "named for a changed file"
 RULE = "about every file of its kind"
@@ -50,7 +50,7 @@ FOLDER = "in the folder of a changed file, or of its tests"
 REACHES = "reach a changed file through other modules"
 KINDS = (CHANGED, NAMED, RULE, IMPORTS, FOLDER, REACHES)
 
-# What reads every file of a kind: (a changed file fits, these run).
+# Tests that read all files of a kind: (pattern of changed files, tests to run).
 RULES: Sequence[tuple[re.Pattern[str], tuple[str, ...]]] = (
     (re.compile(r"(dnspanel|replication|tests)/.*\.py"), ("tests/test_house.py",)),
     (re.compile(r"templates/.*"), ("tests/test_languages.py", "tests/test_markup.py")),
@@ -61,7 +61,7 @@ RULES: Sequence[tuple[re.Pattern[str], tuple[str, ...]]] = (
     (re.compile(r"(pyproject\.toml|requirements/.*)"), ("tests/test_house.py",)),
     (re.compile(r"dnspanel/.*/migrations/.*"), ("tests/dnspanel/database",)),
 )
-# Folders of templates, CSS and JavaScript are rooms of `dnspanel/web`.
+# Folders of templates, CSS and JavaScript have the names of rooms of `dnspanel/web`.
 OF_A_ROOM = re.compile(r"(?:templates/([\w]+)/.*|static/(?:css|js)/(\w+)\.\w+)")
 
 
@@ -111,7 +111,7 @@ class Tree:
             if is_test(path):
                 for folder in PurePosixPath(path).parents:
                     conftest = f"{folder}/conftest.py"
-                    # That of all tests says nothing about any of them.
+                    # The conftest of all tests says nothing about any single one.
                     if conftest in self.modules and conftest != "tests/conftest.py":
                         found[conftest].add(path)
         return found
@@ -198,7 +198,7 @@ def mirror_of(path: str) -> str | None:
     return None
 
 
-def reachable(  # noqa: C901  # the functions inside it count
+def reachable(  # noqa: C901  # the inner functions count too
     tree: Tree, changed: Iterable[str]
 ) -> dict[str, tuple[str, int]]:
     """Return the test files that a change to these files can affect, with the nearest reason (kind, distance)."""

@@ -13,10 +13,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_CHARACTERS = 72
-# The last commit before the rule was checked. Subjects up to it stay as they are.
+# The last commit before this rule. Subjects up to it stay unchanged.
 BASE = "aa5e1434b10f091d8c7595f4a6b18f02a31676dd"
 
-# Where a change is: a package, a room that a reader knows by its name, or another part of the repository.
+# The places of changes: packages, rooms with a known name, or other parts of the repository.
 _AREAS = """
     accounts alerts api audit backup catalogs cli database demo fleet gateway monitoring primaries processes publish
     secondaries transfer web webhooks zones
@@ -30,13 +30,13 @@ _AREAS = """
 """
 AREAS = frozenset(_AREAS.split())
 
-# Git writes these itself.
+# Git writes these subjects itself.
 OF_GIT = re.compile(
     r'(fixup|squash|amend)! |(Revert|Reapply) "|Merge (branch|branches|commit|pull|remote-tracking|tag) '
 )
 SUBJECT = re.compile(r"(?P<areas>[^:]+): (?P<verb>\S+) \S")
 VERB = re.compile(r"[A-Z][a-z]+(-[a-z]+)?")
-# Words that begin a sentence about what is, instead of what the commit does.
+# Words that begin a statement, and not the action of the commit.
 _NO_VERBS = """
     a after all an and another any as at before both but by each every few for from how if in into is it its less many
     more most neither new no not nothing now of on one only other others own same several since so some than that the
@@ -44,7 +44,7 @@ _NO_VERBS = """
     with without
 """
 NO_VERBS = frozenset(_NO_VERBS.split())
-# Verbs with the ending of another form.
+# Verbs that only look like another form.
 VERBS = frozenset({"Bring", "Embed", "Feed", "Focus", "Need", "Ping", "Ring", "Seed", "Shed", "Speed", "String"})
 OTHER_FORM = re.compile(r".*(ed|ing|[^s]s)")
 

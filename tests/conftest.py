@@ -19,17 +19,17 @@ from tests.stack import fresh_stack, stack, stop_shared_stacks
 
 __all__ = ["fresh_stack", "stack"]
 
-# How long an example takes says more about who else is at work on the machine.
+# The time of an example depends mostly on other programs on the machine.
 hypothesis_settings.register_profile("panel", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("panel")
 
 
-# As in production; how deep pytest calls a test changes with each plugin.
+# As in production. Otherwise pytest's plugins would change the depth of the calls.
 _pytest.runner.runtestprotocol = with_room(_pytest.runner.runtestprotocol)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Nothing was collected here; and a slow password hash only costs time.
+    # Static files are not collected here, and a slow password hash would only cost time.
     settings.WHITENOISE_AUTOREFRESH = True
     settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

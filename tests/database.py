@@ -58,7 +58,7 @@ def lasting_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
 
     This is for a module-scoped fixture. Each test of the module runs in a savepoint, which pytest-django rolls back.
     """
-    # As a test's own block is, so that verbs which insist on being outermost do not mind it.
+    # Like a test's own block, so that verbs with durable transactions accept it.
     block = transaction.atomic()
     block._from_testcase = True  # type: ignore[attr-defined]
     with blocker.unblock(), block:

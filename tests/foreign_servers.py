@@ -59,7 +59,7 @@ def in_canonical_form(zone: str, text: str) -> set[Record]:
     }
 
 
-Made = tuple[list[str], Callable[[str], str]]  # the command, and how to have it write out a zone
+Made = tuple[list[str], Callable[[str], str]]  # the command, and a function that returns a zone's text
 SUITE = "trixie"
 CERTIFICATE, KEY = "dnspanel-client.pem", "dnspanel-client.key"
 AUTHORITY = "dnspanel-authority.pem"
@@ -157,7 +157,7 @@ def nsd(
         path.unlink(missing_ok=True)
         subprocess.run([control, "-c", str(conf), "write", zone], capture_output=True, timeout=20, check=True)
         deadline = time.monotonic() + 10
-        while not path.exists() and time.monotonic() < deadline:  # by another process of it
+        while not path.exists() and time.monotonic() < deadline:  # another process of the server writes it
             time.sleep(0.01)
         return path.read_text()
 

@@ -23,14 +23,14 @@ from tests.lanes import OWN_STACK
 T = TypeVar("T")
 
 
-# A file whose name has one of these words is about access, or about what nodes get: it never rests.
+# Files with one of these words in the name concern access, or the content of nodes, so they run every day.
 NEVER_RESTS = frozenset(
     [
         *("access", "agent", "audit", "certificate", "certificates", "gateway", "guard", "key", "keyless", "keys"),
         *("permissions", "publish", "right", "rights", "secret", "sign", "signed", "signings", "store", "tls"),
     ]
 )
-# What only one feature uses, by the folders of its tests: half of the other files run each day.
+# Tests of code that only one feature uses, as folders. Half of their other files run each day.
 FEATURES: dict[str, Sequence[str]] = {
     "alerts": ("dnspanel/alerts", "dnspanel/web/alerts"),
     "backups": ("dnspanel/backup",),
@@ -73,7 +73,7 @@ def _that_rest(folders: Sequence[str]) -> list[str]:
     return [path for path in files if NEVER_RESTS.isdisjoint(Path(path).stem.split("_"))]
 
 
-# How many of these files run each day.
+# The number of these files that run each day.
 TURNS: dict[str, tuple[int, Sequence[str]]] = {
     "flows with a stack of their own": (1, OWN_STACK),
     "flows with the stack that all share": (4, [path for path in _files("flow") if path not in OWN_STACK]),
@@ -129,7 +129,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "name has one of so many values; all with --full",
     )
     config.addinivalue_line("markers", "turn(days, reason): on one of so many days; on each with --full")
-    # Before pytest-xdist hands the options to its processes.
+    # Before pytest-xdist passes the options to its processes.
     if config.option.sample_seed is None:
         config.option.sample_seed = datetime.now(UTC).toordinal()
     if "names_no_path" not in config.option:
@@ -278,10 +278,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     output = getattr(node, "workeroutput", None) or {}
-    # All processes know the same files, but only one of them looks into each.
+    # All processes know the same files, but each file is collected by only one of them.
     _resting_files.update(Counter(output.get("resting_files", {})) - _resting_files)
     counted = Counter(output.get("left_out", {}))
-    # Otherwise all processes collect the same tests; what a test left out by itself is known to one of them.
+    # Otherwise all processes collect the same tests, and only one process knows what a test left out itself.
     _left_out.update(counted if hands_out_files(node.config) else counted - _left_out)
 
 

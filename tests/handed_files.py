@@ -34,7 +34,7 @@ class HandedFile(pytest.Item):
 
     @property
     def nodeid(self) -> str:
-        # pytest-xdist insists that a report is about the item that it handed out.
+        # pytest-xdist requires that a report is about the item that it distributed.
         return super().nodeid if self.running is None else self.running.nodeid
 
     def runtest(self) -> None:

@@ -23,7 +23,7 @@ from tests.run_results import runs_everything
 
 STACK, FAULTS, ORACLE, SOURCE = "stack", "faults", "oracle", "source"
 FOLDERS = {"tests/clients": STACK, "tests/flow": STACK, "tests/faults": FAULTS, "tests/oracle": ORACLE}
-# Elsewhere, and use the stack too; or read the syntax trees of all modules, which one process parses once.
+# Files in other folders that use the stack, or the syntax trees of all modules, which one process parses only once.
 JOINED = {
     "tests/dnspanel/accounts/test_secret_places.py": SOURCE,
     "tests/dnspanel/demo/test_stack.py": STACK,
@@ -51,7 +51,7 @@ OWN_STACK = (
 )
 NO_STACK = ("tests/faults/test_harness.py", "tests/faults/test_history.py", "tests/faults/test_table.py")
 ALONE = {*OWN_STACK, *NO_STACK}
-# Files that have a budget of their own take long, and others that use over ten CPU seconds.
+# Files that take long: those with their own budget, and others that need more than ten CPU seconds.
 LONG = frozenset(path for row in budgets.read().rows for path in (row.path, *row.also) if path.endswith(".py")) | {
     "tests/deploy/test_build_context.py",
     "tests/deploy/test_prometheus.py",
@@ -68,7 +68,7 @@ LONG = frozenset(path for row in budgets.read().rows for path in (row.path, *row
     "tests/replication/front/test_agent.py",
     "tests/replication/store/test_store.py",
 }
-# The processes of this lane: gw0 and gw1. All others compute.
+# The number of processes in the waiting lane: gw0 and gw1. All others compute.
 WAITING = 2
 
 
@@ -111,7 +111,7 @@ class Lanes(LoadScopeScheduling):  # type: ignore[misc]
         super()._assign_work_unit(node)
 
     def _reschedule(self, node: WorkerController) -> None:
-        # A file counts as one test. A process that has two is far from done.
+        # A file counts as one test, so a process that has two is far from done.
         if node.shutting_down or self._pending_of(self.assigned_work[node]) != 2 or not hands_out_files(self.config):
             super()._reschedule(node)
 
@@ -140,7 +140,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
         from tests.stack import prepared_stack  # imports Django
 
         start = time.monotonic()
-        with contextlib.suppress(Exception):  # the first test that wants one tries again, and says what is wrong
+        with contextlib.suppress(Exception):  # the first test that needs a stack tries again and reports the error
             prepared_stack()
         session.config.hook.pytest_prepared(seconds=time.monotonic() - start)
     return (yield)
@@ -148,7 +148,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
 
 @pytest.hookimpl
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
-    config.option.loadscopereorder = False  # the collection is in order already
+    config.option.loadscopereorder = False  # the collection is already sorted
     return Lanes(config, log)
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 from tests.syntax import dotted, nodes_of
 
 ROOT = Path(__file__).resolve().parent.parent
-# What a person reads, or hears, of an element besides what stands in it.
+# Attributes whose text people read or hear.
 READ_ATTRIBUTES = ("alt", "aria-label", "data-label", "label", "placeholder", "title")
-# Keyword arguments of forms and pages that are texts.
+# Keyword arguments of forms and pages whose values are texts.
 READ_ARGUMENTS = ("button", "help_text", "label", "title")
 _MARKED = re.compile(
     r"\{% (blocktranslate|comment)\b.*?\{% end\1 %\}|\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<!--.*?-->"
     r"|<(script|style|svg|pre|code|kbd|textarea)\b.*?</\2>",
     re.DOTALL,
 )
-# Texts that are given to filters and to included templates; those that `_` marks are not among them.
+# Texts that are passed to filters and included templates, without those marked by `_`.
 _GIVEN = re.compile(
     r'\|(?:default|default_if_none|join|pluralize):["\']([^"\']*)["\']|\{% include [^%]*? with [^%]*?="([^"]* [^"]*)"'
 )
@@ -26,7 +26,7 @@ _TAG = re.compile(r"<[^<>]*>")
 _FULL = re.compile(r"[A-Z…“][^\n]*[a-z…”)][.!]\s*")
 _PLAIN = re.compile(r"[A-Za-z][a-z]+( [A-Za-z]+)*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-# Names that are the same in every language, and words of a keyboard.
+# Names that are the same in every language, and words on keys.
 _NAMES = re.compile(
     r"&\w+;|\b(dnspanel|PowerDNS|DNS(?:SEC|KEY)?|C?D(?:NSKEY|S)|TTL|SOA|NS|[AI]XFR|NOTIFY|TSIG|RRsets?)\b"
     r"|\b(Okta|terraform|www)\b|\b(API|URL|UDP|TCP|TLS|SAML|SCIM|JSON|CSV|Ctrl|Esc|Enter|ms|min|q/s)\b"
@@ -77,13 +77,13 @@ def _unmarked_attributes(attrs: ast.Dict) -> Iterator[tuple[int, str]]:
             yield value.lineno, said
 
 
-# Packages whose errors and sentences people read on pages, at once or later: those of programs' faces speak English.
+# Packages whose errors and sentences reach people on pages. Interfaces for programs are in English.
 _OF_PEOPLE = (
     *("accounts", "alerts", "audit", "backup", "catalogs", "fleet", "primaries", "publish", "secondaries"),
     *("transfer", "web", "webhooks", "zones"),
 )
 _OF_NODES = ("replication/dns", "replication/errors.py", "replication/front/rotation.py")
-# For who sets the panel up, at a command line.
+# Modules with texts for operators at a command line.
 _OF_OPERATORS = frozenset(
     {
         *(
@@ -98,7 +98,7 @@ _OF_OPERATORS = frozenset(
         *("accounts/checks.py", "accounts/secrets/database_key.py", "accounts/secrets/key_rotation.py"),
     }
 )
-# What stands in the audit log; what programs and the panel's own scripts are answered; files; faults of ours.
+# Texts of the audit log, answers to programs and to the panel's own scripts, texts of files, and internal errors.
 _OF_THE_RECORD = frozenset(
     {
         " RRsets came for … zones that have ",
@@ -118,9 +118,9 @@ _OF_THE_RECORD = frozenset(
         "zone … comes after zone ",
     }
 )
-# What marks a text, or finds it by another one.
+# Functions that mark a text, or translate it.
 _MARKING = frozenset({"gettext", "gettext_lazy", "gettext_noop", "ngettext"})
-# Errors of programs, which no page shows; `Unknown` and the like name what there is not.
+# Errors for programs, which no page shows.
 _OF_PROGRAMS = frozenset(
     {
         "AssertionError",
@@ -188,7 +188,7 @@ def unmarked_anywhere(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     passed_over: set[int] = set()
     for node in nodes:
         passed = []
-        if isinstance(node, ast.Expr | ast.Assert):  # docstrings, and what proves us wrong
+        if isinstance(node, ast.Expr | ast.Assert):  # docstrings and asserts
             passed = [node.value] if isinstance(node, ast.Expr) else [node]
             passed = [each for each in passed if isinstance(each, ast.Constant | ast.Assert)]
         elif isinstance(node, ast.JoinedStr):

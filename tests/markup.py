@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST_LINE = 120
-# Elements that begin a line of their own. White space beside any other may be seen, so those may stay glued.
+# Elements that begin a new line. White space beside any other element can be visible, so it is optional.
 _BLOCK_ELEMENTS = """
     article aside body dd details dialog div dl dt fieldset figure footer form h1 h2 h3 h4 head header hr html legend li
     main nav ol optgroup option p pre section summary table tbody td tfoot th thead tr ul
@@ -18,7 +18,7 @@ _BLOCK_ELEMENTS = """
 BLOCK_ELEMENTS = frozenset(_BLOCK_ELEMENTS.split())
 _START_TAG = re.compile(r"<([a-z][a-z0-9]*)\b")
 _DJANGO = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}")
-# Django reads a tag on one line, however many names a message has.
+# Django reads a tag only on one line, even if a message has many names.
 _MESSAGE_TAG = re.compile(r"\{% (?:blocktranslate|url) [^%]*%\}")
 _STRING = re.compile(r"""(["']).*?\1""")
 
@@ -47,7 +47,7 @@ def complaints_of_template(text: str) -> Iterator[tuple[int, str]]:
 def complaints_of_style_sheet(text: str) -> Iterator[tuple[int, str]]:
     """Yield the line number and complaint for a line that is too long or has two declarations or selectors."""
     yield from _long_lines(text)
-    # A comment keeps its lines, so that the numbers stay right.
+    # The comment's line breaks stay, so that line numbers stay right.
     code = re.sub(r"/\*.*?\*/", lambda found: "\n" * found.group().count("\n"), text, flags=re.DOTALL)
     for number, line in enumerate(code.splitlines(), 1):
         bare = _STRING.sub('""', line)
@@ -61,7 +61,7 @@ def _selectors(line: str) -> int:
     """Return the number of selectors on the line. Commas in parentheses don't count."""
     depth, found, head = 0, 1, line.rstrip(" {,")
     if re.match(r"\s*[\w-]+: ", head):
-        return 0  # the first line of a declaration that goes on
+        return 0  # the first line of a declaration with several lines
     for character in head:
         depth += {"(": 1, ")": -1}.get(character, 0)
         found += character == "," and depth == 0

@@ -3,8 +3,8 @@
 from dnspanel.demo import ports
 from tests.workers import WORKER
 
-# Below the ephemeral range, where a port may be an outgoing connection's before the server binds it, and apart from the
-# ports of stacks. All are chosen some time before they are bound: no two processes of a run choose the same one.
+# Not in the ephemeral range, where a port may be taken by an outgoing connection before the server binds it, and not in
+# the range for stacks. Ports are chosen some time before they are bound, so the processes of a run have separate ports.
 _PROCESSES = 8
 _NUMBER = int(WORKER.removeprefix("gw")) % _PROCESSES if WORKER != "main" else _PROCESSES - 1
 _RANGE = range(10_000 + _NUMBER, ports.RANGE.start, _PROCESSES)

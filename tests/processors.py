@@ -27,9 +27,9 @@ from tests.handed_files import HandedFile
 from tests.run_results import report_result, runs_everything
 
 TICKS = os.sysconf("SC_CLK_TCK")
-# Rows of the table that are no families of tests.
+# Rows of the table that are not families of tests.
 COLLECTION, STORES, REST = "start and collection", "PostgreSQL and Redis", "everything else"
-# A test process repeats the loop after so many seconds.
+# A test process repeats the loop after this number of seconds.
 LOOP_EVERY = 30.0
 
 
@@ -90,7 +90,7 @@ def cpu_below(pid: int, *, without: int | None = None) -> float:
 
 
 def _children(pid: int) -> Iterator[int]:
-    # A process that ends while it is read has no children.
+    # A process may end while its children are read.
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with contextlib.suppress(OSError):
@@ -131,7 +131,7 @@ class Meter:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        if isinstance(item, HandedFile):  # its tests come here one by one
+        if isinstance(item, HandedFile):  # the tests of the file arrive one by one
             return (yield)
         start = time.monotonic()
         if start >= self._loop_due:
@@ -148,7 +148,7 @@ class Meter:
     def _take(self, name: str, *, wall: float, tests: int) -> None:
         """Add the resources used since the last call to this name."""
         now = cpu_now()
-        # A process that left its parent, or was never waited for, takes its time with it.
+        # The time of a process is lost if it left its parent, or if nobody waited for it.
         self.measured.add(name, Used(cpu=max(0.0, now - self._cpu), wall=wall, tests=tests))
         self._cpu = now
 
@@ -172,7 +172,7 @@ class Reporter:
         else:
             self.lost.append(str(node.gateway.id))
 
-    # Last, when what ran beside the tests has ended.
+    # Last, after the command beside the tests has ended.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         result = yield
@@ -181,7 +181,7 @@ class Reporter:
 
     def _finish(self, session: pytest.Session) -> None:
         meter: Meter | None = self.config.pluginmanager.get_plugin(METER)
-        if meter is not None:  # a run in one process
+        if meter is not None:  # the run has only one process
             self.measured.merge(meter.finish())
         else:
             self.measured.add(REST, Used(cpu=time.process_time()))

@@ -13,7 +13,7 @@ from tests.syntax import dotted, nodes_of, tree_of
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("dnspanel", "replication")
 _FUNCTIONS = {"compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"}
-# What Django takes a pattern for, and how it uses it.
+# Classes and functions of Django that take a pattern, and the method that they call on it.
 _OF_DJANGO = {"RegexValidator": "search", "RegexField": "search", "re_path": "search"}
 _USES = {"sub": "finditer", "subn": "finditer", "split": "finditer", "findall": "finditer"}
 
@@ -24,7 +24,7 @@ class Place:
 
     path: str
     name: str
-    pattern: re.Pattern[Any] | None  # None: made of parts while the program runs
+    pattern: re.Pattern[Any] | None  # None: built at run time
     uses: frozenset[str]
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ class _Reader:
                 or (_is_compile(node.value) and _constant(self.tree, node) == name)
             )
         }
-        # `text.match(PATTERN)`: a reader of ours, which has the same verbs.
+        # `text.match(PATTERN)`: our own reader class has methods with the same names.
         found |= {
             node.func.attr
             for node in self.nodes

@@ -20,7 +20,7 @@ from re import _constants as ops  # isort: skip
 from re import _parser as parser  # isort: skip
 
 Text = str | bytes
-# From a place in the text to the end of the match, or None; and a part of a pattern, with what goes on behind it.
+# Both return the end of the match or None. Rest starts at a place. Part also gets what follows it in the pattern.
 Rest = Callable[[int], int | None]
 Part = Callable[[int, Rest], int | None]
 
@@ -54,7 +54,7 @@ class CountedPattern:
         self._state = tree.state
         self._part = self._sequence(list(tree), tree.state.flags)
 
-    # What `re.Pattern` has: the end of the match instead of the match.
+    # The methods of `re.Pattern`, but they return the end of the match.
 
     def match(self, text: Text, at: int = 0) -> int | None:
         self._text = text
@@ -235,7 +235,7 @@ class CountedPattern:
             self._count()
             if count < least:
                 return part(at, lambda end: greedy(end, rest, count + 1, before))
-            # A round that took no character is not tried again at the same place.
+            # A round without a character is not repeated at the same place.
             if count < most and at != before:
                 found = part(at, lambda end: greedy(end, rest, count + 1, at))
                 if found is not None:

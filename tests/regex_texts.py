@@ -17,10 +17,10 @@ from tests.regex_steps import ONE_CHARACTER
 
 Made = Callable[[int], str]
 
-# Signs of zone files, names, headers, JSON and SQL, besides those that the pattern names.
+# Characters of zone files, names, headers, JSON and SQL, in addition to those of the pattern.
 _SIGNS = "a0 ;\n\"\\.*,()='-\t:/_é\0\r"
 _REPEATS = {ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT}
-_SAMPLES = 3  # of each part
+_SAMPLES = 3  # for each part
 _PUMPS = 16
 _TEXTS = 25
 
@@ -34,7 +34,7 @@ def texts(pattern: re.Pattern[Any]) -> list[Made]:
     starts, pumps = [""], list(dict.fromkeys([*islice(_SIGNS, 0, 12), *reader.characters()]))
     words: list[str] = []
     repeated_alone: list[str] = []
-    # What begins and does not end: `/*`, an opening quote.
+    # The beginnings of something that does not end, for example `/*` or an opening quote.
     for before, repeated in reader.repeats(list(tree)):
         starts.append(before)
         words += reader.of(repeated)
@@ -50,7 +50,7 @@ def texts(pattern: re.Pattern[Any]) -> list[Made]:
     plain = [_made("", pump, "", end) for pump in pumps[: 2 * _PUMPS] for end in ("", "\0")]
     every = list(product(starts, pumps, ["", *pumps[:12]], ends))
     chosen = [_made(*each) for each in chance.sample(every, min(_TEXTS, len(every)))]
-    # What one part may repeat, at the place of each other one: that is where two parts share it out among them.
+    # Repetitions of each part at the places of all others, because two parts can match the same characters.
     shared = [
         _made(start, pump, "", end)
         for start in starts

@@ -28,7 +28,7 @@ LINES = (
     "near NS ns.far",
     f"near DS 1 13 2 {'ab' * 32}",
 )
-# Each kind of denial that a file can hold, and what dnssec-signzone makes it of.
+# Each kind of denial in a signed file, with the options of dnssec-signzone that create it.
 DENIALS: dict[str, tuple[Nsec3 | None, tuple[str, ...]]] = {
     "nsec": (None, ()),
     "nsec3": (Nsec3(), ("-3", "-", "-H", "0")),
@@ -47,7 +47,7 @@ def signed_text(zone: str, text: str, folder: Path, *options: str, end: datetime
     source, signed = folder / f"{zone}text", folder / f"{zone}signed"
     source.write_text(text)
     times = ["-s", "20200101000000", "-e", f"{end:%Y%m%d%H%M%S}"] if end else []
-    more = ["-P"] if end else []  # BIND would refuse what has ended
+    more = ["-P"] if end else []  # BIND refuses expired signatures without it
     where = ["-K", keys, "-d", folder]
     _run(["dnssec-signzone", "-q", "-S", "-z", *where, *times, *more, *options, "-o", zone, "-f", signed, source])
     return signed.read_text()

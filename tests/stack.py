@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 PASSWORD = "correct horse battery staple"
 
-# The stacks of session fixtures, which run until no more tests want them.
+# The stacks of session fixtures. They run until no remaining test needs them.
 shared_stacks: list[Stack] = []
 
 
@@ -56,11 +56,11 @@ def fresh_stack() -> Iterator[Stack]:
         yield running
 
 
-# As long as a busy machine may need to answer, and not as long as a person's patience.
+# Long enough for a busy machine, but shorter than in production.
 PATIENCE = {"PANEL_RING0_PATIENCE": "20", "PANEL_REFUSAL_PATIENCE": "6"}
-# Nobody answers: what the world's DNS says of the zones of a test is nobody's business.
+# An address without a resolver, so that tests do not depend on public DNS.
 NO_RESOLVER = {"PANEL_DNS_RESOLVERS": "127.0.0.1:9"}
-# Other name servers of a test run on this machine.
+# Other name servers of tests run on this machine.
 OTHER_SERVERS = {"PANEL_SECONDARY_NETWORKS": "127.0.0.0/8", "PANEL_SOURCE_NETWORKS": "127.0.0.0/8"}
 
 
@@ -85,7 +85,7 @@ class PreparedStack(Stack):
         return str(run_inside(self, "management.run", *args))
 
     def stop(self) -> None:
-        if "interpreter" in vars(self):  # a stack that could not start has no environment to make one in
+        if "interpreter" in vars(self):  # a stack that could not start has no environment for it
             self.interpreter.close()
         super().stop()
 
@@ -113,7 +113,7 @@ def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = F
 
     In a full run, each of its processes is started as in production.
     """
-    from tests.full import is_full  # it imports this module
+    from tests.full import is_full  # `tests.full` imports this module
 
     directory = FOLDER / name
     shutil.rmtree(directory, ignore_errors=True)
@@ -181,7 +181,7 @@ def ask_all(stack: Stack, name: str, rdtype: str = "A") -> list[Answer]:
     return [ask(node, name, rdtype) for node in stack.nodes]
 
 
-# Looking takes a fifth of the time at most, so that others have the processor.
+# Checking takes at most a fifth of the time, to leave the processor to others.
 PAUSE_PER_LOOK, LONGEST_PAUSE = 4.0, 1.0
 
 
@@ -227,7 +227,7 @@ def wait_until_in_sync(stack: Stack, *, seconds: float = 30) -> None:
         until(in_sync, seconds=seconds, what=what)
 
 
-# What somebody asks first when a fleet does not come into sync.
+# The most useful facts if a fleet does not come into sync.
 _DELIVERY = {
     "head": "SELECT sequence FROM zones_loghead",
     "nodes": """

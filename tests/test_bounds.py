@@ -23,17 +23,17 @@ from tests.syntax import dotted, tree_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "develop" / "bounds.md"
-# Parts of the panel that read no texts of people and programs elsewhere.
+# Packages that read no texts from outside.
 _OURS = ("dnspanel/demo/", "dnspanel/cli/", "dnspanel/backup/")
 _METHODS = {"splitlines", "getlist", "raw_decode"}
 _FUNCTIONS = {"json.loads", "parse_json", "csv.reader", "numbered_lines", "counted_lines", "limit_lines"}
-# Fields that have another bound than a length.
+# Fields with a limit that is not a length.
 _OTHERWISE = {
     "PasteForm.text": "limits.MOST_PASTE_BYTES, in `clean_text`",
     "ZoneDefaultsForm.seen": "a time",
     "DecisionForm.choice": "compared with few words",
 }
-# Read by `schema.parsing`, which counts first; the serializer is their documentation.
+# `schema.parsing` reads and counts these. The serializers only document them.
 _READ_OTHERWISE = {
     *("BulkSerializer", "ChangesSerializer", "NewZoneSerializer"),
     *("RRsetContentSerializer", "RRsetPatchSerializer"),

@@ -101,7 +101,7 @@ class Repository:
         for name in [name for name in os.environ if name.startswith("GIT_")]:
             monkeypatch.delenv(name)
         for name, value in {
-            "HOME": str(path),  # no configuration of a person's
+            "HOME": str(path),  # without the user's own configuration
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_AUTHOR_NAME": "Ana",
             "GIT_AUTHOR_EMAIL": "ana@example.com",

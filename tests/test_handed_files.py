@@ -62,7 +62,7 @@ def test_each_file_is_imported_once_and_its_tests_run_as_always(tmp_path: Path) 
     assert re.search(r"SKIPPED .* not here", output), output
     assert re.search(r"1 more: rests\n +7 more: n|7 more: n\n +1 more: rests", output), output
     assert sorted(line for line in log if not line.startswith("closed")) == sorted({*FILES} - {"conftest"})
-    # A module's fixtures are closed when its last test ended, and before another file uses its own.
+    # A module's fixtures are closed after its last test, before another file uses its own.
     assert sorted(line for line in log if line.startswith("closed")) == [
         f"closed {name}" for name in ("test_good", "test_more", "test_sampled", "test_wrong")
     ]

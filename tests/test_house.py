@@ -21,7 +21,7 @@ BANNED_FILE_NAMES = {"utils.py", "helpers.py", "services.py", "managers.py", "co
 
 # The last word of a module's first docstring line says what its functions may do.
 VERBS = "Verbs."  # they write to the database
-PURE = "Pure."  # from values to values: no database, socket, Redis, queue, program
+PURE = "Pure."  # from values to values: no database, sockets, Redis, queues or programs
 NOT_PURE = {
     "celery",
     "django.db",
@@ -50,7 +50,7 @@ SQL_WRITES = re.compile(
     r"(accounts|alerts|api|backup|fleet|publish|secondaries|transfer|webhooks|zones)_[a-z]+(?=[\s(]|$)"
 )
 
-# Words that no reader of DNS, PowerDNS or Django knows, or that meant several things: what to say instead.
+# Words that are unknown in DNS, PowerDNS and Django, or that had several meanings, with better ones.
 BANNED_PARTS = {
     "asked": "request, query",
     "asking": "dns_probe",
@@ -89,21 +89,21 @@ BANNED_PARTS = {
     "words": "description",
     "zonelike": "detect",
 }
-# Names of the field that hold one of these words.
+# Established names that contain one of these words.
 NOT_BANNED = re.compile(r"ring_?0|audit_trail|tsig_?key_?ring", re.IGNORECASE)
 
-# Of a function. More than six parameters need a reason in a noqa; `self` counts only among the eight.
+# Limits of functions. More than six parameters need a noqa with a reason. `self` counts only toward the eight.
 MOST_LINES, MOST_PARAMETERS, MOST_WITH_REASON = 60, 6, 8
 # Click passes each option of a command as a parameter.
 COMMANDS = Path("dnspanel/cli")
 
-# How much one place may hold before it needs rooms, or parts with names.
+# The size limits of a folder or module. Beyond them it must be divided.
 MOST_MODULES = 30  # of a folder, without its `__init__`
 MODULE_LINES = 500
-# One module for each family of URLs, which is how they are found.
+# Has one module for each family of URLs, named after it.
 LARGE_FOLDERS = {"dnspanel/api/v2/resources"}
 
-# Names of modules that every app, or every room of the pages, may have: what they hold is a convention.
+# Names of modules that every app, or every room of the pages, may have by convention.
 CONVENTIONAL = frozenset(
     {
         "__init__",
@@ -120,8 +120,8 @@ CONVENTIONAL = frozenset(
         "urls",
     }
 )
-# Each of these says again what another place says: a face, the tables and the errors of each room. So its modules have
-# the names of that place, and only within it a name occurs once.
+# Packages that repeat the names of others: an interface, or the tables and errors of all rooms. Within one of them, a
+# name occurs only once.
 SAYING_AGAIN: dict[str, set[str]] = {
     "dnspanel/api": set(),
     "dnspanel/api/scim": set(),
@@ -136,10 +136,10 @@ SAYING_AGAIN: dict[str, set[str]] = {
 
 VENDORED = ("static/vendor/", "tests/vendor/")
 
-# Packages whose `__init__` hands on what their modules define, so that nobody imports these.
+# Packages whose `__init__` exports their modules' names, so nobody imports the modules.
 IMPORTED_FROM_PACKAGE = {"errors", "models"}
 
-# Started by a process manager or by Django itself; exercised by the flow tests.
+# Started by a process manager or by Django. The flow tests exercise them.
 WITHOUT_OWN_TEST = {"dnspanel/settings.py", "dnspanel/wsgi.py", "dnspanel/celery.py"}
 
 
@@ -311,7 +311,7 @@ def _writes(call: ast.Call) -> bool:
     name = call.func.attr
     if name in WRITING_METHODS:
         return True
-    if name == "save":  # of a model; a storage's save takes a name and a content
+    if name == "save":  # saves a model; the save of a storage has a name and a content
         return not call.args
     on = call.func.value
     if name in {"create", "update", "delete"}:
@@ -461,8 +461,8 @@ def test_no_test_sleeps_longer_than_a_second_without_a_reason() -> None:
     assert not found, "wait for what happens, or say in a comment why only time will do"
 
 
-# Texts that are Python and belong to a test: what readers of source files are asked about, and what starts a download
-# under any Python.
+# Files with Python code in strings: examples for tests of source readers, and the first lines of a download, which any
+# version of Python must be able to run.
 PYTHON_IN_STRINGS = {
     "dnspanel/cli_file.py",
     "tests/test_changed.py",

@@ -80,7 +80,7 @@ def test_a_process_has_the_next_file_and_no_further_one() -> None:
         assert len(first.sent) == count
     assert not first.shutting_down
     lanes.mark_test_complete(first, first.sent[4])
-    assert first.shutting_down  # nothing is left
+    assert first.shutting_down  # no work is left
     assert sorted(first.sent + second.sent) == [*range(8)]
 
 

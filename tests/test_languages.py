@@ -38,7 +38,7 @@ def catalog(code: str) -> Path:
 def texts(code: str) -> dict[str, str]:
     """Return a language's translations by English text. Texts with a plural have one entry per number."""
     with (ROOT / catalog(code)).with_suffix(".mo").open("rb") as file:
-        read = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]  # the one way to all of it
+        read = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]  # nothing else returns all texts
     return {key if isinstance(key, str) else f"{key[0]}\0{key[1]}": text for key, text in read.items() if key}
 
 
@@ -49,7 +49,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("dnspanel", "replication", "templates", "locale"):
         shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__", "*.mo"))
     languages = [word for code in TRANSLATED for word in ("--locale", code)]
-    # Without the places of texts, as there: Django looks for each template's name in all of them.
+    # Without places of texts, as in the repository, because Django would search all of them for each template's name.
     how = ["--extension", "html,txt,py", "--no-obsolete", "--no-wrap", "--add-location=never"]
     command = [sys.executable, "-m", "django", "makemessages", *languages, *how]
     subprocess.run(command, cwd=directory, check=True, capture_output=True)
@@ -103,7 +103,7 @@ def test_translations_keep_placeholders_and_elements(code: str) -> None:
     for english, text in texts(code).items():
         said, _, number = english.partition("\0")
         same = Counter(ELEMENT.findall(said)) == Counter(ELEMENT.findall(text))
-        # The form for one may leave the number out.
+        # The singular form can omit the number.
         if not number:
             same = same and Counter(PLACEHOLDER.findall(said)) == Counter(PLACEHOLDER.findall(text))
         if not same:

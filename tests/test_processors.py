@@ -58,7 +58,7 @@ def test_a_meter_gives_each_file_what_was_used_since_the_last_one(monkeypatch: p
             run.send(True)
     used = meter.finish().used
     assert [used[COLLECTION].cpu, used["tests/a.py"].cpu, used["tests/a.py"].tests] == [4.0, 3.5, 2]
-    assert used["everything else"].cpu == 0.0  # a child took its time with it
+    assert used["everything else"].cpu == 0.0  # the child's time is lost with it
     assert len(meter.measured.loops) == 1
 
 

@@ -150,7 +150,7 @@ def test_what_was_measured_of_a_fleet_at_different_times_is_one_row() -> None:
 
 
 def test_a_rival_is_compared_with_ours_of_the_same_turns_and_its_fastest_fleet_counts() -> None:
-    seen_late = [moved(propagation.NATIVE_CACHED, (0.1,))]  # alone, so that it is compared with nobody
+    seen_late = [moved(propagation.NATIVE_CACHED, (0.1,))]  # without ours, so it is not compared
     found = propagation.ratios(
         [
             [moved("ours", (10.0,)), moved(propagation.NATIVE, (5.0,)), moved(propagation.NATIVE_PURGED, (8.0,))],

@@ -25,11 +25,11 @@ from tests.regex_steps import CountedPattern, TooManySteps, deep_recursion
 from tests.regex_texts import Made, texts
 
 DOCUMENT = ROOT / "docs" / "develop" / "regular-expressions.md"
-# Our own text, which is not measured.
+# The start of the entry for a pattern that only gets our own texts and is not measured.
 OURS = "Ours: "
-# Modules of dnspython whose patterns meet rdata.
+# Modules of dnspython whose patterns get rdata.
 OF_DNSPYTHON = (dns.ipv6, svcbbase)
-# Made of parts while the program runs: what they are then.
+# The patterns that are built at run time.
 MADE_LATER = {
     "dnspanel/transfer/sources/sql_literals.py RowReader.__init__": [
         found
@@ -133,7 +133,7 @@ def _steps(counted: CountedPattern, use: str, made: Made, size: int, is_bytes: b
 def test_routes_of_urls_are_linear_too() -> None:
     """Routes with two names are superlinear only for texts longer than a name. Routes are matched before sign-in."""
     shapes = {re.sub(r"\(\?P<\w+>", "(?:", pattern.pattern): pattern for pattern in _routes(get_resolver())}
-    # Literal text between two parts does not matter, so the routes that differ in it alone are one.
+    # Literal text between two parts makes no difference, so routes that differ only in it are tested once.
     shapes = {re.sub(r"[a-z0-9_.-]{2,}(?=/|\\)", "x", shape): each for shape, each in shapes.items() if "(?:" in shape}
     with_two = [
         pattern for pattern in shapes.values() if pattern.pattern.count(converters.NameInPathConverter.regex) > 1
@@ -155,7 +155,7 @@ def _routes(resolver: URLResolver) -> Iterator[re.Pattern[str]]:
             yield from _routes(each)
 
 
-# The first is the one of issue 14: an ACME client's TXT stopped the panel.
+# The first pattern was issue 14: a TXT record of an ACME client stopped the panel.
 SUPERLINEAR = [
     (r"\s*(;[^\n]*)?\s*", "fullmatch"),
     (r"(a+)+b", "match"),
@@ -166,7 +166,7 @@ SUPERLINEAR = [
     (r"(\d+)([smhdw])", "finditer"),
     (r"(?:[a-z]+\.?)*!", "match"),
     (r"[^,]*,[^;]*;", "search"),
-    # Those that our code had.
+    # Patterns that were in our code.
     (r'(?m)^([ \t]*)(-[ \t]+)?([a-z]+)[ \t]*:(?:[ \t]+|$)("[^"\n]*"|[^\#\n]*?)[ \t]*(?:\#[^\n]*)?\r?$', "finditer"),
     (r'`(?:[^`]|``)+`|"(?:[^"]|"")+"|\[[^\]]+\]|[A-Za-z_][\w$]*', "finditer"),
     (r"--[^\n]*|/\*(?s:.*?)\*/|'(?:[^']|'')*'|[(),]", "finditer"),
@@ -272,5 +272,5 @@ def test_the_counter_finds_what_re_finds_with_our_own_patterns() -> None:
 def test_steps_are_counted() -> None:
     counted = CountedPattern(re.compile("a*b"))
     counted.match("a" * 10)
-    # Eleven characters looked at, eleven places from which `b` is tried, and those tries.
+    # Reads eleven characters, tries `b` at eleven places, and reads one character for each try.
     assert counted.steps == 33

@@ -33,7 +33,7 @@ NOT_A_VERB = re.compile(
     re.IGNORECASE,
 )
 
-# By package: docstrings with a marker, and functions whose docstring does not begin with a verb. Else none of either.
+# By package: the number of docstrings with a marker, and of those that do not begin with a verb. Otherwise 0.
 MOST: dict[str, tuple[int, int]] = {
     "dnspanel/accounts": (1, 0),
     "dnspanel/api": (6, 0),
@@ -50,15 +50,15 @@ MOST: dict[str, tuple[int, int]] = {
     "tests/replication/front": (1, 0),
 }
 
-# A function named by a lone participle does not say what it does at the call site: `_locked`, and not `_lock_zone`.
+# A lone participle as a function's name hides the action at the call site: `_locked` instead of `_lock_zone`.
 LONE_PARTICIPLE = re.compile(
     r"_?(?:[a-z]+ed|told|found|known|kept|made|given|taken|written|sent|held|seen|built|done|gone|begun|left|said|shown|"
     r"put|met|chosen|drawn|bound|brought|sought|thrown|broken|hidden|gotten|got)"
 )
-# Functions of the panel and of `replication` with such a name. Those that stay are names of an interface.
+# Functions of the panel and of `replication` with such a name. The remaining names belong to interfaces.
 MOST_PARTICIPLES = 46
 
-# "Return what the zone brings" hides the noun: "Return the signatures in the zone file" has it.
+# "Return what the zone brings" hides the noun. Better: "Return the signatures in the zone file".
 CLAUSE = re.compile(r"^\w+ (what|whether|which|who|those)\b|^[^.]*\bwhat\b")
 # Docstrings of the panel and of `replication` with such a clause in their first sentence.
 MOST_CLAUSES = 84

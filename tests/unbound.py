@@ -19,8 +19,8 @@ import dns.rcode
 from tests.ports import free_port
 
 START_SECONDS = 20
-# A zone's servers are asked where the test says: a delegation knows no port. `aggressive-nsec` is on by default in
-# newer releases: what a proof of non-existence covers is answered from the cache.
+# A zone's servers come from stub zones with their ports, because a delegation has no port. `aggressive-nsec` is on by
+# default in newer releases: it answers from the cache if a proof of non-existence covers the name.
 CONF = """\
 server:
     directory: "{directory}"

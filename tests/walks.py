@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from django.db import transaction
 
-LONGEST = 600  # letters of one failure
+LONGEST = 600  # characters in one failure
 
 Step = Callable[..., AbstractContextManager[None]]
 

@@ -46,7 +46,7 @@ class _Tracer:
             self._variables.pop(frame, None)
             return None
         now = {name: value for name, value in frame.f_locals.items() if isinstance(value, _KEPT)}
-        # What a function is called with is not copied.
+        # A call's arguments are not copied.
         before = now if event == "call" else self._variables.get(frame, now)
         self.copied += sum(_copied(before.get(name), value) for name, value in now.items())
         self._variables[frame] = now

@@ -14,7 +14,7 @@ import pytest
 # pytest-xdist names its processes gw0, gw1, ...; a run in one process has none of them.
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 FOLDER = Path(__file__).resolve().parents[1] / "var" / "test" / WORKER
-# Other people's programs, which take minutes to install: one copy for all checkouts of a person.
+# Third-party programs, which take minutes to install. All checkouts of a person share one copy.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dnspanel"
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset
 
-# SOA, two NS, two A at the apex and www, MX, two TXT: what even the smallest zone has.
+# Every zone has these: SOA, two NS, two A at the apex and www, MX, two TXT.
 SMALLEST = 8
 PROVIDER_ZONES = 263_238
 PROVIDER_RECORDS = 2_798_571
-# Estates to import have some zones of this size, or a 27th of a smaller estate.
+# Estates for imports have some zones of this size, or of a 27th of the estate if it is small.
 LARGE_ZONE = 100_000
 LARGE_ZONES = 3
 _LABELS = (
@@ -41,7 +41,7 @@ _LABELS = (
 )
 _ENDINGS = ("test", "com.test", "net.test", "org.test", "co.test")
 
-# What hosts of zone files have, and how often; addresses are of the block for benchmarks.
+# The records of hosts in zone files, and their frequency. The addresses are reserved for benchmarks.
 _HOSTS = (
     "{name}\tIN\tA\t198.18.{a}.{b}",
     "{name}\t300\tIN\tA\t198.19.{a}.{b}",
@@ -82,7 +82,7 @@ def zone_sizes(zones: int, records: int, seed: int = 1) -> list[int]:
     weights = [min(chance.paretovariate(1.2), 2000.0) for _ in range(zones)]
     share = spare / sum(weights)
     sizes = [SMALLEST + int(weight * share) for weight in weights]
-    for at in range(records - sum(sizes)):  # what rounding left over
+    for at in range(records - sum(sizes)):  # the remainder from rounding
         sizes[at % zones] += 1
     return sizes
 

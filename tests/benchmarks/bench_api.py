@@ -245,7 +245,7 @@ def compare(
         ("search", 100, search),
     ]
     for kind, times, act in kinds:
-        alternate(stack, apis, 3 if times > 20 else 1, act)  # warm: connections, plans, caches
+        alternate(stack, apis, 3 if times > 20 else 1, act)  # warms up connections, plans and caches
         for api in apis:
             api.took.pop(kind, None)
         alternate(stack, apis, times, act)

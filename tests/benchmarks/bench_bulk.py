@@ -24,7 +24,7 @@ from tests.benchmarks.say import say
 
 ZONES, RRSETS_OF_ZONE = 1_000, 10
 TTL, NEW_TTL = 300, 1_234
-LOOKED_AT = 50  # zones, over DNS
+LOOKED_AT = 50  # zones, checked over DNS
 STALLS_AFTER = 300.0
 SEARCH = f"type:a ttl:{TTL} zone:bulk"
 

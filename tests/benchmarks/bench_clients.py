@@ -72,7 +72,7 @@ def accept_lego(service: Service, directory: Path) -> None:
             )
             expect_answers(service, f"_acme-challenge.{domain}.", "TXT")
 
-        # The real server on SQLite answers one of several changes at once with 500.
+        # PowerDNS on SQLite answers one of several simultaneous changes with status 500.
         with ThreadPoolExecutor(AT_ONCE if isinstance(service, Panel) else 1) as pool:
             list(pool.map(obtain, range(AT_ONCE)))
 
@@ -81,7 +81,7 @@ def accept_certbot(plugin: certbot.Plugin) -> Callable[[Service, Path], None]:
     """Return a function that tests certbot with this plugin, for apex and wildcard."""
 
     def accept(service: Service, directory: Path) -> None:
-        # Below a real top-level domain: lexicon, which both plugins use, cuts zone names by the public suffix list.
+        # Under a real top-level domain, because lexicon, used by both plugins, splits names by the Public Suffix List.
         zone = "certbot.example.org."
         domains = ("certbot.example.org", "*.certbot.example.org")
         with acme_zone(zone, service, directory) as acme:

@@ -34,7 +34,7 @@ PLACE = ROOT / "var" / "bench" / "compare"
 DOCUMENT = ROOT / "docs" / "develop" / "figures" / "comparisons.md"
 SECTIONS_KEPT = 10
 HEAD = "| Figure | Before | After | Ratio | Noise |\n|---|---|---|---|---|\n"
-# A run each of a minute or two. What is not here has no short form.
+# Options for runs of one or two minutes each. Other benchmarks have no short form.
 SHORT: dict[str, list[str]] = {
     "push": ["--edits", "200", "--large", "2000"],
     "import": ["--zones", "15000"],

@@ -85,7 +85,7 @@ def edits_in_each_way(stack: stacks.BenchStack, *, records: int, edits: int) -> 
             published = time.monotonic()
             stack.wait_until_in_sync(timeout=SWITCH_SECONDS)
             say(f"  {way}: published in {published - began:.1f} s, at all nodes {time.monotonic() - began:.1f} s")
-        _edit(stack, zone_id, records=records, edits=min(edits, 20), seed=number)  # warm: connections, caches
+        _edit(stack, zone_id, records=records, edits=min(edits, 20), seed=number)  # warms up connections and caches
         for key, value in _edit(stack, zone_id, records=records, edits=edits, seed=100 + number).items():
             found[key][way] = value
         say(f"  {way:>9}: " + ", ".join(f"{key} {of[way]}" for key, of in found.items()))

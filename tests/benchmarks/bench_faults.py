@@ -28,7 +28,7 @@ WIDTH = 62
 class Outcome:
     """The outcome of one test."""
 
-    word: str = "passed"  # or failed, skipped
+    word: str = "passed"  # or "failed" or "skipped"
     seconds: float = 0.0
     words: str = ""
 
@@ -103,7 +103,7 @@ def run(wanted: set[int], options: argparse.Namespace) -> Listener:
     return listener
 
 
-# pytest has the standard output for itself while it runs.
+# The standard output, because pytest captures it while it runs.
 _terminal = os.fdopen(os.dup(1), "w")
 
 

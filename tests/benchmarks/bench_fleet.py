@@ -30,7 +30,7 @@ CHANGES = 36_000
 SIZES = (3, 16, 64)
 EDITS = 60
 WRITERS = 4
-# What so many changes are in once they were merged, with the newest half minute of them in single segments.
+# The limit of segments after merging. The newest half minute of changes is in single segments.
 MOST_SEGMENTS = 100
 
 

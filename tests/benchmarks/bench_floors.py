@@ -27,17 +27,17 @@ from tests.benchmarks import answers, bench_import, bench_push, estate, peaks, s
 from tests.benchmarks.say import say
 
 REPEATED = 200
-LMDB_COPIES = 5  # the panel's, ring 0's and three nodes'
+LMDB_COPIES = 5  # of the panel, ring 0 and three nodes
 ROW = b"x" * 64
 
-# How often each is waited for on the way of one edit: `docs/architecture/life-of-an-edit.md`.
+# How many times each happens one after another in an edit: `docs/architecture/life-of-an-edit.md`.
 EDIT_STEPS = {
-    "commit of PostgreSQL": 3,  # the publication, the segment's row, ring 0's ack
-    "fsync": 1,  # the segment's object
-    "round trip to Redis": 2,  # publisher and push worker are woken
-    "round trip over TCP": 2,  # ring 0, a node
+    "commit of PostgreSQL": 3,  # the publication, the segment's row, the ack of ring 0
+    "fsync": 1,  # the segment's file
+    "round trip to Redis": 2,  # to wake the publisher and the push worker
+    "round trip over TCP": 2,  # to ring 0 and a node
     "commit of LMDB": 2,
-    "DNS question": 4,  # each of the two proves position and RRset
+    "DNS question": 4,  # position and RRset, both on ring 0 and a node
 }
 
 

@@ -112,7 +112,7 @@ def uploaded(archive: Path) -> Any:
     with archive.open("rb") as stream:
         job = import_jobs.create_job(source=SourceKind.FILES, title=archive.name, author=None, now=timezone.now())
         upload.receive_file(job=job, name=archive.name, stream=stream)
-    # It was written by whoever runs the benchmark, and belongs to the user of the stack's processes.
+    # The files belong to the user of the benchmark, but the stack's processes run as another user.
     for path in (settings.TRANSFER_DIR, *settings.TRANSFER_DIR.rglob("*")):
         unprivileged.give(path)
     return job

@@ -37,7 +37,7 @@ from tests.benchmarks.say import say
 SMALL_ZONES = 1_000
 LARGE = "large.test."
 COMPLAINED = 5
-NARROW = 300  # the member sees one zone of so many
+NARROW = 300  # the member sees one zone in this many
 TARGETS = {
     "zones_ms": 100,
     "search_ms": 200,
@@ -47,7 +47,7 @@ TARGETS = {
     "max_kb": 150,
 }
 BULK_TARGET = 10  # seconds
-# What zones hold: what many, few and none of them have, with and without an index that knows it.
+# Filters that match many, few or no zones, with and without a suitable index.
 OF_ZONES = (
     "type:mx",
     "-type:mx",
@@ -85,7 +85,7 @@ OF_RRSETS = (
     "has:warning type:mx",
 )
 SORTS_OF_ZONES = ("-name", "dnssec", "-rrsets", "serial", "-changed", "author", "team", "-sync")
-SORTS_OF_LARGE_ZONE = ("-name", "type", "-ttl", "-comment", "-changed")  # of so many values none is sorted by
+SORTS_OF_LARGE_ZONE = ("-name", "type", "-ttl", "-comment", "-changed")  # no sort by value, because there are too many
 OF_LARGE_ZONE = (
     "absent",
     "10.7.7.7",
@@ -209,7 +209,7 @@ def measure(clients: dict[str, Any], request: Request, rounds: int, figures: Fig
 
     headers = {"HX-Request": "true", "HX-Target": request.target} if request.target else {}
     for name, client in clients.items():
-        with CaptureQueriesContext(connection) as captured:  # and once to warm up
+        with CaptureQueriesContext(connection) as captured:  # also warms up
             client.get(request.path, request.query, headers=headers)
             queries = len(captured)
         took = []
@@ -235,7 +235,7 @@ def write_texts() -> None:
     from dnspanel.zones.store import waiting_entries
 
     began = time.perf_counter()
-    quiet = timezone.now() + timedelta(minutes=1)  # when nobody is taken to publish very much any more
+    quiet = timezone.now() + timedelta(minutes=1)  # late enough that no publication is recent
     while texts_upkeep.catch_up(now=quiet):
         pass
     waiting_entries.sort_in(waiting_entries.RDATA)

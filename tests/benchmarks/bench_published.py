@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PLACE = ROOT / "var" / "bench" / "published"
 RESULTS = ROOT / "var" / "bench" / "published-results"
 DOCUMENT = ROOT / "docs" / "develop" / "published.md"
-# Modules of tests.benchmarks.published, each with `run(options) -> Result`.
+# Modules of tests.benchmarks.published, each with a function `run(options) -> Result`.
 PARTS = ("backends", "estate", "random_names", "many_clients", "stale", "propagation")
 SIZES = ("zones", "small_zones", "backend_zones", "rounds", "questions", "updates", "edits")
 

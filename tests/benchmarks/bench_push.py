@@ -80,7 +80,7 @@ def main() -> None:
             say(f"{label}: {zones:,} zones, {records:,} records at all nodes after {time.monotonic() - began:.0f} s")
             stack.wait_until_searchable()
             stack.restart_agents()
-            measure(stack, edits=20, seed=1)  # warm: connections, imports, caches
+            measure(stack, edits=20, seed=1)  # warms up connections, imports and caches
             result[label] = measure(stack, edits=args.edits, seed=zones)
             for key, value in result[label].items():
                 say(f"  {key:>18} {value}")

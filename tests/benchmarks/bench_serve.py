@@ -44,14 +44,14 @@ from tests.replication.panel import Panel
 ROOT = Path(__file__).resolve().parent.parent.parent
 ZONES = 10_000
 CHANGES_PER_SECOND = 100
-SEGMENTS_PER_SECOND = round(PER_SECOND / MOST)  # the publisher seals no more often when publications come fast
+SEGMENTS_PER_SECOND = round(PER_SECOND / MOST)  # the publisher's maximum, even if publications come fast
 CHANGES_EACH = CHANGES_PER_SECOND // SEGMENTS_PER_SECOND
-CHANGE_ROUNDS = 3  # times the rounds of everything else: the effect is small beside the machine's drift
+CHANGE_ROUNDS = 3  # times the rounds of other measurements, because the effect is small compared to the machine's noise
 IMPORT_ZONES = 25_000
 RECORDS_EACH = 4
 IMPORT_PIECE = 1_300
 
-# Lines of our configuration that may change what an answer costs, for --lines.
+# Lines of our configuration that may change the cost of an answer, for --lines.
 CANDIDATES = (
     "receiver-threads",
     "reuseport",

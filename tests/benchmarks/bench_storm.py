@@ -29,8 +29,8 @@ from tests.benchmarks.say import say
 
 UPDATES = 10_000
 NAMES = 200
-SECONDS_PER_UPDATE = 1.0  # upper bound that ends dnsperf by itself should this process die
-PRINTED = 100  # of the stale answers
+SECONDS_PER_UPDATE = 1.0  # upper bound, so that dnsperf ends even if this process dies
+PRINTED = 100  # number of stale answers to print
 WAYS = ("plain", "edns", "do", "cname", "far cname")
 
 
@@ -111,7 +111,7 @@ def load(nodes: Sequence[answers.Address], *, qps: int, seconds: int) -> Iterato
             yield running
         finally:
             for process in running:
-                process.send_signal(signal.SIGINT)  # dnsperf then prints what it measured
+                process.send_signal(signal.SIGINT)  # dnsperf then prints its results
                 process.wait(10)
 
 

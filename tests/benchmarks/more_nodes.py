@@ -38,7 +38,7 @@ class MoreNodes:
         from dnspanel.demo.fleet import enroll_nodes
 
         new = [self._new_node() for _ in range(count)]
-        for first in range(0, len(new), 8):  # each asks in a process of its own
+        for first in range(0, len(new), 8):  # each node enrolls in its own process
             enroll_nodes(new[first : first + 8], panel=self._stack.url, now=datetime.now(UTC))
         self.nodes += new
         return new

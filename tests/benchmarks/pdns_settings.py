@@ -11,7 +11,7 @@ from tests.ports import free_port
 from tests.replication.panel import MAP_SIZE
 
 CORES = psutil.cpu_count() or 1
-# What PowerDNS must be told to run here at all; nothing that makes it faster or slower.
+# The settings that PowerDNS needs in order to run here. None of them makes it faster or slower.
 MUST = {
     "local-address": "127.0.0.1",
     "daemon": "no",

@@ -84,7 +84,7 @@ class Peaks:
         times = process.cpu_times()
         seconds = times.user + times.system
         seen = self._seen.get((process.pid, process.create_time()))
-        if seen is None:  # of one that started since, all its time counts
+        if seen is None:  # all the time of a newly started process counts
             first = seconds if process.create_time() < self._began else 0.0
             self._seen[process.pid, process.create_time()] = Peak(_name(process.cmdline()), mb, first, seconds)
         else:

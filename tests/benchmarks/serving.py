@@ -29,13 +29,13 @@ from tests.replication.panel import Panel
 START_SECONDS = 30
 NAME_SERVER = "ns1.test1.org."
 POLL_SECONDS = 0.02
-RATE = 20_000  # a fourth of what a server answers here: none falls behind, and nothing is lost
+RATE = 20_000  # a fourth of what a server here can answer, so that none falls behind or loses questions
 RANDOM_SHARE = 0.4
-# Questions in one file: more than any server here answers in a measurement, so that no random name comes twice.
+# Questions in one file: more than any server here answers in one measurement, so that no random name repeats.
 QUESTIONS = 700_000
-# The kernel gives each client's socket to one receiver of the server: few of them leave one receiver half idle.
+# The kernel assigns each client's socket to one receiver thread. With few clients, one receiver could be half idle.
 CLIENTS = 64
-# What `Server.running` and `dnsperf` may be told to stay on: the server's own core, and the generator's.
+# The cores for `Server.running` and `dnsperf`: one for the server, and one for the load generator.
 SERVER_CORE, CLIENT_CORE = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
 T = TypeVar("T")
 _TEXT: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True}
@@ -63,7 +63,7 @@ def zone_rrsets(number: int) -> list[RRset]:
         RRset(name, rdtypes.SOA, 3600, (f"a.invalid. hostmaster.{name} 1 10800 3600 604800 3600",)),
         RRset(name, rdtypes.NS, 3600, (NAME_SERVER,)),
         RRset("www." + name, rdtypes.A, 3600, ("1.1.1.1", "42.42.42.42")),
-        # BIND does not load a zone whose name server in it has no address.
+        # BIND does not load a zone if a name server within it has no address.
         *([RRset(NAME_SERVER, rdtypes.A, 3600, ("192.0.2.53",))] if NAME_SERVER.endswith("." + name) else []),
     ]
 
@@ -100,10 +100,10 @@ class Load:
 
     words: str
     rate: int = 0
-    apart: bool = False  # the server has a core of its own, and so has dnsperf
-    once: bool = False  # no question is asked again when all were asked
-    outstanding: int = 200  # questions without an answer yet, of all clients: no socket's buffer overflows
-    do: bool = False  # every question has the DO bit: signatures are wanted
+    apart: bool = False  # whether the server and dnsperf each have their own core
+    once: bool = False  # stop after the last question instead of starting again
+    outstanding: int = 200  # unanswered questions of all clients, few enough for the socket buffers
+    do: bool = False  # the DO bit in every question, which requests signatures
 
 
 SHARED = Load("as fast as they answer, on cores shared with dnsperf")
@@ -121,7 +121,7 @@ class Processes:
         """Return the processor time of all processes, in seconds."""
         seconds = 0.0
         for process in self._all():
-            with contextlib.suppress(psutil.NoSuchProcess):  # a database ends workers as it likes
+            with contextlib.suppress(psutil.NoSuchProcess):  # a database may end workers at any time
                 seconds += cpu_seconds(process)
         return seconds
 
@@ -148,8 +148,8 @@ class Server:
     command: tuple[str, ...]
     directory: Path
     configuration: str = ""
-    first: str = f"www.{zone_name(1)}"  # it runs once it has an address for this name
-    databases: tuple[int, ...] = ()  # processes that answer with it
+    first: str = f"www.{zone_name(1)}"  # the server is ready when it answers for this name
+    databases: tuple[int, ...] = ()  # processes of its database
     start_seconds: float = START_SECONDS
 
     @contextlib.contextmanager
@@ -277,7 +277,7 @@ def cpu_seconds(process: psutil.Process) -> float:
 
     A measurement lasts seconds, and the numbers below /proc count in hundredths.
     """
-    clock = (~process.pid << 3) | 2  # as clock_getcpuclockid makes it, of which Python has none
+    clock = (~process.pid << 3) | 2  # the same as clock_getcpuclockid, which Python does not have
     try:
         return time.clock_gettime(clock)
     except OSError as exc:

@@ -29,7 +29,7 @@ from tests.replication.panel import csk
 SCHEMA = 4
 WARM_SECONDS = 3
 DENIALS: Mapping[str, Nsec3 | None] = {"nsec": None, "nsec3": Nsec3(), "narrow": Nsec3(narrow=True)}
-# What PowerDNS's metadata says beside the rows.
+# PowerDNS's metadata of the zone for each kind of denial.
 METADATA: Mapping[str, Mapping[str, str]] = {
     "nsec3": {"NSEC3PARAM": "1 0 0 -"},
     "narrow": {"NSEC3PARAM": "1 0 0 -", "NSEC3NARROW": "1"},

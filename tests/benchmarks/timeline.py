@@ -111,4 +111,4 @@ def _matches(pattern: re.Pattern[str], path: Path) -> Iterator[re.Match[str]]:
 
 
 def _at(match: re.Match[str]) -> float:
-    return datetime.fromisoformat(match["at"].replace(",", ".")).astimezone().timestamp()  # logs have local time
+    return datetime.fromisoformat(match["at"].replace(",", ".")).astimezone().timestamp()  # logs have local times

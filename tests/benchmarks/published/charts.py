@@ -9,7 +9,7 @@ from pygal.style import Style
 
 from tests.benchmarks.published.result import Chart
 
-# pygal leaves a finder of plugins behind, of a kind that Python 3.12 does not have and pytest's imports stumble over.
+# pygal installs an outdated plugin finder, which fails on Python 3.12 when pytest imports modules.
 sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, pygal.PluginImportFixer)]
 
 OURS, THEIRS = "#1a7f64", "#8a94a0"

@@ -41,12 +41,12 @@ from tests.replication.agent.servers import short_directory
 OURS, MARIADB, BIND_BACKEND = "ours", "PowerDNS on MariaDB", "PowerDNS, bind backend"
 CACHED, ONCE, TWICE = "one cached name", "every name once", "half of the names twice"
 CACHED_SECONDS = 2.0
-# A name is asked for again so many questions later: every cache still has it.
+# A name is repeated after this number of questions, when every cache still has it.
 AGAIN_AFTER = 1_000
 LOOKED_AT = 200
 START_SECONDS = 1_800.0
 MAP_SIZE = 16 << 30
-# All of the data fits into the pool, of which the manual would have half of the memory:
+# All data fits into the pool. The manual recommends half of the memory for it:
 # https://mariadb.com/kb/en/configure-the-innodb-buffer-pool/. Commits are as durable as our PostgreSQL's.
 MARIADB_OPTIONS = (
     *("--innodb-buffer-pool-size=2G", "--innodb-log-file-size=512M"),

@@ -46,6 +46,6 @@ def copy_lmdb(main: Path, directory: Path) -> None:
 def _idle_agent(stack: stacks.BenchStack) -> float:
     agent = psutil.Process(stack.stack.supervisor.pid(f"{stack.stack.node_names[0]}-agent"))
     before = cpu_seconds(agent)
-    # What it costs to be there: it reads the statistics of PowerDNS once a second, so that one second is too short.
+    # The cost of an idle agent. It reads PowerDNS's statistics once a second, so one second is too short to measure.
     time.sleep(IDLE_SECONDS)
     return (cpu_seconds(agent) - before) / IDLE_SECONDS

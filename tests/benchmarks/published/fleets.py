@@ -22,7 +22,7 @@ from tests.benchmarks.say import say
 from tests.benchmarks.serving import Processes
 
 NODES = 3
-FEWEST = 3  # changes, however long one takes
+FEWEST = 3  # minimum number of changes, even if each is slow
 PAUSE = 1.0
 PATIENCE = 60.0
 QUIET_SECONDS = 900.0
@@ -38,8 +38,8 @@ class Fleet:
     label: str
     nodes: Sequence[Address]
     change: Callable[[str, str], None]
-    bytes_sent: Callable[[], float]  # to each node so far, on average
-    lmdb: Path | None = None  # of one of the nodes: who locks it, and for how long?
+    bytes_sent: Callable[[], float]  # to each node since its start, on average
+    lmdb: Path | None = None  # the database of one node, to measure how long it is locked
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Moved:
     label: str
     zones: int
     rounds: tuple[tuple[float, ...], ...]
-    bytes_per_node: float  # for each change
+    bytes_per_node: float  # for each change, on average
     lock_ms: float | None = None
 
     @property
@@ -163,10 +163,10 @@ def _lock_watched(lmdb: Path | None) -> Iterator[Callable[[], float | None]]:
     probe = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert probe.stdout is not None
     try:
-        probe.stdout.readline()  # it has begun
+        probe.stdout.readline()  # the probe has started
         yield lambda: found[0]
     finally:
-        output, _ = probe.communicate()  # the end of its input ends it
+        output, _ = probe.communicate()  # closing its input ends it
     found.append(round(float(output), 1))
 
 

@@ -12,7 +12,7 @@ from tests.benchmarks.say import say
 
 def last_line(bench: str, *arguments: str) -> Any:
     """Run the benchmark, print its output and return its last line. Raise RuntimeError if it fails."""
-    # A session of its own: Ctrl-C ends it once, from here, and it cleans up.
+    # In its own session, so that Ctrl-C reaches it only once, from here, and it can clean up.
     process = subprocess.Popen(
         [sys.executable, "-m", f"tests.benchmarks.bench_{bench}", *arguments],
         cwd=unprivileged.CHECKOUT,

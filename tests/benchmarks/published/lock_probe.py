@@ -10,7 +10,7 @@ import time
 
 import lmdb
 
-MAP_SIZE = 16_000 << 20  # what PowerDNS has for the file: with less, a file that grew could not be opened
+MAP_SIZE = 16_000 << 20  # the size in PowerDNS; with a smaller one, a larger file cannot be opened
 EVERY_SECONDS = 0.001
 
 

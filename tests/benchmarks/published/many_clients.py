@@ -28,7 +28,7 @@ from tests.benchmarks.published.tables import (
 from tests.benchmarks.serving import CLIENTS, OWN_CORE, QUESTIONS, RANDOM_SHARE, SAME_RATE, Figures, Load, Server
 
 ADDRESSES = 8
-# Answered or not: dnsperf forgets a question after two seconds.
+# Even without answers, because dnsperf gives up on a question after two seconds.
 FLOOD_RATE = 60_000
 FLOOD = Load(
     f"{FLOOD_RATE:,} questions/s for each, answered or not, on a core of their own",
@@ -38,9 +38,9 @@ FLOOD = Load(
 )
 LOADS = (SAME_RATE, OWN_CORE, FLOOD)
 WARM_SECONDS = 3.0
-FEW_QUESTIONS = QUESTIONS // ADDRESSES // 2  # of one address under one load
-LINE_SECONDS = 1.5  # of one of the sixty measurements of lines in a round
-# Buffered, as the manual says that it saves input and output:
+FEW_QUESTIONS = QUESTIONS // ADDRESSES // 2  # for one address under one load
+LINE_SECONDS = 1.5  # for one of the sixty measurements of configuration lines in a round
+# Buffered, because the manual says that this saves I/O operations:
 # https://bind9.readthedocs.io/en/v9.18/reference.html#namedconf-statement-buffered
 LOG_FILE = 'channel queries {{ file "{directory}/queries.log"; buffered yes; }}; category queries {{ queries; }};'
 DNSTAP = 'dnstap {{ auth query; }}; dnstap-output file "{directory}/queries.dnstap";'

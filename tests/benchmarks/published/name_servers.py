@@ -14,9 +14,9 @@ from tests.benchmarks.serving import Server, zone_rrsets
 
 CORES = len(os.sched_getaffinity(0))
 
-# One thread per core is the default, and what -n says is that number. `minimal-responses yes` "can improve the
+# One thread per core is the default, and -n sets the same number. `minimal-responses yes` "can improve the
 # performance of the server": https://bind9.readthedocs.io/en/v9.18/reference.html#namedconf-statement-minimal-responses
-# A server that is only authoritative does no recursion: https://kb.isc.org/docs/bind-best-practices-authoritative
+# An authoritative server should not do recursion: https://kb.isc.org/docs/bind-best-practices-authoritative
 BIND_CONF = """\
 options {{
     directory "{directory}";
@@ -39,8 +39,8 @@ logging {{
 BIND_ZONE = 'zone "{zone}" {{ type primary; file "{file}"; }};\n'
 
 # `server-count` is the number of cores and `reuseport` is on: https://nsd.docs.nlnetlabs.nl/en/latest/running/tuning.html
-# Without a database on disk it needs half of the memory: https://blog.nlnetlabs.nl/tuning-nsd-for-even-better-performance/
-# The limit of answers per client is off: a limit would be measured, not the server.
+# Without a database on disk, NSD needs half of the memory: https://blog.nlnetlabs.nl/tuning-nsd-for-even-better-performance/
+# Rate limits for clients are off, because the test would measure them instead of the server.
 NSD_CONF = """\
 server:
     ip-address: 127.0.0.1@{port}

@@ -32,8 +32,8 @@ from tests.replication.agent.servers import short_directory
 NATIVE = "PostgreSQL standbys, caches off"
 NATIVE_PURGED = "PostgreSQL standbys, default caches, purged when replayed"
 NATIVE_CACHED = "PostgreSQL standbys, default caches"
-FOLLOWED = 4  # each fleet and size, times as long as another measurement
-# Of each rival the fleets that count for its figure, which is that of the fastest.
+FOLLOWED = 4  # for each fleet and size, relative to other measurements
+# The fleets that count for each figure. The fastest one is the rival's result.
 FIGURES = {
     "push_vs_lightningstream_p50": tuple(variant.label for variant in propagation_lightning.UNCACHED),
     "push_vs_native_p50": (NATIVE, NATIVE_PURGED),

@@ -22,22 +22,22 @@ from tests.benchmarks.published.propagation_estate import Estate
 from tests.benchmarks.serving import Processes, Server
 from tests.ports import free_port
 
-START_SECONDS = 600.0  # of a server that reads all zone files
+START_SECONDS = 600.0  # for a server that reads all zone files
 
-# `only-notify` without a value: nobody but these is notified, and names of NS records are not looked up.
+# An empty `only-notify`: PowerDNS notifies only the addresses in `also-notify`, and looks up no names of NS records.
 # https://doc.powerdns.com/authoritative/settings.html#setting-also-notify
 PRIMARY = {"primary": "yes", "only-notify": ""}
 SECONDARY = {"secondary": "yes"}
 
-# A zone is looked after at the rate of `serial-query-rate`; with 20 a second, the default, BIND does so twice a second.
+# `serial-query-rate` limits how fast BIND checks zones. With the default, 20, it does so only twice a second.
 # https://bind9.readthedocs.io/en/v9.18/reference.html#namedconf-statement-serial-query-rate
-# It notifies nobody, and its files are text, since it did not write them.
+# BIND notifies nobody. The files are text, because it did not write them.
 BIND_OPTIONS = "serial-query-rate 1000;\n    notify no;\n    masterfile-format text;"
 BIND_ZONE = """\
 zone "{{zone}}" {{{{ type secondary; file "{{file}}"; primaries port {port} {{{{ 127.0.0.1; }}}}; }}}};
 """
 
-# Three nodes have the same files, which nobody writes back, and no reload waits until a second after the one before.
+# The three nodes share their files, so NSD must not write them. Reloads need not be a second apart.
 # https://nsd.docs.nlnetlabs.nl/en/latest/manpages/nsd.conf.html
 NSD_OPTIONS = "zonefiles-write: 0\n    xfrd-reload-timeout: 0"
 NSD_ZONE = """\
@@ -48,7 +48,7 @@ zone:
     request-xfr: 127.0.0.1@{port} NOKEY
 """
 
-# Three nodes have the same files, which nobody writes back.
+# The three nodes share their files, so Knot DNS must not write them.
 # https://www.knot-dns.cz/docs/3.2/html/configuration.html#secondary-zone
 KNOT_SECTIONS = """\
 remote:

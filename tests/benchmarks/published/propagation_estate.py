@@ -23,7 +23,7 @@ from tests.ports import free_port
 from tests.replication.panel import MAP_SIZE, Panel
 
 BATCH = 2_000
-SCHEMA = 4  # of Debian 12's PowerDNS
+SCHEMA = 4  # of the PowerDNS in Debian 12
 
 
 class Estate:
@@ -62,7 +62,7 @@ class Estate:
             (self.files / f"{name}zone").write_text(zonegen.zone_text(rrsets))
         for panel in self._panels:
             panel.create_packed(*(rrsets for _, rrsets in batch))
-            panel.zones.clear()  # it would remember every record
+            panel.zones.clear()  # otherwise it would keep every record in memory
             panel.segments.clear()
 
     def lmdb_for_sharing(self, path: Path, schema: int) -> None:

@@ -29,14 +29,14 @@ from tests.ports import free_port
 
 LABEL = "Lightning Stream"
 SUITE = "trixie"
-SCHEMA = 5  # of its PowerDNS
+SCHEMA = 5  # of the PowerDNS that it uses
 START_SECONDS = 120.0
 API_KEY = "bench"
 _SERIALS = count(4_000_000_000)
 _READ = re.compile(r" compressed_size_bytes=(\d+) ")
 
-# https://doc.powerdns.com/lightningstream/latest/pdns-auth-installation/ has these lines and no others; the size of the
-# map is PowerDNS's default, which the estate needs.
+# Exactly the lines of https://doc.powerdns.com/lightningstream/latest/pdns-auth-installation/, with PowerDNS's default
+# for the size of the map, which the estate needs.
 BACKEND = {
     "launch": "lmdb",
     "lmdb-shards": "1",
@@ -45,7 +45,7 @@ BACKEND = {
     "zone-cache-refresh-interval": "0",
     "zone-metadata-cache-ttl": "0",
 }
-# The same document, with the storage for a directory; of the example with every option, what is "highly recommended".
+# From the same page, with a directory as the storage, and with the options that the full example highly recommends.
 CONFIGURATION = """\
 instance: {instance}
 {polls}lmdbs:
@@ -73,7 +73,7 @@ storage:
     must_keep_interval: 10m
     remove_old_instances_interval: 168h
 """
-# Both are 1 s where nothing is said. It refuses to start with less than this.
+# Both default to 1 s. Lightning Stream refuses to start with lower values than these.
 SHORTEST_POLLS = "lmdb_poll_interval: 100ms\nstorage_poll_interval: 100ms\n"
 DESCRIPTION = (
     "Lightning Stream {version}, beside PowerDNS {powerdns}, runs as in its makers' demonstration: a change is made at "

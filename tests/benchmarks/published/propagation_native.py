@@ -125,7 +125,7 @@ def standby(tables: Tables, cluster: Path) -> Iterator[str]:
         _until_it_answers(url)
         yield url
     finally:
-        process.send_signal(signal.SIGINT)  # what PostgreSQL calls a fast shutdown
+        process.send_signal(signal.SIGINT)  # a fast shutdown, in PostgreSQL's terms
         process.wait()
 
 

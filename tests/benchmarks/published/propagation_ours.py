@@ -15,7 +15,7 @@ from tests.benchmarks.say import say
 
 LABEL = "ours"
 SYNC_SECONDS = 1_800.0
-WARM = 20  # edits that nobody looks at: imports of modules, connections
+WARM = 20  # unmeasured edits, to warm up imports and connections
 
 
 class Ours:

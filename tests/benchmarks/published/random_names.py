@@ -22,7 +22,7 @@ from tests.ports import free_port
 from tests.replication.agent.servers import short_directory
 
 ZONES = 200
-LONGEST = 600.0  # seconds for all questions
+LONGEST = 600.0  # seconds in total
 
 
 def run(options: Options) -> Result:

@@ -27,10 +27,10 @@ class Result:
     """The result of one published test."""
 
     title: str
-    # None: it could not be measured, and the text says why.
+    # None if there is no measurement. The text then says why.
     figures: dict[str, float | None] = field(default_factory=dict)
     charts: list[Chart] = field(default_factory=list)
-    # What was measured and how, and who won what: sentences and Markdown tables for the page.
+    # The method, the results and the winners, as sentences and Markdown tables for the page.
     text: list[str] = field(default_factory=list)
-    # By competitor: every line of its configuration, as it was run.
+    # By competitor: its full configuration in the test.
     configurations: dict[str, str] = field(default_factory=dict)

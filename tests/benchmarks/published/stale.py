@@ -26,7 +26,7 @@ from tests.benchmarks.serving import Server
 from tests.ports import free_port
 from tests.replication.agent.servers import short_directory
 
-QPS = 3_000  # at each server, at most
+QPS = 3_000  # maximum for each server
 SERVERS = 3
 RIVAL = "PowerDNS, SQL and pdns_control purge"
 

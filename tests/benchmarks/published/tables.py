@@ -6,7 +6,7 @@ from tests.benchmarks.published.charts import figure
 from tests.benchmarks.published.result import Bar, Chart
 from tests.benchmarks.serving import Figures, figures_of
 
-Found = Mapping[str, Sequence[Figures]]  # of each server, round by round
+Found = Mapping[str, Sequence[Figures]]  # by server; one entry for each round
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
