@@ -1,4 +1,4 @@
-"""Functions that wake workers by a task with an id or nothing. A lost task delays work by seconds, but loses no change.
+"""Functions that wake workers. A message contains at most ids, and a lost message delays work only by seconds.
 
 PostgreSQL has the list of pending work, and the beat schedule finds that work again. So a caller need not know whether
 the broker answers, and must not fail without the broker.

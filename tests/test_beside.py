@@ -1,4 +1,4 @@
-"""The check in parallel with the tests counts as one more result: its complaints are printed and fail the run."""
+"""The check that runs beside the tests counts as one more test. Its complaints are printed and fail the run."""
 
 import os
 import subprocess

@@ -87,7 +87,7 @@ def test_charts_have_their_figures_and_no_script(document: Path) -> None:
 
 
 def test_whoever_draws_a_chart_can_still_import_as_before() -> None:
-    """pygal's import finder has no `find_spec`. After its import, pytest could not import other test modules."""
+    """pygal installs an import finder without `find_spec`, which would break later imports. `charts` removes it."""
     assert [finder for finder in sys.meta_path if not hasattr(finder, "find_spec")] == []
 
 

@@ -157,7 +157,7 @@ def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Ale
 
 
 def _tell(alerts: Sequence[Alert], now: datetime) -> None:
-    """Queue a message for every route that wants these alerts, even if it was sent before."""
+    """Queue these alerts for every route that wants them, and again for routes that got an earlier message."""
     told = {
         (message.route_id, message.alert_id): message
         for message in Message.objects.filter(alert__in=[alert.pk for alert in alerts], is_over=False)

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class Watcher:
-    """A loop that checks every few seconds until it is stopped."""
+    """A loop that checks for alerts every few seconds. It also sends alerts while PostgreSQL doesn't answer."""
 
     def __init__(self) -> None:
         self._senders = ThreadPoolExecutor(_SENDERS, thread_name_prefix="tell")

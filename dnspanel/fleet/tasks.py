@@ -310,8 +310,8 @@ def advance_delivery() -> None:
 def wake_released_nodes(*, node_ids: Sequence[int], **_: Any) -> None:
     """Push to nodes whose limit has risen: in this process if it is a push worker, else through the broker.
 
-    The ack that these nodes waited for has usually arrived in this worker, and a person waits for the edit. The broker
-    would add some milliseconds. A worker that dies loses only hints, as a broker does.
+    This worker has usually just received the ack that the nodes waited for. The broker would delay a person's edit by
+    some milliseconds. If the worker dies, beat wakes the pushes.
     """
     if not _pushes_here():
         _wake_pushes(node_ids)

@@ -66,7 +66,7 @@ class QueriedName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeSample:
-    """A node's sample of a zone: `times` of the node's last `questions` were for the zone. `qps` is its total rate."""
+    """A node's sample of a zone: `times` of its last `questions` queries were for it. `qps` is the node's total rate."""
 
     top: Top
     times: int

@@ -377,7 +377,7 @@ def checked_columns(terms: Terms, row: PrimaryTerms | None) -> dict[str, Any]:
 
 
 def _tls_of(terms: Terms, primaries: int, faults: dict[str, list[str]]) -> dict[str, Any]:
-    """Return the database columns for TLS, and add faults. TLS settings without TLS are also a fault."""
+    """Return the database columns for TLS, and add errors to `faults`, for example names without TLS."""
     if not terms.uses_tls:
         if terms.tls_names or terms.tls_certificates.strip() or terms.shows_certificate:
             faults["uses_tls"] = [gettext("Names and certificates are those of TLS: choose it, or leave them out.")]

@@ -30,8 +30,8 @@ MOST_LISTED = 500  # of tokens, webhooks and drafts each; more are listed once t
 class Belongings:
     """The belongings of a person that can be handed over.
 
-    These are valid tokens, webhooks without a token and not by mail, drafts with content, and publish hooks that the
-    person placed.
+    These are valid tokens, webhooks that no token created and that send no mail, drafts with content, and publish hooks
+    that the person placed.
     """
 
     tokens: list[Token]

@@ -65,7 +65,7 @@ loglevel=3
 
 
 class UnexpectedAnswer(Exception):
-    """A server did not do what a request asked, so that its time means nothing."""
+    """A server did not carry out a request, so the measured time is meaningless."""
 
 
 @dataclass

@@ -262,7 +262,7 @@ class _Server:
             time.sleep(_PAUSE_SECONDS)
 
     def failure(self, suspect: Suspect, *, must_equal: bool) -> str:
-        """Return the failure for this RRset, or an empty string unless it occurs at every attempt.
+        """Query this RRset several times. Return the last failure if every query fails, or else an empty string.
 
         The result is also empty if the server doesn't answer for the position zone either. Wrong content counts only
         with `must_equal`: the agent reported this RRset, and the agent knows the right answers for delegations and

@@ -1,6 +1,6 @@
 """The delivery state of each stage and the limit of each node, read from the database (`stages` decides).
 
-A fleet with one group and no ring 0 has no row of `Release`. It costs only the statement that loads a node anyway.
+A fleet with one group and no ring 0 has no row of `Release`. The statement that loads a node is then enough.
 """
 
 from collections import defaultdict
