@@ -66,7 +66,7 @@ class QueriedName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeSample:
-    """A node's sample of a zone: `times` of its last `questions` queries were for it. `qps` is the node's total rate."""
+    """A node's sample of a zone, which got `times` of its last `questions` queries. `qps` is the node's total rate."""
 
     top: Top
     times: int
