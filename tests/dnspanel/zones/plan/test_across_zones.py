@@ -246,7 +246,9 @@ def test_pointers_are_found_by_the_indexes_before_postgresql_has_statistics(make
 def _rows_read() -> int:
     """Return the number of rows of the table of RRsets that this transaction has read so far."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'zones_rrset'")
+        cursor.execute(
+            "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'zones_rrset'::regclass"
+        )
         return int(cursor.fetchone()[0])
 
 
