@@ -1,4 +1,4 @@
-"""Imports in a directory of their own, worked on in this process."""
+"""Fixtures and helpers for tests of imports. Each import has its own directory and runs in this process."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ MakeImport = Callable[..., ImportJob]
 
 
 def zone_text(name: str, *lines: str, serial: int = 7) -> str:
-    """Return a zone file with SOA, two NS, and these lines."""
+    """Return the text of a zone file with a SOA, two NS records and the given lines."""
     head = (
         f"$ORIGIN {name}",
         "$TTL 3600",
@@ -34,7 +34,7 @@ def zone_text(name: str, *lines: str, serial: int = 7) -> str:
 
 
 def work_through(job: ImportJob, *, most: int = 500) -> ImportJob:
-    """Do the job's units in this process until its phase ends; a test that loops for ever fails instead."""
+    """Run the job's units in this process until it leaves its current phase. Fail after `most` turns."""
     for _ in range(most):
         if job.state not in ACTIVE_STATES or job.paused:
             return job
@@ -45,7 +45,7 @@ def work_through(job: ImportJob, *, most: int = 500) -> ImportJob:
 
 
 def import_all(job: ImportJob) -> ImportJob:
-    """Run the import from the scan to the report."""
+    """Run an import from the scan to the report, and return the finished job."""
     work_through(job)
     assert job.state == State.CHOOSING, job.failure
     import_jobs.start_plan(job=job, now=NOW)
@@ -56,7 +56,7 @@ def import_all(job: ImportJob) -> ImportJob:
 
 
 def lines_of(name: str) -> set[str]:
-    """Return what PostgreSQL holds of a zone, without its SOA: `name ttl type-number rdata…`."""
+    """Return a zone's records in PostgreSQL except the SOA, as `name ttl type-number rdata…`."""
     zone = Zone.objects.get(name=name, deleted_at=None)
     return {
         f"{one.name} {one.ttl} {one.type} {' | '.join(one.rdata)}"
@@ -77,7 +77,7 @@ def directories(tmp_path: Path, settings: Any) -> Path:
 
 @pytest.fixture
 def make_import(alice: User) -> MakeImport:
-    """Return a function that makes an import of zone texts, {path: text}, which waits to be scanned."""
+    """Return a function that creates an import from zone texts, {path: text}. The import is ready to be scanned."""
 
     def make_import(texts: dict[str, str], *, options: Options | None = None, title: str = "test") -> ImportJob:
         documents = [Document(path=path, text=text.encode()) for path, text in texts.items()]

@@ -1,4 +1,4 @@
-"""The PowerDNS estate in a SQL database of each kind, as fixtures to import."""
+"""Fixtures that fill a SQL database of each supported kind with the zones of `powerdns_estate`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.dnspanel.transfer.running import SCHEMAS, MariaDB, PowerDNS, mariadb,
 
 
 def schema(backend: str, name: str) -> str:
-    """Return PowerDNS's own schema of a backend."""
+    """Return PowerDNS's own SQL schema for a backend. Skip the test if that backend is not installed."""
     path = SCHEMAS / f"pdns-backend-{backend}/schema/schema.{name}.sql"
     if not path.exists():
         pytest.skip(f"pdns-backend-{backend} is not installed on this machine")
@@ -23,7 +23,7 @@ def schema(backend: str, name: str) -> str:
 
 @pytest.fixture(scope="session")
 def sqlite_estate(tmp_path_factory: pytest.TempPathFactory) -> PowerDNS:
-    """Return PowerDNS on a filled `pdns.sqlite`."""
+    """Return a PowerDNS whose database `pdns.sqlite` is filled."""
     powerdns = sqlite_powerdns(tmp_path_factory.mktemp("gsqlite3"))
     fill(powerdns)
     run("sqlite3", powerdns.directory / "pdns.sqlite", input=EXTRAS.format(true="1"))
@@ -31,7 +31,7 @@ def sqlite_estate(tmp_path_factory: pytest.TempPathFactory) -> PowerDNS:
 
 
 def postgres_options() -> dict[str, str]:
-    """Return how libpq reaches the server that the tests have."""
+    """Return libpq options for the PostgreSQL server of the test settings."""
     database_settings = settings.DATABASES["default"]
     options = {
         "host": database_settings["HOST"],
@@ -53,7 +53,7 @@ def postgres_url(database: str) -> str:
 
 @pytest.fixture(scope="session")
 def postgres_estate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yield the URL of a filled PostgreSQL database of its own."""
+    """Create and fill a PostgreSQL database for PowerDNS, and yield its URL."""
     database = f"pdns_{uuid4().hex[:12]}"
     with psycopg.connect(dbname="postgres", autocommit=True, **postgres_options()) as server:
         server.execute(f"CREATE DATABASE {database} TEMPLATE template0 ENCODING 'UTF8'")

@@ -1,4 +1,4 @@
-"""Zones that are hard to write down: every type, odd names, every byte, disabled records, comments."""
+"""Zones that are hard to write as text: all types, odd names, all bytes, disabled records and comments."""
 
 from collections.abc import Iterable, Sequence
 
@@ -29,7 +29,7 @@ ODD_ZONES = (
 
 
 def apex(zone: str) -> list[RRset]:
-    """Return what every zone begins with."""
+    """Return a zone's SOA and NS RRsets."""
     return [
         make(zone, rdtypes.SOA, 3600, ["ns1.example.net. hostmaster.example.net. 7 10800 3600 604800 3600"]),
         make(zone, rdtypes.NS, 3600, ["ns1.example.net.", "ns2.example.net."]),
@@ -37,7 +37,7 @@ def apex(zone: str) -> list[RRset]:
 
 
 def every_type(zone: str = "types.test.") -> list[RRset]:
-    """Return one RRset of each type that nodes serve, each at a name of its own."""
+    """Return one RRset of each type that nodes serve, each at a different name."""
     found = apex(zone)
     for mnemonic, values in VALUES.items():
         type_ = rdata.type_from_text(mnemonic)
@@ -52,7 +52,7 @@ def every_type(zone: str = "types.test.") -> list[RRset]:
 
 
 def odd_content(zone: str = "odd.test.") -> list[RRset]:
-    """Return odd names and texts, disabled records, comments."""
+    """Return RRsets with odd names and texts, disabled records and comments."""
     every_byte = " ".join(
         '"' + "".join(f"\\{byte:03d}" for byte in range(first, first + 64)) + '"' for first in range(0, 256, 64)
     )
@@ -86,7 +86,7 @@ def odd_content(zone: str = "odd.test.") -> list[RRset]:
 
 
 def estate() -> dict[str, list[RRset]]:
-    """Return all of them, by zone, in canonical order."""
+    """Return the RRsets of all these zones by zone name, in canonical order."""
     zones = {zone: apex(zone) for zone in ODD_ZONES} | {
         "types.test.": every_type(),
         "odd.test.": odd_content(),
@@ -99,12 +99,12 @@ def estate() -> dict[str, list[RRset]]:
 
 
 def in_order(zone: str, rrsets: Iterable[RRset]) -> list[RRset]:
-    """Sort into canonical order, the SOA first."""
+    """Sort RRsets into canonical order, with the SOA first."""
     return sorted(rrsets, key=lambda r: (relative_key(r.name, zone), r.type != rdtypes.SOA, r.type))
 
 
 def exported(zone: str, rrsets: Sequence[RRset]) -> ExportedZone:
-    """Return the zone as an export reads it."""
+    """Return the zone in the form in which an export reads it from the database."""
     rows = [
         (r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment, format_notes(r.notes)) for r in in_order(zone, rrsets)
     ]

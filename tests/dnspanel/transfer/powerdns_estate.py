@@ -1,8 +1,7 @@
-"""The same zones in PowerDNS's different backends, and what every way to read them has to give.
+"""The same zones in each PowerDNS backend, and checks of the result of each source that reads them.
 
-`fill` lets PowerDNS's own tools write; `EXTRAS` is SQL for what they cannot
-write. A document's lines are read here by the trivial reader of the oracle
-tests, so that an error of our parser cannot hide one of a source.
+`fill` writes with PowerDNS's own tools; `EXTRAS` is SQL for rows that those tools cannot write. The trivial reader of
+the oracle tests parses the documents here, so that an error in dnspanel's parser cannot hide one in a source.
 """
 
 import re
@@ -59,7 +58,7 @@ LOST_COMMENT = (EXTRA_ZONE, KeptKind.COMMENT, "gone.extra.test. TXT", b"it's gon
 
 
 def texts() -> dict[str, str]:
-    """Return zone file text by zone name."""
+    """Return all zones as zone file texts, by zone name."""
     second = EXTRA_TEXT.replace("www", "copy")
     corpus = zone_texts()
     # PowerDNS's SQL schemas have 255 characters for a name and 64,000 for content, escapes and quotes included.
@@ -70,7 +69,7 @@ def texts() -> dict[str, str]:
 
 
 def fill(powerdns: PowerDNS) -> None:
-    """Write the estate with PowerDNS's own tools."""
+    """Write all zones with PowerDNS's own tools."""
     for zone, text in texts().items():
         powerdns.load_zone(zone, text)
     powerdns.pdnsutil("set-account", EXTRA_ZONE, "acme")
@@ -85,14 +84,14 @@ def fill(powerdns: PowerDNS) -> None:
 
 @dataclass
 class Read:
-    """What a source gave, sorted out."""
+    """The items of a source, sorted into documents, faults and kept data."""
 
     documents: dict[str, Document] = field(default_factory=dict)
     faults: list[SourceFault] = field(default_factory=list)
     kept: set[tuple[str, str, str, bytes]] = field(default_factory=set)
 
     def rrsets(self) -> dict[str, set[RRset]]:
-        """Return served RRsets by zone, canonical."""
+        """Return the served RRsets of each zone, in canonical form."""
         return {zone: set(rrsets_of(zone, plain(document))) for zone, document in self.documents.items()}
 
     def lines(self, zone: str) -> list[str]:
@@ -131,7 +130,7 @@ CDS, CDNSKEY = 59, 60
 
 
 def check_parsed(document: Document) -> None:
-    """Check that our parser finds in the document what the zone has, and no error."""
+    """Check that dnspanel's parser finds the zone's RRsets in the document, and no error."""
     parsed = read_zone(document, options=Options(), include=lambda _: None, allow_lua=True)
     assert parsed.is_sound, parsed.faults
     served = {
@@ -151,9 +150,7 @@ def check_parsed(document: Document) -> None:
 
 
 def check_estate(found: Read, *, comments: bool = True) -> None:
-    """Check that every zone has exactly the RRsets of the texts; order, notes, comments and what is kept
-    aside are right.
-    """
+    """Check the source's zones: their RRsets, order, notes, comments and kept data."""
     expected_zones, got = expected(), found.rrsets()
     assert sorted(got) == sorted(expected_zones)
     for zone, rrsets in expected_zones.items():

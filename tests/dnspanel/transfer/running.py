@@ -1,4 +1,4 @@
-"""Other people's servers on loopback, each in a directory of its own, started by a test and ended with it."""
+"""Third-party servers on loopback for tests. Each has a temporary directory and ends with its test."""
 
 import os
 import shutil
@@ -22,14 +22,14 @@ SCHEMAS = Path("/usr/share")
 
 
 def needed(*programs: str) -> None:
-    """Skip the test unless these programs are installed."""
+    """Skip the test if one of these programs is not installed."""
     for program in programs:
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed on this machine")
 
 
 def run(*command: str | Path, input: str | None = None) -> str:
-    """Return output of a program, both streams; AssertionError with it when the program fails."""
+    """Run a program and return its stdout and stderr. Raise AssertionError with the output if the program fails."""
     done = subprocess.run(
         list(map(str, command)),
         check=False,
@@ -45,7 +45,7 @@ def run(*command: str | Path, input: str | None = None) -> str:
 
 @contextmanager
 def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool]) -> Iterator[int]:
-    """Run the process of a server in the foreground, until `ready` says so; kill it at the end."""
+    """Run a server process in the foreground. Yield once `ready` returns True, and kill the process at the end."""
     with log.open("wb") as out:
         process = subprocess.Popen(
             list(map(str, command)),
@@ -68,7 +68,7 @@ def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool])
 
 
 def listening(*ports: int) -> Callable[[], bool]:
-    """Return a function that is true if connections are taken at all of these ports."""
+    """Return a function that returns True if all these ports accept connections."""
 
     def takes(port: int) -> bool:
         with socket.socket() as probe:
@@ -79,7 +79,7 @@ def listening(*ports: int) -> Callable[[], bool]:
 
 @dataclass
 class PowerDNS:
-    """The machine's own PowerDNS with one backend, in a directory."""
+    """The installed PowerDNS with one backend. `directory` contains its files."""
 
     directory: Path
     settings: dict[str, object] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class PowerDNS:
 
     @contextmanager
     def server(self, **settings: object) -> Iterator[int]:
-        """Run pdns_server; yield its port once it answers there and, if it has one, at its web server."""
+        """Run pdns_server. Yield its port once it answers there and its web server, if enabled, accepts connections."""
         needed("pdns_server")
         port = free_port()
         self._write_config(
@@ -123,7 +123,7 @@ class PowerDNS:
 
 
 def sqlite_powerdns(directory: Path) -> PowerDNS:
-    """Return PowerDNS on an empty SQLite database, `pdns.sqlite` in the directory."""
+    """Return a PowerDNS with an empty SQLite database, `pdns.sqlite` in the directory."""
     needed("sqlite3", "pdnsutil")
     schema = SCHEMAS / "pdns-backend-sqlite3/schema/schema.sqlite3.sql"
     if not schema.exists():
@@ -134,14 +134,14 @@ def sqlite_powerdns(directory: Path) -> PowerDNS:
 
 
 def lmdb_powerdns(directory: Path, shards: int) -> PowerDNS:
-    """Return PowerDNS on an empty LMDB, `pdns.lmdb` in the directory."""
+    """Return a PowerDNS with an empty LMDB database, `pdns.lmdb` in the directory."""
     settings = {"launch": "lmdb", "lmdb-filename": directory / "pdns.lmdb", "lmdb-shards": shards}
     return PowerDNS(directory, dict(settings))
 
 
 @dataclass(frozen=True)
 class MariaDB:
-    """A server that only its socket leads to."""
+    """A MariaDB server that is reachable only through its socket."""
 
     socket: Path
     process: int = 0
@@ -160,7 +160,7 @@ FORGETFUL = "--innodb-flush-log-at-trx-commit=0"
 
 @contextmanager
 def mariadb(*options: str) -> Iterator[MariaDB]:
-    """Run an empty MariaDB in a directory that its own user can reach: it refuses to run as root."""
+    """Run an empty MariaDB. Its directory belongs to the user mysql if the test runs as root, which MariaDB refuses."""
     needed("mariadbd", "mariadb-install-db", "mariadb")
     with tempfile.TemporaryDirectory(prefix="mariadb-", dir="/tmp") as place:
         # One that starts removes the temporary tables of others that have the same directory for them.

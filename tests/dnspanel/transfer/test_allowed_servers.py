@@ -1,4 +1,4 @@
-"""Where people make the panel connect to: the verbs and every connection ask the same guard."""
+"""The guard of the servers that jobs connect to. The verbs and each connection ask it."""
 
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ EVERY_SOURCE = [
 
 @pytest.fixture
 def leads_to(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """Return what the DNS says about every host, answer after answer; the last one stays."""
+    """Return a list of DNS answers for all hosts. Each query takes the next answer; the last one is repeated."""
     answers: list[list[str]] = [["9.9.9.9"]]
     monkeypatch.setattr(outbound, "resolve_host", lambda host, port: answers.pop(0) if len(answers) > 1 else answers[0])
     return answers
@@ -41,7 +41,7 @@ def leads_to(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 @pytest.fixture
 def listening() -> Iterator[socket.socket]:
-    """Yield a listening port of this machine; no job may reach it."""
+    """Yield a listening socket of this machine. No job may connect to it."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(0)
         yield listening
@@ -80,7 +80,7 @@ def test_a_name_that_leads_elsewhere_by_then_is_not_connected_to(
     parameters: dict[str, Any],
     field: str,
 ) -> None:
-    """DNS rebinding: public when the form was sent and the source was opened, the panel's own after that."""
+    """DNS rebinding: the name is public when the job is created and its source opened, and local after that."""
     port = listening.getsockname()[1]
     told = parameters | ({"url": f"http://old.test:{port}"} if "url" in parameters else {"port": port})
     leads_to[:] = [["9.9.9.9"], ["9.9.9.9"], ["127.0.0.1"]]

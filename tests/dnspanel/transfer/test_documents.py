@@ -1,4 +1,4 @@
-"""Options survive their storage, and a zone with an error is not imported."""
+"""Import options in storage, and faulty zones, which are not imported."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A refusal names its limit, with the number that the code keeps to."""
+"""Refusals by import limits name the limit with the number in the code."""
 
 import pytest
 

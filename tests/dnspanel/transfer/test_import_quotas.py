@@ -1,4 +1,4 @@
-"""Quotas of imports and their files, and usage at a glance."""
+"""Quotas for imports and their files, and the display of usage."""
 
 import io
 from typing import Any
@@ -86,7 +86,7 @@ def test_an_upload_ends_where_the_quota_does_and_keeps_what_it_had(alice: User) 
 
 
 def test_chunks_that_began_together_are_counted_one_after_the_other(alice: User) -> None:
-    """Both had room when they began; what matters is when they end."""
+    """The quota has room for each chunk at its start. The check when a chunk ends refuses the second."""
     give(alice, bytes=100)
     job = new_import(alice)
 

@@ -1,4 +1,4 @@
-"""An import or export does nothing that its author may not do."""
+"""The rights of job authors limit imports and exports."""
 
 from datetime import timedelta
 
@@ -47,7 +47,7 @@ def mia() -> User:
 
 @pytest.fixture
 def estate(make_import: MakeImport) -> dict[str, Zone]:
-    """Create three zones of the administrator's."""
+    """Create three zones as the administrator."""
     import_all(make_import({name: zone_text(name, NEW) for name in ("a.test.", "b.test.", "c.test.")}))
     return {zone.name: zone for zone in Zone.objects.all()}
 
@@ -161,7 +161,7 @@ def test_a_revoked_token_stops_its_import_with_the_reason(alice: User, estate: d
 def test_comparisons_are_their_makers_and_of_who_may_see_all_their_zones(
     mia: User, alice: User, charlie: User, estate: dict[str, Zone]
 ) -> None:
-    """All who may edit anything saw answers of zones that they may not see, and could stop the comparison."""
+    """Previously all editors could read answers for zones that they were not allowed to see, and stop the comparison."""
     person = give(mia, estate["a.test."], estate["b.test."])
 
     def check_of(*names: str, state: str = RunState.DONE, author: User = alice) -> CutoverCheck:
@@ -233,7 +233,7 @@ def mia_of_a_team(mia: User) -> User:
 
 
 def test_an_import_takes_no_names_of_others(mia_of_a_team: User, estate: dict[str, Zone]) -> None:
-    """A member's import made `www.a.test.` live below the administrator's `a.test.`, and took its names away."""
+    """Previously a member could import `www.a.test.` below the administrator's `a.test.`, and so take over its names."""
     names = ("www.a.test.", "new.test.", "x.new.test.", "test.", "192.0.2.0/24.")
     job = import_of(mia_of_a_team, *names)
     assert outcome(job) == {

@@ -1,4 +1,4 @@
-"""Tags and comments of values survive every format that a zone is exported in."""
+"""Round trips of tags and value comments in each export format of a zone."""
 
 import json
 from pathlib import Path

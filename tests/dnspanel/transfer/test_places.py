@@ -1,4 +1,4 @@
-"""Workers are shared between people; one with many jobs, or with silent servers, has not more of them than others."""
+"""The fair distribution of workers: many jobs or silent servers of one author do not occupy more than a share."""
 
 from collections.abc import Iterator
 
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def worker_elsewhere() -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
-    """Open the session of another worker, whose locks are those of jobs that it is at."""
+    """Open a database session for another worker, which locks the jobs that it works on."""
     with other_session() as session:
         yield session
 
 
 def unread(author: User | None) -> ImportJob:
-    """Return an import whose source has to be read."""
+    """Return an import whose source is still unread."""
     job = import_jobs.create_job(source=SourceKind.JSON, title="unread", author=author, now=NOW)
     import_jobs.start_scan(job=job, now=NOW)
     return job

@@ -1,4 +1,4 @@
-"""Sealed keys: opened by their passphrase alone, for their zone and DNSKEY alone, with any maker of the text."""
+"""Encrypted private keys: only their passphrase, zone and DNSKEY decrypt them. The PEM text may come from any tool."""
 
 import base64
 import hashlib
@@ -30,7 +30,7 @@ GOLDEN = (
 
 
 def counted(size: int) -> bytes:
-    """Return bytes that are not random."""
+    """Return deterministic bytes in place of random ones."""
     return bytes(range(size))
 
 
@@ -53,7 +53,7 @@ def test_what_was_sealed_is_opened_by_the_same_passphrase() -> None:
 
 
 def test_the_bytes_are_those_of_the_table() -> None:
-    """A file of today has to be opened by every later release."""
+    """Later releases have to decrypt files of the current format."""
     sealed = Sealer(PASSPHRASE, chance=counted).seal(PRIVATE, **AT)
     content = base64.b64decode(sealed)
     assert content[0] == 1
@@ -101,7 +101,7 @@ def test_what_is_no_sealed_key_is_not_opened(text: str) -> None:
 
 
 def test_one_passphrase_is_tried_with_a_few_salts_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each costs a tenth of a second: a file with a million of them would hold its worker for a day."""
+    """A salt costs a tenth of a second. A file with a million salts would occupy a worker for a day."""
     derived: list[bytes] = []
     original = sealed_keys._cipher
 

@@ -1,4 +1,4 @@
-"""NSEC3 chains of a zone that others sign: their parameters, and the signed records. By validators: `test_chain`."""
+"""NSEC3 parameters and signed records of presigned zones. `test_chain` checks the chains with validators."""
 
 from dnspanel.transfer.signed_chains import ChainRecord, SignedChains
 from replication.codec.dnssec import Nsec3, nsec3_hash

@@ -1,4 +1,4 @@
-"""The bulk worker's tasks: a wake may be lost, and the work is found anyway."""
+"""The bulk worker's tasks find work even if a wake-up is lost."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def kept_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep this connection, which has the test's transaction."""
+    """Keep the connection open, because the test's transaction uses it."""
     monkeypatch.setattr(tasks, "close_old_connections", lambda: None)
 
 

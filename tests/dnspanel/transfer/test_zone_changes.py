@@ -1,4 +1,4 @@
-"""What a union, replacing RRsets and replacing the zone do to a zone that exists."""
+"""Changes to an existing zone by a union, by replacing RRsets and by replacing the zone."""
 
 from dnspanel.transfer.documents import ParsedZone, ReadyRRset
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action
@@ -59,7 +59,7 @@ def test_replacing_rrsets_keeps_those_that_the_source_does_not_have() -> None:
 
 
 def test_a_union_adds_values_and_removes_none() -> None:
-    """It was called a merge, "what the source lacks stays", and took the first address away."""
+    """Previously this action, then named merge, removed the first address although it promised to keep it."""
     new = rr("new.example.test.", rdtypes.A, "192.0.2.3")
     theirs = RRset(WWW.name, rdtypes.A, 60, ("192.0.2.2", "192.0.2.3"), ("192.0.2.3",), "theirs")
     changes = changes_of(action=Action.UNION, parsed=parsed(OTHER_SOA, theirs, new), current=CURRENT)

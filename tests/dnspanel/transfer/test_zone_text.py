@@ -1,4 +1,4 @@
-"""What an edited text asks for: the difference from the text that was opened, and what prevents it."""
+"""The changes of an edited zone text: the difference from the opened text, and refusals."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def text(zone: Zone, author: User, *keys: tuple[str, int]) -> str:
 
 
 def after(zone: Zone, author: User, *replacements: tuple[str, str], is_complete: bool = True) -> EditedText:
-    """Return what comes of the zone's text with these words replaced."""
+    """Return the result of the zone's text with these replacements."""
     base = changed = text(zone, author)
     for old, new in replacements:
         assert old in changed

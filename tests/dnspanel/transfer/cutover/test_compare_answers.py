@@ -1,4 +1,4 @@
-"""Comparing two real PowerDNS servers."""
+"""Comparisons of the answers of two real PowerDNS servers."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -65,7 +65,7 @@ QUESTIONS = questions_of(
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[tuple[Server, Server]]:
-    """Run the old one, which also has the zone that an alias leads to, and the new one."""
+    """Run the old server, which also serves the target zone of an alias, and the new server."""
     try:
         installation = powerdns.native()
     except powerdns.Unavailable as exc:

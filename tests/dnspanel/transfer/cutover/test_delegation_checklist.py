@@ -1,4 +1,4 @@
-"""The delegation checklist."""
+"""The checklist for the delegation of a zone."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ ADDRESSES: dict[str, frozenset[str] | None] = {
 
 
 class KnownWorld:
-    """A network that is known beforehand, in place of a Resolver."""
+    """A replacement for Resolver that returns fixed delegations and addresses."""
 
     def __init__(
         self, delegation: Delegation | None = GOOD, addresses: dict[str, frozenset[str] | None] = ADDRESSES

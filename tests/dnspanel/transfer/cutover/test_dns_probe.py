@@ -1,4 +1,4 @@
-"""Asking servers over a network that loses packets."""
+"""Queries to name servers over a network that loses packets."""
 
 import socket
 import threading
@@ -26,7 +26,7 @@ def answer_to(query: dns.message.Message, text: str = "192.0.2.1") -> dns.messag
 
 
 def sockets_of_one_port() -> tuple[socket.socket, socket.socket]:
-    """Return UDP and TCP sockets with one port; a port that is free for UDP may be taken for TCP."""
+    """Return a UDP and a TCP socket on the same port. Retries, because a free UDP port may be in use for TCP."""
     for _ in range(50):
         udp, tcp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket()
         try:
@@ -42,7 +42,7 @@ def sockets_of_one_port() -> tuple[socket.socket, socket.socket]:
 
 @contextmanager
 def server(reply: Reply, tcp: Callable[[dns.message.Message], dns.message.Message] | None = None) -> Iterator[Server]:
-    """Run a name server on loopback; `reply` gets each query and how often this name was asked."""
+    """Run a name server on loopback. `reply` receives each query and the number of earlier queries for its name."""
     udp, listener = sockets_of_one_port()
     udp.settimeout(0.05)
     listener.listen()
@@ -180,7 +180,7 @@ def test_no_more_questions_are_under_way_than_agreed(in_flight: int) -> None:
 
 
 def test_who_may_not_know_is_not_told_why_a_server_does_not_answer() -> None:
-    """Else a comparison tells a member the closed ports of any host."""
+    """Otherwise a comparison would tell a member which ports of any host are closed."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

@@ -1,4 +1,4 @@
-"""What parents say, asked of a real PowerDNS that holds parent and hosts, and is the resolver too."""
+"""Delegations as parent name servers report them. One real PowerDNS serves parent and hosts, and is the resolver."""
 
 import socket
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Comparisons as jobs: a real PowerDNS as the old server, another as our node."""
+"""Comparison jobs between a real PowerDNS as the old server and another one as the panel's node."""
 
 import socket
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ www 300 IN A {address}
 
 @pytest.fixture(scope="module")
 def ports() -> Iterator[tuple[int, int]]:
-    """Run the old server and our node; they differ in www.b.test. and in every serial."""
+    """Run the old server and the panel's node, which differ in www.b.test. and in all serials. Yield their ports."""
     try:
         installation = powerdns.native()
     except powerdns.Unavailable as exc:
@@ -62,7 +62,7 @@ def ports() -> Iterator[tuple[int, int]]:
 
 @pytest.fixture
 def check(ports: tuple[int, int], active_node: Any, make_zone: MakeZone, alice: User) -> CutoverCheck:
-    """Return a comparison of all zones that waits."""
+    """Return a waiting comparison of all zones."""
     for name in NAMES:
         make_zone("www 300 A 192.0.2.1", name=name)
     node = active_node("ns1")
@@ -109,7 +109,7 @@ def test_what_a_killed_worker_recorded_is_not_queried_again(
     calls = 0
 
     class Killed(BaseException):
-        """As when the process ends."""
+        """An exception that ends the worker as a killed process would."""
 
     def dying(*args: Any) -> None:
         nonlocal calls

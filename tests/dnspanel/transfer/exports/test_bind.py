@@ -1,4 +1,4 @@
-"""BIND zone files and archives of them."""
+"""Exports of BIND zone files and of archives of zone files."""
 
 import io
 import re
@@ -42,7 +42,7 @@ def read_by_dnspython(zone: str, text: str) -> Served:
 
 
 def read_dump(text: str) -> Served:
-    """Read what named-checkzone writes: one record per line, nothing relative."""
+    """Parse the output of named-checkzone: one absolute record per line."""
     found = set()
     for line in text.splitlines():
         name, ttl, _, mnemonic, value = line.split(None, 4)
@@ -73,7 +73,7 @@ def archive_of(zones: dict[str, list[RRset]]) -> bytes:
 
 @pytest.fixture
 def unpacked(tmp_path: Path) -> Path:
-    """Return an archive of everything odd, unpacked by tar."""
+    """Return a directory with the odd zones' archive, unpacked by tar."""
     (tmp_path / "a.tar").write_bytes(archive_of(estate()))
     subprocess.run(["tar", "-xf", "a.tar"], cwd=tmp_path, check=True, timeout=30)
     return tmp_path

@@ -1,4 +1,4 @@
-"""Zones as CSV, which no spreadsheet takes for formulas."""
+"""Exports of zones as CSV. No cell is interpreted as a formula by a spreadsheet program."""
 
 import csv
 import io

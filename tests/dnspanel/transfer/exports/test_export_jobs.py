@@ -1,4 +1,4 @@
-"""Export jobs: written, cancelled, resumed, forgotten."""
+"""Export jobs: their files, cancellation, resumption and deletion."""
 
 import csv
 import gzip
@@ -43,7 +43,7 @@ def make_export(author: User | None, format: str = "json", selection: Selection 
 
 
 def written(job: ExportJob) -> bytes:
-    """Return the finished file, unpacked."""
+    """Return the uncompressed content of a finished export's file."""
     job.refresh_from_db()
     assert job.state == RunState.DONE, job.failure
     packed = export_jobs.export_path(job).read_bytes()
@@ -173,7 +173,7 @@ def test_a_cancelled_export_stops_and_leaves_no_file(zones: None, alice: User, m
     original = file.Tally
 
     class CancellingTally(original):  # type: ignore[misc, valid-type]
-        """The person cancels after the first zone."""
+        """A tally that cancels the export after its first zone."""
 
         def __setattr__(self, name: str, value: int) -> None:
             super().__setattr__(name, value)
@@ -238,11 +238,11 @@ PASSPHRASE = "a long passphrase"
 
 
 class TestWithKeys:
-    """Exports that have the private keys of zones, sealed."""
+    """Exports with the private keys of zones, encrypted by a passphrase."""
 
     @pytest.fixture
     def signed(self, zones: None, alice: User) -> Zone:
-        """Sign b.test. of the three zones."""
+        """Sign b.test., one of the three zones."""
         zone = Zone.objects.get(name="b.test.")
         sign.sign(zones=[zone], acting=Acting(author=alice, channel="web", now=NOW))
         return zone

@@ -1,4 +1,4 @@
-"""Zones that came with their signatures, exported: others serve the file as it is, and an import has them again."""
+"""Exports of presigned zones. Other servers can serve the file unchanged, and an import restores the zone."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def import_kept(path: Path, *options: str) -> None:
 
 @pytest.fixture(params=DENIALS)
 def mode(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Create a presigned zone."""
+    """Import a presigned zone for each kind of denial, and return the kind's name."""
     name: str = request.param
     source = tmp_path / "source"
     source.write_text(signed_text(ZONE, zone_text(ZONE, *ALL_LINES), tmp_path, *DENIALS[name][1]))
@@ -41,7 +41,7 @@ def mode(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def came_back(mode: str, exported: Path, alice: User, *options: str) -> None:
-    """Delete the zone and import it from this file: it is the same again."""
+    """Delete the zone, import the exported file, and check that zone and signing state are the same as before."""
     zone = Zone.objects.get(name=ZONE, deleted_at=None)
     before, state = lines_of(ZONE), signing_of(zone)
     edit.delete_zone(zone=zone, acting=Acting(alice, Channel.WEB, NOW))

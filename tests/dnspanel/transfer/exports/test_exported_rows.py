@@ -1,4 +1,4 @@
-"""Reading zones out of PostgreSQL."""
+"""The reader of zones in PostgreSQL for exports."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""Selections of zones."""
+"""Selections of zones to export."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is exported is what an import reads back: every zone, RRset, disabled record and comment."""
+"""Round trips: an import reads back each exported zone, RRset, disabled record and comment."""
 
 import gzip
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ ESTATE = estate()
 
 @pytest.fixture
 def stored_estate(db: None) -> None:
-    """Store every odd zone in PostgreSQL, whatever an editor would say of it."""
+    """Store all odd zones in PostgreSQL, without the editor's checks."""
     zones = [
         Zone(name=name, serial=7, rrset_count=len(rrsets), created_at=NOW, changed_at=NOW)
         for name, rrsets in ESTATE.items()
@@ -34,7 +34,7 @@ def stored_estate(db: None) -> None:
 
 
 def exported(path: Path, format: str) -> Path:
-    """Export everything as a compressed file."""
+    """Export all zones to a compressed file, and return its path."""
     with path.open("wb") as file:
         out = export_file.Gzip(file, 1)
         export_file.write_export(connection.connection, Zone.objects.all(), out, export_format=format, mtime=1)
@@ -43,7 +43,7 @@ def exported(path: Path, format: str) -> Path:
 
 
 def read_back(items: Iterable[Item]) -> dict[str, list[RRset]]:
-    """Return the zones of a source's documents; a fault fails the test."""
+    """Return the zones of a source's documents. Fail the test at any fault."""
     found = {}
     for item in items:
         assert isinstance(item, Document), item

@@ -1,4 +1,4 @@
-"""Zones as JSON."""
+"""Exports of zones as JSON."""
 
 import json
 

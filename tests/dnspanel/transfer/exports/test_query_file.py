@@ -1,4 +1,4 @@
-"""Query files for dnsperf and queryperf."""
+"""Exports of query files for dnsperf and queryperf."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""How zones are signed, in an export of many: in one query, and private keys only where they are sealed."""
+"""Signing state in exports of many zones. One query reads all of it; private keys are exported only encrypted."""
 
 import io
 import json
@@ -26,7 +26,7 @@ PASSPHRASE = "a long passphrase"
 
 
 def exported(sealer: Sealer | None = None) -> tuple[dict[str, Any], export_file.Tally]:
-    """Return every zone's object by name, and what was counted."""
+    """Return all zones' JSON objects by name, and the export's tally."""
     out = io.BytesIO()
     connection.ensure_connection()
     with connection.connection.transaction():
@@ -44,7 +44,7 @@ def acting(alice: User) -> Acting:
 
 @pytest.fixture
 def signed(make_zone: MakeZone, acting: Acting) -> list[Zone]:
-    """Create five zones; the second and the fourth are signed: by one key, and by two with NSEC3 and CDS."""
+    """Create five zones. Sign the second with one key, and the fourth with a KSK, a ZSK, NSEC3 and CDS."""
     zones = [make_zone("www 300 A 192.0.2.1", name=f"{name}.test.") for name in "abcde"]
     sign.sign(zones=[zones[1]], acting=acting)
     sign.sign(zones=[zones[3]], acting=acting, split=True, nsec3=Nsec3(0, b"\x01\xab", True, narrow=True))
@@ -105,7 +105,7 @@ def test_a_zone_that_was_unsigned_has_none(signed: list[Zone], acting: Acting) -
 def test_more_signed_zones_are_not_more_queries(
     signed: list[Zone], make_zone: MakeZone, acting: Acting, sealer: Sealer | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of both servers' cursors: what Django itself sends is nothing."""
+    """Counts the queries of both server-side cursors. Django itself sends none."""
     from dnspanel.transfer.exports import exported_rows, signings
 
     cursors: list[str] = []

@@ -1,4 +1,4 @@
-"""Files on their way to the panel's disk: in order, complete or not at all, and nowhere else than they belong."""
+"""Uploads to the panel's disk: chunks arrive in order, files are complete or absent, and stay in their directory."""
 
 import io
 import os
@@ -90,7 +90,7 @@ def test_a_stream_that_fails_leaves_the_file_as_it_was(job: ImportJob) -> None:
 
 def test_two_chunks_of_a_file_at_once_are_refused_and_two_files_are_not(job: ImportJob) -> None:
     class Meanwhile(io.BytesIO):
-        """While this chunk is read, others arrive."""
+        """A chunk that lets other chunks arrive while it is read."""
 
         def read(self, size: int | None = -1, /) -> bytes:
             if self.tell() == 0:

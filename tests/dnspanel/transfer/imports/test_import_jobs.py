@@ -1,4 +1,4 @@
-"""What people do to imports, and what they may not do any more once it has moved on."""
+"""The actions on imports, and their refusal in later phases of an import."""
 
 from datetime import timedelta
 from typing import Any

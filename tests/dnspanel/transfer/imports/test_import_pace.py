@@ -1,4 +1,4 @@
-"""An import does not run ahead of the nodes that move, and waits for no other."""
+"""The pace of imports: an import waits for the nodes that make progress, and for no others."""
 
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 def at(sequence: int) -> LogHead:
-    """Bring the log and its segments to this sequence."""
+    """Set the end of the log and of its segments to this sequence."""
     head = LogHead.objects.get()
     head.sequence = sequence
     head.save()

@@ -1,6 +1,6 @@
-"""Keys travel in a JSON export: exported, the zones deleted, imported, and signed as before.
+"""Private keys in JSON exports: an import of deleted zones signs them with the same keys as before.
 
-What a PowerDNS's keys come to is in test_worker.
+Imports of keys from PowerDNS are tested in test_worker.
 """
 
 import gzip
@@ -46,7 +46,7 @@ def acting(alice: User) -> Acting:
 
 @pytest.fixture
 def zones(make_zone: MakeZone, acting: Acting) -> list[Zone]:
-    """Create a: one key; b: a KSK, a ZSK and one that only waits, NSEC3 and CDS; c: unsigned."""
+    """Create zone a with one key, b with a KSK, a ZSK, an inactive ZSK, NSEC3 and CDS, and c unsigned."""
     a, b, c = (make_zone("www 300 A 192.0.2.1", name=name) for name in NAMES)
     sign.sign(zones=[a], acting=acting)
     sign.sign(zones=[b], acting=acting, algorithm=15, split=True, nsec3=Nsec3(0, b"\x01\xab", True, narrow=True))
@@ -56,7 +56,7 @@ def zones(make_zone: MakeZone, acting: Acting) -> list[Zone]:
 
 
 def export(author: User | None, passphrase: str = PASSPHRASE) -> bytes:
-    """Return the file, uncompressed."""
+    """Export all zones as JSON, and return the uncompressed file."""
     job = export_jobs.create_export(
         selection=EVERYTHING, export_format="json", author=author, now=NOW, keys_passphrase=passphrase
     )
@@ -67,7 +67,7 @@ def export(author: User | None, passphrase: str = PASSPHRASE) -> bytes:
 
 
 def begun(text: bytes, author: User | None, passphrase: str = PASSPHRASE) -> ImportJob:
-    """Begin an import of this file, which waits to be scanned."""
+    """Create an import of this JSON file. The import waits for its scan."""
     options = Options(nameservers="missing", soa="missing")
     secret = {"keys_passphrase": passphrase} if passphrase else None
     job = import_jobs.create_job(
@@ -84,7 +84,7 @@ def delete(zones: list[Zone], alice: User) -> None:
 
 
 def signed_as(name: str) -> tuple[Any, ...]:
-    """Return everything about how a zone is signed, except the ids of its keys; in the order of its keys."""
+    """Return a zone's complete signing state except key ids, with keys in order."""
     zone = Zone.objects.get(name=name, deleted_at=None)
     state = signing.signing_of(zone)
     alice = User.objects.get(username="alice")
@@ -100,7 +100,7 @@ def warnings(job: ImportJob) -> dict[str, str]:
 
 
 def stored() -> str:
-    """Return every row of both kinds of job and of the audit log, as text."""
+    """Return all rows of export jobs, import jobs, import faults and the audit log, as text."""
     found = []
     with connection.cursor() as cursor:
         for table in ("transfer_exportjob", "transfer_importjob", "accounts_auditentry", "transfer_importfault"):
@@ -138,7 +138,7 @@ def test_zones_come_back_with_the_same_keys_and_modes(
 def test_an_import_of_it_beside_the_zones_changes_nothing(
     zones: list[Zone], make_zone: MakeZone, alice: User, acting: Acting
 ) -> None:
-    """Even where the parent is here and holds the DS, and whether or not the keys are opened."""
+    """This also holds if the parent zone in the panel has the DS, and with no passphrase or a wrong one."""
     child = make_zone(name="child.parent.test.")
     sign.sign(zones=[child], acting=acting)
     [key] = signing.keys_of(child)
@@ -179,7 +179,7 @@ def test_without_the_keys_records_come_back_with_a_warning(
 
 
 def test_one_key_that_is_not_its_dnskeys_keeps_the_zone_unsigned(zones: list[Zone], alice: User) -> None:
-    """Signed by some of its keys it would not validate."""
+    """A zone that is signed by only some of its keys would not validate."""
     zone = json.loads(export(alice).splitlines()[1])
     keys = zone["dnssec"]["keys"]
     keys[0]["sealed"] = keys[1]["sealed"]
@@ -210,7 +210,7 @@ def test_who_may_sign_brings_back_keys_that_they_may_not_export(zones: list[Zone
 def test_ns_at_a_wildcard_are_not_imported_into_a_zone_that_is_signed_here(
     make_zone: MakeZone, alice: User, acting: Acting, is_signed: bool
 ) -> None:
-    """It was published, and resolvers that validate answered no name below the wildcard."""
+    """Previously such a zone was published, and validating resolvers resolved no name below the wildcard."""
     zone = make_zone("*.sub 300 NS ns1.example.net.")
     text = export(alice, "")
     delete([zone], alice)

@@ -1,4 +1,4 @@
-"""Signed zone files become zones that are served so, and other ones with new signatures take their place."""
+"""Imports of signed zone files: presigned zones, and the replacement of their content by newly signed files."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Signed zones of real servers and databases, imported with their signatures: everything that the source answers."""
+"""Imports of presigned zones from real servers and databases. The import has all records that the source serves."""
 
 import io
 import time
@@ -32,7 +32,7 @@ _MADE = {dns.rdatatype.NSEC, dns.rdatatype.NSEC3, dns.rdatatype.NSEC3PARAM}
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return zones that BIND's tools signed, one for each way of denial."""
+    """Return zones that BIND's tools signed, one for each kind of denial of existence."""
     folder = tmp_path_factory.mktemp("signed")
     return {zone: signed_text(zone, zone_text(zone, *LINES), folder, *options) for zone, (_, options) in MODES.items()}
 
@@ -44,7 +44,7 @@ def transferred(port: int, zone: str) -> dns.zone.Zone:
 
 
 def wait_for(port: int, zone: str, arrived: Callable[[dns.zone.Zone], bool]) -> dns.zone.Zone:
-    """Return the zone once it is as it should be."""
+    """Transfer the zone until `arrived` accepts it, and return it."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -57,7 +57,7 @@ def wait_for(port: int, zone: str, arrived: Callable[[dns.zone.Zone], bool]) -> 
 
 
 def content_of(zone: dns.zone.Zone) -> tuple[set[tuple[str, int, int]], set[str]]:
-    """Return RRsets (owner, type, how many) without the chain and signatures; the signatures."""
+    """Return a zone's RRsets (owner, type, record count) without NSEC and RRSIG records, and its signature texts."""
     records, signatures = set(), set()
     for name, rdataset in zone.iterate_rdatasets():
         if rdataset.rdtype == dns.rdatatype.RRSIG:
@@ -68,7 +68,7 @@ def content_of(zone: dns.zone.Zone) -> tuple[set[tuple[str, int, int]], set[str]
 
 
 def imported(name: str) -> tuple[set[tuple[str, int, int]], set[str]]:
-    """Return the same of a zone that is here."""
+    """Return a stored zone's RRsets and signatures in the same form as `content_of`."""
     rows = RRset.objects.filter(zone__name=name, zone__deleted_at=None)
     signatures = {"".join(text.split()[8:]) for row in rows.filter(type=rdtypes.RRSIG) for text in row.rdata}
     return {(row.name, row.type, len(row.rdata)) for row in rows.exclude(type=rdtypes.RRSIG)}, signatures
@@ -136,9 +136,7 @@ def test_a_powerdns_that_signs_by_itself(tmp_path: Path) -> None:
 
 @contextmanager
 def secondary(server: PowerDNS, directory: Path, texts: dict[str, str]) -> Iterator[dict[str, dns.zone.Zone]]:
-    """Run a PowerDNS that has got these zones from a BIND; yield them as they are answered, when it does not
-    run any more.
-    """
+    """Let a PowerDNS transfer these zones from a BIND. Stop both, then yield the zones as PowerDNS served them."""
     found = {}
     with named(directory, texts) as primary:
         for zone in texts:

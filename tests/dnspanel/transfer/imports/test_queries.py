@@ -1,4 +1,4 @@
-"""What pages read of an import."""
+"""Queries of import pages."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ WWW = "www 300 A 192.0.2.1"
 
 @pytest.fixture
 def job(make_import: MakeImport) -> ImportJob:
-    """Return an import in which one zone exists, one is new, one fails, and one changes much."""
+    """Return a planned import of four zones: one exists, one is new, one is faulty, and one gets many changes."""
     import_all(
         make_import(
             {

@@ -1,4 +1,4 @@
-"""A source is cut into pieces; reading goes on where it stopped, and nothing is read twice into them."""
+"""The reader of import sources stores pieces of a source, resumes after an interruption and reads nothing twice."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Listed:
-    """A source of these items, which breaks off before the one with number `breaks_at`."""
+    """A source of these items. It fails before item number `breaks_at`."""
 
     unit = "zones"
 
@@ -109,7 +109,7 @@ def test_what_a_source_says_and_keeps_aside_is_kept_with_its_piece(job: ImportJo
 
 @pytest.fixture
 def silent_port() -> Iterator[int]:
-    """Yield the port of a server that takes connections and says nothing."""
+    """Yield the port of a server that accepts connections and never sends anything."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen(20)
@@ -144,7 +144,7 @@ def test_a_postgresql_that_falls_silent_is_left_after_its_time(job: ImportJob, m
 
 
 class Asleep:
-    """Tables of a server that never has the first row."""
+    """A SQL source whose server never returns the first row."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         list(snapshot.rows("SELECT pg_sleep(600)"))
@@ -163,7 +163,7 @@ def test_a_source_that_takes_all_day_is_left(job: ImportJob, monkeypatch: pytest
 
 
 class Endless(Listed):
-    """A server that gives one fault after the other until it is cut."""
+    """A source that yields faults without end until it is cut."""
 
     def __init__(self, items: list[Item]) -> None:
         super().__init__(items)

@@ -1,4 +1,4 @@
-"""What a zone's creation needs, written out beforehand, is what publishing it would make."""
+"""Rows that an import prepares for new zones: they equal the operations of a full compile of the zone."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A whole import, unit by unit: found, planned, published, repeated, undone.
+"""Complete imports in all steps: scan, plan, publication, repetition and undo.
 
 Tests `imports.import_plan`, `imports.scan`, `imports.undo`, `imports.kept_keys` and `imports.taken_back` too.
 """
@@ -52,7 +52,7 @@ def texts(*names: str) -> dict[str, str]:
 
 
 def change(name: str, line: str, author: User) -> None:
-    """Edit one RRset of a zone as another person."""
+    """Publish an edit of one RRset, as a person other than the import's author."""
     rrset = rr(line, origin=name)
     change_rrsets(
         zone=Zone.objects.get(name=name, deleted_at=None),
@@ -79,7 +79,7 @@ def test_new_zones_are_created_in_one_publication(make_import: MakeImport) -> No
 
 
 def test_zones_that_come_back_by_an_import_begin_above_their_last_serials(make_import: MakeImport) -> None:
-    """The rows that were prepared for the nodes have the serial of the file: they are not used then."""
+    """The rows that the import prepared for the nodes have the file's serial, so they are not used."""
     LastSerial.objects.create(name="a.test.", serial=40)
     job = import_all(make_import(texts("a.test.", "b.test.")))
     assert job.state == State.DONE, job.failure
@@ -211,10 +211,8 @@ def test_a_union_that_would_break_a_rule_fails_alone(make_import: MakeImport) ->
 
 
 def test_a_signed_zone_is_warned_of_and_refused_where_its_parent_holds_a_ds(make_import: MakeImport) -> None:
-    """Its records of DNSSEC were dropped with a note that name servers sign; no resolver that validates then got an
-    answer.
-
-    A PowerDNS's keys, which sign as it answers, were kept aside without a word.
+    """Previously the import dropped the DNSSEC records, and validating resolvers got no answer. A note said that name
+    servers sign. PowerDNS's keys were skipped silently.
     """
     ds = " 3600 DS 1 13 2 " + "00" * 32
     import_all(make_import({"p": zone_text("test.example.", "a NS ns1.other.test.", "a" + ds, "c NS x.y.", "c" + ds)}))

@@ -1,4 +1,4 @@
-"""Tables of records, and their rows as lines of zone-file text (`sources.csv_rows`)."""
+"""Tables of records, and the conversion of their rows to zone-file lines (`sources.csv_rows`)."""
 
 import gzip
 from contextlib import suppress
@@ -230,7 +230,7 @@ def test_without_known_words_the_first_row_is_the_header(tmp_path: Path) -> None
     "text", ["x" * 2_000_000, "a\rb,c\n", HEADER + "x" * 2_000_000], ids=["long", "a return", "a row"]
 )
 def test_a_file_that_is_no_table_is_refused_or_sampled(tmp_path: Path, text: str) -> None:
-    """A cell of over 131,072 characters was an error of the server, where the delimiter is looked for."""
+    """A cell of more than 131,072 characters once made the detection of the delimiter fail with a server error."""
     with suppress(SourceRefused, UploadRefused):
         sample(table(tmp_path, text))
 

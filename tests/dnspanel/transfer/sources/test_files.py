@@ -40,7 +40,7 @@ def as_zip(files: Files) -> bytes:
 
 @pytest.fixture(params=["folder", "w", "w:gz", "w:xz", "zip", "files"])
 def upload(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Files], tuple[list[Path], list[str]]]:
-    """Return the same files in every form in which they may arrive."""
+    """Return a function that stores files as a folder or an archive, in each supported form."""
 
     def uploaded(files: Files) -> tuple[list[Path], list[str]]:
         if request.param == "folder":

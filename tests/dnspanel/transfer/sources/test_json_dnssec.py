@@ -1,4 +1,4 @@
-"""The `dnssec` member of a JSON export becomes what a PowerDNS says of its zones, or says why not."""
+"""The `dnssec` member of a JSON export: its items, and the reasons why parts cannot be imported."""
 
 import json
 from collections.abc import Callable
@@ -70,7 +70,7 @@ def test_a_key_that_is_not_opened_is_kept_sealed_with_the_reason_in_its_name() -
 
 
 def test_a_dnskey_that_does_not_belong_to_its_private_key_is_a_problem() -> None:
-    """A person that has the passphrase can seal anything beside anything."""
+    """The owner of the passphrase can encrypt any key for any DNSKEY."""
     other = key_material.generate(13)
     sealed = Sealer(PASSPHRASE).seal(other.private_text, zone=ZONE, dnskey=DNSKEY)
     [item], [reason] = read_dnssec(ZONE, member(key(sealed=sealed)), OPENER)
@@ -129,7 +129,7 @@ def test_no_member_breaks_the_import(modes: dict[str, Any], of_key: dict[str, An
 
 
 class TestInTheFile:
-    """The zones of a file with such members."""
+    """JSON exports with `dnssec` members, read as a source."""
 
     @pytest.fixture
     def read(self, tmp_path: Path) -> Callable[..., list[Item]]:

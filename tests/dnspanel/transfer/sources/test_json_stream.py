@@ -18,7 +18,7 @@ JSON = st.recursive(
 
 
 def slow(text: bytes, size: int) -> Callable[[int], bytes]:
-    """Return a source that is read in small steps, as far as values allow."""
+    """Return a reader of the text that returns few bytes at a time, at least `size` at first."""
     json_stream._FIRST_READ = size
     return io.BytesIO(text).read
 

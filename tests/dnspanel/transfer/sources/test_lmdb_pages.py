@@ -20,7 +20,7 @@ def write(path: Path, rows: Rows, **flags: bool) -> None:
 
 
 def by_library(path: Path, start: bytes = b"") -> Rows:
-    """Return what LMDB's own library finds."""
+    """Return the rows that LMDB's own library reads, from key `start`."""
     with lmdb.open(str(path), subdir=False, max_dbs=8, readonly=True, lock=False) as env, env.begin() as txn:
         cursor = txn.cursor(env.open_db(b"table", txn=txn, create=False))
         if not (cursor.set_range(start) if start else cursor.first()):

@@ -88,7 +88,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @contextmanager
 def web_server(answers: dict[str, Answer], tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Run a web server that knows these paths below the API's; yield its address."""
+    """Run a web server with these answers by path below the API's base path. Yield its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -101,7 +101,7 @@ def web_server(answers: dict[str, Answer], tls: ssl.SSLContext | None = None) ->
             self.wfile.write(body)
 
         def log_message(self, *reason: Any) -> None:
-            """Log nothing on the terminal."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     if tls is not None:

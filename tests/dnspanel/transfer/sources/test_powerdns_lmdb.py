@@ -39,7 +39,7 @@ A, AAAA, MX = 1, 28, 15
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> PowerDNS:
-    """Write files of the machine's own PowerDNS: schema 4, three shards."""
+    """Return a PowerDNS whose LMDB files the installed version wrote, with schema 4 and several shards."""
     powerdns = lmdb_powerdns(tmp_path_factory.mktemp("lmdb"), SHARDS)
     fill(powerdns)
     return powerdns
@@ -47,7 +47,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> PowerDNS:
 
 @pytest.fixture
 def copied(written: PowerDNS, tmp_path: Path) -> Path:
-    """Return the main file of a copy to damage."""
+    """Copy the LMDB files, so that a test can damage them. Return the path of the main file."""
     for path in written.directory.glob("pdns.lmdb*"):
         shutil.copy(path, tmp_path)
     return tmp_path / "pdns.lmdb"
@@ -172,7 +172,7 @@ def test_schemas_5_and_6_come_as_newer_releases_wrote_them(suite: str) -> None:
 
 
 def write_small(path: Path, number: int) -> None:
-    """Write one zone with a bit of everything, one without records, and rows that do not count."""
+    """Write LMDB files with a zone of varied content, an empty zone, and rows that a reader has to ignore."""
     schema = schema_for(number)
     metadata = [MetadataObject("a.test.", "X-KIND", value) for value in ("value", "orphan")]
     main: list[tuple[Dbi, bytes, bytes]] = [
@@ -206,7 +206,7 @@ def write_small(path: Path, number: int) -> None:
 
 
 def variant_rows(schema: Any) -> list[tuple[Dbi, bytes, bytes]]:
-    """Return the zone again, as PowerDNS 5 serves it to one view: the variant follows the name in the index key."""
+    """Return the rows of a.test. as a PowerDNS 5 view variant. The index key has the variant after the name."""
     name = keys.name_key("a.test.") + b"\0priv"
     index = len(name).to_bytes(2, "big") + name + (3).to_bytes(4, "big")
     zone = domains.encode_domain(ZoneObject("a.test.", 3, variant="priv"), 6)
@@ -220,7 +220,7 @@ def put(
     rows: list[tuple[Dbi, bytes, bytes]],
     raw: dict[bytes, dict[bytes, bytes]] | None = None,
 ) -> None:
-    """Write rows, and raw values as they are."""
+    """Write rows in this schema, and `raw` values unchanged."""
     with lmdb.open(str(path), subdir=False, max_dbs=128, map_size=1 << 24) as env, env.begin(write=True) as txn:
         for name, content in tables.items():
             if content:

@@ -61,7 +61,7 @@ def test_a_read_is_of_one_moment_whatever_is_written_meanwhile(postgres_estate: 
 
 
 def database(path: Path, text: str, tables: str | None = None) -> PowerdnsSqlSource:
-    """Return a source of an SQLite file with these rows."""
+    """Return a source that reads a SQLite file. `text` is the SQL that fills it."""
     with closing(sqlite3.connect(path / "rows.sqlite")) as connection:
         connection.executescript(schema("sqlite3", "sqlite3") if tables is None else tables)
         connection.executescript(f"PRAGMA foreign_keys = 0; {text}")

@@ -1,4 +1,4 @@
-"""Each kind of job opens its source, from files it received or from the parameters of a server."""
+"""The source that each kind of job opens, from received files or from server parameters."""
 
 import io
 from typing import Any

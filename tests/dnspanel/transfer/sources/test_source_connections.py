@@ -1,4 +1,4 @@
-"""A source's connections end when it is cut, those that come later too; others go on."""
+"""The connections of a source: a cut ends its current and later connections, but no other source's."""
 
 import gc
 import socket

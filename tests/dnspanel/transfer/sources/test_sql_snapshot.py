@@ -102,7 +102,7 @@ def test_a_server_that_does_not_answer_is_away_and_no_error_has_the_password() -
 
 
 def check_silence(error: BaseException | None) -> None:
-    """Check that neither the error nor what led to it, as a traceback shows it, contains the password."""
+    """Check that no error of a traceback, with its causes and contexts, contains the password."""
     while error is not None:
         assert PASSWORD not in str(error)
         assert quote(PASSWORD, safe="") not in str(error)

@@ -1,6 +1,4 @@
-"""Names of name servers in a customer's zone have the addresses of nodes, and keep them, in the name of that
-choice's author.
-"""
+"""Vanity name servers: names in a customer's zone keep the addresses of nodes, on behalf of the author of the set."""
 
 from datetime import timedelta
 
@@ -46,7 +44,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 @pytest.fixture
 def vanity(active_node: MakeNode, ada: User) -> ZoneTemplate:
-    """Create two names in the customer's zone, each a node, and one elsewhere."""
+    """Create a set of name servers: two names in the customer's zone, each for a node, and one name elsewhere."""
     for name, addresses in (("fra1", ["192.0.2.1", "2001:db8::1"]), ("ams1", ["192.0.2.2"])):
         node = active_node(name)
         node_lifecycle.describe(node=node, group=None, tags=(), public_addresses=addresses, now=NOW, by=None)

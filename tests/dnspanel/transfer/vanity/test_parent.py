@@ -1,4 +1,4 @@
-"""Delegation and glue as a real parent has them, against what the zone has."""
+"""A real parent's delegation and glue, compared with the zone."""
 
 import pytest
 

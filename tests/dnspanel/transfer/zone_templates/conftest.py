@@ -1,4 +1,4 @@
-"""Fixtures of the tests of templates."""
+"""Fixtures for tests of zone templates."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ MakeTemplate = Callable[..., ZoneTemplate]
 
 
 def template_maker(author: User) -> MakeTemplate:
-    """Return what makes a template of the whole panel, or of a team, in this person's name."""
+    """Return a function that creates templates as this person, panel-wide or for a team."""
 
     def make_template(
         text: str = WEB,
@@ -46,5 +46,5 @@ def make_template(alice: User) -> MakeTemplate:
 
 @pytest.fixture
 def template(make_template: MakeTemplate) -> ZoneTemplate:
-    """Create a template with address and mail for a web site."""
+    """Create a template for a web site."""
     return make_template()

@@ -1,4 +1,4 @@
-"""What a template changes in a zone: no edit is overwritten unless chosen."""
+"""The changes that a template makes to a zone. Manual edits are overwritten only if the user chooses that."""
 
 import pytest
 

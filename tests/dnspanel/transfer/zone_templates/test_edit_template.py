@@ -1,6 +1,4 @@
-"""Templates are made, changed, published in versions and deleted; the people that see them, and those that
-may change them.
-"""
+"""Templates: creation, editing, versions, deletion, and the rights to see and change them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Zones are brought to a version of a template, as a job with a dry run."""
+"""Runs that update zones to a version of a template, with a dry run."""
 
 from uuid import uuid4
 
@@ -48,7 +48,7 @@ V2 = Text("$TTL 300\n@ A {{ ip }}\n@ AAAA 2001:db8::1\n@ MX 10 {{ mx }}\n", (IP,
 
 
 def create(template: ZoneTemplate, author: User, *names: str, keep: bool = True) -> list[Zone]:
-    """Create these zones with the template, each with an address of its own."""
+    """Create these zones from the template, each with a different address."""
     for number, name in enumerate(names, 1):
         using = use.using(template, {"ip": f"192.0.2.{number}"})
         apex = (rr("@ 3600 SOA a. b. 1 2 3 4 5", origin=name), rr("@ 3600 NS ns1.example.net.", origin=name))

@@ -1,4 +1,4 @@
-"""Sets of name servers: what one says, the zones that follow it, and zones that are brought to it."""
+"""Name server sets: their records, the zones that follow them, and runs that apply a set to zones."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -45,7 +45,7 @@ def make_team(name: str) -> Team:
 
 
 def apex(name: str) -> tuple[tuple[str, ...], str, str]:
-    """Return name servers, primary and mailbox of a zone."""
+    """Return a zone's name servers, and the primary and mailbox of its SOA."""
     zone = Zone.objects.get(name=name, deleted_at=None)
     found = rrsets_at_names({zone.pk: (name, {name})})[zone.pk]
     primary, mailbox, *_ = found[name, rdtypes.SOA].rdata[0].split(" ")
@@ -66,7 +66,7 @@ def new(
 def carry_out(
     template: ZoneTemplate, by: User, *, search: str | None = None, overwrite: bool = False
 ) -> dict[str, str]:
-    """Carry out a dry run and then the run; return what the latter found, by zone."""
+    """Run a dry run and then the run. Return the run's result for each zone."""
     dry = runs.create_run(template=template, by=by, now=NOW, search=search, keep=True)
     runs.work_on_run(dry.pk)
     dry.refresh_from_db()

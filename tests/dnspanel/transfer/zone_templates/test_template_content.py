@@ -1,4 +1,4 @@
-"""What a template makes of values: read by the one parser of zone files, with faults at their places."""
+"""Templates filled with values. The zone file parser reads the result, and faults have their line in the template."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Templates are used: for new zones, in drafts; and zones are kept in step with them."""
+"""Uses of templates for new zones and in drafts, and updates of the zones that follow a template."""
 
 import pytest
 

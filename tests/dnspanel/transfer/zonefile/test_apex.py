@@ -1,4 +1,4 @@
-"""Which zone a file is about."""
+"""The detection of a zone file's zone."""
 
 import pytest
 

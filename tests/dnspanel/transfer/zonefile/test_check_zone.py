@@ -1,4 +1,4 @@
-"""The quick look and the rules about what it finds say what the rules say about the whole zone."""
+"""The quick check of a parsed zone and the rules for its suspects find the violations that a complete check finds."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,7 +90,7 @@ UNANSWERED = {
 
 
 def both(text: str) -> tuple[set[Violation], set[Violation]]:
-    """Return what is found by the quick look, and by the rules in the whole zone; notes aside."""
+    """Return the violations of the quick check, and those of all rules for the complete zone, both without notes."""
     reader = Reader(ZONE, Scope(comments=True, allow_lua=True), include=lambda path: None)
     reader.read_sheet(Sheet(Document("z", text.encode(), ZONE), 0))
     ordered = reader.content.finish()
@@ -122,7 +122,7 @@ def test_the_quick_look_and_the_rules_agree(head: str, body: list[str]) -> None:
 
 
 def doubled_aside(found: set[Violation]) -> set[Violation]:
-    """Leave out owners that end in the zone twice: `zonefile_report` reports them, for all of them."""
+    """Return the violations except doubled names, which `zonefile_report` reports for all of them together."""
     return {violation for violation in found if violation.code != "doubled-name"}
 
 

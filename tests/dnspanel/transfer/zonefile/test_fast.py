@@ -1,4 +1,4 @@
-"""The fast path: what it reads is right, and what it cannot be sure of it leaves alone."""
+"""The fast path of the zone file parser. It reads lines correctly, and leaves uncertain ones to the slow path."""
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +17,7 @@ ZONE = "example.test."
 
 
 class Plain(FastReader):
-    """Notes the lines that are left to the slow path."""
+    """A fast reader that records the lines for the slow path."""
 
     def __init__(self, zone: str = ZONE) -> None:
         super().__init__(zone)

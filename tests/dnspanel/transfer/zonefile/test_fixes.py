@@ -1,4 +1,4 @@
-"""Proposals; those for single lines are in test_zonefile.py."""
+"""Proposed fixes for zone files. Tests of fixes for single lines are in test_zonefile.py."""
 
 from dnspanel.transfer.zonefile.fixes import bad_rdata, check_characters, replace_token, target_fix, unquoted_text
 from dnspanel.transfer.zonefile.zonefile_tokens import Token, read_entry

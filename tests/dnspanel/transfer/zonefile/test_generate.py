@@ -1,4 +1,4 @@
-"""`$GENERATE`, as BIND's manual and BIND itself have it."""
+"""`$GENERATE` as in BIND's manual and in BIND itself."""
 
 import pytest
 

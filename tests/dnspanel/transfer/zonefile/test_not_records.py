@@ -1,4 +1,4 @@
-"""Lines that exporters write between records, and no name server reads."""
+"""Lines between records that exporters write and name servers ignore."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_what_only_a_provider_knows_is_left_out_with_advice_and_the_rest_is_read
     ],
 )
 def test_what_belongs_to_the_message_of_a_transfer_is_left_out_with_a_note(line: str) -> None:
-    """`dig -y KEY axfr` prints it, and some registries hand out such files."""
+    """`dig -y KEY axfr` prints such a TSIG record, and some registries distribute its output."""
     zone = body(f"www A 192.0.2.1\n{line}\n")
     fault = only_fault(zone)
     assert (fault.code, fault.line, fault.severity) == ("line-left-out", 6, Severity.NOTE)

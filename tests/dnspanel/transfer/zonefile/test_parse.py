@@ -1,4 +1,4 @@
-"""What the one parser of zone files reads, and what it says about what it cannot read.
+"""The zone file parser: parsed content, and faults for the lines that it cannot parse.
 
 Tests `zonefile.zonefile_content`, `zonefile.record_parser` and `zonefile.report` too.
 """
@@ -50,7 +50,7 @@ def read(
 
 
 def body(text: str | bytes, **more: object) -> ParsedZone:
-    """Return a zone with a SOA and an NS in lines 1 to 4, and these lines below them."""
+    """Parse a zone with a SOA and an NS in lines 1 to 4, followed by the given text."""
     raw = text if isinstance(text, bytes) else text.encode()
     return read(HEAD.encode() + raw, **more)  # type: ignore[arg-type]
 
@@ -62,7 +62,7 @@ def at(zone: ParsedZone, name: str, type: str) -> ReadyRRset:
 
 
 def codes(zone: ParsedZone) -> list[str]:
-    """Return the faults, without the warning that the zone of most tests gives: one name server only."""
+    """Return the fault codes except `ns-few`, which most test zones cause because they have only one name server."""
     return [fault.code for fault in zone.faults if fault.code != "ns-few"]
 
 
@@ -224,7 +224,7 @@ def test_records_outside_the_zone_are_left_out_with_one_warning() -> None:
 
 
 def test_records_of_dnssec_are_left_out_with_one_warning_that_the_zone_will_be_unsigned() -> None:
-    """A note said that name servers sign. Nothing here does."""
+    """Previously a note said that the name servers sign the zone, although the panel did not."""
     zone = body(
         "@ RRSIG A 13 2 1 20300101000000 20200101000000 1 example.test. AAAA\n@ NSEC a A\n@ NSEC b A\n"
         "@ TYPE65534 \\# 0\n@ CDS 0 0 0 00\nsub NS a.other.test.\nsub DS 1 13 2 " + "00" * 32 + "\n"
@@ -236,7 +236,7 @@ def test_records_of_dnssec_are_left_out_with_one_warning_that_the_zone_will_be_u
 
 
 def test_the_type_by_which_bind_notes_its_signing_is_an_ordinary_one_below_the_apex() -> None:
-    """A private type at `www` was left out, and the zone was called signed."""
+    """Previously a private type at `www` was left out, and the zone was reported as signed."""
     zone = body("www TYPE65534 \\# 2 0102\n")
     assert codes(zone) == []
     assert at(zone, "www", "TYPE65534").texts == ("\\# 2 0102",)
@@ -249,7 +249,7 @@ def test_lua_is_left_out_unless_it_is_allowed() -> None:
 
 
 def test_a_value_that_nodes_cannot_read_back_is_an_error_at_its_line() -> None:
-    """A new zone with it landed in the trash, and its import said: Done, answered by 4/4 nodes."""
+    """Previously a new zone with such a value ended in the trash, although its import reported success."""
     text = '@ CAA 0 issuewild "ca.test"\n@ CAA 0 issue ""\nk IPSECKEY 10 1 255 192.0.2.38 AQID\n'
     found = body(text, unanswered={Kind.EMPTY_CAA: "not every node reads it: ns1 (PowerDNS 4.7)"})
     assert [(fault.code, fault.line) for fault in found.faults if fault.code != "ns-few"] == [
@@ -419,7 +419,7 @@ LONG = import_limits.MOST_LINE_BYTES
 
 @pytest.mark.parametrize("line", ["a" * (LONG + 1), "www TXT " + '"a" ' * (LONG // 4), "; " + "a" * LONG])
 def test_a_line_that_is_too_long_is_an_error_of_the_file(line: str) -> None:
-    """One of 64 MB took 825 MB of a worker, most of it for its tokens."""
+    """A line of 64 MB once needed 825 MB of a worker's memory, most of it for tokens."""
     fault = only_fault(body(f"www A 192.0.2.1\n{line}\nmail A 192.0.2.2\n"))
     assert (fault.code, fault.line, len(fault.source)) == ("line-length", 6, 200)
     assert fault.reason == import_limits.title("line")
@@ -498,7 +498,7 @@ TOKENS = sorted({*b"\n".join(CORPUS).split(), b"(", b")", b'"', b"\\", b";", b"$
 
 
 def spoilt() -> st.SearchStrategy[bytes]:
-    """Return zone files with something put in, left out or moved."""
+    """Generate zone files with text inserted, removed or moved."""
 
     def spoil(raw: bytes, changes: list[tuple[int, int, bytes]]) -> bytes:
         for place, cut, word in changes:

@@ -1,4 +1,4 @@
-"""Zone files with signatures and a chain: kept if the import says so and they are the zone's.
+"""Zone files with signatures and an NSEC chain. Both are kept if the options say so and they fit the zone.
 
 Tests `zonefile.zonefile_chain` too.
 """

@@ -1,4 +1,4 @@
-"""Lines, entries and tokens."""
+"""Lines, entries and tokens of zone files."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""manage.py export
+"""The command `manage.py export`.
 
 Tests `management.passphrase_file` too.
 """
@@ -91,7 +91,7 @@ PASSPHRASE = "a long passphrase"
 
 @pytest.fixture
 def passphrase(tmp_path: Path) -> str:
-    """Return the file of a passphrase."""
+    """Return the path of a file with the passphrase."""
     path = tmp_path / "passphrase"
     path.write_text(PASSPHRASE + "\n")
     return str(path)

@@ -1,4 +1,4 @@
-"""`manage.py import`: the same steps as in the browser, in this process (`--here`)."""
+"""`manage.py import --here`: the steps of an import in the browser, in this process."""
 
 import io
 from pathlib import Path
@@ -27,7 +27,7 @@ def run(*arguments: str, **options: Any) -> str:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Return two good zone files and a bad one."""
+    """Return a directory with two valid zone files and a faulty one."""
     zones = tmp_path / "zones"
     zones.mkdir()
     for name in ("a.test.", "b.test."):

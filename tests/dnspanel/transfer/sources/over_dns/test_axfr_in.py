@@ -1,4 +1,4 @@
-"""Zone transfers from real servers, and from servers that break the rules.
+"""Zone transfers from real servers, and from servers that violate the protocol.
 
 Tests `over_dns.transfer_tsig`, `over_dns.ixfr_in` and `over_dns.transfer_faults` too.
 """
@@ -58,9 +58,9 @@ def named(
     include: str = "",
     own_options: str = "",
 ) -> Iterator[int]:
-    """Run BIND with these zones.
+    """Run BIND with these zones, and yield its port.
 
-    `options` are lines in the zone's own clause, `own_options` in that of the server; `include` is one more file.
+    `options` adds lines to a zone's clause, `own_options` to the server's options, and `include` another file.
     """
     needed("named")
     port = free_port()
@@ -84,9 +84,7 @@ def named(
 
 
 def bind_texts() -> dict[str, str]:
-    """Return the estate without what named refuses: types of PowerDNS's own, name servers of wildcards or
-    without address.
-    """
+    """Return the zone texts without records that named refuses: PowerDNS types, NS at wildcards or without address."""
     address = "ns1 300 IN A 192.0.2.53\n"
     return {
         zone: "\n".join(line for line in text.splitlines() if not re.match(r"\*\S* \d+ IN NS ", line))
@@ -196,7 +194,7 @@ Answers = Callable[[dns.message.Message], list[bytes]]
 
 @contextmanager
 def server(answers: Answers) -> Iterator[tuple[int, list[int]]]:
-    """Run a server that sends what a function says, then closes; yield its port, and which connections it had."""
+    """Run a server that sends the messages of `answers`, then closes. Yield its port and a list of its connections."""
     connections: list[int] = []
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
 
@@ -220,7 +218,7 @@ def server(answers: Answers) -> Iterator[tuple[int, list[int]]]:
 
 
 def answer(query: dns.message.Message, *lines: str) -> bytes:
-    """Return one message with these records, each by itself and in this order."""
+    """Return a response in wire format with these records in this order, each as a separate RRset."""
     response = dns.message.make_response(query)
     response.answer = [dns.rrset.from_text(*line.split(None, 4)[:2], *line.split(None, 4)[2:]) for line in lines]
     return response.to_wire()

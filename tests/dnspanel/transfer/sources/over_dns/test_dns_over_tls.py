@@ -1,4 +1,4 @@
-"""TLS with a server that zones come from: whatever is not the server that was named, as it should speak, is refused."""
+"""TLS connections to a primary. Other certificates and protocols, old TLS versions and clear text are refused."""
 
 import socket
 import ssl
@@ -18,9 +18,7 @@ NAME = "ns.partner.test"
 
 @contextmanager
 def server(own: OwnCertificate | None, directory: Path, *, alpn: str = "dot", old: bool = False) -> Iterator[int]:
-    """Run a server that takes one connection: over TLS by this certificate, or without one says something in
-    clear text.
-    """
+    """Run a server for one connection. It uses TLS with this certificate, or sends clear text if there is none."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
