@@ -1,4 +1,4 @@
-"""What apps have read, for tests of what is wrong: `inputs` gives each keyword to the subject that has it."""
+"""Sample inputs for tests of conditions. `inputs` gives each keyword to the input class that has such a field."""
 
 from dataclasses import fields
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What all tests of the panel have."""
+"""Fixtures for all tests of the panel."""
 
 import pytest
 
@@ -7,7 +7,5 @@ from dnspanel.transfer.imports import import_pace
 
 @pytest.fixture(autouse=True)
 def nobody_waits_for_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for no nodes: nothing encodes here unless a test does, and each piece of an import would wait its
-    five seconds.
-    """
+    """Make imports not wait for nodes: no node confirms anything here, so each piece would wait five seconds."""
     monkeypatch.setattr(import_pace, "MOST_SECONDS", 0.0)

@@ -1,4 +1,4 @@
-"""A publication that is taken back, as ring 0 would have it, for tests of those who wait for one."""
+"""Rejected publications, for tests of callers that wait for a publication. A canary rejects like a node of ring 0."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ REASON = "PowerDNS answers SERVFAIL when asked for www.example.test. CAA."
 
 
 def take_back(sequence: int, *nodes: Node, now: datetime | None = None) -> Publication:
-    """Take the publication back, and let these nodes answer with what took it back: one segment brought both."""
+    """Take the publication back and let the nodes confirm the inverse publication: one segment brought both."""
     now = now or timezone.now()
     inverse = failed.take_back(sequence=sequence, reason=REASON, now=now, in_transaction=nothing)
     assert inverse is not None
@@ -33,7 +33,7 @@ def take_back(sequence: int, *nodes: Node, now: datetime | None = None) -> Publi
 
 @contextmanager
 def refusing(sequence: int, act: Callable[[int], object] = take_back) -> Iterator[None]:
-    """Let the canary refuse a publication of this sequence as soon as it exists, or do something else with it."""
+    """Run `act` in a thread once the publication `sequence` exists. By default, take the publication back."""
 
     def refuse() -> None:
         until = monotonic() + 20

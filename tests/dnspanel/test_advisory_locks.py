@@ -1,4 +1,4 @@
-"""A lock is one session's until it lets go of it or ends."""
+"""Tests of advisory locks: a lock belongs to one session until the session releases it or ends."""
 
 import psycopg
 import pytest

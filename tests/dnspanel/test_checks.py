@@ -1,4 +1,4 @@
-"""The panel refuses to start on a wrong setting, and says how to correct it.
+"""Tests of the system checks: the panel doesn't start with a wrong setting, and the message names the correction.
 
 Tests `accounts.checks` too.
 """

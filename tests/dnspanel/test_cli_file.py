@@ -1,4 +1,4 @@
-"""The command line as one file, run by a Python that has nothing installed."""
+"""Tests of the command line as a single file, run by a Python without installed packages."""
 
 import io
 import re
@@ -27,7 +27,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(program: Path, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the file where nothing but Debian's own Python is: neither this checkout nor an installed package."""
+    """Run the file with Debian's Python alone, without this checkout and without installed packages."""
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(program.parent), **environment}
     return subprocess.run(
         [str(program), *args], env=environ, cwd="/", capture_output=True, text=True, timeout=60, check=False
@@ -68,7 +68,7 @@ def test_every_build_of_a_version_is_the_same_file(program: Path) -> None:
 
 
 def test_it_has_all_that_the_command_line_needs_and_nothing_of_the_panel() -> None:
-    """A package that `pyproject.toml` gets, or one that such a package needs, has to be in the file too."""
+    """The file must also contain every new dependency in `pyproject.toml` and its dependencies."""
     extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["cli"]
     assert sorted(re.split(r"[<>=\[]", each)[0] for each in extra) == sorted(DISTRIBUTIONS)
     for distribution in DISTRIBUTIONS:

@@ -1,4 +1,4 @@
-"""Lines are counted before anything reads them, whatever ends them."""
+"""Tests of the line count that runs before a text is parsed, for every kind of line ending."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Files as answers."""
+"""Tests of file downloads."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Durations as messages say them."""
+"""Tests of durations in messages."""
 
 from datetime import timedelta
 

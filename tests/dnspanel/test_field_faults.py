@@ -1,4 +1,4 @@
-"""Tests of why something cannot be as its fields say."""
+"""Tests of field faults: errors that name the faulty fields."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Questions about health are answered while all threads wait; what gunicorn refuses is a problem, not a page."""
+"""Tests of the gunicorn worker: health checks while all threads are busy, and problem documents for bad requests."""
 
 import http.client
 import json
@@ -97,7 +97,7 @@ def test_a_connection_that_says_nothing_yet_holds_no_thread(port: int) -> None:
     ],
 )
 def test_what_gunicorn_refuses_is_a_problem(port: int, lines: tuple[str, ...], status: int) -> None:
-    """Review A13: two Content-Type were answered with HTML, to a program that reads problems."""
+    """Review A13: a program that sent two Content-Type headers got an HTML page and no problem document."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
         sock.sendall("\r\n".join([*lines, "Host: panel.test", "", ""]).encode())
         answer = http.client.HTTPResponse(sock)

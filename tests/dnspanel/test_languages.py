@@ -1,4 +1,4 @@
-"""The languages of pages, and their catalogs."""
+"""Tests of the languages of pages and of their message catalogs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Addresses that the panel connects to, and those that it never connects to."""
+"""Tests of outbound connections: addresses that the panel connects to, and addresses that it refuses."""
 
 import pytest
 
@@ -80,7 +80,7 @@ def test_one_bad_address_among_good_ones_refuses_the_host_and_is_not_read_out() 
 
 
 def test_a_name_of_the_inside_and_one_that_there_is_not_are_refused_in_the_same_words() -> None:
-    """Otherwise a person that may name hosts learns which names the panel's own resolver knows."""
+    """Otherwise a user who can enter host names could learn which names the panel's resolver knows."""
 
     def fails(host: str, port: int) -> list[str]:
         raise NoAddress(f"{host} cannot be resolved: Name or service not known.")

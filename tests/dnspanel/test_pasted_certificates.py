@@ -1,4 +1,4 @@
-"""Pasted certificates: what is taken, with any text around it, and what is not."""
+"""Tests of pasted certificates: which texts are accepted, with surrounding text, and which are refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which worker does what: nothing that the system needs waits behind people's work.
+"""Tests of the Celery queues: no task that the system needs waits behind users' tasks.
 
 Tests `dnspanel.celery` and `dnspanel.periodic_work`.
 """

@@ -1,4 +1,4 @@
-"""Quiet hours: by the clock of the route's time zone, over midnight, and on the days when that clock is moved."""
+"""Tests of quiet hours: in the route's time zone, across midnight, and on days when daylight saving time changes."""
 
 from datetime import UTC, datetime, time
 

@@ -1,4 +1,4 @@
-"""Rehearsals: what is written within is taken back."""
+"""Tests of rehearsals, which roll back everything that was written inside the block."""
 
 import pytest
 from django.db import ProgrammingError, connection, transaction

@@ -1,7 +1,7 @@
-"""Every act that changes answers, and what each rule says to it: the table of docs/architecture/rules.md, walked.
+"""Tests of every operation that changes zones, against the rules in the table of docs/architecture/rules.md.
 
-A rule of approval, a freeze, a lock, a publish hook and a quota are placed, one at a time, and the act is tried. The
-verbs that append publications are found in the code: one without a row fails. `-s` prints the table.
+Each test sets one rule (approval rule, freeze, lock, publish hook or quota) and tries one operation. The functions that
+append publications are found in the code, so a new one without a row fails. `-s` prints the table.
 """
 
 import ast
@@ -61,7 +61,7 @@ NEW = rr("new.example.test. 60 A 192.0.2.9")
 
 @dataclass(frozen=True)
 class Act:
-    """An act, the rules that are asked about it, and what comes before it; a refusal is raised or returned as text."""
+    """An operation, the rules that apply to it, and its preparation. A refusal is raised or returned as text."""
 
     act: Callable[[Zone, User], object]
     rules: tuple[str, ...]
@@ -69,7 +69,7 @@ class Act:
 
 
 class LeftAlone(Exception):
-    """The act left the zone alone."""
+    """The operation skipped the zone."""
 
 
 def _add(zone: Zone, author: User | None, under: SystemRight | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Caches of texts that people write have a bound in bytes, not only in entries."""
+"""Tests of caches: a cache of user-written texts is bounded in bytes, not only in entries."""
 
 import ast
 import subprocess
@@ -55,7 +55,7 @@ def _decorated() -> Iterator[tuple[str, ast.expr]]:
 
 
 def test_every_cache_has_a_bound() -> None:
-    """The push worker kept 65,536 values of any length, and grew to 434 MB when a person published long ones."""
+    """Regression test: the push worker cached 65,536 values of any length and grew to 434 MB."""
     found = {where for where, each in _decorated() if ast.unparse(each).startswith(("lru_cache", "functools.lru"))}
     assert found == COUNTED.keys()
 

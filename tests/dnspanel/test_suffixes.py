@@ -1,4 +1,4 @@
-"""Names that no person may hold, in the rules of the Public Suffix List."""
+"""Tests of names that no user can own, by the rules of the Public Suffix List."""
 
 from pathlib import Path
 

@@ -1,6 +1,4 @@
-"""Texts that are stored without a language are shown to each reader in theirs: reports, alerts, refusals;
-logs keep English.
-"""
+"""Tests of stored texts: reports, alerts and refusals appear in each reader's language, and logs in English."""
 
 from datetime import timedelta
 
@@ -33,7 +31,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def hans(bob: User) -> User:
-    """Return Bob. He reads German."""
+    """Return Bob with German as his language."""
     User.objects.filter(pk=bob.pk).update(language="de")
     bob.refresh_from_db()
     return bob
@@ -107,7 +105,7 @@ def test_a_german_reads_an_alert(browser: Browser, hans: User, alice: User) -> N
 
 @pytest.mark.usefixtures("live_redis")
 def test_a_german_reads_what_a_node_refuses(browser: Browser, hans: User, active_node: MakeNode) -> None:
-    """As its agent said it over the wire; one of an older release says it in English alone."""
+    """The refusal that an agent sends is translated. An agent of an older release sends English only."""
     node = active_node("ns1")
     refusal = decode_refusal(*encode_refusal(MapFull(path="/var/lib/<pdns>", map_size=1 << 20), None))
     record_refusal(node_id=node.pk, message=str(refusal), now=NOW)

@@ -1,4 +1,4 @@
-"""Texts speak the language that is wanted when they are made, or when they are shown."""
+"""Tests of translated texts: a text is translated when it is made, or when it is displayed."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Names of time zones."""
+"""Tests of time zone names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Waking a worker: enqueued once, short-lived, and no failure of its caller when the broker is away."""
+"""Tests of waking a worker: a task is enqueued once and soon expires, and a missing broker is no error."""
 
 import threading
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from dnspanel.wake import LIFETIME, answer_before_waking, wake, wake_each, wake_
 
 
 class Task:
-    """Records what is enqueued; fails from the call on that has this number."""
+    """A task that records its calls. With an error, every call after the first `fails_at` calls raises the error."""
 
     name = "some.task"
 
@@ -56,7 +56,7 @@ def test_a_broker_that_dies_is_not_tried_again_for_each() -> None:
 
 @pytest.fixture
 def by_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Act as in a process that serves people."""
+    """Wake workers from a thread, as in a web process."""
     monkeypatch.setattr(wake_module, "_by_thread", False)
     answer_before_waking()
     yield
@@ -65,7 +65,7 @@ def by_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 class SlowTask(Task):
-    """One whose broker takes its time."""
+    """A task whose broker is slow."""
 
     def __init__(self, **fails: Any) -> None:
         super().__init__(**fails)

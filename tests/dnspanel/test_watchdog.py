@@ -1,4 +1,4 @@
-"""A process that hangs is killed from beside it, with what it started, and one that works is left alone."""
+"""Tests of the watchdog: it kills a process that hangs and the children of that process, but no healthy process."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ def program() -> Iterator[Callable[[str], subprocess.Popen[str]]]:
 
 
 def watch(process: subprocess.Popen[str], path: Path, *, name: str = "push") -> threading.Thread:
-    """Watch the process with a patience of two seconds."""
+    """Watch the process in a thread. Kill the process after two seconds without a heartbeat."""
     descriptor = os.pidfd_open(process.pid)
     thread = threading.Thread(
         target=watchdog.watch, args=(name, process.pid, descriptor, path), kwargs={"kill_after": 2.0}, daemon=True

@@ -1,4 +1,4 @@
-"""The cast of the API's tests: every kind of caller, by name."""
+"""Callers for tests of the APIs: every kind of caller, by name."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ JSON = "application/json"
 
 
 class Caller(StrEnum):
-    """A kind of caller; the value is how tests and tables name it."""
+    """A kind of caller. The value is its name in tests and tables."""
 
     NOBODY = "no token"
     HALF_SIGNED_IN = "an administrator's browser, before the second factor"
@@ -71,7 +71,7 @@ STRANGERS = (
 
 @dataclass(frozen=True)
 class Api:
-    """Calls an API with one token, and holds each answer of v2 against the document."""
+    """A client with one token that checks each answer of API v2 against the OpenAPI document."""
 
     secret: str = ""
     address: str = "192.0.2.10"
@@ -87,7 +87,7 @@ class Api:
         content_type: str = JSON,
         **query: Any,
     ) -> Any:
-        """Send a request; `body` is bytes as they are, or anything that JSON can say."""
+        """Send a request. `body` is sent unchanged if it is bytes, and otherwise as JSON."""
         if query:
             url += ("&" if "?" in url else "?") + urlencode(query, doseq=True)
         sent = dict(headers or {})
@@ -122,7 +122,7 @@ class Api:
 
 
 def api_of(caller: Caller, *, zone_id: int = 0) -> Api:
-    """Return what this caller calls with: a token, or the session of a browser."""
+    """Return a client for this caller, with a token or a browser session."""
     return Api(secret_of(caller, zone_id=zone_id), session=_session_of(caller))
 
 
@@ -140,7 +140,7 @@ def _session_of(caller: Caller) -> str:
 
 
 def secret_of(caller: Caller, *, zone_id: int = 0, now: datetime | None = None) -> str:
-    """Make a token such as this caller has, with its owner if they do not exist yet; `zone_id` is that of ZONE."""
+    """Create and return a token for this kind of caller, and its owner if needed. `zone_id` is the id of ZONE."""
     now = now or timezone.now()
     if caller in {Caller.NOBODY, Caller.HALF_SIGNED_IN, Caller.SIGNED_IN}:
         return ""

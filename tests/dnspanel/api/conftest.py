@@ -1,4 +1,4 @@
-"""Fixtures of the API's tests: a client for every kind of caller, and things to ask about."""
+"""Fixtures of the API tests: a client for every kind of caller, and objects for the requests."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,9 +23,9 @@ __all__ = ["Api", "Caller", "MakeApi"]
 
 @pytest.fixture
 def api(db: None) -> MakeApi:
-    """Return a function that makes a client that calls as this kind of caller.
+    """Return a function that creates a client for a kind of caller.
 
-    By default that is the administrator, whose token may do everything. Every answer of API v2 is held against the
+    The default is the administrator, whose token has every right. The client checks every answer of API v2 against the
     OpenAPI document.
     """
     known: dict[Caller, Api] = {}
@@ -42,7 +42,7 @@ def api(db: None) -> MakeApi:
 
 @pytest.fixture(scope="session", autouse=recording.IS_RECORDING)
 def recorder() -> Iterator[None]:
-    """Look at whatever a test sends for an example of the document."""
+    """Record the requests and answers of all tests, as candidates for examples in the OpenAPI document."""
     send = Client.generic
 
     def generic(client: Client, method: str, path: str, data: Any = b"", *args: Any, **more: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Holds real answers against the OpenAPI document of API v2: status, media type, headers, body."""
+"""The check of real answers against the OpenAPI document of API v2: status, media type, headers and body."""
 
 import gzip
 import json
@@ -26,12 +26,12 @@ PROBLEM = "application/problem+json"
 
 @cache
 def described() -> dict[str, Any]:
-    """Return the document, made once."""
+    """Return the OpenAPI document of API v2. It is generated once."""
     return document()
 
 
 def check_answer(method: str, url: str, response: HttpResponseBase) -> None:
-    """Fail when the document does not promise this answer. What is below the root and no resource is not looked at."""
+    """Fail if the OpenAPI document doesn't allow this answer. Paths outside API v2 are ignored."""
     if not url.startswith(ROOT):
         return
     operation = operation_of(method, url.partition("?")[0])
@@ -61,7 +61,7 @@ def check_answer(method: str, url: str, response: HttpResponseBase) -> None:
 
 
 def operation_of(method: str, path: str) -> dict[str, Any] | None:
-    """Return the operation that answers to this method at this path."""
+    """Return the operation of this method at this path, or None if the document has none."""
     for pattern, operations in _patterns():
         if pattern.fullmatch(path):
             found: dict[str, Any] | None = operations.get("get" if method == "HEAD" else method.lower())
@@ -72,9 +72,7 @@ def operation_of(method: str, path: str) -> dict[str, Any] | None:
 def _check_headers(
     answer: str, operation: dict[str, Any], promised: dict[str, Any], response: HttpResponseBase
 ) -> None:
-    """Check that what is sent is declared, and what is declared is sent, where it does not depend on what was
-    asked or found.
-    """
+    """Fail if a sent header isn't described, or if a described header is missing."""
     sent, declared = set(response.headers), set(promised.get("headers", {}))
     if "Deprecation" in sent:  # of what the document marks as deprecated
         sent -= {"Deprecation", "Sunset", "Link"}
@@ -91,7 +89,7 @@ def _check_headers(
 
 
 def fits(name: str, recorded: dict[str, Any]) -> bool:
-    """Return True if a recorded exchange is what the document says of the operation of this name."""
+    """Return True if a recorded exchange matches the schemas of the operation. False if the operation is unknown."""
     posts = [methods["post"] for methods in described().get("webhooks", {}).values()]
     operations = [each for methods in described()["paths"].values() for each in methods.values()]
     operation = next((each for each in [*operations, *posts] if each["operationId"] == name), None)
@@ -107,7 +105,7 @@ def fits(name: str, recorded: dict[str, Any]) -> bool:
 
 
 def check_example(place: str, schema: dict[str, Any], value: Any) -> None:
-    """Fail when the value is not what the schema says."""
+    """Fail if the value doesn't match the schema."""
     errors = sorted(
         _validator(json.dumps(schema, sort_keys=True)).iter_errors(value), key=lambda error: len(error.path)
     )
@@ -123,7 +121,7 @@ def _validator(schema: str) -> Draft202012Validator:
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], dict[str, Any]]]:
-    """Return each path as an expression, the most definite first."""
+    """Return a regular expression for each path with the path's operations, most specific path first."""
     paths = sorted(described()["paths"].items(), key=lambda item: (item[0].count("{"), -len(item[0])))
     return [(re.compile(_expression(path)), operations) for path, operations in paths]
 

@@ -1,9 +1,8 @@
-"""The reviewed table of rights in the APIs: every URL, every method, every kind of caller.
+"""The reviewed table of rights in the APIs, for every URL, method and kind of caller.
 
-Each verdict has a letter for each of COLUMNS: `+` it is done; `-` 403, one
-may not; `0` 404, one may not know about it; `!` one may, but not with what
-was sent or in the present state (409, 422). Strangers get 401 everywhere, unless the
-endpoint is OPEN. dyndns2 answers in words: `!yours` is a `-`, `nohost` a `0`.
+Each verdict has one letter for each of COLUMNS: `+` success; `-` 403, not allowed; `0` 404, not allowed to see the
+object; `!` allowed, but the request or the present state is wrong (409, 422). Strangers get 401 everywhere, unless the
+endpoint is OPEN. dyndns2 answers in words: `!yours` counts as `-`, and `nohost` as `0`.
 """
 
 from dataclasses import dataclass, field
@@ -32,7 +31,7 @@ LIKE = {
 
 
 class State(StrEnum):
-    """How the zone is that endpoints are tried with; KEPT_BACK says which do not open to an administrator then."""
+    """The state of the zone in a test. KEPT_BACK lists the endpoints that then refuse an administrator."""
 
     FROZEN = "frozen"
     LOCKED = "locked"
@@ -124,7 +123,7 @@ INSIDE = {"zone_name": "inside.example.test."}
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One URL with one method: the request of the test, and how far each caller gets."""
+    """A URL with a method, the request of the test, and the expected result for each kind of caller."""
 
     name: str
     method: str

@@ -1,8 +1,8 @@
-"""Records examples for the OpenAPI document from what tests ask and are answered, if RECORD_EXAMPLES is set.
+"""The recorder of examples for the OpenAPI document, from requests of tests. It runs if RECORD_EXAMPLES is set.
 
-Of each operation one exchange is kept that was done (2xx): the richest that is still short, whatever the order of
-tests. One that the file has stays while it is as rich and of the present form. What differs from run to run is made
-alike: times around now, UUIDs, secrets, the address of the panel.
+It keeps one successful exchange (2xx) of each operation: the longest below a limit, in any order of tests. An example
+in the file stays if it is as long and still matches the document. Values that differ between runs are replaced: present
+times, UUIDs, secrets and the panel's address.
 """
 
 import json
@@ -34,7 +34,7 @@ _found: dict[str, dict[str, Any]] = {}
 
 
 def note(method: str, path: str, query: str, sent: bytes, response: HttpResponseBase) -> None:
-    """Keep this exchange if it is the best one of its operation so far."""
+    """Keep this exchange if it is the best example of its operation so far."""
     operation = operation_of(method, path)
     if operation is None or method == "HEAD" or not 200 <= response.status_code < 300:
         return
@@ -44,14 +44,14 @@ def note(method: str, path: str, query: str, sent: bytes, response: HttpResponse
 
 
 def note_event(name: str, body: dict[str, Any]) -> None:
-    """Keep the body of an event that was delivered."""
+    """Keep the body of a delivered event if it is the best example of its kind so far."""
     entry = {"request": _short(body)}
     if IS_RECORDING and (name not in _found or _rank(entry) > _rank(_found[name])):
         _found[name] = entry
 
 
 def write() -> None:
-    """Write what was kept into the file."""
+    """Write the kept examples to the file, unless the file already has better ones."""
     known = json.loads(FILE.read_text())
     for name, found in _found.items():
         entry = _alike(name, found)
@@ -84,14 +84,14 @@ def _json(text: bytes) -> Any:
 
 
 def _short(value: Any) -> Any:
-    """Return the value with the first items of each list alone."""
+    """Return the value with only the first MOST_ITEMS items of each list."""
     if isinstance(value, dict):
         return {name: _short(each) for name, each in value.items()}
     return [_short(each) for each in value[:MOST_ITEMS]] if isinstance(value, list) else value
 
 
 def _alike(name: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the exchange without what is another one in every run."""
+    """Return the exchange with fixed values in place of those that differ between runs."""
     text = json.dumps(_without_secrets(entry))
     text = _ADDRESS.sub(PANEL, text)
     text = _PREFIX.sub("dnsp_x1y2z3", text).replace(__version__, "1.0.0")
@@ -102,7 +102,7 @@ def _alike(name: str, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shifted(text: str) -> str:
-    """Return a time about as far from the tests' own moment as it is from now; those of theirs stay."""
+    """Move a present time to the same distance from NOW, rounded to 15 minutes. Return other times unchanged."""
     if ".000000" in text:
         return text
     distance = datetime.fromisoformat(text.replace("Z", "+00:00")) - datetime.now(UTC)
@@ -126,6 +126,6 @@ def _without_secrets(value: Any, name: str = "") -> Any:
 
 
 def _stand_in(secret: str) -> str:
-    """Return what has the form of the secret and opens nothing."""
+    """Return a fake secret with the same prefix."""
     start = next((each for each in ("dnsp_", "whsec_") if secret.startswith(each)), "")
     return start + "EXAMPLE" * 4

@@ -7,6 +7,6 @@ import schemathesis
 
 @schemathesis.hook
 def after_call(context: Any, case: Any, response: Any) -> None:
-    """Accept a 204 without a media type: in Swagger 2 an operation states its media types for all answers."""
+    """Accept a 204 without a media type: a Swagger 2 operation declares the same media types for all answers."""
     if response.status_code == 204 and not response.content:
         response.headers.setdefault("content-type", ["application/json"])

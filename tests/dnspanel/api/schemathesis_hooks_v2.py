@@ -10,9 +10,7 @@ FIRST_OWN_ID = 1_000_000
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """Keep it from closing its own account or revoking its own token: it finds ids in lists and tries them
-    elsewhere.
-    """
+    """Keep schemathesis from closing its own account or revoking its own token by id."""
     for name in ("user_id", "token_id"):
         value = str((case.path_parameters or {}).get(name, ""))
         if value.isdecimal() and FIRST_OWN_ID <= int(value) < FIRST_OWN_ID + 100 and case.method != "GET":

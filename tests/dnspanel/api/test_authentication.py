@@ -1,4 +1,4 @@
-"""Callers of an API."""
+"""Tests of the authentication of API requests."""
 
 import base64
 

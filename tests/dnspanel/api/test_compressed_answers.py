@@ -1,4 +1,4 @@
-"""JSON of the APIs travels compressed, and conditions hold for clients that read it so."""
+"""Tests of compressed JSON in both APIs, and of conditional requests by clients that accept it."""
 
 import gzip
 import json
@@ -39,7 +39,7 @@ def test_what_the_client_accepts(header: str, accepts: bool) -> None:
 
 
 def test_a_large_answer_of_either_api_is_compressed_for_who_accepts_it(call: Caller, zone: Zone) -> None:
-    """Review A15: openapi.json came as 706,420 bytes to a client that sent Accept-Encoding: gzip."""
+    """Review A15: a client that sent `Accept-Encoding: gzip` got 706,420 uncompressed bytes of openapi.json."""
     call.good("PUT", WWW, LARGE)
     for path in ("/zones/example.test./rrsets", "/openapi.json", "/api/v1/servers/localhost/zones/example.test."):
         plain, packed = call("GET", path), call("GET", path, **GZIP)

@@ -1,4 +1,4 @@
-"""The URL converter of names with slashes. What comes of it is in the tests of zones and keys of both APIs."""
+"""Tests of the URL converter for names with slashes. The tests of zones and keys of both APIs test its use."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""dyndns2 as routers speak it: the words of the protocol, both families, prefixes, many hosts, no right too many."""
+"""Tests of dyndns2: the protocol's words, both address families, prefixes, many hosts and narrow rights."""
 
 import base64
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def token(alice: User) -> NewToken:
 
 @pytest.fixture
 def ask(client: Client, token: NewToken) -> Ask:
-    """Return a function that asks as a router does, and returns the answer."""
+    """Return a function that sends a router's update request and returns the answer."""
 
     def ask(host: str = "home.example.test", *, secret: str = token.secret, caller: str = CALLER, **given: str) -> str:
         reply = client.get(
@@ -65,7 +65,7 @@ def basic(user_name: str, password: str) -> str:
 
 
 def addresses(zone: Zone, name: str = "home.example.test.") -> tuple[str, ...]:
-    """Return the A and AAAA at the name."""
+    """Return the A and AAAA values at the name."""
     there = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {name})})[zone.pk]
     return tuple(text for _, rrset in sorted(there.items()) for text in rrset.served)
 
@@ -101,7 +101,7 @@ def test_the_given_address_is_published_once_and_then_nothing_is(zone: Zone, ask
 def test_a_router_that_names_no_host_of_the_panel_is_answered(
     zone: Zone, client: Client, token: NewToken, path: str
 ) -> None:
-    """HTTP/1.0 needs no Host header; Django then takes the address that it listens on for one."""
+    """HTTP/1.0 needs no Host header. Django then uses the address that it listens on."""
     reply = client.get(
         f"{path}?hostname=home.example.test&myip=192.0.2.7",
         headers={"Authorization": basic("x", token.secret)},
@@ -214,7 +214,7 @@ def test_what_is_no_address_is_dnserr_and_changes_nothing(zone: Zone, ask: Ask, 
     ],
 )
 def test_an_address_that_no_host_has_is_not_published(zone: Zone, ask: Ask, myip: str) -> None:
-    """RFC 1122 3.2.1.3, RFC 4291 2.5; a router sent them before it had another (inadyn issue 209)."""
+    """RFC 1122 3.2.1.3, RFC 4291 2.5. A router sent such addresses before it had a real one (inadyn issue 209)."""
     ask(myip="192.0.2.7")
     assert ask(myip=myip) == "dnserr"
     assert ask(myip=f"192.0.2.8,{myip}") == "good 192.0.2.8"
@@ -223,7 +223,7 @@ def test_an_address_that_no_host_has_is_not_published(zone: Zone, ask: Ask, myip
 
 
 def test_a_parameter_that_is_given_twice_counts_both_times(zone: Zone, client: Client, token: NewToken) -> None:
-    """OpenWrt sends one myip for each family (openwrt/packages issue 17875)."""
+    """OpenWrt sends `myip` twice, once for each address family (openwrt/packages issue 17875)."""
     head = {"authorization": basic("x", token.secret)}
     url = "/nic/update?hostname=home.example.test&myip=192.0.2.8&myip=2001:db8::8"
     assert client.get(url, headers=head).content == b"good 192.0.2.8,2001:db8::8\n"

@@ -1,4 +1,4 @@
-"""Errors of the APIs are a tree of their own, and each of them is in the drawing."""
+"""Tests of the API errors: they have their own base class, and the drawing of the errors has each of them."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Every write of API v2 that changes zones or records has a dry run, which leaves every table unchanged."""
+"""Tests that every write of API v2 to zones or records has a dry run, which leaves every table unchanged."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +49,7 @@ def has_dry_run(endpoint: Endpoint) -> bool:
 
 
 def digests() -> dict[str, tuple[int, int]]:
-    """Return the number of rows of each table, and a sum of what is in them."""
+    """Return the number of rows and a checksum of the rows, by table."""
     tables = connection.introspection.table_names()
     each = " UNION ALL ".join(
         f"SELECT '{name}', count(*), coalesce(sum(hashtextextended(t::text, 0)::numeric), 0) FROM \"{name}\" t"
@@ -62,7 +62,7 @@ def digests() -> dict[str, tuple[int, int]]:
 
 @contextmanager
 def changed_tables(found: set[str]) -> Iterator[None]:
-    """Note the names of the tables that are written inside the block."""
+    """Add the names of the tables that the block changes to `found`."""
     before = digests()
     yield
     found |= {name for name, digest in digests().items() if digest != before[name]} - OF_REQUESTS

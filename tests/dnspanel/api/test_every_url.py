@@ -1,6 +1,6 @@
-"""Every URL and method of the APIs as every kind of caller, against the one reviewed table in `endpoints`.
+"""Tests of every API URL and method with every kind of caller, against the reviewed table in `endpoints`.
 
-A URL or a method that is not in the table fails: the change that adds one says there who may use it.
+A URL or method without a row in the table fails: a change that adds one must say who can use it.
 """
 
 from base64 import b64encode
@@ -99,7 +99,7 @@ ALONE = nullcontext()
 def api_urls(resolver: URLResolver, *, inside: bool = False) -> Iterator[str]:
     """Yield the URLs of the APIs.
 
-    Those of SCIM have a table of their own, in `scim/test_every_url.py`: their callers are others.
+    The SCIM URLs have other callers and a table of their own in `scim/test_every_url.py`.
     """
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLResolver) and pattern.namespace == "scim":
@@ -112,7 +112,7 @@ def api_urls(resolver: URLResolver, *, inside: bool = False) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def api() -> MakeApi:
-    """Replace the usual one: the callers of this module, whose tokens are made once."""
+    """Return a function like the usual fixture `api`. Its clients keep their tokens for the whole module."""
     return cache(lambda caller: api_of(caller, zone_id=Zone.objects.get(name=ZONE).pk))
 
 
@@ -120,9 +120,7 @@ def api() -> MakeApi:
 def things(
     django_db_setup: None, django_db_blocker: DjangoDbBlocker, api: MakeApi, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Any]]:
-    """Yield objects for every endpoint to be about, for all tests of this module; by the argument's name that
-    means it.
-    """
+    """Yield an object for each argument of the endpoints, by argument name. All tests share them."""
     folder = tmp_path_factory.mktemp("transfer")
     with (
         override_settings(TRANSFER_DIR=folder, OUTBOUND_NETWORKS=["192.0.2.0/24"], SOURCE_NETWORKS=["192.0.2.0/24"]),
@@ -137,7 +135,7 @@ def things(
 
 
 def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
-    """Make them, all of them Alice's."""
+    """Create the objects, all owned by Alice."""
     make_zone = zone_maker(alice)
     zone = make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2", '_acme-challenge.www 60 TXT "old"')
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("mail 300 A 192.0.2.5"), now=NOW)
@@ -288,7 +286,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
 
 
 def _kept_set(zone: Zone) -> ZoneTemplate:
-    """Return a set with a name in the zone, and with the address of a node."""
+    """Return a set of name servers with a name in the zone and the address of a node."""
     made = make_set("House", Servers((Host(f"ns1.{zone.name}", nodes=("ns1",)),)), is_default=False)
     KeptAddresses.objects.create(template=made, zone=zone, set_at=NOW)
     return made
@@ -296,7 +294,7 @@ def _kept_set(zone: Zone) -> ZoneTemplate:
 
 @pytest.fixture
 def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Return a function that opens an endpoint as a caller, and puts everything back; it returns the status."""
+    """Return a function that calls an endpoint as a caller, rolls back all changes, and returns the status."""
     monkeypatch.setattr(node_answers, "SECONDS", 0.05)
     monkeypatch.setattr(settings, "DNS_RESOLVERS", ["127.0.0.1:1"])  # where nobody answers
 
@@ -333,7 +331,7 @@ def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.Mon
 
 
 def _bring_into(state: State) -> None:
-    """Bring the zone that endpoints are tried with into that state, until the transaction at hand is rolled back."""
+    """Bring the zone of the endpoints into the state, until the transaction is rolled back."""
     alice, zone, now = User.objects.get(username="alice"), Zone.objects.get(name=ZONE), timezone.now()
     terms: dict[str, Any] = {"reason": "As it is", "author": alice, "now": now}
     if state is State.LOCKED:
@@ -350,7 +348,7 @@ def _basic(secret: str) -> str:
 
 
 def letter(status: int) -> str:
-    """Return how far that is, as the table writes it."""
+    """Return the letter for this status in the table."""
     if status < 400:
         return "+"
     return {403: "-", 404: "0"}.get(status, "!")
@@ -361,7 +359,7 @@ def test_every_url_stands_in_the_table() -> None:
 
 
 def turn(sample: Sample, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
-    """Return those of the endpoints that are tried today."""
+    """Return the endpoints that are tested today."""
     return sample.turn([*endpoints], 60, reason="operations of the APIs, each by all callers")
 
 
@@ -374,7 +372,7 @@ def test_who_gets_how_far(call: Call, sample: Sample) -> None:
 
 
 def test_what_is_kept_back_and_nothing_else(call: Call) -> None:
-    """A locked or frozen zone, and one whose changes need approval: for an administrator with all rights over it."""
+    """Locks, freezes and approval rules stop an administrator with all rights at these endpoints, and at no others."""
     found: dict[State, dict[str, str]] = {state: {} for state in State}
     for endpoint in ENDPOINTS:
         if endpoint.method == "GET" or endpoint.verdict[-1:] != "+":
@@ -414,7 +412,7 @@ def test_a_method_that_is_not_in_the_table_is_not_answered(call: Call, sample: S
 
 
 def test_a_parameter_that_is_not_in_the_document_is_refused(call: Call, sample: Sample) -> None:
-    """A write with a misspelled `dry_run` or `wait` would be done."""
+    """Otherwise a write with a misspelled `dry_run` or `wait` would be executed."""
     with walk() as step:
         for endpoint in turn(
             sample, (endpoint for endpoint in ENDPOINTS if endpoint.name.startswith("v2-") and endpoint.verdict != OPEN)
@@ -428,12 +426,12 @@ def test_a_parameter_that_is_not_in_the_document_is_refused(call: Call, sample: 
 
 
 def of_others(endpoint: Endpoint, call: Call) -> dict[Caller, str]:
-    """Return how far those get that are like others in the table."""
+    """Return the letters of the callers in LIKE, which have no column in the table."""
     return {} if endpoint.verdict == OPEN else {caller: letter(call(endpoint, caller)) for caller in LIKE}
 
 
 def expected_of_others(endpoint: Endpoint) -> dict[Caller, str]:
-    """Return the same by the table: as far as those that they are like, unless it says otherwise."""
+    """Return the expected letters of the callers in LIKE: those of the similar caller, unless OTHERWISE has others."""
     if endpoint.verdict == OPEN:
         return {}
     usual = {caller: endpoint.verdict[COLUMNS.index(like)] for caller, like in LIKE.items()}
@@ -441,7 +439,7 @@ def expected_of_others(endpoint: Endpoint) -> dict[Caller, str]:
 
 
 def verdict(endpoint: Endpoint, call: Call) -> str:
-    """Return how far every caller gets; OPEN if strangers do."""
+    """Return the letters of every caller in COLUMNS, or OPEN if strangers succeed too."""
     strangers = {caller: call(endpoint, caller) for caller in STRANGERS}
     statuses = [call(endpoint, caller) for caller in COLUMNS]
     if {*strangers.values(), *statuses} == {200}:

@@ -1,4 +1,4 @@
-"""JSON as both APIs read it."""
+"""Tests of the JSON parser of both APIs."""
 
 import pytest
 

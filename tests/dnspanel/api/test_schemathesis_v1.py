@@ -1,4 +1,4 @@
-"""API v1 answers as its description says, whatever schemathesis comes up with."""
+"""Tests of API v1 with schemathesis: every answer to generated requests matches the description."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def test_no_request_that_schemathesis_makes_is_answered_otherwise_than_described
 
 
 def typed_document() -> Any:
-    """Return the description with the type of its objects: it leaves that out for bravado's sake."""
+    """Return the description with the type of each object. The real one omits it because of bravado."""
     found = json.loads(document_json())
     for definition in found["definitions"].values():
         if "properties" in definition:
@@ -76,7 +76,7 @@ def typed_document() -> Any:
 
 
 def operations_of(document: Any) -> list[str]:
-    """Return the ids of what the description describes."""
+    """Return the operation ids in the description."""
     methods = {"get", "put", "post", "patch", "delete"}
     return [
         operation["operationId"] for path in document["paths"].values() for method, operation in path.items()

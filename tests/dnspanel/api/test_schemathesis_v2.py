@@ -1,4 +1,4 @@
-"""API v2 answers as its OpenAPI document says, whatever schemathesis comes up with; nothing breaks it."""
+"""Tests of API v2 with schemathesis: every answer to generated requests matches the OpenAPI document."""
 
 import json
 import os
@@ -27,7 +27,7 @@ SECONDS = 900  # on a busy machine; it takes some forty on a free one
 
 @pytest.fixture
 def far_ids(transactional_db: None) -> None:
-    """Give the caller an id that no generated request names: it must not close its own account, or revoke its token."""
+    """Give the caller's account and token high ids, so that no generated request closes or revokes them."""
     with connection.cursor() as cursor:
         for table in ("accounts_user", "accounts_token"):
             cursor.execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {FIRST_OWN_ID})")

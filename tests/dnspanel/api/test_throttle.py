@@ -1,4 +1,4 @@
-"""How many requests a token may make: counted for each token, said in every answer, and with a dead Redis too."""
+"""Tests of the request limit of a token: separate counters, headers in every answer, and a failed Redis."""
 
 import dataclasses
 import time
@@ -23,7 +23,7 @@ DEAD_REDIS = "redis://127.0.0.1:1/0"
 
 @pytest.fixture(autouse=True)
 def _no_counts() -> None:
-    """Forget counts: tokens of other tests had the same ids."""
+    """Delete all counters: tokens of other tests had the same ids."""
     redis = Redis.from_url(settings.REDIS_URL)
     for key in redis.scan_iter("LIMITS*"):
         redis.delete(key)
@@ -110,7 +110,7 @@ def test_counting_takes_little_time() -> None:
 
 
 def wait_for_a_new_minute_if_this_one_ends() -> None:
-    """Wait for a new minute if this one ends: the test makes few requests, but they must fall into one window."""
+    """Wait for the next minute if less than 3 seconds are left, so that all requests are in one window."""
     left = throttle.WINDOW - time.time() % throttle.WINDOW
     if left < 3:
         time.sleep(left)

@@ -1,4 +1,4 @@
-"""Waiting for the nodes: bounded in time and in number, and asking less often the longer it takes."""
+"""Tests of waiting for nodes: limits on time and number of waiters, and growing pauses between checks."""
 
 import pytest
 from django.utils import timezone

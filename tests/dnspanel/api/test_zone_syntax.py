@@ -1,4 +1,4 @@
-"""A semicolon in a record's content is not silently the end of it."""
+"""Tests of semicolons and other zone file syntax in a record's content, which must not silently cut the content off."""
 
 import pytest
 

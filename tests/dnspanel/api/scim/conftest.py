@@ -1,4 +1,4 @@
-"""A directory, and what it calls with."""
+"""Fixtures of the SCIM tests: a directory and its client."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,23 +20,23 @@ PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
 
 @dataclass(frozen=True)
 class AtDirectory(Api):
-    """Calls SCIM as a directory does."""
+    """A SCIM client with the token of a directory."""
 
     row: ScimDirectory | None = None
 
     def scim(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
-        """Call a path below the root."""
+        """Send a request to a path below `/scim/v2/`."""
         return self.send(method, f"/scim/v2/{path}", body, content_type="application/scim+json", **more)
 
     def made(self, username: str, **fields: Any) -> Any:
-        """Return a person made by the directory."""
+        """Create a person as the directory, and return the person."""
         body = {"schemas": [USER], "userName": username, "emails": [{"value": f"{username}@people.test"}], **fields}
         response = self.scim("POST", "Users", body)
         assert response.status_code == 201, response.content
         return response.json()
 
     def group(self, name: str, *people: Any, **fields: Any) -> Any:
-        """Return a group made by the directory."""
+        """Create a group as the directory, and return the group."""
         members = [{"value": person["id"]} for person in people]
         body = {"schemas": [GROUP], "displayName": name, "members": members, **fields}
         response = self.scim("POST", "Groups", body)
@@ -50,7 +50,7 @@ class AtDirectory(Api):
 
 @pytest.fixture(autouse=True)
 def no_counts() -> None:
-    """Forget counts: accounts of other tests had the same ids."""
+    """Delete the counters of refused requests: accounts of other tests had the same ids."""
     redis = Redis.from_url(settings.REDIS_URL)
     for key in redis.scan_iter("LIMITS*scim-refused*"):
         redis.delete(key)
@@ -61,7 +61,7 @@ MakeDirectory = Callable[..., AtDirectory]
 
 @pytest.fixture
 def directory(alice: User) -> MakeDirectory:
-    """Return a function that makes a directory of these terms, Alice's."""
+    """Return a function that creates a directory as Alice, and returns the directory's client."""
 
     def make(name: str = "Okta", **terms: Any) -> AtDirectory:
         row, new = create_directory(terms=DirectoryTerms(name, **terms), by=alice, now=NOW)

@@ -1,4 +1,4 @@
-"""What bodies of SCIM say, in the shapes that Entra and Okta document for theirs."""
+"""Tests of SCIM request bodies, in the forms that Entra and Okta document."""
 
 from typing import Any
 
@@ -105,7 +105,7 @@ NOT_KEPT = {
 
 
 def test_attributes_that_nothing_here_knows_are_passed_over_in_whole_bodies() -> None:
-    """docs/operate/scim.md promises it, and RFC 7644 3.3 allows it."""
+    """docs/operate/scim.md promises to ignore unknown attributes, and RFC 7644 section 3.3 allows it."""
     person = {"userName": "ann@x.test", "emails": [{"value": "ann@x.test", "primary": True}]}
     assert person_in(NOT_KEPT | person) == person_in(person)
     assert person_in(NOT_KEPT | person, ADA) == person_in(person, ADA)

@@ -1,6 +1,6 @@
-"""Every URL and method of SCIM as every kind of caller: the token of a directory, and no other.
+"""Tests of every SCIM URL and method with every kind of caller. Only a directory's token is accepted.
 
-A URL or a method that is not in the table fails. Each directory knows its own people alone.
+A URL or method without a row in the table fails. Each directory sees only its own people.
 """
 
 import pytest
@@ -60,13 +60,13 @@ Urls = dict[str, str]
 
 @pytest.fixture
 def okta(directory: MakeDirectory) -> AtDirectory:
-    """Return the directory that knows the person and the group of the URLs."""
+    """Return the directory that created the person and the group in the URLs."""
     return directory()
 
 
 @pytest.fixture
 def urls_of(okta: AtDirectory) -> Urls:
-    """Return the URL of each name."""
+    """Return the URL of each named SCIM resource."""
     person = okta.made("maude")
     args = {
         "user": [person["id"]],
@@ -83,7 +83,7 @@ def urls_of(okta: AtDirectory) -> Urls:
 
 
 def test_nobody_else_gets_in(urls_of: Urls, api: MakeApi, sample: Sample) -> None:
-    """Those with a token of an API do not get in either."""
+    """Tokens for the other APIs are refused too."""
     callers = {caller: api(caller) for caller in Caller}
     attempts = [(method, name, caller) for name in urls_of for method in METHODS for caller in Caller]
     with walk() as step:

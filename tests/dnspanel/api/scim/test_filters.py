@@ -1,4 +1,4 @@
-"""Filters and paths of SCIM: what is understood, and that no text takes long. Also `scim.faults`."""
+"""Tests of SCIM filters and paths: which ones are supported, and that no text takes long. Also `scim.faults`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Groups over SCIM: what their members have here, by rules and as teams. Also `scim.gifts`, `scim.locked`."""
+"""Tests of SCIM groups: their members' rights through rules and teams. Also `scim.gifts`, `scim.locked`."""
 
 import pytest
 from django.db import connection
@@ -82,7 +82,7 @@ def test_what_somebody_was_by_hand_comes_back(directory: MakeDirectory, alice: U
 def test_a_group_is_no_team_that_was_here_unless_an_administrator_selected_it(
     directory: MakeDirectory, alice: User
 ) -> None:
-    """A ruler of the directory named a group BETA, had the zones of that team, and renamed it for all its members."""
+    """The directory's owner could name a group BETA, get the zones of that team, and rename it for all its members."""
     beta = Team.objects.create(name="beta", created_at=NOW)
     okta = directory(team_role="editor")
     ada = okta.made("ada")

@@ -1,4 +1,4 @@
-"""People over SCIM: made, found, changed, closed at once, deleted; and the people that a directory cannot reach.
+"""Tests of people over SCIM: create, find, change, close, delete, and accounts out of a directory's reach.
 
 Also `scim.view`, `scim.lists`, `scim.conditions`, `scim.discovery`.
 """
@@ -196,7 +196,7 @@ def test_an_administrator_by_anothers_hand_is_out_of_reach(directory: MakeDirect
 
 
 def new_address(okta: AtDirectory, key: object) -> int:
-    """Return the status of a change of the address."""
+    """Change the person's email address over SCIM. Return the status of the answer."""
     change = {"op": "replace", "path": "emails", "value": [{"value": f"attacker{key}@evil.test", "primary": True}]}
     return int(okta.patch_of(f"Users/{key}", change).status_code)
 
@@ -227,7 +227,7 @@ OF_THEIR_OWN: dict[str, Callable[[User, User], object]] = {
 def test_the_address_of_an_account_with_something_of_its_own_stays(
     directory: MakeDirectory, alice: User, own: str
 ) -> None:
-    """By the address one was that person: a provider links by it, and a forgotten password goes there."""
+    """A new address would take over the account: sign-in providers link by it, and password resets go to it."""
     okta = directory(takes_over=True)
     mail = "ed2@people.test"
     user = User(username="ed2", email=mail, role=Role.MEMBER, date_joined=NOW)

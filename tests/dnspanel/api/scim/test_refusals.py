@@ -1,4 +1,4 @@
-"""What of SCIM is refused is in the audit log, and a flood of it is some lines there. Also `scim.refusals`."""
+"""Tests of SCIM refusals in the audit log: each is logged, and a flood becomes a few lines. Also `scim.refusals`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What tests of API v1 call with: a client with a key, and zones to call about."""
+"""Helpers for tests of API v1: a client with a key, and zones for the requests."""
 
 import json
 from collections.abc import Collection
@@ -27,40 +27,40 @@ EVERYTHING = Grant(EVERY_RIGHT, everywhere=True)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Calls the API with one key, and asks for JSON."""
+    """A client of API v1 with one key that asks for JSON."""
 
     key: str
     token: Token | None = None
 
     def __call__(self, method: str, path: str, body: Any = None, *, accept: str = "application/json") -> HttpResponse:
-        """Return the answer to a call below `/api/v1/servers/localhost`, or of an absolute path."""
+        """Return the answer to a request. Paths are below `/api/v1/servers/localhost` or begin with `/api`."""
         headers = {"Accept": accept, **({"X-API-Key": self.key} if self.key else {})}
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         url = path if path.startswith("/api") else SERVER + path
         return Client().generic(method, url, content, content_type="application/json", headers=headers)
 
     def value(self, method: str, path: str, body: Any = None, *, status: int = 200) -> Any:
-        """Return the JSON of an answer with this status."""
+        """Send a request and return the JSON of the answer, which must have this status. None if the body is empty."""
         response = self(method, path, body)
         assert response.status_code == status, (response.status_code, response.content)
         return json.loads(response.content) if response.content else None
 
     def error(self, method: str, path: str, body: Any = None, *, status: int = 422) -> str:
-        """Return the text of a refusal with this status."""
+        """Send a request and return the error text of the answer, which must have this status."""
         return str(self.value(method, path, body, status=status)["error"])
 
 
 def caller(
     owner: User, *grants: Grant, permissions: Collection[Permission] = (), name: str = "test", **terms: Any
 ) -> Caller:
-    """Return a new token of this person with these grants (all rights over all zones, unless some are given)."""
+    """Return a client with a new token of this owner. Without grants, the token has all rights over all zones."""
     scope = grants or (EVERYTHING,)
     made = create_token(owner=owner, terms=TokenTerms(name, scope, frozenset(permissions), **terms), by=owner, now=NOW)
     return Caller(made.secret, made.token)
 
 
 def make_zone(name: str, *records: str, author: User | None = None) -> Zone:
-    """Create a zone with these RRsets: "www A 192.0.2.1 192.0.2.2"; names are relative to the zone."""
+    """Create a zone with RRsets in the form "www A 192.0.2.1 192.0.2.2". Names are relative to the zone."""
     edit.create_zone(
         zone=edit.NewZone(name, [_rrset(name, record) for record in records]), acting=Acting(author, Channel.API, NOW)
     )

@@ -1,4 +1,4 @@
-"""A client of API v1 as the tests need it: what it says on the wire, and nothing that would hide a header."""
+"""Fixtures of API v1: a client that returns complete answers with all headers."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ EVERYTHING = Grant(EVERY_RIGHT, everywhere=True)
 
 @dataclass(frozen=True)
 class Caller:
-    """Calls API v1 with one key; paths below the server, or from the host's root."""
+    """A client of API v1 with one key. Paths are below the server, or absolute."""
 
     key: str
     accept: str | None = "application/json"
@@ -46,7 +46,7 @@ class Caller:
         return cast(HttpResponse, answer)
 
     def get(self, path: str, **options: Any) -> Any:
-        """Return the JSON of a good answer."""
+        """Send a GET request and return the JSON. Fail unless the status is 200."""
         found = self("GET", path, **options)
         assert found.status_code == 200, found.content
         return json.loads(found.content)
@@ -59,20 +59,20 @@ MakeCaller = Callable[..., Caller]
 
 
 def texts(answer: HttpResponse) -> str:
-    """Return the error of a refusal in JSON."""
+    """Return the error text in an answer."""
     found: str = json.loads(answer.content)["error"]
     return found
 
 
 def replace(name: str, type: str, *contents: str, ttl: int = 300, **more: Any) -> dict[str, Any]:
-    """Return an RRset of a PATCH."""
+    """Return an RRset for the body of a PATCH that replaces the records."""
     records = [{"content": content, "disabled": False} for content in contents]
     return {"name": name, "type": type, "ttl": ttl, "changetype": "REPLACE", "records": records, **more}
 
 
 @pytest.fixture
 def make_caller(alice: User) -> MakeCaller:
-    """Make a token of this scope, and a caller with it."""
+    """Return a function that creates a token with this scope and returns a client with it."""
 
     def make_caller(*scope: Grant, owner: User = alice, **terms: Any) -> Caller:
         found = TokenTerms("tests", scope or (EVERYTHING,), **terms)
@@ -83,12 +83,12 @@ def make_caller(alice: User) -> MakeCaller:
 
 @pytest.fixture
 def call(make_caller: MakeCaller) -> Caller:
-    """Return a caller with a token that may do everything."""
+    """Return a client whose token has all rights."""
     return make_caller()
 
 
 def rrset_of(call: Caller, zone: str, name: str, type: str) -> dict[str, Any] | None:
-    """Return one RRset as the API shows it."""
+    """Return one RRset as the API shows it, or None if the zone doesn't have it."""
     found = call.get(f"/zones/{zone}")["rrsets"]
     return next((rrset for rrset in found if (rrset["name"], rrset["type"]) == (name, type)), None)
 

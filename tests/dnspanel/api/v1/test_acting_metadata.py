@@ -1,4 +1,4 @@
-"""Metadata about a zone's transfers takes effect, and what of it cannot is refused."""
+"""Tests of zone metadata for transfers: it takes effect, and impossible values are refused."""
 
 from typing import Any
 

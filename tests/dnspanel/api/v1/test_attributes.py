@@ -1,4 +1,4 @@
-"""What clients say of zones apart from their content."""
+"""Tests of the zone attributes that clients set in addition to the records."""
 
 import pytest
 

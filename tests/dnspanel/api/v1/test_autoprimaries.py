@@ -1,4 +1,4 @@
-"""Autoprimaries: the list is empty."""
+"""Tests of autoprimaries: the list is always empty."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Flushing what is never stale."""
+"""Tests of the cache flush, which has nothing to remove."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the body of a PATCH makes of what the zone holds."""
+"""Tests of PATCH bodies: how each change is applied to the zone's RRsets."""
 
 import dataclasses
 from typing import Any
@@ -23,7 +23,7 @@ CURRENT = RRset(NAME, rdtypes.A, 300, ("192.0.2.1", "192.0.2.2"), (), "a note")
 
 
 def after(*rrsets: dict[str, Any], current: RRset | None = CURRENT) -> RRset | None:
-    """Return what becomes of the RRset."""
+    """Apply the changes to the current RRset. Return the new RRset, or None if it is removed."""
     patch = read_patch({"rrsets": list(rrsets)}, ZONE, NOW).patch
     assert patch.names == {NAME}
     return patch.decide({KEY: current} if current else {})[KEY]

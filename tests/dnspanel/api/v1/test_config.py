@@ -1,4 +1,4 @@
-"""The settings that a client reads."""
+"""Tests of the settings that clients can read."""
 
 from typing import Any
 

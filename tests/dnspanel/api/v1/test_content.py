@@ -1,4 +1,4 @@
-"""Record content between PowerDNS's form and ours. The samples are what pdns_server 4.7.3 takes and shows."""
+"""Tests of record content: conversion from and to PowerDNS's form. The samples come from pdns_server 4.7.3."""
 
 import pytest
 

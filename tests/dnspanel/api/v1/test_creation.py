@@ -1,4 +1,4 @@
-"""New zones as PowerDNS's clients describe them. What is refused is in `test_zones`, through the API."""
+"""Tests of new zones in the form of PowerDNS's clients. `test_zones` tests refusals through the API."""
 
 from typing import Any
 
@@ -86,7 +86,7 @@ def test_facts_that_cannot_be_kept_are_refused(sent: dict[str, Any]) -> None:
 
 @pytest.mark.django_db
 def test_zone_text_is_refused_with_what_would_be_left_out() -> None:
-    """201 said that all of it is there; the records of DNSSEC were dropped without a word."""
+    """Regression test: the answer was 201, although the DNSSEC records were silently left out."""
     soa = "@ IN SOA ns1.test. h.test. 5 1h 1h 1w 1h\n"
     with pytest.raises(Refusal, match="its keys are not in this file: left out 1 NSEC"):
         new(zone=soa + "@ NSEC www A\n")

@@ -1,4 +1,4 @@
-"""DNSSEC keys over HTTP: access checks, quota, bad bodies, what is noted. Answers are compared in `tests/oracle`."""
+"""Tests of DNSSEC keys over HTTP: access checks, quota, bad bodies, audit log. `tests/oracle` compares the answers."""
 
 from typing import Any
 

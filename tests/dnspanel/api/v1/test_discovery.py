@@ -1,4 +1,4 @@
-"""How clients find the API."""
+"""Tests of API discovery: the versions, and the single server with its URLs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The description that clients build themselves from."""
+"""Tests of the Swagger document, which clients use to generate code."""
 
 import json
 from typing import Any
@@ -75,7 +75,7 @@ def test_every_url_of_the_api_is_described_and_nothing_else_is() -> None:
 
 
 def _patterns() -> set[str]:
-    """Return paths of API v1 as the document would write them."""
+    """Return the paths of API v1 in the document's notation."""
     found = set()
     for name in get_resolver("dnspanel.api.urls").reverse_dict:
         if isinstance(name, str) and name.startswith("v1-") and name not in {"v1-nothing", "v1-docs"}:
@@ -94,7 +94,7 @@ def test_every_reference_leads_somewhere_and_every_definition_is_used() -> None:
 
 
 def test_no_definition_is_said_to_be_an_object() -> None:
-    """As in PowerDNS's document: bravado makes models of objects, and Ansible's modules go through items of dicts."""
+    """PowerDNS's document also omits it: bravado turns objects into models, but Ansible's modules need dicts."""
     found = {name: definition.get("type") for name, definition in document()["definitions"].items()}
     assert {name for name, type_ in found.items() if type_ not in (None, "array")} == set()
     assert all(type_ or document()["definitions"][name]["properties"] for name, type_ in found.items())

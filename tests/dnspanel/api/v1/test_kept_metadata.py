@@ -1,4 +1,4 @@
-"""The verbs that keep metadata."""
+"""Tests of the functions that store zone metadata."""
 
 from pathlib import Path
 from typing import Any
@@ -155,7 +155,7 @@ def test_which_kinds_the_api_writes_and_shows(kind: str, writable: bool, readabl
 
 
 def test_what_each_kind_does_is_decided_and_written_down() -> None:
-    """A kind that is added to the writable ones has an effect, a warning or a refusal; documents list these."""
+    """Every writable kind has an effect, a warning or a refusal, and docs/use/apis.md lists it."""
     acting = kept_metadata.WRITABLE & {kept_metadata.SOA_EDIT, *acting_metadata.ACTS, *kept_metadata.OF_KEYS}
     assert {*kept_metadata.NO_EFFECT, *kept_metadata.REFUSED, *acting} == kept_metadata.WRITABLE
     text = (Path(__file__).parents[4] / "docs/use/apis.md").read_text()

@@ -1,4 +1,4 @@
-"""Metadata over HTTP."""
+"""Tests of zone metadata over HTTP."""
 
 import pytest
 
@@ -74,7 +74,7 @@ def test_only_who_may_change_settings_writes_and_who_sees_nothing_finds_nothing(
 
 
 def test_a_write_that_has_no_effect_says_so(ask: Caller) -> None:
-    """Kinds that PowerDNS acts on were kept with 200 and 201, as if something here did."""
+    """Regression test: kinds that only PowerDNS acts on were stored with 200 or 201, without a warning."""
     added = ask.value("POST", LIST, {"kind": "AXFR-SOURCE", "metadata": ["192.0.2.1"]}, status=201)
     assert added["warning"].startswith("AXFR-SOURCE is kept, but has no effect: primaries are asked from the address")
     assert "warning" in ask.value("PUT", f"{LIST}/PUBLISH-CDS", {"metadata": ["2"]})

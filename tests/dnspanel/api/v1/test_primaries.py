@@ -1,4 +1,4 @@
-"""Kinds Slave and Secondary: made from masters, done for by axfr-retrieve, taken over and given back by kind."""
+"""Tests of the kinds Slave and Secondary: creation, axfr-retrieve, and changes from and to other kinds."""
 
 import json
 from typing import Any
@@ -167,7 +167,7 @@ def test_who_may_not_set_nodes_up_follows_nothing(call: Caller) -> None:
 
 @pytest.mark.parametrize("kind", ruled.PLACE)
 def test_masters_and_kinds_are_no_way_around_rules(kind: str, call: Caller, admin_call: Caller, alice: User) -> None:
-    """Terraform's provider or any client with a token replaced by masters what a governed zone answers."""
+    """Regression test: any client with a token could use masters to replace the content of a governed zone."""
     call("POST", ZONES, {"name": "ours.test.", "kind": "Native", "nameservers": ["ns1.ours.test."]})
     call("POST", ZONES, NEW)
     TransferredZone.objects.update(serial=7)

@@ -1,4 +1,4 @@
-"""RRsets to and from PowerDNS's JSON."""
+"""Tests of the conversion of RRsets from and to PowerDNS's JSON."""
 
 import json
 from typing import Any

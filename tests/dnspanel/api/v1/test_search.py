@@ -1,4 +1,4 @@
-"""Searching over HTTP."""
+"""Tests of the search over HTTP."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_more_than_the_most_can_be_asked_for(ask: Caller) -> None:
 def test_what_may_lack_finds_says_so_and_what_found_nothing_so_far_is_refused(
     ask: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Among 20,000 zones `www*` was 422: search boxes of PowerDNS-Admin and Poweradmin found nothing at all."""
+    """Regression test: with 20,000 zones, `www*` got 422, so PowerDNS-Admin's search found nothing."""
     monkeypatch.setattr(search_query, "MOST_COMPARED", 3)
     for number in range(3):
         make_zone(f"z{number}.test.", "www A 192.0.2.1", f"only{number} A 192.0.2.10{number}")

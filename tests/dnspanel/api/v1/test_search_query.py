@@ -1,4 +1,4 @@
-"""What a search finds, and what it costs."""
+"""Tests of search queries: results and cost."""
 
 from collections.abc import Callable
 from typing import Any
@@ -172,7 +172,7 @@ def test_no_pattern_fails(text: str, actor: Actor) -> None:
 def test_many_wildcards_are_refused_before_anything_is_asked(
     text: str, actor: Actor, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    """Each is tried at each place of every name and value: ten seconds of PostgreSQL for one request."""
+    """PostgreSQL tries each wildcard at each position of every name and value. One request took ten seconds."""
     with django_assert_num_queries(0), pytest.raises(TooGeneral, match="has more than 8 wildcards"):
         find_records(actor, pattern_of(text), 10)
 
@@ -193,7 +193,7 @@ def many_zones(monkeypatch: Any) -> None:
 
 
 def plans(find: Callable[[], object]) -> list[str]:
-    """Return how PostgreSQL runs each statement on zones."""
+    """Return PostgreSQL's plan for each statement on zones."""
     with CaptureQueriesContext(connection) as captured:
         find()
     found = []
@@ -218,7 +218,7 @@ def test_names_of_zones_are_found_by_the_index_of_trigrams(actor: Actor) -> None
 
 @pytest.mark.usefixtures("many_zones")
 def test_a_pattern_that_no_index_serves_is_compared_with_the_first_of_many_names(actor: Actor) -> None:
-    """PostgreSQL reads all of the index of trigrams for these, which is slower than all names: ten seconds."""
+    """For such patterns, PostgreSQL read the whole trigram index, which took ten seconds."""
     assert find_zones(actor, pattern_of("*x*p*"), 100) == Matches(["example.test.", "sub.example.test."], False)
     assert find_zones(actor, pattern_of("*q*"), 100) == Matches([], is_complete=False)
     assert find_zones(actor, pattern_of("?*"), 2) == Matches(["example.test.", "other.test."])
@@ -247,7 +247,7 @@ def test_all_zones_are_listed_however_many_there_are(actor: Actor) -> None:
 
 @pytest.mark.usefixtures("many_zones")
 def test_no_more_rrsets_are_compared_than_the_zones_of_a_pattern_have(actor: Actor) -> None:
-    """With a condition on zones, PostgreSQL compared all RRsets first: 6.7 s for two zones."""
+    """Regression test: PostgreSQL compared all RRsets before it filtered by zone, which took 6.7 s for two zones."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO zones_rrset (zone_id, name, owner_key, type, ttl, rdata, disabled, comment)"

@@ -1,4 +1,4 @@
-"""How clients of PowerDNS's API say how a zone is signed."""
+"""Tests of the signing settings in the form of PowerDNS's API."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a client wrote it reads back, also where the panel serves it in another form: Terraform compares text."""
+"""Tests of spellings: a client reads back the spelling that it wrote, because Terraform compares text."""
 
 import json
 from typing import Any

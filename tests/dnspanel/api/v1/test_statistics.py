@@ -1,4 +1,4 @@
-"""The counters of the fleet."""
+"""Tests of the fleet's counters."""
 
 import time
 from typing import Any
@@ -25,7 +25,7 @@ def ask(bob: User) -> Caller:
 
 @pytest.fixture
 def fleet(live_redis: None, active_node: MakeNode) -> None:
-    """Create two nodes that answer, and one that has left."""
+    """Create two active nodes with samples, and one retired node."""
     now = int(time.time())
     one, two, gone = (active_node(f"ns{n}", agent_port=8533 + n) for n in (1, 2, 3))
     node_lifecycle.retire(node=gone, now=NOW, by=None)

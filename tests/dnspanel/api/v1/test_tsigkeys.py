@@ -1,4 +1,4 @@
-"""TSIG keys over HTTP."""
+"""Tests of TSIG keys over HTTP."""
 
 import pytest
 
@@ -95,7 +95,7 @@ def test_a_token_for_records_has_nothing_to_do_with_keys(ask: Caller, bob: User)
 
 
 def test_a_secret_is_one_time_page_to_who_may_not_read_it_again(ask: Caller, bob: User) -> None:
-    """Every token that could change some zone's settings read it, without notice."""
+    """Regression test: every token with a right to change some zone's settings could read the secret, unlogged."""
     once = caller(bob)
     assert once.value("POST", "/tsigkeys", {"name": "k1", "algorithm": "hmac-sha256"}, status=201)["key"]
     assert once.value("GET", "/tsigkeys/k1.")["key"] == once.value("PUT", "/tsigkeys/k1.", {"name": "k2"})["key"] == ""

@@ -1,4 +1,4 @@
-"""The URLs of API v1."""
+"""Tests of the URLs of API v1."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from dnspanel.api.v1.view import NothingHere, PowerdnsView
 
 
 def view_class(view: Any) -> type:
-    """Return the class that `as_view` made the view from."""
+    """Return the class of a view that `as_view` created."""
     found: type = view.view_class
     return found
 

@@ -1,4 +1,4 @@
-"""URLs of API v1 apart from the zones."""
+"""Tests of the URLs of API v1 that don't belong to a zone."""
 
 import pytest
 from django.urls import URLPattern

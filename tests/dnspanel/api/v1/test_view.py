@@ -1,4 +1,4 @@
-"""What all calls share: keys, errors, Accept, JSON, names and ids."""
+"""Tests of the code that all views of API v1 share: keys, errors, Accept, JSON, names and ids."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Waiting for the nodes. That it ends when real nodes answer is shown by the flow tests."""
+"""Tests of waiting for the nodes. The flow tests show that the wait ends when real nodes confirm."""
 
 import json
 from threading import Thread

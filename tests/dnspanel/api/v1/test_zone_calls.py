@@ -1,4 +1,4 @@
-"""Notify, rectify, export and axfr-retrieve."""
+"""Tests of notify, rectify, export and axfr-retrieve."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Zones as JSON text, straight from the database. Its fields are tested in `test_zones`."""
+"""Tests of zones as JSON text that PostgreSQL builds. `test_zones` tests the fields."""
 
 import json
 

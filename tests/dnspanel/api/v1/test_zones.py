@@ -1,4 +1,4 @@
-"""Zones through API v1: list, create, read, change, delete, with every status."""
+"""Tests of zones in API v1: list, create, read, change and delete, with every status."""
 
 import json
 from datetime import timedelta
@@ -158,7 +158,7 @@ def test_a_zone_is_created_with_its_nameservers(call: Caller) -> None:
 def test_serials_begin_and_move_as_soa_edit_says(
     call: Caller, fields: dict[str, object], first: str, following: str
 ) -> None:
-    """Each zone began with 1 and went on by 1, whatever was said: secondaries that knew a higher one stayed behind."""
+    """Regression test: serials began with 1 and grew by 1, so secondaries with a higher serial kept old data."""
     made = call("POST", "/zones", {"name": ZONE, "kind": "Native", **fields})
     assert made.status_code == 201, made.content
     assert _looks(json.loads(made.content)["serial"], first)
@@ -167,7 +167,7 @@ def test_serials_begin_and_move_as_soa_edit_says(
 
 
 def _looks(serial: int, form: str) -> bool:
-    """Return True if the serial looks right: `{epoch}` means the last minutes; the day may have ended since."""
+    """Return True if the serial matches the form. Times within the last ten minutes match."""
     now = timezone.now()
     if form == "{epoch}":
         return int(now.timestamp()) - 600 <= serial <= int(now.timestamp()) + 1
@@ -288,7 +288,7 @@ def test_a_zone_with_a_slash_in_its_name_is_found_by_its_escaped_id(call: Caller
 
 @pytest.mark.parametrize("slash", ["/", "%2F", "%2f", "=2F"])
 def test_a_slash_in_an_id_may_be_written_in_every_way(call: Caller, make_zone: MakeZone, slash: str) -> None:
-    """A client that knows names only (Terraform, DNSControl) quotes them itself, or not; only `=2F` was found."""
+    """Regression test: Terraform and DNSControl know only names and may quote the slash, but only `=2F` was found."""
     name = "0/25.2.0.192.in-addr.arpa."
     make_zone(name=name)
     id = name.replace("/", slash)
@@ -314,7 +314,7 @@ def test_a_slash_in_an_id_may_be_written_in_every_way(call: Caller, make_zone: M
 def test_a_soa_that_is_deleted_stays_and_the_rest_of_the_patch_holds(
     call: Caller, zone: Zone, lost: dict[str, object]
 ) -> None:
-    """DNSControl without a SOA in its list deleted it, got 422, and so never got any other change through."""
+    """Regression test: DNSControl deletes a SOA that its list lacks. It got 422, so none of its changes succeeded."""
     before = rrset_of(call, ZONE, ZONE, "SOA")
     assert call.patch(ZONE, lost).status_code == 204
     assert rrset_of(call, ZONE, ZONE, "SOA") == before
@@ -561,7 +561,7 @@ def test_who_deletes_many_zones_within_minutes_is_asked_to_confirm(call: Caller,
 def test_a_token_that_deletes_many_is_never_asked(
     make_caller: MakeCaller, make_zone: MakeZone, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Terraform destroys all that it made, and cannot confirm."""
+    """Terraform destroys all its zones and cannot confirm."""
     monkeypatch.setattr(deletion_guard, "MASS_FEW", 1)
     for number in range(3):
         make_zone(name=f"mass{number}.test.")
@@ -598,7 +598,7 @@ def test_an_acme_token_changes_its_challenge_sees_it_alone_and_nothing_else(
 
 
 def test_a_hostile_txt_of_an_acme_client_costs_what_it_is_long(make_caller: MakeCaller, zone: Zone) -> None:
-    """Issue 14. The text that stopped the panel has parentheses or a comment, which API v1 refuses before it parses."""
+    """Issue 14: a text with parentheses or a comment once stopped the panel. API v1 refuses it before parsing."""
     rights = frozenset({Right.READ, Right.ADD, Right.CHANGE, Right.REMOVE})
     scope = Grant(rights, zones=frozenset({zone.pk}), names=("_acme-challenge",), types=frozenset({rdtypes.TXT}))
     acme, name, size = make_caller(scope), "_acme-challenge.example.test.", 60_000
@@ -653,7 +653,7 @@ def test_ten_patches_at_once_all_succeed(call: Caller, zone: Zone) -> None:
 def test_content_comments_and_attributes_are_written_together_or_not_at_all(
     call: Caller, zone: Zone, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
-    """A crash between the publication and the rest once lost comments and attributes."""
+    """Regression test: a crash after the publication lost comments and attributes."""
     comments = [{"account": "me", "content": "oh hi", "modified_at": 1111}]
     changed = [replace(WWW, "A", "192.0.2.77", comments=comments) if r["name"] == WWW else r for r in _rrsets(call)]
     body = {"rrsets": changed, "account": "me"}

@@ -1,4 +1,4 @@
-"""A client of API v2 as the tests need it: a token, and what it says on the wire."""
+"""Fixtures of API v2: a client with a token."""
 
 import json
 from collections.abc import Callable
@@ -31,9 +31,9 @@ EVERYTHING = Grant(EVERY_RIGHT, everywhere=True)
 
 @dataclass(frozen=True)
 class Caller:
-    """Calls API v2 with one token; paths are below its root, keywords are headers (`if_match=…`).
+    """A client of API v2 with one token. Paths are relative, and keywords are headers (`if_match=…`).
 
-    Every answer is held against the OpenAPI document.
+    The client checks every answer against the OpenAPI document.
     """
 
     secret: str
@@ -54,17 +54,17 @@ class Caller:
         return response
 
     def get(self, path: str, **headers: str) -> Any:
-        """Return the JSON of a good answer."""
+        """Send a GET request and return the JSON. Fail unless it succeeds."""
         return self.good("GET", path, **headers)
 
     def good(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """Return the JSON of an answer that must be a good one."""
+        """Send a request and return the JSON, or None if the body is empty. Fail unless the status is 2xx."""
         found = self(method, path, body, **headers)
         assert 200 <= found.status_code < 300, (found.status_code, found.content)
         return json.loads(found.content) if found.content else None
 
     def problem(self, status: int, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """Return the problem of an answer that must be one."""
+        """Send a request and return the problem document of the answer, which must have this status."""
         found = self(method, path, body, **headers)
         assert found.status_code == status, (found.status_code, found.content)
         assert found["Content-Type"] == "application/problem+json"
@@ -74,7 +74,7 @@ class Caller:
         return problem
 
     def all(self, path: str) -> list[Any]:
-        """Return the items of every page."""
+        """Return the items of all pages of a list."""
         items: list[Any] = []
         url: str | None = path
         while url:
