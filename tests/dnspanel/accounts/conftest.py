@@ -1,4 +1,4 @@
-"""Fixtures of the tests of people."""
+"""Fixtures for tests of accounts."""
 
 from tests.people import alice as alice
 from tests.people import bob as bob

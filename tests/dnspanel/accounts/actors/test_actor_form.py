@@ -1,4 +1,4 @@
-"""The form in which everything says who acted."""
+"""Tests of the form in which the APIs name an actor."""
 
 from dnspanel.accounts.actors.actor_form import actor_form, actor_form_of, person_form
 from dnspanel.accounts.actors.actors import actor_of_token

@@ -1,4 +1,4 @@
-"""What people and tokens may do, from role, teams, grants and scope."""
+"""Tests of the rights of people and tokens, which come from roles, teams, grants and scopes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Explanations of rights: they agree with the decisions."""
+"""Tests of explanations of rights, which must agree with the decisions."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Accounts are found by canonical spellings: no letter of another script is one of ASCII."""
+"""Tests of account lookup by canonical spelling: letters of other scripts never match ASCII letters."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_letters_that_are_folded_elsewhere_are_not_alike(kim: User, typed: str) 
 
 
 def test_an_account_without_a_canonical_spelling_is_found_by_what_stands_in_it(kim: User) -> None:
-    """The other account has the spelling, so the migration gave none to this one."""
+    """Another account has the canonical spelling, so the migration gave this account none."""
     User.objects.filter(pk=kim.pk).update(username="Kims", email="Kims@people.test", name_key=None, mail_key=None)
     assert account_named("Kims") == account_named("Kims@people.test") == kim
     assert account_named("kims") is None

@@ -1,4 +1,4 @@
-"""Grants: which zones and RRsets they are about, and how they are stored."""
+"""Tests of grants: the zones and RRsets that they cover, and their storage."""
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 

@@ -1,4 +1,4 @@
-"""Patterns of owner names: what fits, and what a hostile one costs."""
+"""Tests of owner name patterns: matches, and the cost of hostile patterns."""
 
 from functools import cache
 
@@ -60,7 +60,7 @@ def test_a_pattern_does_not_fit(pattern: str, name: str) -> None:
 
 
 def _naive(pattern: str, text: str) -> bool:
-    """Match by the words of the definition: try every way in which a star can match something."""
+    """Match as the definition says: try every text that a star can match."""
 
     @cache
     def fit(p: int, t: int) -> bool:
@@ -86,7 +86,7 @@ def test_it_decides_as_a_naive_matcher(patterns: list[str], text: str) -> None:
 
 
 class CountedText(str):
-    """A text that counts how many characters are looked through in it."""
+    """A text that counts the characters that searches in it examine."""
 
     looked_through = 0
 
@@ -97,7 +97,7 @@ class CountedText(str):
 
 
 def test_a_hostile_pattern_looks_through_a_name_once() -> None:
-    """Twenty of `*a` in the scope of a token stopped both web workers: a regular expression tried every split."""
+    """A regular expression tried every split. A token's scope with twenty `*a` stopped both web workers."""
     text = CountedText("a" * 240 + "b")
     CountedText.looked_through = 0
     pieces = name_patterns._pieces("*a" * 20 + "*c*b")

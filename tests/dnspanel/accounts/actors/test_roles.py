@@ -1,4 +1,4 @@
-"""What each role may do."""
+"""Tests of the rights of each role."""
 
 import pytest
 from django.contrib.auth.models import AnonymousUser

@@ -1,4 +1,4 @@
-"""The audit log."""
+"""Tests of the audit log."""
 
 from django.db import transaction
 

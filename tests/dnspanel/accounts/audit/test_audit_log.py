@@ -1,4 +1,4 @@
-"""What the audit log holds about one token and one person."""
+"""Tests of audit log queries for one token and for one person."""
 
 from datetime import timedelta
 

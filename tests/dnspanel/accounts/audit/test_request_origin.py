@@ -1,4 +1,4 @@
-"""Each request has an origin."""
+"""Tests of the origin of a request."""
 
 from typing import Any
 

@@ -89,7 +89,7 @@ MakeCaller = Callable[..., Caller]
 
 @pytest.fixture
 def make_caller(alice: User) -> MakeCaller:
-    """Make a token of this scope, and a caller with it."""
+    """Return a function that creates a token with this scope and returns a client with it."""
 
     def make_caller(*scope: Grant, owner: User = alice, **terms: Any) -> Caller:
         given = {"permissions": frozenset({Permission.FLEET})} | terms
@@ -102,15 +102,15 @@ def make_caller(alice: User) -> MakeCaller:
 
 @pytest.fixture
 def call(make_caller: MakeCaller) -> Caller:
-    """Return a caller with a token that may do everything with zones and see nodes."""
+    """Return a client whose token has all rights over zones and can read nodes."""
     return make_caller()
 
 
 def content(*rdata: str, ttl: int = 300, **more: Any) -> dict[str, Any]:
-    """Return the body of a PUT of an RRset."""
+    """Return the body of a PUT request for an RRset."""
     return {"ttl": ttl, "rdata": list(rdata), **more}
 
 
 def replace(name: str, type: str, *rdata: str, ttl: int = 300, **more: Any) -> dict[str, Any]:
-    """Return an order of a bulk change."""
+    """Return an operation for a bulk change that replaces an RRset."""
     return {"op": "replace", "name": name, "type": type, "ttl": ttl, "rdata": list(rdata), **more}

@@ -1,8 +1,8 @@
-"""Every write of the OpenAPI document with wrong members: problems with our codes, their places, and what is allowed.
+"""Tests of every documented write with wrong members: the problem gives codes, places and allowed values.
 
-The requests are made from the document, so a new operation is tried by itself. They are sent to the endpoints of
-`tests.dnspanel.api.endpoints`, as an administrator whose token may do everything. Tests `http.fault_texts` and
-`schema.field_faults` too.
+The requests are generated from the OpenAPI document, so new operations are included. An administrator's token with all
+rights sends them to the endpoints of `tests.dnspanel.api.endpoints`. Tests `http.fault_texts` and `schema.field_faults`
+too.
 """
 
 import json
@@ -36,7 +36,7 @@ Ask = Callable[[Endpoint, Any], Any]
 
 @pytest.fixture
 def ask(things: dict[str, Any], api: MakeApi, db: None) -> Ask:
-    """Send a body to an endpoint, and put everything back; returns the answer."""
+    """Return a function that sends a body to an endpoint, rolls back all changes, and returns the answer."""
 
     def known(value: Any) -> Any:
         return value if str(value)[:1] != "?" else things[value[1:]]
@@ -56,7 +56,7 @@ def ask(things: dict[str, Any], api: MakeApi, db: None) -> Ask:
 
 
 def url_of(endpoint: Endpoint) -> str:
-    """Return the address of an endpoint, with made-up ids."""
+    """Return the URL of an endpoint, with invented ids."""
     ids = {
         name: str(UUID(int=1)) if name == "key" else 1 for name, value in endpoint.args.items() if str(value)[:1] == "?"
     }
@@ -64,7 +64,7 @@ def url_of(endpoint: Endpoint) -> str:
 
 
 def writes() -> Iterator[tuple[Endpoint, dict[str, Any]]]:
-    """Yield each endpoint of API v2 that takes a JSON object, with the schema of that."""
+    """Yield each endpoint of API v2 that takes a JSON object, with the object's schema."""
     for endpoint in ENDPOINTS:
         if (
             not endpoint.name.startswith("v2-")
@@ -80,7 +80,7 @@ def writes() -> Iterator[tuple[Endpoint, dict[str, Any]]]:
 
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema itself, where it is named; of several the first."""
+    """Replace references and alternatives by the schema itself. Of several alternatives, take the first."""
     while True:
         if "$ref" in schema:
             schema = described()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
@@ -91,13 +91,13 @@ def resolved(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def settable(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the members that a client can send."""
+    """Return the members of the schema that a client can send."""
     found = {name: resolved(each) for name, each in schema.get("properties", {}).items()}
     return {name: each for name, each in found.items() if not each.get("readOnly")}
 
 
 def wrong_value(schema: dict[str, Any]) -> Any:
-    """Return a value that a member cannot have: of another type, or a list where a text is expected."""
+    """Return an invalid value for a member: another type, or a list for a text."""
     kind = schema.get("type")
     if "string" in (kind or ()) or "enum" in schema:
         return "no such choice" if "enum" in schema else ["a list"]

@@ -1,7 +1,6 @@
-"""Requests that people and programs get wrong: the answer alone says how to correct each. With -s their number is
-printed.
+"""Tests of typical wrong requests: the answer alone explains the correction. `-s` prints the number of requests.
 
-A row has the request and what its answer must say. Tests `http.unexpected_body` too.
+Each row has a request and the expected words of its answer. Tests `http.unexpected_body` too.
 """
 
 import json
@@ -36,7 +35,7 @@ SCOPE = [{"rights": ["read"], "everywhere": True}]
 
 @dataclass(frozen=True)
 class Wrong:
-    """A wrong request, the status of its answer, and words that the answer has."""
+    """A wrong request, the status of its answer, and words in the answer."""
 
     status: int
     method: str
@@ -55,7 +54,7 @@ class Wrong:
 
 
 def says(*words: str) -> dict[str, Any]:
-    """Return the words, as an argument."""
+    """Return the words as a keyword argument for Wrong."""
     return {"says": words}
 
 
@@ -469,7 +468,7 @@ ROWS = [
 
 @pytest.fixture
 def callers(make_caller: MakeCaller, zone: Zone, alice: User) -> dict[str, Caller]:
-    """Return callers by name."""
+    """Return clients by the name of their kind of caller."""
     now = timezone.now()
     found = {"everything": make_caller(), "nobody": Caller(""), "made up": Caller("dnsp_" + "x" * 43)}
     found |= {name: make_caller() for name in ("expired", "revoked")}
@@ -531,7 +530,7 @@ def _sent(row: Wrong, caller: Caller, gone: int) -> HttpResponse:
 
 
 def _lacking(row: Wrong, answer: HttpResponse) -> Iterator[str]:
-    """Yield what the answer lacks."""
+    """Yield each expected part that the answer lacks."""
     if answer.status_code != row.status:
         yield f"status {row.status}"
     if answer["Content-Type"] != "application/problem+json":

@@ -1,4 +1,4 @@
-"""Conditional writes of what has no revision: of writers at the same moment one wins, and nothing is lost."""
+"""Tests of conditional writes to objects without a revision: of simultaneous writers, exactly one succeeds."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What the document calls deprecated sends both headers, and nothing else does."""
+"""Tests of deprecation: exactly what the document marks as deprecated sends both headers."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -23,7 +23,7 @@ SORT = OpenApiParameter("sort", str)
 
 
 class Old(V2View):
-    """Something old."""
+    """A view with deprecated operations."""
 
     permission_classes = ()
     authentication_classes = ()
@@ -31,18 +31,18 @@ class Old(V2View):
     @mark_deprecated(since=SINCE, sunset=SUNSET)
     @extend_schema(operation_id="getOld", responses={200: None})
     def get(self, request: Request) -> HttpResponse:
-        """Read it."""
+        """Read the old object."""
         return answer({}, headers={"Link": '</api/v2/old?cursor=x>; rel="next"'})
 
     @mark_deprecated(since=SINCE, sunset=SUNSET, parameters=("sort",))
     @extend_schema(operation_id="setOld", parameters=[SORT, OpenApiParameter("q", str)], responses={200: None})
     def put(self, request: Request) -> HttpResponse:
-        """Set it."""
+        """Set the old object."""
         return answer({})
 
     @extend_schema(operation_id="deleteOld", responses={200: None})
     def delete(self, request: Request) -> HttpResponse:
-        """Delete it."""
+        """Delete the old object."""
         return answer({})
 
 
@@ -83,7 +83,7 @@ def test_the_document_is_marked_by_what_sends_the_headers() -> None:
 
 
 def deprecated_in(pattern: URLPattern) -> set[tuple[str, str]]:
-    """Return what the view at this address calls deprecated: operations, and their parameters."""
+    """Return the view's deprecated operations as (method, ""), and its deprecated parameters as (method, name)."""
     found = {
         method: deprecation_of(pattern.callback.cls, method) for method in ("get", "post", "put", "patch", "delete")
     }
@@ -91,7 +91,7 @@ def deprecated_in(pattern: URLPattern) -> set[tuple[str, str]]:
 
 
 def test_everything_that_is_deprecated_in_the_document_sends_both_headers() -> None:
-    """None is now. One that is marked in another way than by `mark_deprecated` would send no header."""
+    """Nothing is deprecated now. A mark that doesn't come from `mark_deprecated` would send no header."""
     sending = sorted(each for pattern in v2_urls(get_resolver()) for each in deprecated_in(pattern))
     marked = []
     for operations in described()["paths"].values():

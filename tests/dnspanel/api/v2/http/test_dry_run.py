@@ -1,4 +1,4 @@
-"""Dry runs: the plans of any write, what would be asked, and nothing that a retry could mistake for the write."""
+"""Tests of dry runs: the plans of every write, its checks, and no answer that a retry could mistake for the write's."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ WWW = "/zones/example.test./rrsets/www/A"
 
 
 def planned(call: Caller, method: str, path: str, body: Any = None, **headers: str) -> Any:
-    """Return the answer to a dry run, which wrote nothing."""
+    """Send a dry run, check that it wrote nothing, and return the JSON of the answer."""
     before = list(Publication.objects.values_list("sequence", flat=True)), RRset.objects.count(), Zone.objects.count()
     found = call(method, f"{path}{'&' if '?' in path else '?'}dry_run=true", body, **headers)
     assert found.status_code == 200, found.content

@@ -1,4 +1,4 @@
-"""Conditions as clients write them, and what they hold for."""
+"""Tests of If-Match and If-None-Match: the spellings of clients, and the revisions that match."""
 
 import pytest
 from rest_framework.request import Request

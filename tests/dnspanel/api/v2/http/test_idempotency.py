@@ -1,4 +1,4 @@
-"""A request with an Idempotency-Key, sent again: the same answer, and one write, whatever was lost in between."""
+"""Tests of Idempotency-Key: a repeated request gets the same answer and writes once, even after a lost connection."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -89,7 +89,7 @@ def test_a_process_that_died_before_it_wrote_is_taken_over(call: Caller, zone: Z
 
 @pytest.fixture
 def commit_is_lost(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lose the connection while PostgreSQL commits the next publication, after it has."""
+    """Break the connection right after PostgreSQL commits the next publication."""
     commit, before = psycopg.Connection.commit, Publication.objects.count()
 
     def is_lost(conn: "psycopg.Connection[Any]") -> None:
@@ -119,7 +119,7 @@ def test_a_commit_in_doubt_is_looked_up_by_its_key(call: Caller) -> None:
 
 
 def test_the_log_takes_what_one_key_asks_for_once(call: Caller, zone: Zone) -> None:
-    """Two processes that both believe to have the key: the log gives the second one what the first published."""
+    """Two processes both consider the key theirs. The second one gets the publication of the first."""
     form_id = idempotency.form_id_of(7)
     patch = zone_patches.patch_of_steps(zone, [((WWW_NAME, rdtypes.A), zone_patches.without(["192.0.2.1"]))])
     first, second = (
@@ -172,6 +172,6 @@ def test_reads_do_not_remember(call: Caller, zone: Zone) -> None:
 
 
 def _lose_the_answer() -> None:
-    """Lose the answer, as if the process had died between its commit and its answer."""
+    """Remove the stored answers, as if the process had died after its commit."""
     long_ago = timezone.now() - idempotency.LEASE - timedelta(seconds=1)
     RememberedAnswer.objects.update(status=None, body=b"", headers={}, at=long_ago)

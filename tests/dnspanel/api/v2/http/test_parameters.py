@@ -1,4 +1,4 @@
-"""Query parameters that an operation does not have."""
+"""Tests of query parameters that an operation doesn't have."""
 
 import pytest
 
@@ -31,12 +31,12 @@ def test_an_operation_without_parameters_says_so(call: Caller, zone: Zone) -> No
 
 
 def test_format_is_a_parameter_like_others(call: Caller, zone: Zone) -> None:
-    """Django REST framework chose by it what to answer with, and answered 404 for what it did not know."""
+    """Regression test: Django REST framework chose the media type by `format`, and answered 404 for unknown ones."""
     [fault] = call.problem(422, "GET", "/zones?format=xml")["errors"]
     assert (fault["parameter"], fault["code"]) == ("format", "unknown")
 
 
 @pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "INITIAL"])
 def test_what_is_no_method_of_the_api_is_refused_with_parameters_too(call: Caller, method: str) -> None:
-    """Views of the framework have attributes of these names, which no document describes."""
+    """The framework's views have methods of these names that no document describes."""
     assert call(method, "/me?verbose=1").status_code == 405

@@ -1,4 +1,4 @@
-"""Every error is a problem of a known kind, and no error of ours is forgotten.
+"""Tests of problem documents: every error becomes a problem of a known kind.
 
 Tests `http.json_body` and `resources.problem_pages` too.
 """

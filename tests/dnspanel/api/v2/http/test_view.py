@@ -1,4 +1,4 @@
-"""What every view of API v2 shares.
+"""Tests of the code that all views of API v2 share.
 
 Tests `http.answers` too.
 """

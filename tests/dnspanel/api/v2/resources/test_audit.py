@@ -1,4 +1,4 @@
-"""The audit log over the API: acts and their authors; pages that join; one's own acts without the permission."""
+"""Tests of the audit log in the API: entries and their actors, gapless pages, own entries without the permission."""
 
 from dnspanel.zones.audit import audit_links
 from tests.dnspanel.api.callers import Caller, MakeApi

@@ -1,4 +1,4 @@
-"""Catalogs of others over the API: followed, changed, given rules, confirmed."""
+"""Tests of consumed catalogs in the API: follow, change, set rules, confirm."""
 
 from typing import Any
 

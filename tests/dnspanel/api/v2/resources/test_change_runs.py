@@ -1,4 +1,4 @@
-"""Runs that change many zones, over the API: a dry run, the same for good, and back again."""
+"""Tests of runs that change many zones: a dry run, the real run, and its undo."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def zones(make_zone: MakeZone) -> list[Zone]:
 
 
 def worked(call: Caller, **body: Any) -> Any:
-    """Return the run that this begins, once it has ended."""
+    """Begin a run, execute it to the end, and return it."""
     begun = call("POST", RUNS, body)
     assert begun.status_code == 202, begun.content
     while change_runs.work_on_run(begun.json()["id"]):

@@ -1,4 +1,4 @@
-"""Many changes at once: all or none, and every item in the way is pointed at.
+"""Tests of bulk changes: they succeed or fail together, and the problem points to every faulty item.
 
 Tests `schema.parsing` too.
 """
@@ -231,7 +231,7 @@ def test_a_ptr_in_the_same_request_is_its_own(call: Caller, zone: Zone, make_zon
 
 
 def test_a_name_in_a_value_without_a_final_dot_is_refused_on_every_way(call: Caller, zone: Zone) -> None:
-    """`CNAME www` became `www.`, and the answer was 202 without a warning."""
+    """Regression test: `CNAME www` became `www.` with status 202 and no warning."""
     alias = replace("c1", "CNAME", "www")
     rrset = {"ttl": 300, "rdata": ["www"]}
     ways: list[tuple[str, str, Any]] = [

@@ -1,4 +1,4 @@
-"""DNSSEC policies and their runs over the API. Tests `resources.dnssec_policy_runs` too."""
+"""Tests of DNSSEC policies and their runs in the API. Tests `resources.dnssec_policy_runs` too."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rollovers over API v2, and `dnssec.rollover_queries`. Tests `schema.rollover_serializers` too."""
+"""Tests of key rollovers in API v2, and of `dnssec.rollover_queries`. Tests `schema.rollover_serializers` too."""
 
 from datetime import timedelta
 

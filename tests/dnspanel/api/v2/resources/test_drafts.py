@@ -1,4 +1,4 @@
-"""The draft in API v2: held, reviewed, resolved, published; and what a narrow token sees of it."""
+"""Tests of the draft in API v2: save, review, resolve conflicts, publish, and a narrow token's view of it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Destinations of the audit log over API v2: their secrets go in and never come out."""
+"""Tests of audit log destinations in API v2. Their secrets can be written but not read."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is removed by itself, over all zones."""
+"""Tests of the list of RRsets with an expiry, over all zones."""
 
 from datetime import timedelta
 

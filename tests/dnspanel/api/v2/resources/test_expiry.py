@@ -1,4 +1,4 @@
-"""When an RRset is removed by itself: read, set and cancelled over the API."""
+"""Tests of the expiry of an RRset in the API: read, set and cancel."""
 
 import json
 from datetime import timedelta

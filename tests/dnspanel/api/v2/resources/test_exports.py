@@ -1,4 +1,4 @@
-"""Exports over the API: asked for, followed, downloaded, cancelled; a token sees those that it made."""
+"""Tests of exports in the API: request, follow, download, cancel. A token sees only its own exports."""
 
 import gzip
 import hashlib
@@ -114,7 +114,7 @@ def test_keys_go_out_and_come_back_sealed(api: MakeApi, make_zone: MakeZone) -> 
 
 
 def test_whoever_reads_the_database_has_no_quick_way_to_try_passphrases(api: MakeApi, make_zone: MakeZone) -> None:
-    """Requests that may come again are remembered by a digest of their body: a plain one costs a guess nothing."""
+    """Idempotent requests are stored with a digest of the body. A plain digest would make passphrase guesses cheap."""
     make_zone()
     body = {"format": "json", "keys_passphrase": PASSPHRASE}
     api().post(EXPORTS, body, headers={"Idempotency-Key": "k"})

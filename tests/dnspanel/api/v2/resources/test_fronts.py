@@ -1,4 +1,4 @@
-"""Fronts over the API: what they are set to, and how the nodes behind them are."""
+"""Tests of fronts in the API: their settings, and the state of the nodes behind them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Grants over the API: what was given is had at once, and gone when taken.
+"""Tests of grants in the API: a new or revoked grant takes effect at once.
 
 Tests `schema.scopes` too.
 """

@@ -1,4 +1,4 @@
-"""What waits for `confirm`, in all its zones: changes, undoing them, deletions."""
+"""Tests of operations that need `confirm`: changes, undos and deletions in several zones."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ HOSTS = [f"h{number}" for number in range(20)]
 
 
 def fill(call: Caller, *names: str) -> int:
-    """Add 20 hosts to each of these zones; return the sequence."""
+    """Add 20 hosts to each of these zones. Return the sequence of the publication."""
     orders = [replace(host, "A", "192.0.2.1") for host in HOSTS]
     body = {"zones": [{"zone": name, "changes": orders} for name in names]}
     return int(call.good("POST", "/bulk", body)["publication"]["sequence"])
@@ -26,7 +26,7 @@ def named(make_zone: MakeZone) -> list[str]:
 
 
 def test_an_undo_over_several_zones_names_all_of_them_with_counts(call: Caller, named: list[str]) -> None:
-    """It named the first, and `confirm` was blind for the others."""
+    """Regression test: the problem named only the first zone, so users confirmed the others blindly."""
     path = f"/publications/{fill(call, *named)}/undo"
     problem = call.problem(409, "POST", path, {})
     assert [each["zone"] for each in problem["zones"]] == named

@@ -1,4 +1,4 @@
-"""Imports over the API, from an upload in chunks to the way back, with the real worker's functions in between.
+"""Tests of imports in the API, from the upload in chunks to the undo, with the functions of the real worker.
 
 Tests `resources.import_files`, `resources.import_sources` and `resources.import_zones` too.
 """
@@ -31,7 +31,7 @@ def directory(settings: Any, tmp_path: Path) -> None:
 
 
 def worked(api: Api, url: str) -> Any:
-    """Return the import once the workers have done what there is to do."""
+    """Do all the work of the import, as the workers would, and return the import."""
     work_through(ImportJob.objects.get(pk=int(url.rpartition("/")[2])))
     return api.get(url).json()
 
@@ -149,7 +149,7 @@ def test_what_is_no_source_is_refused_where_it_stands(body: dict[str, Any], poin
 
 @pytest.mark.parametrize(("word", "delimiter"), [("tab", "\t"), ("semicolon", ";"), (None, ",")])
 def test_a_delimiter_is_a_word(word: str | None, delimiter: str, api: MakeApi) -> None:
-    """A tab as a value of an enumeration could not be written in Go."""
+    """Regression test: the tab character was an enumeration value, which Go code could not express."""
     csv = COLUMNS if word is None else {**COLUMNS, "delimiter": word}
     assert api().post(IMPORTS, {"source": "csv", "csv": csv}).status_code == 201
     assert ImportJob.objects.get().parameters["mapping"]["delimiter"] == delimiter

@@ -1,4 +1,4 @@
-"""Transfers of a zone without a key, and receivers of NOTIFY, over API v2 and v1 alike."""
+"""Tests of transfers without a key and of NOTIFY receivers, in API v2 and v1."""
 
 from typing import Any
 

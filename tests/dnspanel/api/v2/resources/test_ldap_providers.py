@@ -1,4 +1,4 @@
-"""LDAP servers over the API: asked before they are added, and no lesser token changes one."""
+"""Tests of LDAP servers in the API: checked before they are added, and protected from tokens with fewer rights."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Locks placed, listed and lifted over the API, and the message to a writer that one keeps out."""
+"""Tests of locks in the API: place, list, lift, and the message to a writer that a lock stops."""
 
 import pytest
 

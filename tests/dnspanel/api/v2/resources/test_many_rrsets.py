@@ -1,4 +1,4 @@
-"""RRsets of many zones changed alike, by a search and by name: a dry run, one publication, one undo.
+"""Tests of equal changes to RRsets of many zones, by search and by name: dry run, one publication, one undo.
 
 Tests `schema.many_serializers` too.
 """

@@ -1,4 +1,4 @@
-"""Many zones changed alike, by a search and by name: a dry run, then done; what is left alone is named."""
+"""Tests of equal changes to many zones, by search and by name: dry run, real run, and the names of skipped zones."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The caller itself: every caller learns what it may do, and strangers nothing.
+"""Tests of `/me`: every caller can read its own rights, and strangers nothing.
 
 Tests `schema.permissions` too.
 """

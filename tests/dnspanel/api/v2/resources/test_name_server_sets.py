@@ -1,4 +1,4 @@
-"""Sets of name servers over the API: made, changed in versions, the default of new zones, and followed by zones."""
+"""Tests of name server sets in the API: create, new versions, the default for new zones, zones that follow a set."""
 
 from typing import Any
 

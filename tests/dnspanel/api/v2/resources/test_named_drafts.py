@@ -1,4 +1,4 @@
-"""Drafts with a name in API v2; and what a narrow token sees of them."""
+"""Tests of named drafts in API v2, and of a narrow token's view of them."""
 
 import pytest
 
@@ -16,7 +16,7 @@ WWW = "/zones/example.test./rrsets/www/A"
 
 
 def aside(call: Caller, name: str = "Move", **more: object) -> str:
-    """Return where a draft of one change is, put aside."""
+    """Put a draft with one change aside. Return its path."""
     call.good("PUT", DRAFT + "www/A", {"wanted": content("192.0.2.7")})
     return f"/drafts/{call.good('POST', '/drafts', {'name': name, **more})['key']}"
 

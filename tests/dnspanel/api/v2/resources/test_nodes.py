@@ -1,4 +1,4 @@
-"""Nodes over the API: how they are, their seconds, and what can be done to them."""
+"""Tests of nodes in the API: state, samples per second, and operations."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_the_list_has_the_canary_and_says_which_it_is(api: MakeApi, node: Node, 
 
 @pytest.fixture
 def sample() -> Sample:
-    """Return a second just past with a hundred questions."""
+    """Return a node's sample of the last second, with a hundred queries."""
     return Sample(
         at=int(timezone.now().timestamp()) - 1,
         seconds=1.0,

@@ -1,4 +1,4 @@
-"""The document at its address: open, for this host, and not sent again to a client that has it."""
+"""Tests of the URL of the OpenAPI document: public, with this host's name, and cached by clients."""
 
 from tests.dnspanel.api.callers import Caller, MakeApi
 

@@ -1,4 +1,4 @@
-"""Zones from elsewhere over the API: made, read, asked, taken over, given back."""
+"""Tests of transferred zones in the API: create, read, retrieve, take over, give back."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Catalogs of ours over the API: made, filled, emptied, given groups."""
+"""Tests of produced catalogs in the API: create, fill, empty, set groups."""
 
 from typing import Any
 

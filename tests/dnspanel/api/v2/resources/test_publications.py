@@ -1,4 +1,4 @@
-"""Publications: the visible ones, their state per node, and waiting for the nodes.
+"""Tests of publications in the API: the list that a token sees, the state per node, and waiting for nodes.
 
 Tests `http.accepted` too.
 """
@@ -31,7 +31,7 @@ WWW = "/zones/example.test./rrsets/www/A"
 
 
 def prove(node: Node, sequence: int) -> None:
-    """Let the node answer with this sequence."""
+    """Let the node confirm this sequence."""
     ack = Ack(position=Position(LogHead.objects.get().epoch, sequence), digest_main=b"m" * 16, digest_records=b"r" * 16)
     record_ack(node_id=node.pk, ack=ack, now=timezone.now())
 
@@ -75,7 +75,7 @@ def test_a_write_waits_until_all_nodes_answer(
     ask = waiting.is_everywhere
 
     def ask_and_prove(publication: Publication) -> bool | None:
-        """Let the node prove the change once it was asked for in vain."""
+        """Let the node confirm the publication after the first check failed."""
         answers.append(ask(publication))
         if answers == [False]:
             prove(node, publication.sequence)
@@ -102,7 +102,7 @@ def test_who_waits_for_what_is_taken_back_gets_a_problem_at_once(
     ask = waiting.is_everywhere
 
     def refuse(publication: Publication) -> bool | None:
-        """Let the canary refuse the change once it was asked for in vain."""
+        """Take the publication back after the first check failed."""
         found = ask(publication)
         take_back(publication.sequence, node)
         return found

@@ -1,4 +1,4 @@
-"""Publish hooks in API v2, and how both APIs are refused by one."""
+"""Tests of publish hooks in API v2, and of the refusal by a hook in both APIs."""
 
 import json
 
@@ -19,7 +19,7 @@ WWW = "/zones/example.test./rrsets/www/A"
 
 @pytest.fixture
 def governor(make_caller: MakeCaller) -> Caller:
-    """Return a token of an administrator that lets everything through."""
+    """Return a client whose token has an administrator's rights over all zones."""
     return make_caller(Grant(frozenset(Right), everywhere=True))
 
 

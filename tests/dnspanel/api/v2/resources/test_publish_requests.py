@@ -1,4 +1,4 @@
-"""Requests, rules of approval (`resources.publish_rules`) and freezes in API v2, and how API v1 is refused."""
+"""Tests of publish requests, approval rules (`resources.publish_rules`), freezes, and refusals in API v1."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -24,7 +24,7 @@ DRAFT = "/draft/zones/example.test./rrsets/www/A"
 
 @pytest.fixture
 def governor(make_caller: MakeCaller) -> Caller:
-    """Return a token of an administrator that lets everything through."""
+    """Return a client whose token has an administrator's rights over all zones."""
     return make_caller(Grant(frozenset(Right), everywhere=True))
 
 
@@ -34,7 +34,7 @@ def erin(db: None) -> User:
 
 
 def ask(call: Caller, **more: object) -> str:
-    """Return where a request for one change is."""
+    """Create a publish request with one change. Return its path."""
     call.good("PUT", DRAFT, {"wanted": content("192.0.2.7")})
     return f"/requests/{call.good('POST', '/requests', {'name': 'Move', **more})['key']}"
 
@@ -79,7 +79,7 @@ def test_a_direct_change_is_refused_with_the_way_to_ask_and_the_request_is_appro
 def test_a_token_approves_and_declines_only_by_the_permission(
     call: Caller, make_caller: MakeCaller, governor: Caller, erin: User, zone: Zone, rights: Collection[Right]
 ) -> None:
-    """The token of an administrator's monitoring was a second pair of eyes."""
+    """Regression test: an administrator's monitoring token could approve requests."""
     governor.good("POST", "/approval-rules", {"reason": "Four eyes", "approver_role": "editor"})
     path = ask(call)
     scope = Grant(frozenset(rights), everywhere=True)

@@ -1,4 +1,4 @@
-"""What one has and may have; and the same refusal by both APIs and dynamic updates."""
+"""Tests of quotas in the API: usage and limits, and the same refusal in both APIs and by dynamic updates."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Many zones come back from the trash by API v2, and a publication that deleted some is undone."""
+"""Tests of restoring many zones from the trash in API v2, and of undoing a publication that deleted zones."""
 
 from datetime import timedelta
 
@@ -20,13 +20,13 @@ RESTORE = "/trash/restore"
 
 @pytest.fixture
 def zones(make_zone: MakeZone) -> list[Zone]:
-    """Create three zones, two of them with shop in their names."""
+    """Create three zones. Two of them have "shop" in their names."""
     return [make_zone(name=name) for name in ("shop1.test.", "shop2.test.", "other.test.")]
 
 
 @pytest.fixture
 def deletion(zones: list[Zone]) -> int:
-    """Move all three into the trash; return the sequence of what deleted them."""
+    """Move all zones into the trash. Return the sequence of the publication."""
     return delete(*zones)
 
 

@@ -1,4 +1,4 @@
-"""History in API v2, and the ways back: nothing that others did since is undone."""
+"""Tests of zone history in API v2, and of undo and restore, which keep later changes by others."""
 
 import pytest
 
@@ -14,7 +14,7 @@ WWW = PATH + "/rrsets/www/A"
 
 @pytest.fixture
 def changed(call: Caller, zone: Zone) -> int:
-    """Make revision 2, which changes www; return its sequence."""
+    """Create revision 2 with a change to www. Return the sequence of its publication."""
     return int(call.good("PUT", WWW + "?reason=move", content("192.0.2.7"))["publication"]["sequence"])
 
 
@@ -114,7 +114,7 @@ def test_a_narrow_token_sees_and_undoes_only_its_part(
 def test_a_narrow_token_does_not_see_others_reasons_and_authors(
     call: Caller, make_caller: MakeCaller, zone: Zone, changed: int
 ) -> None:
-    """A token on a router read the reasons of colleagues for changing the zone, and their names."""
+    """Regression test: a router's token could read colleagues' names and the reasons for their changes to the zone."""
     narrow = make_caller(Grant(EVERY_RIGHT, zones=frozenset({zone.pk}), names=("www",)))
     full = make_caller(Grant(EVERY_RIGHT, zones=frozenset({zone.pk})))
     own = narrow.good("PUT", WWW + "?reason=mine", content("192.0.2.8"))["publication"]

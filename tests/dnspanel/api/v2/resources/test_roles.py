@@ -1,4 +1,4 @@
-"""Roles of one's own over the API, service accounts, and what is handed over to them."""
+"""Tests of custom roles and service accounts in the API, and of tokens that are handed over to service accounts."""
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import OwnRole, Token, User

@@ -1,4 +1,4 @@
-"""RRsets one at a time: what they look like, what a write answers, and the loser when two write at once.
+"""Tests of single RRsets in the API: their JSON, the answers to writes, and simultaneous writes.
 
 Tests `http.representation`, `http.visibility` and `resources.publishing` too.
 """
@@ -191,7 +191,7 @@ def test_a_token_sees_and_writes_only_what_its_scope_lets_through(make_caller: M
 
 
 def test_a_hostile_txt_of_an_acme_client_costs_what_it_is_long(make_caller: MakeCaller, zone: Zone) -> None:
-    """Issue 14: spaces behind strings were tried in two ways each, and a token for one name stopped the panel."""
+    """Issue 14: the parser backtracked on spaces after strings, so a token for one name could stop the panel."""
     rights = frozenset({Right.READ, Right.ADD, Right.CHANGE, Right.REMOVE})
     scope = Grant(rights, zones=frozenset({zone.pk}), names=("_acme-challenge",), types=frozenset({rdtypes.TXT}))
     acme, path, size = make_caller(scope), "/zones/example.test./rrsets/_acme-challenge/TXT", 60_000

@@ -1,4 +1,4 @@
-"""SAML providers over the API: made of their metadata, and no lesser token changes one."""
+"""Tests of SAML providers in the API: created from metadata, and protected from tokens with fewer rights."""
 
 from typing import Any
 

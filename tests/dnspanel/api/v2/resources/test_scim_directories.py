@@ -1,4 +1,4 @@
-"""Directories over API v2: their secret is shown once, and no lesser token makes or changes one."""
+"""Tests of SCIM directories in API v2: a secret that is shown once, and protection from tokens with fewer rights."""
 
 import pytest
 from django.utils import timezone

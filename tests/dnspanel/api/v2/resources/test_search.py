@@ -1,4 +1,4 @@
-"""Search over all zones: what is found, in pages, and what a narrow token does not see."""
+"""Tests of the search over all zones: results, pages, and a narrow token's view."""
 
 import pytest
 

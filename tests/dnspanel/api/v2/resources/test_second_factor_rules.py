@@ -1,4 +1,4 @@
-"""Rules of second factors over the API: all of them at once, and not for a token that may less than its owner."""
+"""Tests of second-factor rules in the API: set together, and only by a token with all rights of its owner."""
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, OwnRole, Team, User

@@ -1,4 +1,4 @@
-"""Secondaries over the API: set up with a secret shown once, changed, notified, deleted; their zones."""
+"""Tests of secondaries in the API: set up with a secret that is shown once, change, notify, delete, and zones."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Sign-in providers over the API: their secret goes in and never comes out, and a lesser token changes none."""
+"""Tests of sign-in providers in the API: secrets can't be read, and tokens with fewer rights change nothing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Second factors, sessions and links that set a password, over the API."""
+"""Tests of second factors, sessions and password links in the API."""
 
 from django.test import Client
 from django.utils import timezone

@@ -1,4 +1,4 @@
-"""Teams over the API: made, renamed, peopled, deleted; two writers lose nothing."""
+"""Tests of teams in the API: create, rename, set members, delete, and simultaneous writers."""
 
 from dnspanel.accounts.models import Membership, User
 from tests.dnspanel.api.callers import Caller, MakeApi

@@ -1,4 +1,4 @@
-"""Templates over the API: made, versioned, and applied to zones with a dry run.
+"""Tests of templates in the API: create, new versions, and a dry run before zones get a template.
 
 Tests `resources.template_runs` and `resources.run_progress` too.
 """

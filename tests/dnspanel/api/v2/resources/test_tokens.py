@@ -1,4 +1,4 @@
-"""Tokens over the API: shown once, never wider than who makes them, rotated with overlap.
+"""Tests of tokens in the API: shown once, never with more rights than the creator, rotated with an overlap.
 
 Tests `http.secret_once` too.
 """

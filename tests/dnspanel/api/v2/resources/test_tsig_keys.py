@@ -1,4 +1,4 @@
-"""TSIG keys over the API: shown once, unique by name, free again when revoked."""
+"""Tests of TSIG keys in the API: shown once, with unique names that are free again after revocation."""
 
 from dnspanel.api.models import RememberedAnswer
 from tests.dnspanel.api.callers import MakeApi

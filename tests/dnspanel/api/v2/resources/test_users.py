@@ -1,4 +1,4 @@
-"""People over the API: roles, closed accounts, invitations, and explanations of rights."""
+"""Tests of people in the API: roles, closed accounts, invitations, and explanations of rights."""
 
 from dnspanel.accounts.models import Invitation, Role, User
 from dnspanel.accounts.people import people

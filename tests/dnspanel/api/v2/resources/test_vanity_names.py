@@ -1,4 +1,4 @@
-"""Vanity names over the API: kept in a zone, not kept any longer, and the parent asked."""
+"""Tests of vanity name servers in the API: addresses kept in a zone or no longer, and the parent's delegation."""
 
 import pytest
 

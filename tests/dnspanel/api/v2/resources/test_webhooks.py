@@ -1,4 +1,4 @@
-"""Webhooks over the API: made with a secret shown once, changed, tested, replayed, deleted."""
+"""Tests of webhooks in the API: create with a secret that is shown once, change, test, replay, delete."""
 
 from typing import Any
 

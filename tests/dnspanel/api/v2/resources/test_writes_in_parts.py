@@ -1,4 +1,4 @@
-"""Writes that are published in several publications: their answer names all, and undoing one undoes all.
+"""Tests of writes in several publications: the answer names them all, and the undo of one undoes all.
 
 Tests `publishing.pieces.parts_of` too.
 """

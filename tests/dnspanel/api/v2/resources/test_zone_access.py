@@ -1,4 +1,4 @@
-"""Rights in a zone, over the API: page by page, with what gives it."""
+"""Tests of the list of rights in a zone: its pages, and the source of each right."""
 
 from dnspanel.accounts.models import User
 from tests.dnspanel.api.callers import Caller, MakeApi

@@ -1,4 +1,4 @@
-"""Zones in API v2: lists that stay stable under writes, creation, settings, deletion and the way back.
+"""Tests of zones in API v2: lists that stay stable during writes, creation, settings, deletion and restoration.
 
 Tests `http.pages` and `resources.new_zone` too.
 """
@@ -92,7 +92,7 @@ def test_a_text_with_a_colon_is_searched_as_an_rdata(call: Caller, make_zone: Ma
 
 @pytest.mark.parametrize("path", ["/zones", "/zones/example.test./rrsets", "/audit", "/tokens", "/trash", "/search"])
 def test_a_parameter_that_a_list_does_not_have_is_refused(call: Caller, zone: Zone, path: str) -> None:
-    """`?tags=shop` listed all zones, and scripts went on with them."""
+    """Regression test: `?tags=shop` was ignored, so scripts worked on all zones."""
     (fault,) = call.problem(422, "GET", f"{path}?q=x&foo=bar&limit=5" if path == "/search" else f"{path}?foo=bar")[
         "errors"
     ]
@@ -214,7 +214,7 @@ def test_who_deletes_many_zones_within_minutes_is_asked_to_confirm(call: Caller,
 def test_many_zones_are_deleted_together_or_not_at_all(
     call: Caller, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is held says so before the first is gone."""
+    """All zones are checked before the first one is deleted."""
     monkeypatch.setattr(deletion_guard, "MASS_FEW", 1)
     for name in ("a.test.", "b.test.", "c.test."):
         make_zone(name=name)

@@ -1,4 +1,4 @@
-"""Actors, zones, nodes and events have one form each in the whole document."""
+"""Tests of the forms of actors, zones, nodes and events, which are the same in the whole document."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ OTHER_NAMES = {"author", "username_of", "token_purpose", "in_hands_of", "zone_na
 
 
 def members(schema: Any, where: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield each member that a schema has at any depth: where, its name, and its schema."""
+    """Yield the path, name and schema of each member in a schema, at any depth."""
     if isinstance(schema, dict):
         for name, member in schema.get("properties", {}).items():
             yield where, name, member
@@ -26,7 +26,7 @@ def members(schema: Any, where: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def references(schema: Any) -> set[str]:
-    """Return what a member's schema refers to, directly or as one of several."""
+    """Return the references in a member's schema, direct or among alternatives."""
     found = {schema["$ref"]} if "$ref" in schema else set()
     for several in ("allOf", "anyOf", "oneOf"):
         for each in schema.get(several, ()):
@@ -40,7 +40,7 @@ def every_member() -> list[tuple[str, str, Any]]:
 
 
 def test_who_acted_is_always_an_actor() -> None:
-    """Review A8: a name here, a sentence there, an id of a token, or its purpose."""
+    """Review A8: members gave the actor as a name, as a sentence, as a token's id or as a token's purpose."""
     found = [(where, name, schema) for where, name, schema in every_member() if name == "actor" or name.endswith("_by")]
     assert len(found) > 20
     assert [(where, name) for where, name, schema in found if references(schema) != {ACTOR}] == []

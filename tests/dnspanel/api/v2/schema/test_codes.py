@@ -1,4 +1,4 @@
-"""Words that programs compare: codes in kebab case, without a space or a capital letter, in all of the document."""
+"""Tests of codes, the values that programs compare: kebab case in the whole document."""
 
 import ast
 import re
@@ -57,7 +57,7 @@ def constants_in(node: ast.expr) -> Iterator[str]:
 
 
 def codes_of_values(path: Path) -> Iterator[str]:
-    """Yield the codes of values that a module gives."""
+    """Yield the codes that a module gives to wrong values."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

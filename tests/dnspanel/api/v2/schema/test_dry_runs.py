@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of dry runs."""
+"""Tests of dry runs in the OpenAPI document."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ def with_dry_run(found: Found) -> Iterator[tuple[str, Found]]:
 
 
 def components_of(operation: Found, status: str, found: Found) -> dict[str, Found]:
-    """Return the components of the alternatives of an answer with this status."""
+    """Return the alternative schemas of an operation's answer with this status, by name."""
     schemas = found["components"]["schemas"]
     response = operation["responses"].get(status, {})
     if "content" not in response:

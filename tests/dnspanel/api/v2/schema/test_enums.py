@@ -1,4 +1,4 @@
-"""Enumerations of the OpenAPI document: each has one name, and none is there twice under two names."""
+"""Tests of enumerations in the OpenAPI document: each has exactly one name."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def enum(*values: str | None, **more: Any) -> dict[str, Any]:
 
 
 def test_every_enumeration_has_a_name() -> None:
-    """A new one needs a row in NAMES: generators would make up a name, which may be another schema's."""
+    """A new enumeration needs a row in NAMES. Otherwise generators invent a name that can clash with another."""
     unnamed = [place for place, schema in inline_enums(described()) if len(schema["enum"]) > 1]
     assert unnamed == []
 

@@ -1,4 +1,4 @@
-"""The examples of the document: of every operation, real, and of the present form."""
+"""Tests of the document's examples: every operation has some, and they are real and match the schemas."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def operations() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def contents_of(operation: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what an operation takes and what it answers with as JSON, where that is no problem."""
+    """Yield the JSON of an operation's request and of its answers, except problem documents."""
     if media := operation.get("requestBody", {}).get("content", {}).get(JSON):
         yield f"{operation['operationId']} request", media
     for status, answer in operation["responses"].items():

@@ -1,4 +1,4 @@
-"""Fields of API v2: JSON's own types and nothing that merely looks like them."""
+"""Tests of the fields of API v2, which accept only JSON's own types."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +14,7 @@ from tests.work import work_of
 
 
 class Every(fields.Shape):
-    """One of each."""
+    """A shape with one field of each type."""
 
     text = fields.Text(required=False)
     integer = fields.Integer(required=False, max_value=10)
@@ -110,7 +110,7 @@ def test_parameters_are_read_or_named_in_the_refusal() -> None:
 
 
 class Nested(fields.Shape):
-    """Lists and objects in each other."""
+    """A shape with nested lists and objects."""
 
     zones = serializers.ListField(child=fields.ZoneName(), required=False, max_length=10)
     scopes = Every(many=True, required=False, max_length=3)
@@ -118,7 +118,7 @@ class Nested(fields.Shape):
 
 
 class Outer(fields.Shape):
-    """One shape in another one."""
+    """A shape that contains another one."""
 
     inner = Nested(many=True, required=False, max_length=3)
 

@@ -1,4 +1,4 @@
-"""Headers in the OpenAPI document. `described.check_answer` holds them against every answer of the API's tests."""
+"""Tests of headers in the OpenAPI document. `described.check_answer` checks them in every answer of the API tests."""
 
 import re
 

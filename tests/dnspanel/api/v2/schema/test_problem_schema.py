@@ -1,4 +1,4 @@
-"""The description of problems has every member that a real problem has; `code` stays open."""
+"""Tests of the problem schema: it has every member of real problems, and `code` is not limited to a list."""
 
 import ast
 from pathlib import Path
@@ -11,14 +11,14 @@ API = Path(__file__).resolve().parents[5] / "dnspanel" / "api" / "v2"
 
 
 def test_code_is_open_and_names_every_kind_of_today() -> None:
-    """A closed list breaks strict clients at the first new code."""
+    """A closed enumeration would break strict clients at the first new code."""
     code = described()["components"]["schemas"]["Problem"]["properties"]["code"]
     assert "enum" not in code
     assert all(f"`{kind}`" in code["description"] for kind in PROBLEM_TYPES)
 
 
 def test_every_extension_that_the_code_gives_to_a_problem_is_described() -> None:
-    """Checked is each dictionary that becomes `extensions` of a Problem, anywhere in the code of API v2."""
+    """The test checks every dictionary in the code of API v2 that becomes `extensions` of a Problem."""
     described_members = problem_schemas()["Problem"]["properties"].keys()
     given = {name for path in API.rglob("*.py") for name in _extensions_in(ast.parse(path.read_text()))}
     assert {"zone", "right", "base", "conflicts", "violations", "in_doubt"} <= given
@@ -26,9 +26,7 @@ def test_every_extension_that_the_code_gives_to_a_problem_is_described() -> None
 
 
 def _extensions_in(module: ast.Module) -> set[str]:
-    """Return the members in a function that makes a Problem: of the argument `extensions`, and of names that
-    it is given.
-    """
+    """Return the extension members in a module's calls of Problem: in the argument or in a variable for it."""
     found: set[str] = set()
     for function in (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.Lambda)):
         calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _is_problem(node.func)]
@@ -50,7 +48,7 @@ def _is_problem(function: ast.expr) -> bool:
 
 
 def _dictionaries(value: ast.expr) -> list[ast.Dict]:
-    """Return the outermost dictionaries of an expression: those within are values of members."""
+    """Return the outermost dictionaries in an expression. Inner dictionaries are values of members."""
     if isinstance(value, ast.Dict):
         return [value]
     return [

@@ -1,4 +1,4 @@
-"""The texts that operations share: of variables in paths, and of answers by status."""
+"""Tests of the texts that operations share, for path variables and for answers by status."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The webhooks of the document: a delivered request of each kind is exactly what it says."""
+"""Tests of the webhooks in the document: a delivered request of each kind matches its description exactly."""
 
 import copy
 import json
@@ -38,7 +38,7 @@ def section(kind: str) -> dict[str, Any]:
 
 
 def closed() -> dict[str, Any]:
-    """Return the components without room for a member that is not described."""
+    """Return the document's components with undescribed members forbidden."""
     components: dict[str, Any] = copy.deepcopy(described()["components"])
     for schema in components["schemas"].values():
         if "properties" in schema:
@@ -47,7 +47,7 @@ def closed() -> dict[str, Any]:
 
 
 def everything_happens(bob: User, made: Webhook, node: Any) -> None:
-    """Make one event of each kind and more wait for the webhook."""
+    """Cause at least one event of each kind for the webhook."""
     first = publish("one.test.", bob)
     prove(node, first.sequence, now=later(0.04))
     hear(node, now=later(1))
