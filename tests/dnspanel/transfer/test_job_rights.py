@@ -161,7 +161,7 @@ def test_a_revoked_token_stops_its_import_with_the_reason(alice: User, estate: d
 def test_comparisons_are_their_makers_and_of_who_may_see_all_their_zones(
     mia: User, alice: User, charlie: User, estate: dict[str, Zone]
 ) -> None:
-    """Previously all editors could read answers for zones that they were not allowed to see, and stop the comparison."""
+    """Previously all editors could stop any comparison, and read answers for zones that they weren't allowed to see."""
     person = give(mia, estate["a.test."], estate["b.test."])
 
     def check_of(*names: str, state: str = RunState.DONE, author: User = alice) -> CutoverCheck:
@@ -233,7 +233,7 @@ def mia_of_a_team(mia: User) -> User:
 
 
 def test_an_import_takes_no_names_of_others(mia_of_a_team: User, estate: dict[str, Zone]) -> None:
-    """Previously a member could import `www.a.test.` below the administrator's `a.test.`, and so take over its names."""
+    """Previously a member could import `www.a.test.` below the administrator's `a.test.`, and so take over names."""
     names = ("www.a.test.", "new.test.", "x.new.test.", "test.", "192.0.2.0/24.")
     job = import_of(mia_of_a_team, *names)
     assert outcome(job) == {
