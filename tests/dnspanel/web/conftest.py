@@ -1,4 +1,4 @@
-"""Fixtures of the tests of pages: the cast, each with a browser of their own."""
+"""Fixtures for tests of pages: the users, each with a separate browser."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -31,7 +31,7 @@ __all__ = ["HTMX", "YES", "Browser", "MakeZone"]
 
 
 class FoldingClient(Client):
-    """Reads HTML as a browser shows it, white space folded: tests need not know how a template is set."""
+    """A client that collapses white space in HTML as a browser does, so tests don't depend on template formatting."""
 
     def request(self, **request: Any) -> Any:
         response = super().request(**request)
@@ -40,7 +40,7 @@ class FoldingClient(Client):
         return response
 
     def _login(self, user: User, backend: str | None = None) -> None:
-        """Sign in without the empty session that Django's client first saves, loads and deletes."""
+        """Sign in without the empty session that Django's client saves, loads and deletes first."""
         if settings.SESSION_COOKIE_NAME in self.cookies:
             super()._login(user, backend)  # type: ignore[misc]
             return
@@ -52,7 +52,7 @@ class FoldingClient(Client):
 
 
 def forget_password(client: Client) -> None:
-    """Forget the password, as if the person had signed in long ago."""
+    """Make the session look as if its password had been entered long ago."""
     session = client.session
     session["password-at"] = 0
     session.save()
@@ -60,9 +60,7 @@ def forget_password(client: Client) -> None:
 
 @pytest.fixture
 def browser() -> Browser:
-    """Return a function that makes a client in which this person is signed in (by default Dora); it checks
-    CSRF only when asked to.
-    """
+    """Return a function that creates a client signed in as a user (default: Dora). CSRF checks are off by default."""
 
     def make(user: User | AnonymousUser | None = None, *, csrf: bool = False) -> Client:
         client = FoldingClient(enforce_csrf_checks=csrf)

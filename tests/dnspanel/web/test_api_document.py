@@ -1,4 +1,4 @@
-"""The OpenAPI document as pages read it."""
+"""The parser of the OpenAPI document for the documentation pages."""
 
 import ast
 import json
@@ -124,7 +124,7 @@ def test_answers_are_parted_from_problems(operation: ApiOperation) -> None:
 
 
 def test_nothing_is_made_up_where_there_is_no_example() -> None:
-    """Pages showed `"at": "text"` and `"serial": 1`."""
+    """Previously pages displayed invented examples, `"at": "text"` and `"serial": 1`."""
     found = groups_of(DOCUMENT, SERVER)[1].operations[0]
     assert found.example_answer == ""
     assert "-d" not in shlex.split(found.curl)

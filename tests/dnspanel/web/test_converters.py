@@ -1,4 +1,4 @@
-"""Names in URLs: every name has a path, every path that is a name leads back to it."""
+"""Names in URLs: each name has a path, and each path of a name converts back to that name."""
 
 from urllib.parse import unquote
 

@@ -1,4 +1,4 @@
-"""The API's documentation inside the product."""
+"""The API documentation on the panel's pages."""
 
 import html
 import re
@@ -29,7 +29,7 @@ SCOPE = (Grant(frozenset({Right.READ}), everywhere=True),)
 
 @pytest.fixture(scope="module")
 def opened() -> set[str]:
-    """Return the links that a test of this module has followed."""
+    """Return the set of links that this module's tests have followed."""
     return set()
 
 
@@ -116,14 +116,14 @@ def test_the_signature_check_of_the_guide_accepts_what_the_panel_signs(browser: 
 
 
 def code_in(page: str, block: str) -> str:
-    """Return the text of a block of code, about zones that tests may have."""
+    """Return the text of a code block, with example.com replaced by a zone that tests can use."""
     found = re.search(rf'id="{block}"[^>]*>(.*?)</pre>', page, re.DOTALL)
     assert found is not None, block
     return html.unescape(re.sub("<[^>]+>", "", found.group(1))).replace("example.com", "example.test")
 
 
 def run_curl(command: str, secret: str) -> Any:
-    """Return what the API answers to a curl command of the documentation."""
+    """Run a curl command from the documentation against the API, and return the answer."""
     words = iter(shlex.split(command.replace(TOKEN, secret)))
     method, headers, data, url = "GET", {}, "", ""
     for word in words:

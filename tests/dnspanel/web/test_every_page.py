@@ -1,6 +1,6 @@
-"""Every page of the table of URLs in a browser: axe has nothing to say, light and dark, and none scrolls sideways.
+"""All pages in a browser: axe finds no fault in light and dark mode, and no page scrolls sideways.
 
-The pages are made by Django's client and given to Chromium from memory: there is no server, and one browser for all.
+Django's test client renders the pages, and one Chromium loads them from memory. There is no server.
 """
 
 import re
@@ -55,7 +55,7 @@ DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 
 @dataclass(frozen=True)
 class Look:
-    """How a page is looked at, and for what."""
+    """The color scheme and window size with which a page is checked."""
 
     name: str
     scheme: Literal["light", "dark"]
@@ -73,7 +73,7 @@ LOOKS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """What the panel answers to a GET."""
+    """The panel's response to a GET request."""
 
     status: int
     headers: dict[str, str]
@@ -87,7 +87,7 @@ class Answer:
 
 @pytest.fixture(scope="module")
 def answers(ids: dict[str, int]) -> dict[str, Answer]:
-    """Return every URL that is read, as the administrator sees it; by path."""
+    """Return the responses to all GET URLs by path, as the administrator sees them."""
     alice = User.objects.get(username="alice")
     make_more(alice)
     client, found = Client(), {}
@@ -112,7 +112,7 @@ def answers(ids: dict[str, int]) -> dict[str, Answer]:
 
 
 def make_more(alice: User) -> None:
-    """Make a draft with a conflict in the making, names that do not break, and a person with rights of every kind."""
+    """Create a draft that will conflict, names without break points, and a person with rights of each kind."""
     zone = Zone.objects.get(name=ZONE["zone_name"])
     for line in ("www 300 A 192.0.2.77", "a-very-long-name-that-has-no-place-to-break-in-it 300 TXT " + "x" * 200):
         draft.replace_rrset(author=alice, zone=zone, rrset=rr(line), now=NOW, base_revision=zone.revision)
@@ -132,7 +132,7 @@ def make_more(alice: User) -> None:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was seen: complaints of axe by rule and element with the pages that have it, and pages that are too wide."""
+    """The faults of pages: axe complaints by rule, element and page, and pages that are too wide."""
 
     complaints: dict[str, dict[str, list[str]]]
     too_wide: dict[str, int]
@@ -140,7 +140,7 @@ class Findings:
 
 @pytest.fixture(scope="module")
 def findings(answers: dict[str, Answer], chromium: Browser, sample: Sample) -> Iterator[Findings]:
-    """Load each page once: look at it in the light, in the dark, and as narrow as a phone."""
+    """Load each page once and check it in light mode, in dark mode and at phone width."""
     context = chromium.new_context(viewport=DESKTOP, reduced_motion="reduce")
     serve(context, answers)
     window, found = context.new_page(), Findings({}, {})
@@ -166,7 +166,7 @@ def findings(answers: dict[str, Answer], chromium: Browser, sample: Sample) -> I
 
 
 def serve(context: BrowserContext, answers: Mapping[str, Answer]) -> None:
-    """Answer the panel's URLs and static files from memory; whatever else is asked for has no content."""
+    """Answer the panel's URLs and static files from memory, and all other URLs with an empty response."""
 
     def fulfil(route: Route) -> None:
         path = urlsplit(route.request.url).path
@@ -187,7 +187,7 @@ def pages(answers: Mapping[str, Answer]) -> list[str]:
 
 
 def pages_for_axe(answers: Mapping[str, Answer], sample: Sample) -> list[str]:
-    """Return pages whose own templates were changed, and 16 of the others, which all have their turn within days."""
+    """Return pages with changed templates, and 16 other pages that vary, so that all get checked within days."""
     changed = changed_templates()
     used = Counter(name for answer in answers.values() for name in answer.templates)
     own = {name for name in changed if used[name] <= OF_FEW_PAGES}
@@ -198,7 +198,7 @@ def pages_for_axe(answers: Mapping[str, Answer], sample: Sample) -> list[str]:
 
 
 def changed_templates() -> set[str]:
-    """Return the names of the templates that commits of the last day, or the work tree, changed."""
+    """Return the names of the templates that the last day's commits or the work tree changed."""
     where = ["--", "templates"]
     commands = (
         ["git", "log", "--since=1 day ago", "--name-only", "--format=", *where],

@@ -1,6 +1,6 @@
-"""Every URL as every role, against one reviewed table.
+"""All URLs with each role, against one reviewed table.
 
-A URL or a method that is not in the table fails the test: the change that adds one says here who may use it.
+A URL or method that is missing in the table fails the test. A change that adds one declares its permission here.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -124,9 +124,9 @@ FRONT = {"name": "front1"}
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One URL with one method: which permission opens it, and with what it is tried.
+    """A URL with a method, the permission that it needs, and the data to test it with.
 
-    `SIGNED_IN` opens it to every person with an account: what they see inside is theirs.
+    `SIGNED_IN` means that all people with an account can open it; their rights limit its content.
     """
 
     name: str
@@ -601,7 +601,7 @@ OF_SOMEBODY |= {"draft_key", "view_id", "request_key"}
 
 @pytest.fixture(scope="module")
 def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[dict[str, Any]]:
-    """Yield the ids of what the endpoints lead to, which exists for all tests of this module."""
+    """Yield the ids of the objects that the endpoints need. The objects exist for all tests of this module."""
     with database.lasting_rows(django_db_blocker):
         people = [make_person(name, role) for name, role in CAST.items()]
         make_zone = zone_maker(people[0])
@@ -626,7 +626,7 @@ def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[d
 
 @pytest.fixture(autouse=True)
 def panel_with_passkeys(settings: Any) -> None:
-    """Serve the panel at an address where browsers allow passkeys."""
+    """Set a panel URL that allows passkeys."""
     settings.PANEL_URL = "https://panel.test"
 
 
@@ -647,7 +647,7 @@ def charlie(ids: dict[str, int], db: None) -> User:
 
 @pytest.fixture
 def address_of(ids: dict[str, int], db: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Endpoint], str]:
-    """Return the path of an endpoint, whose objects exist."""
+    """Return a function that returns an endpoint's path with existing objects."""
     monkeypatch.setattr(node_answers, "SECONDS", 0.05)
 
     def address(endpoint: Endpoint) -> str:
@@ -657,14 +657,14 @@ def address_of(ids: dict[str, int], db: None, monkeypatch: pytest.MonkeyPatch) -
 
 
 def comparison_of(alice: User) -> CutoverCheck:
-    """Create her comparison, ended, of the one zone that the endpoints lead to."""
+    """Create a finished comparison by Alice for the endpoints' zone."""
     check = CutoverCheck.objects.create(author=alice, created_at=NOW, server="9.9.9.9", state=RunState.DONE)
     CutoverZone.objects.create(check_run=check, name=ZONE["zone_name"], questions=1, checklist=[])
     return check
 
 
 def draft_of(alice: User, zone: Zone) -> UUID:
-    """Create her draft, put aside, open by its link to people that see the zone, and shared with Bob."""
+    """Put a draft of Alice's aside, open it by link and share it with Bob. Return its key."""
     draft.delete_rrset(author=alice, zone=zone, name=RRSET["name"], type=1, now=NOW)
     made = named_drafts.put_aside(author=alice, name="Aside already", now=NOW)
     named = named_drafts.named_draft(alice, made.key)
@@ -674,7 +674,7 @@ def draft_of(alice: User, zone: Zone) -> UUID:
 
 
 def request_of(alice: User, zone: Zone) -> dict[str, Any]:
-    """Create her request, with the rule that asks editors to approve it; and the id of a freeze that is over by now."""
+    """Create a request by Alice, an approval rule for editors, a finished freeze and a hook. Return their ids."""
     terms, scope = ApprovalTerms(role=Role.EDITOR), Scope(zone=zone)
     rule = publish_rules.add_approval_rule(scope=scope, terms=terms, reason="Four eyes", author=alice, now=NOW)
     times = FreezeTimes(NOW, NOW + timedelta(hours=1))
@@ -689,9 +689,7 @@ def request_of(alice: User, zone: Zone) -> dict[str, Any]:
 
 
 def things_of(alice: User) -> dict[str, int]:
-    """Return the ids of a team, a grant, a token, a route, a webhook and a delivery of hers, and of a group
-    of nodes.
-    """
+    """Create Alice's team, grant, token, alert route, webhook and delivery, and a node group. Return their ids."""
     team = Team.objects.create(name="Web ops", created_at=NOW)
     grant = Grant(frozenset({Right.READ}), everywhere=True)
     row = GrantRow.objects.create(team=team, grant=grant.to_json(), created_at=NOW)
@@ -767,7 +765,7 @@ def things_of(alice: User) -> dict[str, int]:
 
 
 def member_of(*zones: Zone) -> User:
-    """Return a member that may do everything in these zones, and nothing else."""
+    """Return a member who has all rights in these zones, and no other rights."""
     member = make_person("mia", Role.MEMBER)
     if zones:
         grant = Grant(EVERY_RIGHT, zones=frozenset(zone.pk for zone in zones))
@@ -776,12 +774,12 @@ def member_of(*zones: Zone) -> User:
 
 
 def opens(person: User, endpoint: Endpoint) -> bool:
-    """Return True if a person with this role gets in."""
+    """Return True if the endpoint admits this person."""
     return endpoint.permission in {EVERYBODY, SIGNED_IN, HALF_SIGNED_IN} or can(person, Permission(endpoint.permission))
 
 
 def all_names(resolver: URLResolver) -> Iterator[str]:
-    """Yield the names of all URLs but the APIs', whose table is `tests/dnspanel/api/test_every_url.py`."""
+    """Yield the names of all URLs except the APIs', which `tests/dnspanel/api/test_every_url.py` covers."""
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLResolver) and pattern.app_name == "api":
             continue
@@ -792,7 +790,7 @@ def all_names(resolver: URLResolver) -> Iterator[str]:
 
 
 def call(client: Client, endpoint: Endpoint, path: str, method: str = "", **extra: Any) -> Any:
-    """Send a request of this browser, whose cookies stay as they are for the next one."""
+    """Send a request without changing this browser's cookies."""
     cookies = copy(client.cookies)
     try:
         return getattr(client, (method or endpoint.method).lower())(path, endpoint.data, **extra)
@@ -801,7 +799,7 @@ def call(client: Client, endpoint: Endpoint, path: str, method: str = "", **extr
 
 
 def turn(sample: Sample, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
-    """Return those of the endpoints that are tried today."""
+    """Return the endpoints whose turn is today."""
     return sample.turn([*endpoints], 80, reason="pages, each as one person")
 
 
@@ -830,7 +828,7 @@ def test_who_may_open_it(
 
 
 def looks_open_to(person: User | AnonymousUser, endpoint: Endpoint, response: Any) -> None:
-    """Check that the answer lets the person in, or refuses it, as the table says."""
+    """Check that the response admits or refuses the person as the table says."""
     if endpoint.permission is EVERYBODY or (isinstance(person, User) and opens(person, endpoint)):
         assert response.status_code not in {401, 403, 405, 500}, f"{person} was refused"
         assert not response.headers.get("Location", "").startswith("/sign-in/")
@@ -846,7 +844,7 @@ def looks_open_to(person: User | AnonymousUser, endpoint: Endpoint, response: An
 
 @pytest.fixture
 def half_signed_in(browser: Browser, alice: User) -> Client:
-    """Return the browser of an administrator whose password was right, before the second factor is sent."""
+    """Return an administrator's browser after the correct password and before the second factor."""
     client = browser()
     set_up(alice, timezone.now())
     response = client.post(reverse("account_login"), {"login": "alice", "password": PASSWORD})
@@ -933,7 +931,7 @@ def test_what_belongs_to_somebody_else_is_not_there(
 def test_names_of_another_teams_zone_are_for_who_may_change_that_zone(
     face: str, name: str, ids: dict[str, int], browser: Browser, make_zone: MakeZone, alice: User, bob: User
 ) -> None:
-    """One team could take `www.example.test.` below another's `example.test.`, or the zone above another's."""
+    """Previously a team could create `www.example.test.` below another team's `example.test.`, or a zone above it."""
     make_zone(name="x.deep.below.test.")
     ours = [Team.objects.create(name=team, created_at=NOW) for team in ("Ours", "Ours too")]
     member = member_of()
@@ -1010,10 +1008,9 @@ def test_a_method_that_is_not_in_the_table_is_not_answered(address_of: Any, brow
 
 
 def view_refuses(method: str, path: str) -> bool:
-    """Return True if the view answers the method with 405 before it looks at the caller: a request would prove the
-    same.
+    """Return True if the view answers 405 before it looks at the caller, so that no request per role is needed.
 
-    Pages that are open to all may be answered before there is a view.
+    The middleware may answer public pages without the view.
     """
     match = resolve(path)
     try:
@@ -1043,7 +1040,7 @@ NOT_OF_RECORDS = {
 
 
 def with_own_role(name: str, permissions: set[Permission], rights: frozenset[Right], by: User) -> User:
-    """Return a person with an own role of these."""
+    """Return a person with a new role that has these permissions and rights."""
     person = make_person(name, Role.MEMBER)
     role = own_roles.create_role(name=name, permissions=permissions, rights=rights, by=by, now=NOW)
     change_role(user=person, role=Role.MEMBER, own_role=role, by=by, now=NOW)
@@ -1137,7 +1134,7 @@ def test_who_asked_approves_nothing_and_an_approver_takes_nothing_back(
 
 
 def governed(zone: Zone, alice: User, state: str) -> None:
-    """Freeze or lock the zone, or make its changes need approval."""
+    """Lock or freeze the zone, or require approval for its changes."""
     terms: dict[str, Any] = {"reason": "As it is", "author": alice, "now": timezone.now()}
     if state == "locked":
         locks.add_lock(zone=zone, name="", type=None, manager=NOBODY, **terms)
@@ -1152,7 +1149,7 @@ def governed(zone: Zone, alice: User, state: str) -> None:
 def test_pages_publish_nothing_of_a_zone_that_is_kept_back(
     state: str, address_of: Any, browser: Browser, alice: User
 ) -> None:
-    """Each of the endpoints that publish is tried; the change that adds one says here what it is tried with."""
+    """Tries each endpoint that publishes. A change that adds such an endpoint adds its data here."""
     zone, client = Zone.objects.get(name=ZONE["zone_name"]), browser(alice)
     gone = Zone.objects.get(name="gone.test.")
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("new 60 A 192.0.2.9", origin=zone.name), now=NOW)

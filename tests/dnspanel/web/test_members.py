@@ -1,4 +1,4 @@
-"""The whole face as a member sees it: what teams and grants give, and nothing else."""
+"""All pages as a member sees them: only content that teams and grants allow."""
 
 from uuid import uuid4
 
@@ -26,7 +26,7 @@ def mia(db: None) -> User:
 
 @pytest.fixture
 def mine(make_zone: MakeZone, mia: User) -> Zone:
-    """Create a zone that Mia may edit by a grant; `other.test.` is beside it."""
+    """Create a zone that Mia is allowed to edit, and `other.test.`, which she isn't."""
     make_zone("www 300 A 192.0.2.9", name="other.test.")
     zone = make_zone("www 300 A 192.0.2.1", name="mine.test.")
     give(mia, Grant(EVERY_RIGHT, zones=frozenset({zone.pk})))

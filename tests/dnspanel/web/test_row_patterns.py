@@ -1,4 +1,4 @@
-"""Rows that look alike are drawn once, and each has its own texts in it."""
+"""Rows that look alike are rendered once, and then filled with each row's texts."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -11,7 +11,7 @@ from dnspanel.web.row_patterns import NotOfPattern, PatternRow, RowPatterns
 
 
 class Row(PatternRow):
-    """A row as tables have them: one attribute shapes it, and two are written."""
+    """A row with two attributes that shape its pattern and two that are filled in."""
 
     SHAPED_BY = ("tone", "address")
     FILLED_IN = ("name", "age")
@@ -37,7 +37,7 @@ class Row(PatternRow):
 
 
 class Drawing:
-    """How a template draws a row, and how often it did."""
+    """A row template that counts its renderings."""
 
     def __init__(self) -> None:
         self.count = 0

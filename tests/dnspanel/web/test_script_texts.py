@@ -1,4 +1,4 @@
-"""What scripts say is listed, so that every language has it."""
+"""The list of texts in scripts is complete, so that they can be translated."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Names of addresses; the rights to use them are in `test_every_url`."""
+"""Names of URLs. The rights to use them are tested in `test_every_url`."""
 
 import pytest
 from django.urls import resolve, reverse

@@ -1,4 +1,4 @@
-"""Grants in words."""
+"""Descriptions of grants in plain language."""
 
 import pytest
 

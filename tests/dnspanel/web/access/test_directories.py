@@ -1,4 +1,4 @@
-"""Administrators add directories on pages; a secret is shown once only. Also `access.group_rules`."""
+"""Pages where administrators add SCIM directories. A secret is displayed only once. Also tests `access.group_rules`."""
 
 import re
 
@@ -15,7 +15,7 @@ FORM = {"name": "Okta", "rules": "dns = editor\nweb = reader in web OPS", "team_
 
 
 def secret_in(client: Client, response: object) -> str:
-    """Return what the page shows once, when the form's answer leads to it."""
+    """Follow a sent form's redirect, and return the secret on that page. Check that it appears only once."""
     page = client.get(response["Location"]).content.decode()  # type: ignore[index]
     found = re.search(r"dnsp_[\w-]{43}", page)
     assert found, page

@@ -1,4 +1,4 @@
-"""The form of a grant."""
+"""The form that creates and edits a grant."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Pages of service accounts, and of what is handed over."""
+"""Pages of service accounts, and the handover of an account's tokens and other objects."""
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Token, User

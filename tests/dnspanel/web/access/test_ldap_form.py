@@ -1,6 +1,6 @@
-"""Administrators add LDAP servers on pages and try names, people link their accounts.
+"""Pages where administrators add LDAP servers and test user names, and where users link their accounts.
 
-They test `access.provider_form` and `ldap.trial`.
+Tests `access.provider_form` and `ldap.trial` too.
 """
 
 from typing import Any

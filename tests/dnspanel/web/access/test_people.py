@@ -26,7 +26,7 @@ def test_only_administrators_find_the_page_in_the_navigation(browser: Browser, a
 
 
 def test_a_role_changes_after_a_yes_to_what_it_means(browser: Browser, alice: User, bob: User) -> None:
-    """A select in the row acted at once, on an arrow key too."""
+    """Previously selecting a role changed it at once, even by an arrow key."""
     client, address = browser(alice), reverse("person-role", args=[bob.pk])
     _, _, row = client.get("/people/").content.decode().partition(f'id="person-{bob.pk}"')
     assert "hx-trigger" not in row.partition("</tr>")[0]
@@ -59,7 +59,7 @@ def test_an_unknown_role_changes_nothing(browser: Browser, alice: User, bob: Use
 
 
 def test_a_closed_account_is_out_at_once_and_for_good(browser: Browser, alice: User, bob: User) -> None:
-    """Opened again, every session and token of before was alive."""
+    """Previously reopening a closed account revived all its earlier sessions and tokens."""
     his, hers, address = browser(bob), browser(alice), reverse("person-active", args=[bob.pk])
     token = make_token(bob)
     assert his.get("/zones/").status_code == 200

@@ -1,4 +1,4 @@
-"""Administrators add providers on pages, which never show a secret again."""
+"""Pages where administrators add sign-in providers. Stored secrets are never displayed."""
 
 from typing import Any
 

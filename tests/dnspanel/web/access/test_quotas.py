@@ -1,4 +1,4 @@
-"""Pages of quotas, the form of administrators, and what pages say when little is left (`frame.near_quotas`)."""
+"""Pages of quotas, their form for administrators, and the warnings near a limit (`frame.near_quotas`)."""
 
 import pytest
 from django.urls import reverse

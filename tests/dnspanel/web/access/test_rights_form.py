@@ -1,4 +1,4 @@
-"""The tester's form and verdicts."""
+"""The form of the permission tester, and its verdicts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A role or a team has to have a second factor: on its page, and at every other page afterwards."""
+"""Roles and teams that require a second factor: their setting, and the redirect of users without one."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A team's page says what holds for its zones, and links to where it is set."""
+"""The policies on a team's page that apply to its zones, with links to their settings."""
 
 from datetime import timedelta
 

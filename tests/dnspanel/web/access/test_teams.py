@@ -1,4 +1,4 @@
-"""Pages of teams, and of one person: what they may do, and why."""
+"""Pages of teams, and the page of a person with the person's rights and their sources."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Ready texts for TSIG keys."""
+"""Ready-made configuration snippets for TSIG keys."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Getting in: sign-in, invitations, passwords, and the health of the panel."""
+"""Sign-in, invitations and passwords, and the health of the panel."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""A person at a real Chromium signs in at a real provider, without and with a script."""
+"""OIDC sign-in in Chromium at a real provider, with and without JavaScript."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pages speak the language of their reader; APIs speak English."""
+"""The language of pages follows the reader; APIs always answer in English."""
 
 import pytest
 from django.test import Client

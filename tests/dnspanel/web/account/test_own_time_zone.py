@@ -1,4 +1,4 @@
-"""A person chooses the clock of their pages."""
+"""The setting for a person's time zone, which the pages use."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""Passkeys with Chromium's own virtual authenticator: as the second factor, and in place of the password.
+"""Passkeys with Chromium's virtual authenticator, as a second factor and instead of the password.
 
 Tests `sign_in.passkeys` and `account.recovery_codes` too.
 """
@@ -39,7 +39,7 @@ Open = Callable[..., tuple[Page, "Key"]]
 
 
 class Key:
-    """An authenticator that Chromium has built in for tests: `checks` who holds it, or only that it was touched."""
+    """Chromium's virtual authenticator. With `checks` it verifies the user, otherwise only the user's presence."""
 
     def __init__(self, page: Page, *, checks: bool) -> None:
         self.devtools: CDPSession = page.context.new_cdp_session(page)
@@ -59,13 +59,13 @@ class Key:
         return found
 
     def lend(self, credential: dict[str, Any]) -> None:
-        """Give this authenticator that key too."""
+        """Add another authenticator's credential to this authenticator."""
         self.devtools.send("WebAuthn.addCredential", {"authenticatorId": self.id, "credential": credential})
 
 
 @pytest.fixture
 def opened(open_page: OpenPage, live_server: Any, settings: Any) -> Open:
-    """Return a function that opens a page of the panel, at an address where browsers allow passkeys, with a key."""
+    """Return a function that opens a page of the panel with a virtual authenticator, at a URL that allows passkeys."""
     settings.PANEL_URL = live_server.url
 
     def opened(person: User, path: str = PAGE, *, checks: bool = True, **how: Any) -> tuple[Page, Key]:
@@ -157,7 +157,7 @@ def test_a_stick_that_is_only_touched_is_a_second_factor_and_no_more(opened: Ope
 @in_chromium
 @committed
 def test_somebody_elses_key_signs_nobody_in(opened: Open, bob: User) -> None:
-    """A key that calls itself that of another account is not one of that account's."""
+    """A credential with another account's user handle is not accepted for that account."""
     mallory = make_person("mallory", Role.READER)
     page, key = opened(mallory)
     add_passkey(page)
@@ -175,7 +175,7 @@ def test_somebody_elses_key_signs_nobody_in(opened: Open, bob: User) -> None:
 
 
 def in_the_dialog(page: Page, made: Zone) -> Locator:
-    """Return the dialog over a page whose session has ended while a person typed there."""
+    """End the session while a person types on the zone's page, and return the sign-in dialog over the page."""
     page.goto(page.url.split("/account")[0].split("/once")[0] + f"/zones/{made.name}/")
     page.locator("#draft-bar [data-drawer]").click()
     page.get_by_label("Reason").fill("moved")
@@ -193,7 +193,7 @@ def is_published_with_what_was_typed(page: Page) -> None:
 
 @pytest.fixture
 def drafted(make_zone: MakeZone, bob: User) -> Zone:
-    """Create a zone; Bob has a draft of it."""
+    """Create a zone that Bob's draft changes."""
     zone = make_zone("www 300 A 192.0.2.1")
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 60 A 192.0.2.8"), now=NOW)
     return zone
@@ -233,7 +233,7 @@ def test_the_dialog_takes_a_passkey_as_the_second_factor(opened: Open, bob: User
 @in_chromium
 @committed
 def test_a_passkey_of_somebody_else_does_not_go_on_with_ones_page(opened: Open, bob: User, drafted: Zone) -> None:
-    """What one person typed would have been published by the other."""
+    """Otherwise one person would publish the text that another typed."""
     mallory = make_person("mallory", Role.EDITOR)
     page, key = opened(mallory)
     add_passkey(page)
@@ -257,7 +257,7 @@ def is_nobodys(session: str) -> bool:
 def test_who_signs_in_by_a_provider_does_it_in_another_tab_and_the_page_goes_on(
     opened: Open, bob: User, alice: User, drafted: Zone, browser: Browser, live_server: Any
 ) -> None:
-    """What the other tab does at the provider is tests/dnspanel/accounts/providers; here it comes back signed in."""
+    """The provider is tested in tests/dnspanel/accounts/providers. Here the other tab only comes back signed in."""
     bob.set_unusable_password()
     bob.save()
     page, _ = opened(bob, "/account/here/")

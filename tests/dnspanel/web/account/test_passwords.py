@@ -1,4 +1,4 @@
-"""Links that set a password, on pages, and the mail that brings one. `accounts.tasks` `sign_in.password_mail`"""
+"""Pages of links that set a password, and the mails with these links. `accounts.tasks` `sign_in.password_mail`"""
 
 import re
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def mail_server(settings: Any) -> Iterator[MailServer]:
 
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the people for whose mail a worker is woken."""
+    """Collect the ids of users whose password mail wakes a worker."""
     found: list[int] = []
     monkeypatch.setattr(passwords, "wake", lambda task, user_id, lifetime: found.append(user_id))
     return found

@@ -1,4 +1,4 @@
-"""Signing in by SAML in a real browser at a real provider; what answers may say is `accounts.providers.saml`."""
+"""SAML sign-in in a real browser at a real provider. `accounts.providers.saml` checks the responses themselves."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def eves(
     with_an_event_loop: None, chromium: Chromium, live_server: Any, saml_idp: AtSaml, settings: Any
 ) -> Iterator[BrowserContext]:
-    """Yield the browser of Eve, an editor by her group at the provider, where she is signed in."""
+    """Yield a browser that is signed in at the provider as Eve, whose group there makes her an editor."""
     settings.PANEL_URL = live_server.url
     saml_added(saml_idp, makes_people=True, rules=(Rule("web", Role.EDITOR),), group_claim="eduPersonAffiliation")
     saml_idp.users(eve=Member("e1", "eve@people.test", ["web"]))
@@ -46,7 +46,7 @@ def signs_in(page: Page) -> None:
 
 
 def test_the_way_to_the_provider_and_back_ends_where_it_was_wanted(eves: BrowserContext) -> None:
-    """Its form comes from another site, so without the session that asked: that is found on the way on."""
+    """The provider's form is cross-site, so it comes without the session. The redirect after it finds the session."""
     page = eves.new_page()
     page.goto("/account/here/")
     signs_in(page)

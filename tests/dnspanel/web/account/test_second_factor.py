@@ -1,4 +1,4 @@
-"""Signing in with a second factor, and the pages where a person sets it up."""
+"""Sign-in with a second factor, and the pages that set one up."""
 
 import re
 from datetime import datetime, timedelta
@@ -86,7 +86,7 @@ def test_a_code_that_was_seen_signs_nobody_else_in(browser: Browser, app: App, n
 
 
 def test_two_sign_ins_around_a_lock_out_are_both_kept_out(browser: Browser, app: App, now: Any, codes: Any) -> None:
-    """One that was half way before the wrong codes, and one that begins after them."""
+    """One sign-in began before the wrong codes, the other after them."""
     before = half_signed_in(browser)
     guessing = half_signed_in(browser)
     for _ in range(5):
@@ -248,7 +248,7 @@ def test_a_sign_in_that_waits_too_long_begins_anew(browser: Browser, app: App, n
 
 
 def test_a_strangers_half_sign_in_gives_nobody_the_owners_session(browser: Browser, app: App, now: Any) -> None:
-    """The code of one person does not finish the sign-in of another."""
+    """One person's code does not complete another person's sign-in."""
     mallory = make_person("mallory", Role.READER)
     set_up(mallory, now)
     client = browser()
@@ -260,7 +260,7 @@ def test_a_strangers_half_sign_in_gives_nobody_the_owners_session(browser: Brows
 def test_who_has_no_password_here_shows_by_a_code_or_a_new_sign_in_that_it_is_them(
     browser: Browser, bob: User, now: datetime
 ) -> None:
-    """Such people are signed in by another system."""
+    """These people sign in through another system."""
     bob.set_unusable_password()
     bob.save()
     client = browser(bob)

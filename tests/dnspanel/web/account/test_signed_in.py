@@ -1,4 +1,4 @@
-"""Deny by default, and the pages of refusal."""
+"""Access to pages is denied by default; the pages that say so."""
 
 from typing import Any
 
@@ -79,9 +79,7 @@ def test_no_page_holds_inline_script_or_style(browser: Browser, alice: User) -> 
 
 
 def test_nothing_of_a_persons_pages_and_files_is_stored(browser: Browser, alice: User, make_zone: MakeZone) -> None:
-    """A person that came to the browser after a sign-out found the pages with the back button, and files in
-    its cache.
-    """
+    """Previously the back button showed pages after a sign-out, and the browser's cache contained files."""
     make_zone("www 300 A 192.0.2.1")
     client = browser(alice)
     for path in ("/zones/", "/zones/example.test./", "/people/", "/sign-in/", "/zones/example.test./export/bind/"):

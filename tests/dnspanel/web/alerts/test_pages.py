@@ -1,4 +1,4 @@
-"""Pages of alerts and the bell: what they say in every state, and what they cost."""
+"""Pages of alerts and the bell in each state, and the number of their queries."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The form of a route: what it takes, and what it leaves to the verb."""
+"""The form of an alert route. The verb makes the checks that the form leaves out."""
 
 from datetime import time
 

@@ -1,4 +1,4 @@
-"""Pages of routes: made, tested, changed, removed; what a mail server or a receiver answered is there in words."""
+"""Pages of alert routes: creation, test, change and removal. Answers of mail servers and receivers are displayed."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ FORM = {"name": "on call", "kind": "mail", "address": "ops@people.test", "least"
 
 @pytest.fixture(autouse=True)
 def _wakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wake workers at once, without a broker."""
+    """Run the workers' task at once, without a broker."""
     monkeypatch.setattr(
         tasks.tell_route, "apply_async", lambda args, **_: deliver_all(route_id=args[0], clock=timezone.now)
     )

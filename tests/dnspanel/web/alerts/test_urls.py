@@ -1,4 +1,4 @@
-"""Addresses of alerts are readable, and lead nowhere they should not."""
+"""URLs of alerts are readable, and redirect only to allowed targets."""
 
 import pytest
 from django.urls import reverse

@@ -1,4 +1,4 @@
-"""The lines that need attention: each kind, the people that see it, and that it leads somewhere."""
+"""The items that need attention: each kind, the people who see it, and its link."""
 
 from datetime import timedelta
 

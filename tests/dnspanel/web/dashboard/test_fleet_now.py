@@ -1,4 +1,4 @@
-"""The fleet in one card: sums of what each node measured."""
+"""The dashboard's fleet card with the sums of all nodes' measurements."""
 
 import pytest
 from django.test import override_settings

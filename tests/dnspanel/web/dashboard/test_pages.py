@@ -1,4 +1,4 @@
-"""The dashboard: as an administrator and as an editor see it, empty, and within a fixed number of queries."""
+"""The dashboard of an administrator and of an editor, when empty, and with a fixed number of queries."""
 
 import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries

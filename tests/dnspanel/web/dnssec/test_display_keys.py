@@ -1,4 +1,4 @@
-"""The time line of keys: places in the picture, and the words beside it."""
+"""The timeline of a zone's keys: positions in the graphic, and the text next to it."""
 
 from dataclasses import replace
 from datetime import timedelta

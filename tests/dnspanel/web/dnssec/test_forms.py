@@ -1,4 +1,4 @@
-"""The forms of the page of a zone's signing: what they make of what is typed."""
+"""The forms of the DNSSEC page, and the values that they make from typed text."""
 
 from uuid import uuid4
 

@@ -1,4 +1,4 @@
-"""Keys of other signers on the page of a zone's signing."""
+"""Other signers' keys on a zone's DNSSEC page."""
 
 from typing import Any
 from uuid import uuid4

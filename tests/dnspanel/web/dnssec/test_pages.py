@@ -1,4 +1,4 @@
-"""The page of a zone's signing. Tests `dnssec.display`, `dnssec.zone_keys` and `reads.parent_check` too."""
+"""A zone's DNSSEC page. Tests `dnssec.display`, `dnssec.zone_keys` and `reads.parent_check` too."""
 
 import re
 from datetime import timedelta
@@ -59,7 +59,7 @@ def key_of(zone: Zone) -> KeyView:
 
 
 def fields_of(content: str, action: str) -> dict[str, str]:
-    """Return what the main button of this form sends, without a script and with nothing typed."""
+    """Return the fields that this form's main button sends if nothing was typed, without JavaScript."""
     form = content[content.index(f'action="{action}"') :].partition("</form>")[0]
     found = {}
     for tag in re.findall(r"<input[^>]*>", form):
@@ -259,7 +259,7 @@ def test_unsigning_says_what_breaks_and_takes_the_name(signed: Zone, browser: Br
 
 
 def put_wrong_ds(zone: Zone) -> None:
-    """Put a wrong DS, as a person wants it."""
+    """Publish a wrong DS and accept the warnings."""
     ds = rr(f"sub 300 DS 1 13 2 {'ab' * 32}")
     patch = zone_patches.patch_of_steps(zone, [((ds.name, ds.type), zone_patches.replace_with(ds))])
     accepted = (BREAKING_DS, "ds-without-ns")

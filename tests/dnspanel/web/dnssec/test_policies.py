@@ -1,5 +1,6 @@
-"""The pages of DNSSEC policies and of their runs. Tests `dnssec.policy_forms`, `dnssec.policy_runs` and
-`dnssec.display_policy` too.
+"""The pages of DNSSEC policies and their runs.
+
+Tests `dnssec.policy_forms`, `dnssec.policy_runs` and `dnssec.display_policy` too.
 """
 
 import re
@@ -218,7 +219,7 @@ def test_a_zone_is_given_a_policy_of_its_own(browser: Browser, bob: User, zone: 
 
 
 def test_members_are_told_of_no_policy_of_others(browser: Browser, zone: Zone, policy: DnssecPolicy) -> None:
-    """The names of all policies stood in the form of a run, and in those of a zone."""
+    """Previously the forms of runs and zones listed the names of all policies."""
     policies.create_policy(name="Of a customer", terms=Terms(), by=None, now=NOW)
     mia = make_person("mia", "member")
     grant = Grant(frozenset({Right.READ, Right.DNSSEC}), zones=frozenset({zone.pk}))

@@ -1,4 +1,4 @@
-"""The page of a zone that is served with the signatures that it came with."""
+"""The DNSSEC page of a presigned zone."""
 
 from datetime import datetime
 from typing import Any

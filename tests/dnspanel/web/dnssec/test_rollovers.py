@@ -1,4 +1,4 @@
-"""Rollovers on the page of a zone's signing, and the list of all.
+"""Rollovers on a zone's DNSSEC page, and the list of all rollovers.
 
 Tests `dnssec.display_rollover` and `dnssec.rollover_forms` too.
 """

@@ -1,4 +1,4 @@
-"""Fixtures of the tests that use the editor in a real browser."""
+"""Fixtures for tests that use the editor in a real browser."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,7 +19,7 @@ __all__ = ["EDITOR", "OpenPage", "chromium"]
 
 @pytest.fixture(scope="module")
 def with_an_event_loop() -> Iterator[None]:
-    """Let Playwright run an event loop in this thread, which Django takes for a view that must not ask the database."""
+    """Disable Django's check for queries in async code, because Playwright runs an event loop in this thread."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         yield
@@ -29,9 +29,7 @@ def with_an_event_loop() -> Iterator[None]:
 def open_page(
     with_an_event_loop: None, chromium: Chromium, live_server: LiveServer, browser: Browser
 ) -> Iterator[OpenPage]:
-    """Return a function that opens a page, the editor of a small zone, in a browser of this person's own; its
-    scripts have no errors.
-    """
+    """Return a function that opens a page as a person, by default a small zone's editor. Script errors fail a test."""
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Builders in a real browser: previewed as typed, drafted by keyboard, and clean for axe with all that can be shown."""
+"""Builders in a real browser: live preview, drafts by keyboard, and no axe complaints with everything expanded."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def page(open_page: OpenPage, bob: User, make_zone: MakeZone) -> Page:
-    """Open Bob's browser, at the builders of a small zone."""
+    """Open the builders of a small zone as Bob."""
     make_zone("mail 300 A 192.0.2.2", "@ 300 MX 10 mail", '@ 300 TXT "v=spf1 mx -all"')
     page = open_page(bob, reduced_motion="reduce")
     page.get_by_role("link", name="Builders").click()

@@ -1,4 +1,4 @@
-"""Drafts with a name, used by two people or in two windows at once, in real browsers. Nothing typed is lost."""
+"""Named drafts that two people or two windows use at the same time, in real browsers. No typed text is lost."""
 
 import re
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def move(alice: User, bob: User, make_zone: MakeZone) -> Draft:
-    """Return a draft of Bob's, put aside, in which Alice may work."""
+    """Return Bob's draft, which he has put aside and shared with Alice for editing."""
     zone = make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2")
     edits(bob, zone, "www 60 A 192.0.2.8")
     made = named_drafts.put_aside(author=bob, name="Move", now=NOW)

@@ -1,4 +1,4 @@
-"""The review in a drawer over the editor, in a real browser: to the publication and back to the records."""
+"""The review drawer over the editor in a real browser, up to publication and back to the records."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def zone(bob: User, make_zone: MakeZone) -> Zone:
-    """Create a small zone; Bob has one change of it in his draft."""
+    """Create a small zone with one change in Bob's draft."""
     zone = make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2")
     edits(bob, zone, "www 60 A 192.0.2.8")
     return zone
@@ -46,7 +46,7 @@ def closed(page: Page) -> None:
 
 
 def test_it_shows_the_review_and_closes_by_key_back_and_button(page: Page) -> None:
-    """The focus stays in it and returns to where it was; what was typed is there when it opens again."""
+    """Focus stays in the drawer and returns afterward; typed text is there when the drawer is opened again."""
     review(page)
     expect(page.locator("#review-drawer")).to_contain_text("192.0.2.8")
     expect(page.locator("#review-drawer")).to_contain_text("TTL 300 of www.example.test.")

@@ -1,4 +1,4 @@
-"""The page that sets when a record goes by itself, and the places that display this time.
+"""The page that sets an expiry time for a record, and the places that display it.
 
 Tests `rows.row_expiries` too.
 """

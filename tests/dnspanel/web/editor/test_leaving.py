@@ -1,4 +1,4 @@
-"""What was typed into an open row is not lost: by a link, by the review, or by reloading; in a real browser."""
+"""Text typed into an open row survives links, the review and reloading, in a real browser."""
 
 import pytest
 from playwright.sync_api import Dialog, Page, expect
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def page(open_page: OpenPage, bob: User, make_zone: MakeZone) -> Page:
-    """Open Bob's browser, at the editor of a small zone."""
+    """Open the editor of a small zone as Bob."""
     make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2")
     return open_page(bob)
 

@@ -1,4 +1,4 @@
-"""Records of many zones changed alike: by a search, and what is ticked; shown first, then in the draft."""
+"""One change to records of many zones, found by a search and ticked: a preview first, then the draft."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""How many modules run while one record is edited: what a newcomer who follows an edit has to read."""
+"""The number of modules that run for one record edit, which a newcomer would have to read."""
 
 import sys
 
@@ -23,7 +23,7 @@ MOST_UNTIL_PUBLISHED, MOST_IN_ALL = 103, 162
 
 
 def edit(client: Client, value: str) -> dict[str, set[str]]:
-    """Edit a record as the pages do it; return the modules of each step."""
+    """Edit a record through the pages, and return the modules that each step ran."""
     with modules_run() as opened:
         assert client.get(EDITOR).status_code == 200
     with modules_run() as typed:

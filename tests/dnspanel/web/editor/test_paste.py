@@ -1,4 +1,4 @@
-"""Pasting many lines: each is checked, the good ones go into the draft."""
+"""Paste of many lines: all are checked, and the valid ones enter the draft."""
 
 import pytest
 
@@ -115,7 +115,7 @@ def test_without_a_script_pasting_is_a_page(zone: Zone, browser: Browser, bob: U
 
 
 def text_of(line: str) -> str:
-    """Return two megabytes of a line."""
+    """Return the line repeated to two megabytes."""
     return line * (1_990_000 // len(line))
 
 
@@ -125,7 +125,7 @@ def text_of(line: str) -> str:
     ids=["records", "directives", "a table", "words", "parentheses"],
 )
 def test_a_long_paste_is_refused_before_it_is_parsed(line: str, zone: Zone, browser: Browser, bob: User) -> None:
-    """83,000 lines were parsed, in 16 seconds of a web worker, before they were counted."""
+    """Previously a web worker parsed 83,000 lines for 16 seconds before it counted them."""
     lines = text_of(line).count("\n")
     mapping = mapping_of(text_of(line), zone.name)
 

@@ -1,4 +1,4 @@
-"""A zone is pinned to its reader's dashboard from its head."""
+"""The button in a zone's header that pins the zone to the reader's dashboard."""
 
 from dnspanel.accounts.models import User
 from tests.dnspanel.web.conftest import Browser, MakeZone

@@ -1,4 +1,4 @@
-"""PTRs beside A and AAAA: the tick, the offer after a change, and the page that compares both."""
+"""PTR records for A and AAAA: the check box, the offer after a change, and the page that compares them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rows: edit in place, delete, undo, and nothing typed is lost."""
+"""Editor rows: in-place edit, deletion and undo. No typed text is lost."""
 
 import pytest
 from django.test import Client
@@ -32,7 +32,7 @@ def now_of(author: User, zone: Zone, name: str, type: int = 1) -> RRset | None:
 
 
 def fields_of(client: Client, query: str) -> dict[str, str]:
-    """Return what the form of a row would send if nothing were typed."""
+    """Return the fields of a row's form with their unchanged values."""
     form = client.get(RRSET + query).context["form"]
     return {name: str(form[name].value() or "") for name in form.fields if name != "notes"}
 

@@ -1,4 +1,4 @@
-"""Many records changed alike: by ticks, by the filter, with script and without."""
+"""One change to many records, selected by ticks or by the filter, with and without JavaScript."""
 
 from dataclasses import replace
 
@@ -98,7 +98,7 @@ def page(open_page: OpenPage, bob: User, zone: Zone) -> Page:
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
 def test_ticks_ranges_keys_and_a_ttl_in_a_browser(page: Page) -> None:
-    """The bar is there once something is ticked; Shift ticks a range, x the row, Enter presses the button beside."""
+    """The action bar appears with the first tick. Shift+click selects a range, x ticks the row, Enter sets the TTL."""
     expect(page.locator("#many")).to_be_hidden()
     page.get_by_label("Select h1 A").check()
     page.get_by_label("Select h3 A").click(modifiers=["Shift"])

@@ -1,4 +1,4 @@
-"""The zone editor: its table, quick add, and what it says about others."""
+"""The zone editor: table, quick add, and notes about other people's edits."""
 
 import html
 import re
@@ -85,7 +85,7 @@ def test_soa_and_ns_stand_first(make_zone: MakeZone, browser: Browser, bob: User
 def test_a_row_without_a_comment_leaves_its_place_to_the_values(
     make_zone: MakeZone, browser: Browser, bob: User
 ) -> None:
-    """SOA, SPF and HTTPS broke into lines beside an empty column."""
+    """Previously SOA, SPF and HTTPS values wrapped next to an empty comment column."""
     zone = make_zone("www 300 A 192.0.2.1")
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("shop 300 A 192.0.2.1", comment="till May"), now=NOW)
     rows = browser(bob).get(ZONE).content.decode().split("<tbody")
@@ -110,7 +110,7 @@ def test_the_filter_counts_types_while_somebody_is_drafting(zone: Zone, browser:
 def test_a_filter_that_there_is_not_is_told_where_nothing_is_found(
     make_zone: MakeZone, browser: Browser, bob: User
 ) -> None:
-    """Values have words with colons of their own, so only a text that is nowhere was perhaps meant as a filter."""
+    """Values contain words with colons, so only a search without results is reported as an unknown filter."""
     make_zone('@ 300 TXT "v=spf1 include:spf.example.net -all"')
     client = browser(bob)
     page = client.get(ZONE, {"q": "typ:A"}).content.decode()
@@ -381,7 +381,7 @@ MOST_BYTES = 150_000  # of the first page of a large zone, before it is compress
 
 
 def test_a_page_of_records_is_light(make_zone: MakeZone, bob: User) -> None:
-    """It weighed 228 KB: each row said its addresses twice, and most of what it said was blanks."""
+    """Previously it weighed 228 KB: each row contained its URLs twice, and most of the rest was white space."""
     make_zone(*(f"host{number} 300 A 192.0.2.{number % 250 + 1}" for number in range(1, 1000)))
     client = Client()  # which reads what travels, blanks and all
     client.force_login(bob, backend="django.contrib.auth.backends.ModelBackend")

@@ -1,4 +1,4 @@
-"""Targets outside of the panel, asked about over DNS by a button.
+"""Targets outside the panel, which a button looks up in the DNS.
 
 Tests `lookups.targets` too.
 """
@@ -52,7 +52,7 @@ def drafted(zone: Zone, bob: User) -> None:
 
 
 def answer(query: dns.message.Message, is_tcp: bool) -> dns.message.Message | None:
-    """Answer as a resolver that knows no name `gone.away.`."""
+    """Answer as a resolver, with NXDOMAIN for `gone.away.`."""
     reply = resolver_of({}, *RECORDS)(query, is_tcp)
     if reply is not None and str(query.question[0].name) == "gone.away.":
         reply.set_rcode(dns.rcode.NXDOMAIN)

@@ -1,4 +1,4 @@
-"""Text mode: the zone as text, what is wrong with it while it is typed, and what it puts into the draft."""
+"""Text mode: the zone as text, errors while typing, and the changes that it puts into the draft."""
 
 import re
 from html import unescape
@@ -36,7 +36,7 @@ def field(page: str, name: str) -> str:
 
 
 def opened(client: Any, query: str = "") -> dict[str, str]:
-    """Return the fields of the form as the page has them."""
+    """Return the form's fields as the page first shows them."""
     # The folding client would join lines; a text area is no place for that.
     response = client.get(ADDRESS + query)
     page = getattr(response, "unfolded", response.content).decode()

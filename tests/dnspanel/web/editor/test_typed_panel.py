@@ -1,4 +1,4 @@
-"""The side panel in a real browser: by keyboard alone, checked as typed, and as wide as a phone."""
+"""The side panel in a real browser: keyboard use, checks while typing, and phone width."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def page(open_page: OpenPage, bob: User, make_zone: MakeZone) -> Page:
-    """Open Bob's browser, at the editor of a zone with a mail server."""
+    """Open the editor of a zone with a mail server as Bob."""
     make_zone("mail 300 A 192.0.2.2", "@ 300 MX 10 mail")
     return open_page(bob, reduced_motion="reduce")
 

@@ -1,4 +1,4 @@
-"""Every name that a zone can have has its URLs."""
+"""The zone URLs work for every valid zone name."""
 
 import pytest
 from django.urls import resolve, reverse

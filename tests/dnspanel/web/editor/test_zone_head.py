@@ -1,4 +1,4 @@
-"""The parts above and below the pages of a zone."""
+"""The header and footer of a zone's pages."""
 
 import json
 

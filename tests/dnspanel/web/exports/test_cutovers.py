@@ -1,4 +1,4 @@
-"""Pages of comparisons with an old server."""
+"""Pages that compare the panel's answers with an old server's."""
 
 import csv
 import io
@@ -39,7 +39,7 @@ def zone(make_zone: MakeZone, active_node: Any) -> None:
 
 @pytest.fixture
 def check(zone: None, alice: User) -> CutoverCheck:
-    """Return a comparison that is done: 120 differences, and two expected ones."""
+    """Return a finished comparison with 120 differences and two expected ones."""
     check = cutover_check.create_check(server="192.0.2.53", port=53, author=alice, now=NOW)
     CutoverCheck.objects.filter(pk=check.pk).update(
         state=RunState.DONE, zones=1, zones_total=1, differences=120, expected=2

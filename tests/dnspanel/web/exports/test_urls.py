@@ -1,4 +1,4 @@
-"""Exports and comparisons have URLs for zones of every name."""
+"""URLs of exports and comparisons work for every valid zone name."""
 
 import pytest
 from django.urls import resolve, reverse

@@ -1,4 +1,4 @@
-"""Pages of catalogs of others, and their forms (`fleet.catalog_form`)."""
+"""Pages of consumed catalogs, and their forms (`fleet.catalog_form`)."""
 
 from typing import Any
 from uuid import uuid4

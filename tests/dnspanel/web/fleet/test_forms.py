@@ -1,4 +1,4 @@
-"""Forms of nodes."""
+"""Forms of the fleet's nodes."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The pages of a front: its nodes as they are now, and what a person sets."""
+"""The pages of a front: the state of its nodes, and its settings."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ OUT = BackendReport("ns2", "192.0.2.53:53", 3, False, True, "is drained: new dis
 
 @pytest.fixture
 def front(db: None) -> Node:
-    """Create an active front before two nodes; one of these is out."""
+    """Create an active front with two nodes, and a report that one of these is out."""
     create_active_node("ns1")
     create_active_node("ns2")
     front = create_front()

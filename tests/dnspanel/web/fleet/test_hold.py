@@ -1,4 +1,4 @@
-"""The pages of a hold: what happened, what differs, the decision; and what every other page says during it."""
+"""The pages of a publishing hold: cause, differences and decision, and the notice on all other pages."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def on_hold(db: None) -> None:
 
 @pytest.fixture
 def report(on_hold: None) -> AheadReport:
-    """Return what was found: a zone on each side alone, and one that differs in two RRsets."""
+    """Return a report with a zone on only the panel, one on only the node, and one with two different RRsets."""
     now = timezone.now()
     found = AheadReport.objects.create(
         asked_at=now,

@@ -1,4 +1,4 @@
-"""How a server becomes a node, as pages."""
+"""The pages that enroll a server as a node."""
 
 import re
 from typing import Any
@@ -157,7 +157,7 @@ def test_a_node_that_never_joined_is_removed_after_its_name_was_typed(
 def test_a_node_whose_certificate_was_revoked_can_be_retired_on_its_page(
     browser: Browser, alice: User, bob: User, active_node: MakeNode
 ) -> None:
-    """Its page leads to the enrolment, which had no form for that."""
+    """Previously the enrollment page, to which a revoked node's page redirects, had no form that retires the node."""
     node_lifecycle.revoke(node=active_node("ns1"), now=timezone.now(), by=None)
     client = browser(alice)
     page = client.get("/nodes/ns1/enrolment/").content.decode()
@@ -171,7 +171,7 @@ def test_a_node_whose_certificate_was_revoked_can_be_retired_on_its_page(
 
 
 def test_the_command_has_nothing_that_the_panel_knows(waiting_node: MakeNode, browser: Browser, alice: User) -> None:
-    """It is the same for every node, the canary and nodes at other ports: the rest comes with the panel's answer."""
+    """The command is the same for all nodes, even canaries and other ports. The panel's answer has the rest."""
     for name, changes in (("ns1", {}), ("ring0", {"is_ring0": True}), ("ns2", {"dns_port": 5399, "agent_port": 9000})):
         Node.objects.filter(pk=waiting_node(name).pk).update(**changes)
         page = browser(alice).post(reverse("node-enrolment", args=[name]), follow=True).content.decode()

@@ -1,4 +1,4 @@
-"""What the address of the fleet page says."""
+"""The filters and sorting in the URL of the fleet page."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The matrix as a page."""
+"""The page that compares zones across nodes."""
 
 import pytest
 from django.utils import timezone

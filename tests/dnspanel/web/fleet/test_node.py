@@ -1,4 +1,4 @@
-"""The page of one node. Tests `reads.unproven` too."""
+"""A node's page. Tests `reads.unproven` too."""
 
 import time
 from typing import Any
@@ -112,7 +112,7 @@ def test_a_node_leaves_only_when_its_name_is_typed(active_node: MakeNode, browse
 
 
 def heard(node: Node, **report: Any) -> Node:
-    """Store what the collector heard in the node's last report."""
+    """Store a report of the node as the collector would, with these changes."""
     told = {"state": "in order", "machine": "ab" * 32, "map_used": 0.12, **report}
     Node.objects.filter(pk=node.pk).update(report=told, reported_at=timezone.now(), contact_at=timezone.now())
     node.refresh_from_db()
@@ -289,7 +289,7 @@ def test_the_page_tells_what_is_not_set_up_as_the_panel_has_it(
 def test_the_page_tells_of_an_agent_older_than_the_panel(
     active_node: MakeNode, browser: Browser, bob: User, agent: str, is_older: bool, note: str
 ) -> None:
-    """Every agent was 0.1.0, so no page could say which nodes had been forgotten in an upgrade."""
+    """Previously all agents had version 0.1.0, so no page showed which nodes an upgrade had missed."""
     node = active_node("ns1")
     Node.objects.filter(pk=node.pk).update(report={"machine": "m", "versions": {"agent": agent}})
     page = page_of(browser(bob))

@@ -97,7 +97,7 @@ def test_a_standstill_of_publishing_is_said_above_the_nodes(active_node: MakeNod
 def test_the_page_shows_the_canary_and_where_publications_wait(
     active_node: MakeNode, browser: Browser, bob: User
 ) -> None:
-    """It said "Live 4 of 4" while no publication reached a node."""
+    """Previously the page said "Live 4 of 4" although no publication reached a node."""
     now, head = timezone.now(), LogHead.objects.get()
     Publication.objects.create(sequence=1, epoch=head.epoch, at=now - timedelta(minutes=7), channel="system")
     given = {"size": 1, "digest": bytes(32), "sealed_at": now, "object_name": "4/1"}
@@ -132,7 +132,7 @@ def test_a_refusal_of_a_node_is_shown_in_words(active_node: MakeNode, browser: B
 
 @pytest.fixture
 def many_nodes(db: None, active_node: MakeNode) -> list[Node]:
-    """Create a hundred and fifty active nodes with live numbers, in two groups; made as rows, enrolled once."""
+    """Create 150 active nodes with live statistics in two groups. Only the first is enrolled; the rest are copies."""
     first = active_node("edge000")
     groups = [NodeGroup.objects.create(name=name, order=order) for order, name in enumerate(("canary", "world"))]
     common = {"certificate_sha256": first.certificate_sha256, "certificate_pem": first.certificate_pem}

@@ -1,4 +1,4 @@
-"""Pages of catalogs of ours, and their forms (`fleet.own_catalog_form`)."""
+"""Pages of produced catalogs, and their forms (`fleet.own_catalog_form`)."""
 
 import re
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""The page of delivery, and its acts."""
+"""The page of the rollout of publications, and its actions."""
 
 import pytest
 from django.utils import timezone

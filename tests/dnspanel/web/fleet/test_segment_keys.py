@@ -1,4 +1,4 @@
-"""The page of the keys."""
+"""The page of the keys that sign segments."""
 
 import pytest
 from django.urls import reverse

@@ -1,4 +1,4 @@
-"""Numbers made readable, and the two small drawings of a tile."""
+"""Readable numbers, and the two small charts of a tile."""
 
 from uuid import UUID
 

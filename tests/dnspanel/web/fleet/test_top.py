@@ -1,4 +1,4 @@
-"""What a node is asked most: the lists, their words, and that looking makes the collector fetch them."""
+"""A node's top lists and their texts. Opening the page makes the collector fetch them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The download of the command line."""
+"""The download of the command-line client."""
 
 import subprocess
 from pathlib import Path

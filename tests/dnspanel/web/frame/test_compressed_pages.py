@@ -1,4 +1,4 @@
-"""Pages travel compressed; files do not."""
+"""Pages are sent compressed; files are not."""
 
 import gzip
 
@@ -29,7 +29,7 @@ def test_a_page_is_compressed_for_who_asks(make_zone: MakeZone, alice: User) -> 
 
 
 def test_equal_pages_differ_in_length(alice: User) -> None:
-    """Lengths would tell what a page holds (BREACH)."""
+    """Otherwise the compressed length could reveal page content (BREACH)."""
     client = signed_in(alice)
     assert len({len(client.get("/zones/", headers=ASKS).content) for _ in range(8)}) > 1
 

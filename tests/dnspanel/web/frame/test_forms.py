@@ -1,4 +1,4 @@
-"""Forms check shape and make values canonical."""
+"""Form fields check the syntax of values and convert them to canonical form."""
 
 from uuid import uuid4
 

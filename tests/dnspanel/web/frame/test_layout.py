@@ -1,4 +1,4 @@
-"""The frame around every page."""
+"""The layout around all pages."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A person sets up a list, and comes back to it with its search."""
+"""A person's settings for a list, and the return to the list with its last search."""
 
 import pytest
 

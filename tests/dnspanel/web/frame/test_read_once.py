@@ -1,4 +1,4 @@
-"""What several parts of a page read is read once for a request."""
+"""Data that several parts of a page need is read once per request."""
 
 from typing import Any
 

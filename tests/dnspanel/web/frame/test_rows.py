@@ -1,4 +1,4 @@
-"""How RRsets are shown."""
+"""The display of RRsets in rows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Saved views on pages: saved from a list, opened from it and from the palette, changed and deleted."""
+"""Pages of saved views: saved from a list, opened from the list and the palette, changed and deleted."""
 
 import re
 
@@ -30,7 +30,7 @@ def test_a_view_is_saved_from_a_list_and_leads_back_to_it(make_zone: MakeZone, b
 
 
 def test_above_a_list_the_form_saves_what_the_address_says(make_zone: MakeZone, browser: Browser, bob: User) -> None:
-    """Filters and sorts move the address and leave the link behind."""
+    """Filters and sorting change the URL, but not the link to the form."""
     make_zone("www 300 A 192.0.2.1")
     headers = {**HTMX, "HX-Current-URL": "http://testserver/zones/example.test./?q=www&type=A&in=draft&after=x"}
     panel = browser(bob).get(VIEWS, {"of": "records", "zone": "example.test."}, headers=headers).content.decode()

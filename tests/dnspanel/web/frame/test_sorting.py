@@ -1,4 +1,4 @@
-"""Heads of tables that sort."""
+"""Table headers that sort."""
 
 from django.http import QueryDict
 

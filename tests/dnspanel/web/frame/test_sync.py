@@ -1,4 +1,4 @@
-"""On how many nodes a publication has arrived, in words."""
+"""Texts about the number of nodes that have a publication."""
 
 from uuid import UUID
 
@@ -50,7 +50,7 @@ def test_a_high_sequence_of_another_history_proves_nothing() -> None:
 
 
 def test_a_node_without_an_answer_for_an_alias_of_the_zone_is_not_counted() -> None:
-    """A page said "everywhere 3/3" of an ALIAS that no node answered."""
+    """Previously a page said "everywhere 3/3" about an ALIAS that no node could answer."""
     nodes = [node_status("ns1", 7), node_status("ns2", 7)]
     nodes[1].node.unanswered = [["a.test.", "a.test.", "ALIAS", "SERVFAIL: its target cannot be resolved"]]
     problem = "has no answer for a.test. ALIAS: SERVFAIL: its target cannot be resolved"

@@ -1,4 +1,4 @@
-"""What the scan found, and what is to become of the zones: options, one zone, the ticked ones, all that match."""
+"""The result of a scan, and the choice of actions for one zone, ticked zones or all matching zones."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ OPTIONS = {"new": "create", "existing": "union", "nameservers": "keep", "soa": "
 
 @pytest.fixture
 def job(make_import: MakeImport, make_zone: MakeZone) -> ImportJob:
-    """Return two new zones, one that exists, one that cannot be read; scanned."""
+    """Return a scanned import with two new zones, one existing zone and an unreadable one."""
     make_zone("www 300 A 192.0.2.9", name="here.test.")
     texts = {f"{name}.test.zone": zone_text(f"{name}.test.", WWW) for name in ("a", "b", "here")}
     return work_through(make_import({**texts, "bad.test.zone": zone_text("bad.test.", "www 300 A 192.0.2.300")}))

@@ -1,4 +1,4 @@
-"""The columns of a CSV: guessed, shown with the first rows, corrected, and then scanned."""
+"""The columns of a CSV file: the guess, the preview of the first rows, corrections, and the scan."""
 
 from typing import Any
 

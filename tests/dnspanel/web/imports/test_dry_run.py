@@ -1,4 +1,4 @@
-"""The dry run: it cannot be skipped, shows what would happen, and is what gets applied."""
+"""The dry run of an import: it is mandatory, and the import applies exactly its result."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def planned(job: ImportJob) -> ImportJob:
 
 @pytest.fixture
 def job(make_import: MakeImport, make_zone: MakeZone) -> ImportJob:
-    """Return a new zone, and one that exists with another address; scanned."""
+    """Return a scanned import with a new zone, and an existing one with another address."""
     make_zone("www 300 A 192.0.2.9", name="here.test.")
     texts = {f"{name}.test.zone": zone_text(f"{name}.test.", WWW) for name in ("a", "here")}
     return work_through(make_import(texts))

@@ -1,4 +1,4 @@
-"""Kinds of faults as badges."""
+"""Badges for kinds of faults."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fix and retry: the failed zones' texts, what is wrong beside, fixes by one click, and a new import of them."""
+"""Fix and retry: failed zones' texts with their faults, one-click fixes, and a new import of the texts."""
 
 from uuid import uuid4
 

@@ -1,4 +1,4 @@
-"""The options of an import, and confirmations that are typed."""
+"""The options of an import, and typed confirmations."""
 
 import pytest
 from django.http import QueryDict

@@ -1,4 +1,4 @@
-"""The list of imports, and the page of one: what each state shows, and what can be done in it."""
+"""The list of imports, and an import's page with its content and actions in each state."""
 
 from uuid import uuid4
 
@@ -26,7 +26,7 @@ def page_of(job: ImportJob) -> str:
 
 @pytest.fixture
 def job(make_import: MakeImport) -> ImportJob:
-    """Return two new zones and a faulty one, waiting to be scanned."""
+    """Return an import with two new zones and a faulty one, ready to be scanned."""
     texts = {f"{name}.test.zone": zone_text(f"{name}.test.", WWW) for name in ("a", "b")}
     return make_import({**texts, "bad.test.zone": zone_text("bad.test.", BAD)}, title="three zones")
 

@@ -1,4 +1,4 @@
-"""The report: what came of an import, every fault with its line, and the way back."""
+"""The report of an import: results, all faults with their lines, and the undo."""
 
 import csv
 
@@ -21,7 +21,7 @@ WWW = "www 300 A 192.0.2.1"
 
 @pytest.fixture
 def job(make_import: MakeImport) -> ImportJob:
-    """Return two zones created, one failed with two faults."""
+    """Return a finished import with two created zones, and one that failed with two faults."""
     texts = {f"{name}.test.zone": zone_text(f"{name}.test.", WWW) for name in ("a", "b")}
     bad = zone_text("bad.test.", "www 300 A 192.0.2.300", "@ MX mail.bad.test.")
     return import_all(make_import({**texts, "bad.test.zone": bad}))

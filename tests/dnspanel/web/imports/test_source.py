@@ -1,4 +1,4 @@
-"""Where an import reads from: every kind of source has its form, and a form sent twice makes one import."""
+"""The sources of an import: each kind has a form, and a form that is sent twice creates one import."""
 
 import json
 from io import BytesIO

@@ -1,4 +1,4 @@
-"""The forms of the sources of an import: what they take, what they refuse, and where they say so."""
+"""Forms for the sources of imports: accepted and refused values, and the fields that display errors."""
 
 from typing import Any
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""The step bar and the words of a state."""
+"""The step bar of an import, and the texts of its states."""
 
 import pytest
 

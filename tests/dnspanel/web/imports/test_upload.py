@@ -1,4 +1,4 @@
-"""Chunks of files: each is kept before it is acknowledged, and nothing is sent twice."""
+"""Uploads in chunks: each chunk is stored before it is acknowledged, and no chunk is sent twice."""
 
 from typing import Any
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Addresses of the import wizard; the rights to use them are in `test_every_url`."""
+"""URLs of the import wizard. The rights to use them are tested in `test_every_url`."""
 
 import pytest
 from django.urls import resolve, reverse

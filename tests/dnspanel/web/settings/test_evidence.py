@@ -1,4 +1,4 @@
-"""The pages of where the audit log is sent."""
+"""The pages that set the receiver of the audit log."""
 
 import pytest
 from django.urls import reverse

@@ -1,4 +1,4 @@
-"""The pages of settings: read-only for the environment, and what the form of new zones begins with."""
+"""The settings pages: read-only values from the environment, and the initial values of the form for new zones."""
 
 from django.conf import settings
 from django.test import override_settings

@@ -1,4 +1,4 @@
-"""The page of publish hooks, and what a review shows of one that says no."""
+"""The page of publish hooks, and a hook's refusal in a review."""
 
 from typing import Any
 

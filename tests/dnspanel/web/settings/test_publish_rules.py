@@ -1,4 +1,4 @@
-"""Pages of rules of approval and freezes."""
+"""Pages of approval rules and freezes."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Every variable that the settings read is on the page, and says what it is worth."""
+"""The page lists all environment variables that the settings read, with their values except secrets."""
 
 import re
 from pathlib import Path

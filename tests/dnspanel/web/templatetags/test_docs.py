@@ -1,4 +1,4 @@
-"""What templates of the documentation need."""
+"""Template tags and filters of the documentation pages."""
 
 from dnspanel.web.api_document import TOKEN
 from dnspanel.web.templatetags.docs import inline_code, paragraphs, with_token

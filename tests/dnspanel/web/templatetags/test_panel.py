@@ -1,4 +1,4 @@
-"""What templates say in one word."""
+"""Template tags and filters for states and short texts."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The TTL that new records of a zone begin with."""
+"""The default TTL for new records of a zone."""
 
 import pytest
 
@@ -68,7 +68,7 @@ def test_what_is_no_ttl_is_refused_at_its_field(browser: Browser, make_zone: Mak
 
 
 def test_fields_of_a_ttl_offer_some(browser: Browser, make_zone: MakeZone, bob: User) -> None:
-    """By the browser's own list, which needs neither script nor mouse; a fragment finds it on its page."""
+    """TTL fields use a datalist, which works without JavaScript and mouse. Fragments refer to their page's list."""
     make_zone("www 300 A 192.0.2.1")
     client = browser(bob)
     row = f"{ZONE}rrset/?name=www.example.test.&type=A"

@@ -1,4 +1,4 @@
-"""Transfers of a zone without a key, and receivers of its changes other than secondaries: shown and set on a page."""
+"""The page that shows and sets a zone's transfers without a key, and NOTIFY receivers other than secondaries."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Locks are in the tab of a zone's settings, and shown where a person would change what is locked."""
+"""Locks in a zone's settings tab, and their display next to locked records."""
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.models import Lock, Zone

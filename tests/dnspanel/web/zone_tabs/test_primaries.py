@@ -1,4 +1,4 @@
-"""Where a zone comes from, in the tab of its settings and in the strip above its pages.
+"""A zone's primaries, in the settings tab and in the strip above the zone's pages.
 
 Tests `frame.primaries_form` and `editor.transferred_from` too.
 """

@@ -1,4 +1,4 @@
-"""Tags and team of a zone are a tab of it; what they give and take, `test_members` says."""
+"""The settings tab with a zone's tags and team. `test_members` tests the rights that they give."""
 
 from dnspanel.accounts.models import User
 from tests.dnspanel.web.conftest import Browser, MakeZone

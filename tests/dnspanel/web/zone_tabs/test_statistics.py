@@ -1,4 +1,4 @@
-"""How often a zone is asked, as its page and the review of a draft tell it; where nothing is known, they say so."""
+"""The query rate of a zone on its page and in reviews, and the text if it is unknown."""
 
 import re
 import time
@@ -26,7 +26,7 @@ STATISTICS = "/zones/example.test/statistics/"
 
 
 def tells(node: Node, times: int, **lists: tuple[Counted, ...]) -> None:
-    """Let the node be asked 1,000 times per second, and `times` of 10,000 for the zone."""
+    """Store statistics of the node: 1,000 queries per second, and `times` of 10,000 queries for the zone."""
     now = int(time.time())
     telemetry.keep_samples(node_id=node.pk, samples=[sample(now - 1, 1000), sample(now, 1000)])
     top = Top(at=time.time(), zones=(Counted("example.test.", times),), questions=10_000, **lists)

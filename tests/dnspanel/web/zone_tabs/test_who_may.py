@@ -1,4 +1,4 @@
-"""The page of rights in a zone: with what gives them, by keyset, and only of people that the reader may know."""
+"""The page of rights in a zone: their sources, keyset paging, and only people that the reader is allowed to see."""
 
 from datetime import timedelta
 
@@ -32,7 +32,7 @@ def text_of(client: Client, query: str = "", **headers: str) -> str:
 
 @pytest.fixture
 def cast(make_zone: MakeZone, alice: User) -> Zone:
-    """Create people: Mia and Noah are in the team of the zone, Oda has a grant by its tag, Pia has nothing here."""
+    """Create Mia and Noah in the zone's team, Oda with a grant for its tag, and Pia without rights in the zone."""
     zone = make_zone("www 300 A 192.0.2.1")
     team = Team.objects.create(name="Web", created_at=NOW)
     zone.team, zone.tags = team, ["shop"]

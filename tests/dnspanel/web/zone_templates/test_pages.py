@@ -1,4 +1,4 @@
-"""Pages of templates: made, checked while typing, published in versions, compared, and deleted.
+"""Pages of templates: creation, checks while typing, versions, comparison and deletion.
 
 Tests `zone_templates.newer_version` too.
 """

@@ -1,4 +1,4 @@
-"""Pages of runs of templates: a dry run, what it found, and the same for good. Tests `frame.run_display` too."""
+"""Pages of template runs: a dry run, its results, and the actual run. Tests `frame.run_display` too."""
 
 from typing import Any
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Pages of sets of name servers: made, changed, the default of new zones; and a zone says what it follows."""
+"""Pages of name server sets: creation, change, and the default for new zones. A zone displays the set it follows."""
 
 from uuid import uuid4
 

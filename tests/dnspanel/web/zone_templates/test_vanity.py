@@ -1,4 +1,4 @@
-"""The page of a set's names in zones here: kept, stopped, the glue to copy, and what the parent has."""
+"""The page of a set's vanity names: start, stop, glue to copy, and the parent's records."""
 
 import pytest
 from django.test import Client

@@ -1,6 +1,6 @@
-"""A template in a zone: previewed with a diff, drafted only as previewed, and kept in step or not.
+"""A template used in a zone: a preview with differences, the draft of exactly that preview, and later updates.
 
-Tests the fields of its variables (`frame.variable_fields`) and new zones that begin with it (`zones.from_template`).
+Tests its variables' fields (`frame.variable_fields`) and new zones from a template (`zones.from_template`).
 """
 
 from typing import Any

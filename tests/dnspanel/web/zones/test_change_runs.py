@@ -1,4 +1,4 @@
-"""Pages of runs that change many zones: begun from the list, a dry run, the same for good, taken back."""
+"""Pages of runs that change many zones: start from the list, dry run, actual run and undo."""
 
 from typing import Any
 from uuid import uuid4

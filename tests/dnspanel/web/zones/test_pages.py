@@ -1,4 +1,4 @@
-"""The list of zones, new ones, deletion (`zones.delete_zone`) and the trash."""
+"""The list of zones, new zones, deletion (`zones.delete_zone`) and the trash."""
 
 import re
 from typing import Any
@@ -62,7 +62,7 @@ def test_an_empty_panel_says_what_a_zone_is_and_offers_one(browser: Browser, bob
 
 
 def test_a_filter_that_there_is_not_is_told_beside_the_list(make_zone: MakeZone, browser: Browser, bob: User) -> None:
-    """`tags:shop` found nothing and said nothing: it was looked for in names."""
+    """Previously `tags:shop` was silently searched in names, and found nothing."""
     make_zone()
     client = browser(bob)
     for headers in ({}, {**HTMX, "HX-Target": "zone-list"}):
@@ -243,7 +243,7 @@ def test_the_preview_shows_what_a_zone_begins_with(browser: Browser, bob: User) 
 
 
 def test_the_preview_says_which_names_cannot_be_had(make_zone: MakeZone, browser: Browser, bob: User) -> None:
-    """Only after the form had been sent it said that a zone existed."""
+    """Previously only sending the form showed that a zone existed."""
     make_zone()
     typed = {**FORM, "names": "example.test\nnew.test\ncorp"}
     preview = browser(bob).get(NEW, typed, headers=HTMX).content.decode()
@@ -254,7 +254,7 @@ def test_the_preview_says_which_names_cannot_be_had(make_zone: MakeZone, browser
 
 
 def test_all_that_is_wrong_with_several_names_is_told_at_once(make_zone: MakeZone, browser: Browser, bob: User) -> None:
-    """One fault was shown at a time: correct a line, send, and learn of the next one."""
+    """Previously the page reported only the first fault, so each correction revealed the next one."""
     make_zone()
     make_zone(name="other.test.")
     names = "bad..test\nexample.test\ncorp\n192.0.2.0/24\nother.test\ngood.test"
@@ -432,10 +432,10 @@ def test_a_head_sorts_and_turns_the_order_round(many_zones: None, browser: Brows
 
 
 def fill(zones: int) -> None:
-    """Create `zones` more zones, without records, which were signed once.
+    """Create `zones` more zones without records, which were signed once.
 
-    Else whether the empty table of signings is read whole, or zone by zone, depends on what other tests have left
-    in it: the first page of those that see all then looks at 20 blocks, or at 220.
+    Without signing rows, PostgreSQL's plan for that table would depend on other tests' leftovers, and the page would
+    read either 20 or 220 blocks.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -452,7 +452,7 @@ def fill(zones: int) -> None:
 
 
 def blocks_of(client: Client) -> tuple[int, int]:
-    """Return how many statements the first page of the list takes, and how many blocks of 8 KiB those look at."""
+    """Return the number of queries of the list's first page, and the number of 8-KiB blocks that these read."""
     client.get(LIST)
     with CaptureQueriesContext(connection) as captured:
         assert client.get(LIST).status_code == 200
@@ -467,7 +467,7 @@ def blocks_of(client: Client) -> tuple[int, int]:
 
 
 def test_who_sees_three_of_many_zones_pays_no_more_than_who_sees_all(browser: Browser, alice: User) -> None:
-    """The first page of the list, by each way to see few zones: names, a tag, a team."""
+    """Tests the list's first page with each kind of grant that limits zones: names, a tag and a team."""
     fill(5_000)
     three = list(Zone.objects.order_by("-name").values_list("pk", flat=True)[:3])
     team = Team.objects.create(name="Few", created_at=NOW)

@@ -1,4 +1,4 @@
-"""The offers of the palette to each person."""
+"""The entries that the command palette offers to each person."""
 
 import re
 
@@ -16,7 +16,7 @@ PALETTE = "/frame/palette/"
 
 
 def offers(browser: Browser, person: User, text: str = "") -> dict[str, list[str]]:
-    """Return the texts of each group."""
+    """Return the palette's texts by group."""
     page = browser(person).get(PALETTE, {"q": text}).content.decode()
     groups = re.split(r'<div role="group" aria-label="([^"]+)">', page)[1:]
     return {

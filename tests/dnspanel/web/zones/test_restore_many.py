@@ -1,4 +1,4 @@
-"""Many zones of the trash restored together: ticked, found, or all that a publication deleted; shown first."""
+"""Restoring many zones from the trash: ticked, found, or deleted by one publication. A preview comes first."""
 
 import re
 from uuid import uuid4
@@ -26,7 +26,7 @@ def zones(make_zone: MakeZone) -> list[Zone]:
 
 @pytest.fixture
 def deletion(zones: list[Zone]) -> Publication:
-    """Delete all three by one publication."""
+    """Delete all three zones in one publication."""
     rows = [(zone.pk, zone.revision) for zone in zones]
     publication, _ = bulk.delete_zones(zones=rows, acting=Acting(None, Channel.WEB, NOW), confirmed=True)
     assert publication is not None
@@ -38,7 +38,7 @@ def living() -> list[str]:
 
 
 def confirmed(client: object, data: dict[str, str], page: str) -> str:
-    """Return the page after what this page shows was confirmed."""
+    """Confirm the preview on this page, and return the resulting page."""
     seen = re.search(r'name="seen" value="([0-9a-f]+)"', page)
     assert seen
     sent = {**data, "preview": "1", "seen": seen[1], "form_id": str(uuid4()), "reason": "not meant"}

@@ -1,4 +1,4 @@
-"""The search over everything."""
+"""The search page for all zones and records."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""Many zones changed together: ticked or found, shown first, then done."""
+"""Changes to many zones: ticked or found, then previewed, then applied."""
 
 import re
 
@@ -27,7 +27,7 @@ def seen_in(page: str) -> str:
 
 
 def confirmed(client: object, data: dict[str, str], **more: str) -> str:
-    """Return the page after what was shown was confirmed."""
+    """Open the preview, confirm it, and return the resulting page."""
     page = client.post(MANY, data).content.decode()  # type: ignore[attr-defined]
     sent = {**data, **more, "preview": "1", "seen": seen_in(page)}
     return str(client.post(MANY, sent, follow=True).content.decode())  # type: ignore[attr-defined]

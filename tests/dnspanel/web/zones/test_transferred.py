@@ -1,4 +1,4 @@
-"""A new zone that comes from elsewhere waits for its first transfer, and is found by where its primary is."""
+"""New zones that are transferred from a primary: they wait for the first transfer, and a search finds their primary."""
 
 import pytest
 

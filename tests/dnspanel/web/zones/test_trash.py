@@ -1,4 +1,4 @@
-"""The trash: dates, search, what a deleted zone holds, the way back, and out of it for good."""
+"""The trash: dates, search, content of a deleted zone, restoration and final deletion."""
 
 import re
 from datetime import timedelta
@@ -22,7 +22,7 @@ TRASH = "/zones/trash/"
 
 @pytest.fixture
 def trashed(make_zone: MakeZone, bob: User) -> Zone:
-    """Create a deleted zone with a www."""
+    """Create a deleted zone with a record set at www."""
     zone = make_zone("www 300 A 192.0.2.1 | 192.0.2.2")
     edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, NOW))
     zone.refresh_from_db()
@@ -30,7 +30,7 @@ def trashed(make_zone: MakeZone, bob: User) -> Zone:
 
 
 def encode_and_link() -> None:
-    """Let the publisher encode everything, and the audit log's chain have it."""
+    """Mark everything as encoded by the publisher, and link all acts into the audit chain."""
     newest = Publication.objects.latest("sequence")
     Segment.objects.create(
         epoch=newest.epoch, schema=4, first=1, last=newest.sequence, object_name="x", size=1, digest=b"", sealed_at=NOW
@@ -41,7 +41,7 @@ def encode_and_link() -> None:
 def test_one_name_twice_in_the_trash_is_told_apart_by_its_dates(
     make_zone: MakeZone, browser: Browser, bob: User
 ) -> None:
-    """Both said "2 days ago"."""
+    """Previously both zones showed the same text, "2 days ago"."""
     for hours in (0, 1):
         zone = make_zone()
         edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, NOW + timedelta(hours=hours)))
@@ -123,7 +123,7 @@ def test_it_goes_for_good_once_its_name_is_typed(trashed: Zone, browser: Browser
 
 
 def test_it_does_not_go_before_the_nodes_can_know(trashed: Zone, browser: Browser, bob: User) -> None:
-    """The log is encoded from rows: a deletion whose zone is gone would reach no node."""
+    """The log is encoded from rows, so deleting the row early would hide the zone's deletion from the nodes."""
     form = {"form_id": str(uuid4()), "typed": "example.test"}
     page = browser(bob).post(reverse("zone-gone", args=[trashed.pk]), form)
     assert page.status_code == 422

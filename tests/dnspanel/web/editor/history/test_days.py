@@ -1,4 +1,4 @@
-"""Days in an address, and texts that are not."""
+"""Dates in URLs, and texts that are not dates."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""The history of a zone: lists, differences, and the ways back."""
+"""The history of a zone: lists, differences, undo and restore."""
 
 import re
 from datetime import timedelta
@@ -35,7 +35,7 @@ def publish(
 
 @pytest.fixture
 def zone(make_zone: MakeZone, alice: User, bob: User) -> Zone:
-    """Create a zone: revision 2 changes www, 3 deletes mail, 4 adds a text."""
+    """Create a zone. Revision 2 changes www, revision 3 deletes mail, and revision 4 adds a TXT record."""
     zone = make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.9")
     publish(zone, bob, [rr("www 60 A 192.0.2.2")], reason="OPS <2>")
     publish(zone, alice, [], (("mail.example.test.", 1),))

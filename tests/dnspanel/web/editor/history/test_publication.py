@@ -1,4 +1,4 @@
-"""The progress of a publication, and its undo."""
+"""The progress of a publication, and the button that undoes it."""
 
 from datetime import timedelta
 

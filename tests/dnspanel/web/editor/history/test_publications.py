@@ -17,7 +17,7 @@ PAGE = "/publications/"
 
 @pytest.fixture
 def zone(make_zone: MakeZone, bob: User) -> Zone:
-    """Create a zone by Alice, changed by Bob over the API."""
+    """Create a zone as Alice, and change it as Bob through the API."""
     zone = make_zone("www 300 A 192.0.2.1")
     rrset = rr("www 300 A 192.0.2.2")
     changes = {(rrset.name, 1): rrset}

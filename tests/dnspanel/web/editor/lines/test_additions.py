@@ -1,4 +1,4 @@
-"""What quick add does to an RRset that is there already."""
+"""The effect of quick add on an existing RRset."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fields of a line and where they start."""
+"""Fields of a line and their start positions."""
 
 import pytest
 
@@ -89,7 +89,7 @@ def test_lines_join_while_a_parenthesis_is_open() -> None:
 
 
 def test_many_lines_in_one_parenthesis_cost_what_they_are_long() -> None:
-    """Each line had all lines before it looked through again, and a paste may have a million."""
+    """Parsing takes linear time. Previously each line searched all earlier lines, and a paste can have a million."""
 
     once, twice = (work_of(lambda size=size: list(logical_lines("(" + "\nx" * size))) for size in (200, 400))  # type: ignore[misc]
     assert twice.is_at_most_twice(once), (once, twice)

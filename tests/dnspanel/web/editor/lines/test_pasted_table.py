@@ -1,4 +1,4 @@
-"""Rows of a table that is pasted into a zone: what the columns mean, and the record or the fault of each row."""
+"""A table pasted into a zone: the meaning of its columns, and the record or error of each row."""
 
 import pytest
 
@@ -9,7 +9,7 @@ ZONE = "example.test."
 
 
 def read(text: str) -> list[tuple[int, str]]:
-    """Return the number of each row, and what it says or what is wrong with it."""
+    """Return the number of each row with its record or its error."""
     mapping = mapping_of(text, ZONE)
     assert mapping is not None
     return [

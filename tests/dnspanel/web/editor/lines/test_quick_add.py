@@ -1,4 +1,4 @@
-"""What people type into quick add, and what it means."""
+"""The interpretation of text typed into quick add."""
 
 import pytest
 from hypothesis import given
@@ -286,7 +286,7 @@ def test_names_cannot_stand_in_quotes(line: str, column: int) -> None:
 
 
 def test_a_line_never_continues_a_name_further_up_than_the_last_one() -> None:
-    """They once did: addresses below a faulty line joined the name above it."""
+    """Previously, addresses below a faulty line were added to the name above that line."""
     lines = read_lines(
         "one A 192.0.2.1\ntwo A 192.0.2.300\n A 192.0.2.2\na.other.test. A 192.0.2.1\n A 192.0.2.3\n", ZONE
     )

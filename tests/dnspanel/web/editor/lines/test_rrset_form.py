@@ -1,4 +1,4 @@
-"""The form of a row: what it accepts, and that it loses nothing."""
+"""The form of an editor row: accepted values, and no loss of fields."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A conflict as it is shown: three sides, and both in a form to edit."""
+"""The display of a conflict: three versions, two of them in an editable form."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 
 def clash(zone: Zone, bob: User, alice: User, mine: RRset | None, theirs: RRset | None):
-    """Draft one change of an RRset by Bob, and publish another by Alice."""
+    """Change an RRset in Bob's draft, and publish another change to it as Alice."""
     shape = mine or theirs
     assert shape is not None
     key = (shape.name, shape.type)

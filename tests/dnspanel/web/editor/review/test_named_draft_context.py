@@ -1,4 +1,4 @@
-"""The content beside the review of a draft with a name."""
+"""The page content next to the review of a named draft."""
 
 from django.test import RequestFactory
 

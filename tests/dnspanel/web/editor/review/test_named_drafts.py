@@ -1,4 +1,4 @@
-"""Pages of drafts with a name."""
+"""Pages of named drafts."""
 
 from uuid import uuid4
 
@@ -29,7 +29,7 @@ def edits(person: User, zone: Zone, line: str) -> None:
 
 
 def aside(client: Client, name: str = "Move") -> Draft:
-    """Put the person's draft aside by its form."""
+    """Put the person's draft aside under this name, through the form."""
     page = client.post(reverse("draft-aside"), {"name": name}, follow=True)
     assert page.redirect_chain[-1][0] == LIST
     return Draft.objects.get(name=name)

@@ -1,4 +1,4 @@
-"""Pages of requests, from “Ask for approval” to the publication, as their author and their approver."""
+"""Pages of publish requests, from "Ask for approval" to the publication, as author and as approver."""
 
 from datetime import timedelta
 from typing import Any
@@ -47,7 +47,7 @@ def edits(person: User, zone: Zone, value: str = "192.0.2.9") -> None:
 
 
 def send(client: Client, address: str, act: str, **data: str) -> str:
-    """Send the review as a person that saw it does; return the page that it leads to."""
+    """Open the review, send its form with this action, and return the resulting page."""
     page = client.get(address)
     posted = {"seen": page.context["seen"], "form_id": page.context["form"]["form_id"].value(), "act": act, **data}
     return client.post(address, posted, follow=True).content.decode()
@@ -229,7 +229,7 @@ def test_a_planned_publication_and_a_freeze_stand_on_the_pages_of_the_zone_and_t
 
 
 def queries_of(client: Client, page: str) -> tuple[int, int]:
-    """Return how many statements a page takes, and how many of them look for requests, rules, freezes or locks."""
+    """Return a page's number of queries, and how many of them read requests, rules, freezes, hooks or locks."""
     client.get(page)
     with CaptureQueriesContext(connection) as captured:
         assert client.get(page).status_code == 200
@@ -241,7 +241,7 @@ def queries_of(client: Client, page: str) -> tuple[int, int]:
 def test_approvals_freezes_and_locks_cost_a_page_one_query_at_most(
     alice: User, bob: User, browser: Browser, zone: Zone, make_zone: MakeZone
 ) -> None:
-    """A zone that none is about; one that they are about has them to show."""
+    """This is for a zone without any. A zone that has some needs further queries to display them."""
     other, client = make_zone(name="other.test."), browser(bob)
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 60 A 192.0.2.77"), now=NOW)
     pages = (f"/zones/{zone.name}/", f"/zones/{zone.name}/review/", "/zones/", "/changes/", "/")

@@ -1,4 +1,4 @@
-"""Review and publish, and two people who change the same RRset."""
+"""Review and publication, and two people who change the same RRset."""
 
 import re
 
@@ -44,7 +44,7 @@ def published(zone: Zone, name: str, type: int = 1) -> RRset | None:
 
 
 def hidden(page: str) -> dict[str, str]:
-    """Return the hidden fields of the form that publishes."""
+    """Return the hidden fields of the form that publishes the draft."""
     form = page[page.index('id="publish-form"') :]
     found = {}
     for name in ("form_id", "seen"):
@@ -186,7 +186,7 @@ def test_the_guard_asks_for_the_name_and_counts_what_goes(zone: Zone, browser: B
 def test_all_zones_of_the_draft_are_one_publication(
     zone: Zone, make_zone: MakeZone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is compared with what was seen is the plan that is carried out: of many zones, planning is half the work."""
+    """The plan that is compared with the reviewed one is also published, because planning is half of the work."""
     other = make_zone("www 300 A 192.0.2.1", name="before.test.")
     put(bob, zone, "www 300 A 192.0.2.2")
     put(bob, other, "www 300 A 192.0.2.2")
@@ -229,7 +229,7 @@ def test_a_reader_cannot_review(zone: Zone, browser: Browser, charlie: User) -> 
 
 @pytest.fixture
 def clash(zone: Zone, alice: User, bob: User) -> Operation:
-    """Change www by both; Alice publishes first. Bob has another change, which clashes with nothing."""
+    """Change www in both drafts, and publish Alice's. Bob's draft also has a second change, which has no conflict."""
     put(bob, zone, "www 300 A 192.0.2.1 | 192.0.2.50")
     put(bob, zone, "new 300 A 192.0.2.51")
     put(alice, zone, "www 60 A 192.0.2.1 | 192.0.2.60")
@@ -254,7 +254,7 @@ def test_the_second_publisher_sees_base_theirs_and_mine(
 
 
 def test_a_conflict_with_oneself_is_not_blamed_on_others(zone: Zone, browser: Browser, alice: User, bob: User) -> None:
-    """A person that had published the change by the API read that another person had."""
+    """Previously the page blamed another person if the author had published the change through the API."""
     for author, told in ((bob, True), (alice, False)):
         rrset = rr("www 300 A 192.0.2.50")
         draft.replace_rrset(author=bob, zone=zone, rrset=rrset, now=NOW)
@@ -343,7 +343,7 @@ def test_others_revisions_that_merge_do_not_stop_the_publisher(
 def test_a_large_draft_is_reviewed_page_by_page_and_published_as_one(
     zone: Zone, make_zone: MakeZone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """8,000 changes made a page of 9.9 MB: how long it is does not depend on the draft any more."""
+    """The page length no longer depends on the draft's size: 8,000 changes once made a page of 9.9 MB."""
     monkeypatch.setattr(review_display, "CHANGES_PER_PAGE", 4)
     monkeypatch.setattr(review_display, "MOST_LISTED", 3)
     other = make_zone(name="other.test.")

@@ -1,4 +1,4 @@
-"""A draft as a call of API v2."""
+"""A draft shown as the equivalent call of API v2."""
 
 import json
 import shlex

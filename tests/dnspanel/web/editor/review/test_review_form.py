@@ -1,4 +1,4 @@
-"""The form that publishes."""
+"""The form that publishes a draft."""
 
 from uuid import uuid4
 

@@ -1,4 +1,4 @@
-"""Rows that block publishing, on pages without a script."""
+"""Rows with errors that prevent publication, on pages without JavaScript."""
 
 import pytest
 

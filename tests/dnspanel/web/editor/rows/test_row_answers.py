@@ -1,4 +1,4 @@
-"""The editor says which of its records are never answered, and the zone that answers for their names."""
+"""Editor rows whose records are never answered, with the child zone that answers for their names."""
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.models import Publication
@@ -8,7 +8,7 @@ NEVER = b"Never answered: the zone www.beta.test. answers for this name."
 
 
 def test_rows_that_a_zone_inside_answers_for_are_marked(browser: Browser, bob: User, make_zone: MakeZone) -> None:
-    """The page of the owner went on as if nothing had happened to the names that another zone had taken."""
+    """Previously the parent's page gave no hint that a new child zone had taken over names."""
     make_zone("www 300 A 192.0.2.1", "x.www 300 TXT y", "shop 300 A 192.0.2.2", name="beta.test.")
     client = browser(bob)
     before = client.get("/zones/beta.test./").content

@@ -1,4 +1,4 @@
-"""Sorted by change, each row says which revision changed it last, with its time and author."""
+"""Rows sorted by change display the revision that changed them last, with its time and author."""
 
 import pytest
 

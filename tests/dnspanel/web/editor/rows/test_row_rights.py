@@ -1,4 +1,4 @@
-"""Which rows of an editor a person may change or delete."""
+"""The rights to change or delete each row of the editor."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 @pytest.fixture
 def mia(zone: Zone) -> User:
-    """Return a person that may see the zone, and change and add `www` and what is below `dev`."""
+    """Return a person who is allowed to read the zone, and to change and add `www` and names below `dev`."""
     mia = make_person("mia", Role.MEMBER)
     rights = frozenset({Right.READ, Right.CHANGE, Right.ADD})
     grant = Grant(rights, zones=frozenset({zone.pk}), names=("www", "*.dev"))

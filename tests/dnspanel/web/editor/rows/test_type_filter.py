@@ -1,4 +1,4 @@
-"""The types of the editor's filter are counted as the author sees the zone."""
+"""The editor's type filter counts types in the zone as the author's draft leaves it."""
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.rows.type_filter import TYPE_NAMES, types_of

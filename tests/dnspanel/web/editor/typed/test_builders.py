@@ -1,4 +1,4 @@
-"""Builders and snippets: previewed, and drafted only as previewed."""
+"""Builders and snippets: only previewed records are drafted."""
 
 from contextlib import ExitStack
 from typing import Any

@@ -1,5 +1,5 @@
-"""The side panel: fields by type, text as the other tab, and nothing typed is lost; `typed.typed_values` and
-`typed.typed_helpers` are seen through it.
+"""The side panel: fields by type and the text tab. No typed text is lost. Also tests `typed.typed_values` and
+`typed.typed_helpers`.
 """
 
 from pathlib import Path
@@ -42,7 +42,7 @@ def drafted(author: User, zone: Zone, name: str, type: int) -> RRset | None:
 
 
 def sent(client: Client, query: str) -> dict[str, str]:
-    """Return what the panel would send if nothing were typed."""
+    """Return the fields that the unchanged panel would send."""
     return fields_in(client.get(FORM + query))
 
 
