@@ -1,4 +1,4 @@
-"""Errors about accounts carry facts and say them."""
+"""Tests of account errors, whose messages state the facts."""
 
 from dnspanel.accounts import errors
 from tests.people import NOW

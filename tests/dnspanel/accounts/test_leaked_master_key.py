@@ -1,4 +1,4 @@
-"""The runbook for a leaked master key: its own commands, in real processes, one of them killed in the middle."""
+"""Tests of the runbook for a leaked master key: its commands run as processes, and one is killed midway."""
 
 import os
 import re
@@ -29,7 +29,7 @@ pytestmark = [
 
 
 def start(command: str, **keys: str) -> "subprocess.Popen[str]":
-    """Start a command of the document on the test's database, with these keys."""
+    """Start a command of the runbook with these keys, on the test's database."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PANEL_MASTER_KEY")}
     environment |= {"PANEL_DATABASE": url_of(panel_database()), "PYTHONUNBUFFERED": "1", **keys}
     program = command.replace("manage.py", f"{sys.executable} manage.py").replace("python -c", f"{sys.executable} -c")

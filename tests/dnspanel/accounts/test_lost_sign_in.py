@@ -1,4 +1,4 @@
-"""The runbook for a lost sign-in: its own commands, as they are written, let the only administrator in again."""
+"""Tests of the runbook for a lost sign-in: its commands let the only administrator sign in again."""
 
 import io
 from typing import Any

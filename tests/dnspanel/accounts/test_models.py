@@ -1,4 +1,4 @@
-"""What PostgreSQL refuses about people."""
+"""Tests of database constraints on accounts."""
 
 import pytest
 from django.db import IntegrityError, transaction

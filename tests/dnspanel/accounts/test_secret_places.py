@@ -1,4 +1,4 @@
-"""Every column with a secret is known to `secret_places`: what rotation forgets could not be read afterwards."""
+"""Tests that `secret_places` has every column with a secret. A rotation would make all others unreadable."""
 
 import ast
 import base64
@@ -89,7 +89,7 @@ def test_every_module_that_encrypts_says_where_its_secrets_are_and_rotation_know
 
 @pytest.mark.django_db
 def test_a_rotation_leaves_no_token_of_the_former_key_in_any_column_of_any_table(settings: Any) -> None:
-    """A row with a secret in every place; then every column of every table is read, whatever the models say."""
+    """Every place gets a secret. After the rotation, every column of every table is searched for old tokens."""
     tokens = {str(place): _fill(place, number) for number, place in enumerate(secret_places(), 1)}
     former, settings.MASTER_KEY = settings.MASTER_KEY, Fernet.generate_key().decode()
     settings.MASTER_KEYS_OLD = [former]
@@ -107,7 +107,7 @@ def test_a_rotation_leaves_no_token_of_the_former_key_in_any_column_of_any_table
 
 
 def _fill(place: SecretPlace, number: int) -> bytes:
-    """Insert a row whose place has a secret and whose other columns have the number, as far as their types allow."""
+    """Insert a row with a secret in its place and the number in all other columns. Return the secret's token."""
     token = encrypt_secret(f"secret of {place}".encode())
     value: object = token
     if place.is_json:
@@ -151,7 +151,7 @@ def _something(kind: str, number: int) -> object:
 
 
 def _tokens_of_all_tables() -> Iterator[tuple[str, bytes]]:
-    """Yield whatever looks like a Fernet token, plain or in Base64, in any column of any table."""
+    """Yield the column and text of everything that looks like a Fernet token, plain or in Base64, in all tables."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT table_name, column_name, data_type FROM information_schema.columns JOIN information_schema.tables"

@@ -17,7 +17,7 @@ from tests.replication.panel import zone_digest
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What a comparison of the panel's LMDB with PostgreSQL found; `equal` when nothing differs."""
+    """The result of a comparison of the panel's LMDB with PostgreSQL. `equal` is True if nothing differs."""
 
     sequence: int
     zones: int
@@ -26,9 +26,9 @@ class Audit:
 
 
 def audit_store(*, schema: int) -> Audit | None:
-    """Compare the panel's LMDB with a full compile of PostgreSQL; None when nothing was published yet.
+    """Compare the panel's LMDB with a full compile of PostgreSQL. Return None if nothing was published yet.
 
-    Catches the LMDB up first.
+    The LMDB is updated to the last segment first.
     """
     publisher = this_publisher()
     with publisher.session.publishing(wait_seconds=60) as conn:

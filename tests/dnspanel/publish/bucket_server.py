@@ -1,4 +1,4 @@
-"""A real S3-compatible service in a process of its own, which a test can take away and bring back."""
+"""A real S3-compatible service as a process that a test can stop and restart."""
 
 import socket
 import subprocess
@@ -20,7 +20,7 @@ OPTIONS = {
 
 
 class BucketServer:
-    """moto's server on a port of this machine, with one bucket."""
+    """moto's server on a local port, with one bucket."""
 
     def __init__(self, directory: Path) -> None:
         with socket.socket() as probe:
@@ -37,7 +37,7 @@ class BucketServer:
 
     @property
     def storage(self) -> dict[str, object]:
-        """The entry of Django's STORAGES."""
+        """The server's entry for Django's STORAGES."""
         return {"BACKEND": "dnspanel.publish.storage.bucket.Bucket", "OPTIONS": OPTIONS | {"endpoint_url": self.url}}
 
     def start(self) -> None:
@@ -56,19 +56,19 @@ class BucketServer:
                 return
 
     def stop(self) -> None:
-        """End the process, and with it what it held: moto keeps everything in memory."""
+        """Kill the process. All objects are lost, because moto keeps everything in memory."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
         self._process = None
 
     def pause(self, signal: int) -> None:
-        """Send a signal to the process: SIGSTOP makes it silent, SIGCONT lets it go on."""
+        """Send a signal to the process. SIGSTOP pauses it, and SIGCONT resumes it."""
         assert self._process is not None
         self._process.send_signal(signal)
 
     def objects(self) -> list[str]:
-        """Return the keys of all objects, with the prefix."""
+        """Return the sorted keys of all objects, including the prefix."""
         answer = self._client().list_objects_v2(Bucket=BUCKET)
         return sorted(entry["Key"] for entry in answer.get("Contents", ()))
 

@@ -1,4 +1,4 @@
-"""Each test publishes into a directory of its own, with files and a connection of its own."""
+"""Fixtures of the publisher tests: each test has its own directory, files and connection."""
 
 import os
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.interpreter import Interpreter
 
 @pytest.fixture(scope="module")
 def interpreter(django_db_setup: None) -> Iterator[Interpreter]:
-    """Start a panel on the test's database."""
+    """Yield an interpreter that runs the panel on the test's database."""
     running = Interpreter(os.environ | {"PANEL_DATABASE": url_of(panel_database())})
     yield running
     running.close()

@@ -1,4 +1,4 @@
-"""Which accounts get canonical spellings, and what is said about the others."""
+"""Tests of canonical spellings of accounts: the accounts that get them, and the report about the others."""
 
 import pytest
 from django.core.management import call_command
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 
 
 def keyless(name: str, username: str, email: str, active: bool = True) -> User:
-    """Create an account without canonical spellings, like those from before there were any."""
+    """Create an account without canonical spellings, as older releases created accounts."""
     person = make_person(name, "reader")
     User.objects.filter(pk=person.pk).update(
         username=username, email=email, is_active=active, name_key=None, mail_key=None

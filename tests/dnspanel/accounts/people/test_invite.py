@@ -1,4 +1,4 @@
-"""One-time links that make accounts."""
+"""Tests of invitations, one-time links that create accounts."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Columns and density of lists, for each person."""
+"""Tests of the columns and density that each person chooses for lists."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The language of a person is kept with them."""
+"""Tests of the language of each person."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The time zone of each person."""
+"""Tests of the time zone of each person."""
 
 import pytest
 

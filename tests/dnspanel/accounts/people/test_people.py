@@ -1,4 +1,4 @@
-"""Roles of people, and accounts that may no longer sign in."""
+"""Tests of roles and of accounts that can no longer sign in."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -77,7 +77,7 @@ def test_who_invites_no_more_leaves_no_invitation_behind(alice: User, bob: User)
 
 
 def test_a_token_for_people_alone_changes_nobody_at_or_above_its_owner(alice: User, bob: User, charlie: User) -> None:
-    """A finder of the token could make readers of all administrators except one, and close their accounts."""
+    """Regression test: a thief of the token could demote all administrators except one, and close their accounts."""
     other = make_person("anna", Role.ADMINISTRATOR)
     of_people = tokens.create_token(
         owner=alice, terms=TokenTerms("people", permissions=frozenset({Permission.PEOPLE})), by=alice, now=NOW
@@ -123,7 +123,7 @@ def test_the_last_administrator_cannot_be_lost(alice: User, bob: User) -> None:
 
 
 def _demote(user: User) -> None:
-    """Demote the user as rules of a directory do: without the check that an administrator stays."""
+    """Demote the user without the check that an administrator remains, as a directory's rules do."""
     with transaction.atomic():
         if people.set_roles(changes=[RoleChange(user, Role.READER)], by=None, now=NOW):
             raise LastAdministrator(user.username)

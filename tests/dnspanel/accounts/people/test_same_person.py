@@ -1,4 +1,4 @@
-"""Accounts of one human being: put together by a person that manages people, taken apart by another one."""
+"""Tests of linked accounts of one person: one account manager links them, and another one separates them."""
 
 import pytest
 

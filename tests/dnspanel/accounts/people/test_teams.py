@@ -1,4 +1,4 @@
-"""Teams: their members, and what the audit log says about them."""
+"""Tests of teams: members, and audit log entries."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The people and tokens with rights over a zone: exactly those that the decision lets in."""
+"""Tests of the list of people and tokens with rights over a zone, which must match the access decisions."""
 
 import pytest
 from django.utils import timezone
@@ -18,7 +18,7 @@ READ = frozenset({Right.READ})
 
 @pytest.fixture
 def subjects(alice: User) -> list[Subject]:
-    """Create zones of each kind, and a person for each way to get rights over one."""
+    """Create zones of each kind and a person for each way to get rights. Return the people and their tokens."""
     team, other = (Team.objects.create(name=name, created_at=NOW) for name in ("one", "two"))
     for number, role in enumerate(Role):
         make_person(f"by-role-{number}", role)

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of OpenID Connect: a provider that runs, which the panel may ask."""
+"""Fixtures of the OpenID Connect tests: a running provider that the panel is allowed to contact."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,7 +31,7 @@ def second_running_provider(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture
 def reachable(settings: Any, db: None) -> None:
-    """Let the panel ask providers on loopback, and forget those of the test before."""
+    """Allow requests to providers on loopback, and empty the caches of the previous test."""
     settings.OIDC_NETWORKS, settings.OUTBOUND_HTTP = ["127.0.0.0/8"], True
     oidc_discovery.forget()
     cache.clear()

@@ -1,4 +1,4 @@
-"""Requests to a provider go to a checked address, no further: `providers.provider_http`, `oidc.oidc_discovery`."""
+"""Tests of requests to providers: checked addresses only (`providers.provider_http`, `oidc.oidc_discovery`)."""
 
 import threading
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ WELL_KNOWN = "/.well-known/openid-configuration"
 
 
 class Answers(BaseHTTPRequestHandler):
-    """What a test put into `bodies`, by path."""
+    """A server that answers with the entry of `bodies` for the path."""
 
     bodies: dict[str, tuple[int, bytes]] = {}
     hosts: list[str | None] = []

@@ -1,4 +1,4 @@
-"""The identity that a provider states, and what rules give to groups."""
+"""Tests of the identity in a provider's answer, and of the roles that rules give to groups."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Amounts as people write and read them."""
+"""Tests of quota amounts as users enter and read them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Quotas of people and teams: whose hold, tokens, and what an administrator sets (`quotas.quota_edit`)."""
+"""Tests of quotas of people and teams: the one that applies, tokens, and changes (`quotas.quota_edit`)."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Grants are given and taken, and refused where they say nothing or too much."""
+"""Tests of grants: giving, taking away, and the refusal of empty and excessive grants."""
 
 from collections.abc import Callable
 from typing import Any
@@ -103,13 +103,13 @@ def test_a_token_gives_no_more_than_it_has(alice: User, bob: User) -> None:
 
 
 def token_of(alice: User, *scope: Grant, permissions: frozenset[Permission] = frozenset({Permission.PEOPLE})) -> Any:
-    """Return a token of an administrator with these terms."""
+    """Return the actor of an administrator's token with this scope and these permissions."""
     terms = TokenTerms("people", scope, permissions)
     return actor_of_token(create_token(owner=alice, terms=terms, by=alice, now=NOW).token)
 
 
 def somebody() -> User:
-    """Return a member that can do nothing."""
+    """Return a member without any rights."""
     return User.objects.filter(username="somebody").first() or make_person("somebody", Role.MEMBER)
 
 
@@ -127,7 +127,7 @@ OPENING: dict[str, Callable[[User, Any], object]] = {
 @pytest.mark.parametrize("act", OPENING)
 @pytest.mark.django_db(transaction=True)
 def test_a_token_opens_no_account_that_can_do_more(act: str, alice: User) -> None:
-    """With the permission `people` alone one was every editor: a link, a password, signed in."""
+    """Regression test: with the permission `people` alone, a token could set an editor's password and sign in."""
     narrow = token_of(alice)
     reading = token_of(alice, Grant(READING, everywhere=True))
     editor, reader, member = (make_person(role, role) for role in (Role.EDITOR, Role.READER, Role.MEMBER))

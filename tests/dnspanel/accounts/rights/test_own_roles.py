@@ -1,4 +1,4 @@
-"""Roles that administrators make."""
+"""Tests of custom roles."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Directories: their makers, their secret, and that nothing they gave outlives them. Also `providers.rule_grants`."""
+"""Tests of SCIM directories: creators, secrets, and the end of all their grants. Also `providers.rule_grants`."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_its_token_is_not_rotated_or_handed_over_as_others(alice: User, bob: Use
 
 
 def test_who_may_not_everything_makes_none(alice: User) -> None:
-    """Else a token that manages people could make administrators by a rule of its own."""
+    """Otherwise a token that manages people could create administrators through a directory's rule."""
     terms = TokenTerms("people", (Grant(frozenset({Right.READ}), everywhere=True),), frozenset({Permission.PEOPLE}))
     made = tokens.create_token(owner=alice, terms=terms, by=alice, now=NOW)
     narrow = tokens.actor_by_secret(secret=made.secret, address=None, now=NOW)

@@ -1,4 +1,4 @@
-"""A database has one master key: nothing is stored under another one, and no process starts with another one."""
+"""Tests of the master key of a database: nothing is stored and no process starts with a different key."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""From one master key to another: nothing is lost, whenever it is interrupted, and the end says which key can go."""
+"""Tests of master key rotation: an interruption loses nothing, and the end reports which key can be removed."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ COUNT = 7
 
 @pytest.fixture
 def former(settings: Any) -> str:
-    """Return the key of a database with secrets, when PANEL_MASTER_KEY was set to another one."""
+    """Encrypt secrets and then set another PANEL_MASTER_KEY. Return the former key."""
     for number in range(COUNT):
         sealing = encrypt_secret(b"secret %d" % number)
         SealingKey.objects.create(pk=number + 1, secret_encrypted=sealing, created_at=NOW)

@@ -1,4 +1,4 @@
-"""Secrets at rest."""
+"""Tests of the encryption of stored secrets."""
 
 from typing import Any
 

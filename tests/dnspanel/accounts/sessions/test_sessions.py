@@ -1,4 +1,4 @@
-"""Sessions of a person, and how they end. `sessions.session_store`"""
+"""Tests of sessions and of their end. `sessions.session_store`"""
 
 from datetime import datetime, timedelta
 
@@ -123,7 +123,7 @@ def test_what_opens_nothing_any_more_is_not_listed(bob: User, now: datetime) -> 
 
 
 def test_a_request_under_way_does_not_bring_an_ended_session_back(bob: User, now: datetime) -> None:
-    """It saved the session that it had read before."""
+    """Regression test: the request saved the session that it had read before the end."""
     client = signed_in("bob")
     reading = client.session
     reading["password-at"] = 1

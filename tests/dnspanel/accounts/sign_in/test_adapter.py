@@ -1,4 +1,4 @@
-"""Accounts are made by invitation only."""
+"""Tests of the sign-up adapter: accounts are created by invitation only."""
 
 from django.test import RequestFactory
 

@@ -1,4 +1,4 @@
-"""What django-allauth keeps of second factors is encrypted."""
+"""Tests of the encryption of the second factors that django-allauth stores."""
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured

@@ -1,4 +1,4 @@
-"""The form of the sign-in opens the account of exactly this name or address."""
+"""Tests of password sign-in, which finds the account by its exact name or address."""
 
 import pytest
 from django.test import Client
@@ -22,7 +22,7 @@ def test_by_name_or_address_in_small_or_capital_letters(db: None, login: str) ->
     "login", ["\u212aims", "kim\u017f", "k\u0131ms", "\u212aims@people.test", "k\u0131ms@people.test"]
 )
 def test_not_by_letters_that_are_folded_elsewhere(db: None, login: str) -> None:
-    """`password123` of an account whose name differs by such a letter is not tried for this one, and vice versa."""
+    """A password must not be tried for an account whose name differs only by such a letter."""
     make_person("kims", "reader")
     assert not is_let_in(login)
 

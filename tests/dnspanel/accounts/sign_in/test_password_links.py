@@ -1,4 +1,4 @@
-"""Links that set a password work once, for a day, and while the account is unchanged."""
+"""Tests of password links: they work once, for a day, and only while the account is unchanged."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta

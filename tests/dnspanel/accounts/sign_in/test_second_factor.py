@@ -1,6 +1,4 @@
-"""Codes of an app and recovery codes: each is taken once, and wrong ones are counted where they cannot be
-pushed out.
-"""
+"""Tests of app codes and recovery codes: each works once, and the count of wrong codes is kept safely."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -43,7 +41,7 @@ def acts(action: str = "second-factor.") -> list[str]:
 
 
 def use(user: User, code: str, at: float = 0, address: str = PLACE) -> str:
-    """Send the code `at` seconds after NOW; return what it was a code of."""
+    """Use the code `at` seconds after NOW. Return the type of factor that it matched."""
     return str(use_code(user=user, code=code, address=address, now=NOW + timedelta(seconds=at)).type)
 
 
@@ -171,7 +169,7 @@ def test_of_two_sign_ins_with_one_code_at_once_one_is_refused(kind: str) -> None
 
 
 def test_after_too_many_wrong_codes_not_even_a_right_one_is_taken(bob: User) -> None:
-    """Nor does a cache that loses everything, a new sign-in or a right code of before give more tries."""
+    """Neither an empty cache, nor a new sign-in, nor an earlier right code allows more attempts."""
     app, codes = set_up(bob, NOW)
     assert use(bob, app.code(NOW)) == "totp"
     for _ in range(5):

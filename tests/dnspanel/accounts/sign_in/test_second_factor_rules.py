@@ -1,4 +1,4 @@
-"""People that need a second factor, and the time until when."""
+"""Tests of second-factor rules: the people that need a second factor, and their deadline."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

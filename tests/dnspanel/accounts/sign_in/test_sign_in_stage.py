@@ -1,4 +1,4 @@
-"""A sign-in waits for its second factor in one browser; `tests/dnspanel/web/account/test_second_factor.py` walks it."""
+"""Tests of sign-ins that wait for a second factor. `tests/dnspanel/web/account/test_second_factor.py` tests pages."""
 
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore

@@ -1,4 +1,4 @@
-"""Signing in and out is in the audit log."""
+"""Tests of audit log entries for sign-in and sign-out."""
 
 from datetime import timedelta
 from typing import Any
@@ -47,7 +47,7 @@ def test_who_guesses_too_often_is_written_down_as_locked_out(client: Client, bob
 
 
 def test_a_strangers_wrong_passwords_do_not_keep_the_owner_out(client: Client, bob: User) -> None:
-    """Five wrong passwords a few minutes, for a name that anybody knows, and its owner never got in."""
+    """Regression test: five wrong passwords every few minutes by a stranger locked the owner out."""
     for address in ("192.0.2.7", "2001:db8:1:2::7"):
         assert sign_in(Client(), "bob", PASSWORD, address).status_code == 302
     for number in range(12):  # by name and by mail address, from many places

@@ -1,4 +1,4 @@
-"""Browsers by the names that people know."""
+"""Tests of browser names."""
 
 import pytest
 

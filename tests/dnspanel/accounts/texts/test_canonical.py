@@ -1,4 +1,4 @@
-"""Canonical spellings of addresses, domains and user names."""
+"""Tests of canonical spellings of addresses, domains and user names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names of teams and others are compared without capital letters of ASCII, and otherwise exactly."""
+"""Tests of the comparison of names, which ignores case only for ASCII letters."""
 
 import pytest
 

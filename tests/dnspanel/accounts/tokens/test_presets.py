@@ -1,4 +1,4 @@
-"""Presets: each token can do its task, and nothing beside it."""
+"""Tests of token presets: a token can do its task and nothing else."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Accounts of programs."""
+"""Tests of service accounts."""
 
 from typing import Any
 

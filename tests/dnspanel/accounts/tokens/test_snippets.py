@@ -1,4 +1,4 @@
-"""Snippets: texts that a shell, a YAML parser or Terraform reads as they are meant."""
+"""Tests of snippets: a shell, a YAML parser or Terraform must read them correctly."""
 
 import json
 import shlex

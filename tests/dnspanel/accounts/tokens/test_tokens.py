@@ -1,4 +1,4 @@
-"""API tokens and TSIG keys from their making to their end."""
+"""Tests of API tokens and TSIG keys, from creation to revocation."""
 
 import hashlib
 from dataclasses import replace
@@ -110,7 +110,7 @@ def test_terms_that_make_no_sense_are_refused_at_the_field(alice: User) -> None:
 
 
 def test_a_scope_is_held_to_the_rules_of_grants(alice: User) -> None:
-    """Only the form asked; a token made over the API could have any pattern, and stopped the gateway with `*a*a…`."""
+    """Regression test: only the web form checked scopes. An API token with `*a*a…` stopped the gateway."""
 
     def scope(*names: str) -> Grant:
         return Grant(EVERY_RIGHT, zones=frozenset({5}), names=names)
@@ -233,7 +233,7 @@ def test_revoking_a_token_revokes_what_was_made_with_it(alice: User) -> None:
 
 
 def test_revoking_what_a_token_became_ends_what_its_earlier_forms_made(alice: User) -> None:
-    """A finder of a token made another one with it; then it was rotated, and revoking the new one left theirs alive."""
+    """Regression test: a token made with a stolen token survived rotation and revocation of the stolen one."""
     first = make(alice)
     by_first = tokens.actor_by_secret(secret=first.secret, address=None, now=NOW)
     theirs = tokens.create_token(owner=alice, terms=CI, by=by_first, now=NOW)
@@ -293,7 +293,7 @@ def test_children_inherit_limits_and_draw_on_the_first_limited_one(alice: User) 
 
 
 def test_a_token_that_is_revoked_meanwhile_makes_nothing_more(alice: User) -> None:
-    """The request was let in, then the token was revoked: what it made would have outlived the revocation."""
+    """The request was accepted before the revocation. A token that it created would outlive the revocation."""
     parent = make(alice)
     late = tokens.actor_by_secret(secret=parent.secret, address=None, now=NOW)
     tokens.revoke_token(token=parent.token, by=alice, now=NOW)

@@ -1,4 +1,4 @@
-"""TSIG keys by name."""
+"""Tests of TSIG keys by name."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -102,8 +102,8 @@ def test_a_revoked_key_is_gone_and_its_name_is_free(bob: User) -> None:
 
 
 def test_a_secret_is_read_again_with_a_permission_of_its_own_and_never_anothers(alice: User, bob: User) -> None:
-    """Every token that could change some zone's settings read all keys' secrets; an administrator's those of
-    all people.
+    """Regression test: every token with rights over a zone's settings could read all its owner's secrets. An
+    administrator's token could read everyone's.
     """
     reading = acting(bob, replace(TERMS, permissions=frozenset({Permission.SECRETS})))
     key = make(reading, secret=SECRET)
@@ -118,7 +118,7 @@ def test_a_secret_is_read_again_with_a_permission_of_its_own_and_never_anothers(
 
 
 def test_nobody_gives_the_key_of_another_person_a_secret(alice: User, bob: User) -> None:
-    """A person that knows it acts as the other person."""
+    """A person who knows the secret can act as the other person."""
     key, administrator = make(acting(bob)), actor_of(alice)
     assert administrator is not None
     with pytest.raises(NotYours):

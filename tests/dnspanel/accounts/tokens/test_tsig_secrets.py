@@ -1,4 +1,4 @@
-"""What a TSIG key may be made of."""
+"""Tests of the secrets and algorithms of TSIG keys."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""What slipped past the verbs: the publisher sends nothing after which a zone does not validate that did."""
+"""Tests of the last check of the chain of trust: the publisher sends nothing that breaks a zone's validation."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -33,7 +33,7 @@ def acting() -> Acting:
 
 
 def slip_in(zone: Zone, text: str) -> int:
-    """Put a DS into the zone and into the log that no verb of a person's would publish; return its sequence."""
+    """Publish a DS that the functions for users would refuse. Return the sequence of the publication."""
     zone.refresh_from_db()
     changes = {(CHILD, rdtypes.DS): rrset(CHILD, rdtypes.DS, text)}
     moved = bulk.ZoneChange(zone.pk, zone.revision, changes)
@@ -49,7 +49,7 @@ def parent(db: None) -> Zone:
 
 @pytest.fixture
 def child(parent: Zone) -> Zone:
-    """Create a signed zone, with its DS at its parent, and all of that encoded."""
+    """Create a signed zone with its DS in the parent zone, and encode both."""
     found = create(CHILD)
     sign.sign(zones=[found], acting=acting())
     change(parent, rrset(CHILD, rdtypes.DS, ds_of(found)))
@@ -62,7 +62,7 @@ def ds_of(zone: Zone) -> str:
 
 
 def stalled_at() -> str:
-    """Return what stops the log, for certain."""
+    """Check that the log is stalled by a fault of the child zone. Return the message."""
     encode_all()
     assert encode_step(now=timezone.now()) is None
     [stall] = stalls()
@@ -127,7 +127,7 @@ def test_an_emergency_breaks_what_it_breaks(child: Zone) -> None:
 
 
 def test_a_publisher_that_comes_late_judges_each_sequence_by_what_there_was_then(parent: Zone) -> None:
-    """The DS is there before the zone is, and before it is signed by the key that the DS names; then both change."""
+    """The DS exists before the child zone and names another key. Both are corrected before the publisher runs."""
     encode_all()
     pair = key_material.generate(13)
     slip_in(parent, key_material.ds_text(CHILD, 257, 13, pair.public, 2))

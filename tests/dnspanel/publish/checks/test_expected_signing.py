@@ -1,4 +1,4 @@
-"""Signed zones, worked out by other code: the same rows as the compiler's and the codec's, in every mode."""
+"""Tests of the expected rows of signed zones, which separate code computes: equal to the compiler's in every mode."""
 
 from itertools import groupby
 

@@ -1,4 +1,4 @@
-"""Two ways to the same bytes: what is worked out from PostgreSQL here is what the publisher has written."""
+"""Tests of the expected state: bytes that separate code computes from PostgreSQL equal the publisher's files."""
 
 import random
 

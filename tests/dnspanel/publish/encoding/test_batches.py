@@ -1,4 +1,4 @@
-"""Ranges of the log as rows, before the panel's LMDB is where they begin. `test_encode` has what they do."""
+"""Tests of batches, ranges of the log as rows, before the LMDB has reached their start. See also `test_encode`."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_against_digests_that_are_to_come_a_batch_is_the_same() -> None:
-    """What another zone gets in between makes no difference, once it is in the digests."""
+    """A batch that was compiled ahead, against expected digests, equals the batch that is encoded later."""
     one, two = create("one.test."), create("two.test.")
     encode_all()
     change(one, rrset("www.one.test.", rdtypes.A, "192.0.2.1"))

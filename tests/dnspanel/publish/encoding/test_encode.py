@@ -1,4 +1,4 @@
-"""Encode, against a real PostgreSQL and real LMDB files.
+"""Tests of encoding, with a real PostgreSQL and real LMDB files.
 
 Tests `reading.sealing` too.
 """
@@ -46,7 +46,7 @@ def change(zone: Zone, *rrsets: RRset, gone: tuple[tuple[str, int], ...] = ()) -
 
 
 def encode_all() -> int:
-    """Encode up to the head; return the number of steps."""
+    """Encode all publications. Return the number of steps."""
     steps = 0
     while encode_step(now=timezone.now()):
         steps += 1
@@ -252,7 +252,7 @@ def test_a_full_disk_stalls_in_words_and_goes_on_by_itself(monkeypatch: pytest.M
 def test_a_disk_that_stays_full_is_one_line_of_the_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each attempt said that publishing goes on, and at once that it is stopped: several times a second."""
+    """Regression test: each attempt logged that publishing continues and then that it stopped, many times a second."""
     import errno
 
     def refuse(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Edits that are sealed while a piece of an import is written into the panel's LMDB."""
+"""Tests of edits that are sealed while the panel's LMDB receives a piece of an import."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ During = Callable[[Callable[[], object]], None]
 
 @pytest.fixture
 def during(monkeypatch: pytest.MonkeyPatch) -> During:
-    """Have these called, one after the other, while the store applies a piece; what they publish may be sealed then."""
+    """Return a function that takes steps. While the store applies a piece, each step runs, then edits are encoded."""
 
     def call(*steps: Callable[[], object]) -> None:
         waiting = list(steps)
@@ -51,7 +51,7 @@ def during(monkeypatch: pytest.MonkeyPatch) -> During:
 
 @pytest.fixture
 def zones() -> tuple[Zone, Zone]:
-    """Create two zones that are served, and a piece of an import that waits for its segment."""
+    """Create two encoded zones, and publish a prepared piece of an import that isn't encoded yet."""
     one, two = (create(name, rrset(f"www.{name}", rdtypes.A, "192.0.2.1")) for name in ("one.test.", "two.test."))
     encode_all()
     prepare(publish_zones())

@@ -17,7 +17,7 @@ class Clock:
 
 
 class Publications:
-    """They come at this rate; whenever the pace allows it, all that wait are sealed together."""
+    """Publications at a constant rate. Whenever the pace allows it, all waiting ones are sealed together."""
 
     def __init__(self, per_second: float) -> None:
         self.clock = Clock()

@@ -1,4 +1,4 @@
-"""Standing still, in words."""
+"""Tests of stalls of publishing, and of their messages."""
 
 from datetime import timedelta
 

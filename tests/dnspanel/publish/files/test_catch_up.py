@@ -1,4 +1,4 @@
-"""The panel's LMDB follows its segments, and is made again from PostgreSQL where they do not lead to it."""
+"""Tests of the panel's LMDB: it follows its segments, and is rebuilt from PostgreSQL if segments are missing."""
 
 import shutil
 from pathlib import Path
@@ -46,7 +46,7 @@ def lose_the_lmdb(directory: Path) -> None:
 
 
 def go_on(zone: Zone) -> None:
-    """Publish the next change, and check that the LMDB is what PostgreSQL says."""
+    """Publish a change, and check that the LMDB equals PostgreSQL."""
     change(zone, rrset("new.example.test.", rdtypes.A, "192.0.2.99"))
     encode_all()
     assert not Stall.objects.exists()

@@ -1,4 +1,4 @@
-"""What a process keeps open."""
+"""Tests of the files and keys that a publisher process keeps open."""
 
 from pathlib import Path
 from uuid import UUID

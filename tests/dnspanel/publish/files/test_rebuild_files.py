@@ -1,4 +1,4 @@
-"""The panel's LMDB, made again from PostgreSQL and proved equal to it.
+"""Tests of the rebuild of the panel's LMDB from PostgreSQL, and of its check.
 
 Tests `files.full_zone` too.
 """

@@ -1,4 +1,4 @@
-"""One zone at any former position, sealed for a node that is there."""
+"""Tests of repairs, which seal one zone at a former position of a node."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Snapshots of the panel's LMDB: when one is due, what is stored, and that it is what the segments say."""
+"""Tests of snapshots of the panel's LMDB: when one is due, storage, and equality with the segments."""
 
 from datetime import timedelta
 from pathlib import Path

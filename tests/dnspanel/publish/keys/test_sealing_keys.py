@@ -1,4 +1,4 @@
-"""The keys under which private DNSSEC keys travel and rest."""
+"""Tests of sealing keys, which encrypt private DNSSEC keys in transit and in storage."""
 
 import pytest
 from django.utils import timezone

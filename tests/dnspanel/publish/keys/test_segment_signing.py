@@ -1,4 +1,4 @@
-"""Signing keys."""
+"""Tests of the keys that sign segments."""
 
 from datetime import timedelta
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What a range puts into PowerDNS's files, without files."""
+"""Tests of the changes to PowerDNS's files that a range of the log makes, without files."""
 
 import pytest
 

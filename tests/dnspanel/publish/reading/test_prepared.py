@@ -1,4 +1,4 @@
-"""Rows made before their publication: the segment is the one that PostgreSQL gives, whatever became of the object."""
+"""Tests of prepared rows: the segment equals the one from PostgreSQL, even if the object is lost or damaged."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ NAMES = [f"z{number}.test." for number in range(30)]
 
 
 def publish_zones(names: Sequence[str] = NAMES) -> Publication:
-    """Publish many zones in one publication, with delegations and empty non-terminals among them."""
+    """Create many zones in one publication, including delegations and empty non-terminals."""
     return edit.create_zones(
         zones=[
             NewZone(
@@ -51,7 +51,7 @@ def publish_zones(names: Sequence[str] = NAMES) -> Publication:
 
 
 def prepare(publication: Publication, names: Iterable[str] = NAMES) -> Prepared:
-    """Do what an import does before it publishes, right after it."""
+    """Prepare the publication's rows, as an import does. An import does it before it publishes."""
     pieces, rows, digest = [], 0, 0
     for zone in Zone.objects.filter(name__in=names, deleted_at=None).order_by("pk"):
         compiled = compile_zone(zone.name, map(rrset_of, zone.rrsets.all()))
@@ -72,7 +72,7 @@ def content_of(segment: Segment) -> tuple[list[ZoneMark], list[Op], bytes]:
 
 
 def anew() -> None:
-    """Forget all segments and the panel's LMDB, as if nothing had been encoded."""
+    """Delete all segments and the panel's LMDB, as if nothing had been encoded."""
     Segment.objects.all().delete()
     directory = this_publisher().directory
     this_publisher().close()
@@ -82,7 +82,7 @@ def anew() -> None:
 
 
 def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the sequences whose RRsets were read from PostgreSQL."""
+    """Return a list that grows by the sequence of each publication whose RRsets are read from PostgreSQL."""
     reads: list[int] = []
     real = encode.publication_log.rrsets_at
 

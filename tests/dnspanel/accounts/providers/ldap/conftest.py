@@ -1,4 +1,4 @@
-"""Fixtures of the tests of LDAP: a server that runs, which the panel may ask."""
+"""Fixtures of the LDAP tests: a running server that the panel is allowed to contact."""
 
 from collections.abc import Iterator
 

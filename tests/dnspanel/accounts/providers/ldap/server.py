@@ -1,4 +1,4 @@
-"""A real LDAP server on loopback (Debian's slapd), and the people in it."""
+"""A real LDAP server on loopback (Debian's slapd) with people."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -64,7 +64,7 @@ overlay memberof
 
 @dataclass(frozen=True)
 class AtLdap:
-    """A running server; its log has what it does."""
+    """A running LDAP server. `log` has its operations."""
 
     port: int
     tls_port: int
@@ -85,14 +85,14 @@ class AtLdap:
         return connection
 
     def add(self, dn: str, **attributes: str | bytes | list[str]) -> str:
-        """Add the entry; return its name."""
+        """Add an entry to the server and return its distinguished name."""
         connection = self._as_root()
         connection.add_s(dn, modlist.addModlist(_as_bytes(attributes)))
         connection.unbind_s()
         return dn
 
     def change(self, dn: str, **attributes: str | bytes | list[str] | None) -> None:
-        """Give the entry's attributes these values, or none."""
+        """Replace the values of the entry's attributes. None removes an attribute."""
         connection = self._as_root()
         given = {name: value for name, value in attributes.items() if value is not None}
         changes = [(ldap.MOD_REPLACE, name, value) for name, value in _as_bytes(given).items()]
@@ -106,7 +106,7 @@ class AtLdap:
         connection.unbind_s()
 
     def person(self, uid: str, mail: str = "", under: str = PEOPLE, **attributes: Any) -> str:
-        """Add a person with PASSWORD; return their name."""
+        """Add a person with the password PASSWORD. Return the distinguished name."""
         given: dict[str, Any] = {"objectClass": ["inetOrgPerson", "adUser"], "cn": uid, "sn": "Person", "uid": uid}
         given |= {"mail": mail or f"{uid}@work.test", "userPassword": PASSWORD, **attributes}
         return self.add(f"uid={escape_dn_chars(uid)},{under}", **given)
@@ -115,7 +115,7 @@ class AtLdap:
         return self.add(f"cn={name},{GROUPS}", objectClass="groupOfNames", cn=name, member=list(members))
 
     def empty(self) -> None:
-        """Remove all entries except the one that reads for the panel."""
+        """Remove all entries except the account that the panel uses to read."""
         connection = self._as_root()
         connection.set_option(ldap.OPT_SERVER_CONTROLS, [_MANAGE_DSA_IT])  # referrals are removed, not followed
         try:
@@ -164,7 +164,7 @@ def slapd_running(directory: Path) -> Iterator[AtLdap]:
 
 
 def ldap_added(server: AtLdap, slug: str = "work", **terms: Any) -> SignInProvider:
-    """Add the provider as an administrator does; `attributes` replaces the usual ones."""
+    """Add the server as a sign-in provider. `attributes` overrides single default attributes."""
     attributes = DEFAULTS | {"base": PEOPLE, "group_base": GROUPS} | terms.pop("attributes", {})
     given: dict[str, Any] = {"name": slug.title(), "slug": slug, "uri": server.uri, "bind_dn": READER}
     given |= {"certificates": server.certificate, "trusts_mail": True, "attributes": attributes}
@@ -173,7 +173,7 @@ def ldap_added(server: AtLdap, slug: str = "work", **terms: Any) -> SignInProvid
 
 
 def signs_in(login: str, password: str = PASSWORD, client: Client | None = None) -> tuple[Client, Any]:
-    """Return the browser, and what the form of the sign-in answers."""
+    """Send the sign-in form. Return the browser and the answer."""
     client = client or Client()
     return client, client.post("/sign-in/", {"login": login, "password": password})
 

@@ -1,4 +1,4 @@
-"""The form of the sign-in takes passwords of LDAP servers, and signs in by their rules (`ldap.backend`)."""
+"""Tests of sign-in with passwords of LDAP servers, and of the servers' rules (`ldap.backend`)."""
 
 import socket
 import time
@@ -43,7 +43,7 @@ def refusals() -> list[str]:
 
 
 def bound(server: AtLdap, user: User, **terms: Any) -> SignInProvider:
-    """Bind the account of this person to the server, where they have the same name."""
+    """Link this person's account to the entry of the same name on the server. Return the provider."""
     provider = ldap_added(server, **terms)
     identity = identity_by_password(provider, user.username, PASSWORD, NOW)
     assert identity is not None
@@ -193,7 +193,7 @@ def test_a_server_that_is_away_is_told_as_such_and_keeps_nobody_else_out(
 
 
 def test_each_name_costs_the_server_the_same(at_ldap: AtLdap, alice: User, bob: User) -> None:
-    """So that the time of a refusal does not tell which names there are, here or there."""
+    """Otherwise the time that a refusal takes would reveal which names exist, in the panel or on the server."""
     at_ldap.person("bob")
     at_ldap.person("eve")
     bound(at_ldap, bob)
@@ -251,7 +251,7 @@ def test_a_provider_that_is_switched_off_signs_nobody_in(at_ldap: AtLdap, alice:
 
 
 def test_two_servers_are_asked_in_turn_and_an_account_by_its_own_alone(at_ldap: AtLdap, bob: User) -> None:
-    """The second is another branch of the same server."""
+    """The second provider uses another branch of the same server."""
     other = at_ldap.add(f"ou=guests,{PEOPLE}", objectClass="organizationalUnit", ou="guests")
     inner = {"attributes": {"base": other, "login": "uid"}}
     at_ldap.person("eve", under=other)

@@ -1,4 +1,4 @@
-"""The panel speaks to an LDAP server in TLS that it has verified, at addresses that it may, and in bounded time."""
+"""Tests of connections to LDAP servers: verified TLS, permitted addresses, and limited time."""
 
 import os
 import socket
@@ -57,7 +57,7 @@ def test_the_address_that_was_checked_is_the_one_of_the_connection(
 
 @contextmanager
 def answering(*chunks: bytes) -> Iterator[int]:
-    """Run a server that reads a question and answers with these bytes, whatever it was."""
+    """Run a server that reads one request and sends these bytes. Yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -95,7 +95,7 @@ def test_what_does_not_begin_tls_well_is_told(reachable: None, answer: bytes) ->
 def test_a_server_that_sends_slowly_is_waited_for_no_longer_than_for_an_answer(
     reachable: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of its bytes comes within the time of one; one at a time it would never end."""
+    """Each byte arrives within the timeout, but an answer that comes byte by byte would never end."""
     monkeypatch.setattr(module, "ANSWER_SECONDS", 0.2)
     done = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:

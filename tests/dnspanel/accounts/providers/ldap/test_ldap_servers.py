@@ -1,4 +1,4 @@
-"""LDAP servers are added and changed by people with the right, and asked before (`ldap.ldap_servers`)."""
+"""Tests of the administration of LDAP servers, which are checked before they are saved (`ldap.ldap_servers`)."""
 
 from dataclasses import replace
 from typing import Any

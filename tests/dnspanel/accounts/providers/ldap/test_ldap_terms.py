@@ -1,4 +1,4 @@
-"""What may be said of an LDAP server."""
+"""Tests of the settings of LDAP servers."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""Groups are read every few minutes.
+"""Tests of the regular check of LDAP accounts and their groups.
 
-A person that is gone or disabled has no session and no token any more (`ldap.look`).
+A person who was deleted or disabled loses all sessions and tokens (`ldap.look`).
 """
 
 import socket
@@ -166,7 +166,7 @@ def test_the_last_administrator_stays_one_and_is_signed_out(at_ldap: AtLdap, ali
 
 
 def test_another_way_in_asks_the_server_whether_the_person_is_still_there(at_ldap: AtLdap, bob: User) -> None:
-    """A passkey, or another provider."""
+    """A sign-in with a passkey or with another provider also asks the LDAP server."""
     dn = at_ldap.person("bob")
     linked(ldap_added(at_ldap), bob)
     look_at_one(user=bob, now=NOW)

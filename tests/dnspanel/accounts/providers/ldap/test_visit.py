@@ -1,4 +1,4 @@
-"""What an LDAP server says of people: their identities and groups (`ldap.visit`)."""
+"""Tests of LDAP queries for people: identities and groups (`ldap.visit`)."""
 
 import socket
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from tests.dnspanel.accounts.providers.ldap.server import (
 
 
 def groups_of(server: AtLdap, how: Groups, **terms: str) -> set[str]:
-    """Return the names of eve's groups, without their distinguished names."""
+    """Return the names of eve's groups, each without the rest of its distinguished name."""
     member = "memberOf" if how == Groups.ATTRIBUTE else "member"
     provider = ldap_added(server, group_claim=member, attributes={"groups": how.value, **terms})
     with visiting(provider) as visit:
@@ -55,7 +55,7 @@ def test_groups_are_read_in_the_way_that_is_named(at_ldap: AtLdap, how: Groups, 
 
 @pytest.mark.parametrize("how", [Groups.SEARCH, Groups.ATTRIBUTE])
 def test_groups_from_elsewhere_give_nothing(at_ldap: AtLdap, how: Groups) -> None:
-    """A person that may make groups in a place of their own makes one of a name that rules know."""
+    """A person who can create groups elsewhere could give one a name that appears in a rule."""
     eve = at_ldap.person("eve")
     at_ldap.add(f"cn=dns-admins,{PEOPLE}", objectClass="groupOfNames", cn="dns-admins", member=eve)
     assert groups_of(at_ldap, how) == set()
@@ -72,7 +72,7 @@ def test_no_group_is_called_like_the_distinguished_name_of_another_one(at_ldap: 
 
 
 def test_active_directory_is_asked_for_all_levels_at_once(at_ldap: AtLdap) -> None:
-    """slapd does not know the matching rule: it is asked, and finds nothing."""
+    """slapd doesn't know the matching rule. The query reaches it but finds nothing."""
     at_ldap.person("eve")
     assert groups_of(at_ldap, Groups.ACTIVE_DIRECTORY, group_filter="(cn=*)") == set()
     assert "(cn=*)" in at_ldap.log.rpartition(" SRCH base=")[2]
@@ -122,7 +122,7 @@ def test_whoever_cannot_be_bound_as_has_a_wrong_password(at_ldap: AtLdap) -> Non
 
 
 def test_a_base_that_is_not_there_is_no_empty_answer(at_ldap: AtLdap) -> None:
-    """Else all people would be gone."""
+    """Otherwise a wrong base would look as if all people had been deleted."""
     provider = ldap_added(at_ldap)
     provider.attributes["base"] = f"ou=nowhere,{SUFFIX}"
     with pytest.raises(ProviderAway, match="nothing at the base"), visiting(provider) as visit:

@@ -1,6 +1,4 @@
-"""A real OpenID Connect provider on loopback (zitadel/oidc, from the Go module proxy), and the people that
-sign in at it.
-"""
+"""A real OpenID Connect provider on loopback (zitadel/oidc, from the Go module proxy) with people."""
 
 import json
 from collections.abc import Iterator
@@ -37,17 +35,17 @@ class Somebody:
 
 @dataclass(frozen=True)
 class AtProvider:
-    """A running provider; `users` says who is there from now on."""
+    """A running provider. `users` sets its people."""
 
     issuer: str
     file: Path
 
     def users(self, **people: Somebody) -> None:
-        """Set subject → person; no one else is there."""
+        """Replace all people of the provider. Keywords are subjects."""
         self.file.write_text(json.dumps({subject: asdict(person) for subject, person in people.items()}))
 
     def sign_in(self, url: str, name: str) -> str:
-        """Return what the browser of this person does there, from the panel's request to the URL that leads back."""
+        """Sign this person in at the provider. Return the URL that leads back to the panel."""
         with requests.Session() as browser:
             form = browser.get(url, timeout=_SECONDS)
             sent = {"id": parse_qs(urlsplit(form.url).query)["authRequestID"][0], "username": name, "password": SECRET}
@@ -63,7 +61,7 @@ class AtProvider:
 
 @contextmanager
 def provider_running(directory: Path, *redirect_uris: str) -> Iterator[AtProvider]:
-    """Run a provider, at first without people."""
+    """Run a provider without people."""
     try:
         program = go_programs("oidc-provider") / "oidc-provider"
     except NotInstalled as exc:
@@ -78,25 +76,25 @@ def provider_running(directory: Path, *redirect_uris: str) -> Iterator[AtProvide
 
 
 def added(idp: AtProvider, slug: str = "one", **terms: Any) -> SignInProvider:
-    """Add the provider as an administrator does."""
+    """Add the provider to the panel."""
     given = ProviderTerms(name=slug.title(), slug=slug, issuer=idp.issuer, client_id="client", **terms)
     return create_provider(terms=given, secret=SECRET, by=None, now=NOW)
 
 
 def begun(client: Client, slug: str = "one", **form: str) -> str:
-    """Return the URL at the provider that the button of the sign-in page leads to."""
+    """Press the button of the sign-in page. Return the URL at the provider."""
     page = client.post(f"/sign-in/by/{slug}/", form)
     assert page.status_code == 200, (page.status_code, page.headers, page.content)
     return str(page.context["url"])
 
 
 def comes(client: Client, idp: AtProvider, name: str, slug: str = "one", **form: str) -> Any:
-    """Return the panel's answer to this person after the button, the sign-in there, and the way back."""
+    """Press the button, sign in at the provider, and return the panel's answer."""
     return back(client, idp.sign_in(begun(client, slug, **form), name))
 
 
 def back(client: Client, url: str) -> Any:
-    """Return what the panel answers to the URL that the provider sent the browser to."""
+    """Open the URL that leads back from the provider. Return the panel's answer."""
     parts = urlsplit(url)
     return client.get(f"{parts.path}?{parts.query}")
 

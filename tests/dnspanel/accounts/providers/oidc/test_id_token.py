@@ -1,4 +1,4 @@
-"""An ID token is believed when it is signed, for this client, by this issuer, in time, and answers this request."""
+"""Tests of ID tokens: signature, client, issuer, time, and the request that a token answers."""
 
 from collections.abc import Mapping
 from typing import Any

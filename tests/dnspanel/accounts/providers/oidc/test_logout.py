@@ -1,4 +1,4 @@
-"""Sessions end with the one at the provider, at once; and a person that signs out here may sign out there too."""
+"""Tests of sign-out: a sign-out at the provider ends the panel's sessions, and one here offers it there."""
 
 import json
 import threading
@@ -29,8 +29,8 @@ Sign = Callable[..., str]
 
 @pytest.fixture
 def signed(idp: AtProvider) -> Iterator[tuple[SignInProvider, Sign]]:
-    """Yield Eve's provider, which from her sign-in on is one whose key the test has: the real one makes no
-    such tokens.
+    """Yield Eve's provider and a signer of logout tokens. Signing moves the provider to an issuer with the test's key,
+    because the real one doesn't issue such tokens.
     """
     key = rsa.generate_private_key(65537, 2048)
     public = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True) | {"kid": "k"}

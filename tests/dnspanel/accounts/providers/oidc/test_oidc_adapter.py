@@ -1,4 +1,4 @@
-"""Sign-in at a real provider: `oidc.oidc_adapter`, `providers.admit`, `providers.links`, `account.oidc` in browsers."""
+"""Tests of sign-in at a real provider: `oidc.oidc_adapter`, `providers.admit`, `providers.links`, `account.oidc`."""
 
 import time
 from typing import Any
@@ -109,7 +109,7 @@ def test_a_verified_mail_opens_its_account_only_where_the_provider_may(
 
 @pytest.mark.parametrize("mail", ["al\u0131ce@people.test", "alice@people.te\u017ft", "alice@\u212apeople.test"])
 def test_a_letter_that_postgresql_folds_opens_no_account(idp: AtProvider, client: Client, mail: str) -> None:
-    """As CVE-2019-19844: the dotless i made an address that of an administrator."""
+    """As in CVE-2019-19844, an address with a dotless i would match the administrator's address."""
     make_person("alice", Role.ADMINISTRATOR)
     added(idp, links_by_mail=True)
     idp.users(a1=Somebody("al", mail))

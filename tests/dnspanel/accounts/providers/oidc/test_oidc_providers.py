@@ -1,4 +1,4 @@
-"""Providers are added, changed and deleted (`oidc.oidc_providers`, `providers.rows`); their secret is encrypted."""
+"""Tests of the administration of providers (`oidc.oidc_providers`, `providers.rows`). Secrets are encrypted."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,7 +31,7 @@ TERMS = ProviderTerms(name="Work", slug="work", issuer="https://idp.example.test
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace what a provider says, which is tested in `test_session`."""
+    """Replace the request for the provider's configuration, which `test_session` tests."""
     monkeypatch.setattr("dnspanel.accounts.providers.oidc.oidc_providers.configuration_of", lambda issuer: {})
 
 

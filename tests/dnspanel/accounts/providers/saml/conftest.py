@@ -1,4 +1,4 @@
-"""Fixtures of the tests of SAML: a provider that runs, which the panel may ask."""
+"""Fixtures of the SAML tests: a running provider that the panel is allowed to contact."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A real SAML provider on loopback (crewjam/saml, from the Go module proxy), and the people that sign in at it."""
+"""A real SAML provider on loopback (crewjam/saml, from the Go module proxy) with people."""
 
 import base64
 import html
@@ -36,18 +36,18 @@ class Member:
 
 @dataclass(frozen=True)
 class AtSaml:
-    """A running provider; `users` says who is there from now on."""
+    """A running provider. `users` sets its people."""
 
     root: str
     directory: Path
 
     def users(self, **people: Member) -> None:
-        """Set name → person; no one else is there."""
+        """Replace all people of the provider. Keywords are names."""
         content = json.dumps({name: asdict(person) for name, person in people.items()})
         (self.directory / "users.json").write_text(content)
 
     def knows(self, slug: str) -> None:
-        """Let the provider read what the panel says of itself."""
+        """Register the panel at the provider with the panel's metadata."""
         answer = Client().get(f"/sign-in/by/{slug}/metadata/")
         assert answer.status_code == 200
         (self.directory / "services" / f"{slug}.xml").write_bytes(answer.content)
@@ -57,7 +57,7 @@ class AtSaml:
         return requests.get(f"{self.root}/metadata", timeout=_SECONDS).text
 
     def sign_in(self, url: str, name: str, flaw: str = "") -> str:
-        """Return what the browser of this person brings back: base64 of the response."""
+        """Sign this person in at the provider. Return the base64 response, with the flaw if one is given."""
         cookies = {"user": name} | ({"flaw": flaw} if flaw else {})
         page = requests.get(url, cookies=cookies, timeout=_SECONDS)
         assert page.status_code == 200, page.text
@@ -68,7 +68,7 @@ class AtSaml:
 
 @contextmanager
 def saml_running(directory: Path) -> Iterator[AtSaml]:
-    """Run a provider, at first without people and services."""
+    """Run a provider without people and services."""
     try:
         program = go_programs("saml-provider") / "saml-provider"
     except NotInstalled as exc:
@@ -83,7 +83,7 @@ def saml_running(directory: Path) -> Iterator[AtSaml]:
 
 
 def saml_added(idp: AtSaml, slug: str = "work", **terms: Any) -> SignInProvider:
-    """Add the provider as an administrator does, and the panel as the provider's does."""
+    """Add the provider to the panel, and the panel to the provider."""
     given: dict[str, Any] = {"name": slug.title(), "slug": slug, "metadata_url": f"{idp.root}/metadata"}
     given |= {"attributes": {"mail": "mail", "username": "uid"}, "trusts_mail": True}
     provider = create_provider(terms=SamlTerms(**(given | terms)), by=None, now=NOW)
@@ -92,25 +92,25 @@ def saml_added(idp: AtSaml, slug: str = "work", **terms: Any) -> SignInProvider:
 
 
 def begun_saml(client: Client, slug: str = "work", **form: str) -> str:
-    """Return the URL at the provider that the button of the sign-in page leads to."""
+    """Press the button of the sign-in page. Return the URL at the provider."""
     page = client.post(f"/sign-in/by/{slug}/", form)
     assert page.status_code == 200, (page.status_code, page.content)
     return str(page.context["url"])
 
 
 def posted(encoded: str, slug: str = "work") -> Any:
-    """Return what the panel answers to the provider's form, which comes without the session's cookie."""
+    """Post the response to the panel without the session's cookie. Return the panel's answer."""
     return Client().post(f"/sign-in/by/{slug}/acs/", {"SAMLResponse": encoded})
 
 
 def ends(client: Client, encoded: str, slug: str = "work") -> Any:
-    """Return the panel's last word on this answer in the browser."""
+    """Post the response and follow the redirect in the browser. Return the panel's last answer."""
     answer = posted(encoded, slug)
     return answer if answer.status_code != 302 else client.get(answer["Location"])
 
 
 def comes_by_saml(client: Client, idp: AtSaml, name: str, flaw: str = "", **form: str) -> Any:
-    """Return the panel's answer to this person after the button, the sign-in there, and the way back."""
+    """Press the button, sign in at the provider, and return the panel's answer."""
     return ends(client, idp.sign_in(begun_saml(client, **form), name, flaw))
 
 

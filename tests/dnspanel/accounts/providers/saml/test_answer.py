@@ -1,6 +1,6 @@
-"""Sign-in at a real SAML provider: what is good once, in its own browser, and what is not good at all.
+"""Tests of sign-in at a real SAML provider: a response works once, in its own browser, and forged ones never.
 
-`saml.answer`, `saml.question`, `account.saml` and `providers.sign_in` as browsers meet them.
+Tests `saml.answer`, `saml.question`, `account.saml` and `providers.sign_in`.
 """
 
 from typing import Any
@@ -90,7 +90,7 @@ def test_a_flaw_of_the_assertion_is_refused(saml_idp: AtSaml, client: Client, fl
 
 
 def forged(kind: str, encoded: str) -> str:
-    """Return the answer with an assertion about another person next to, around or in place of the signed one."""
+    """Return the response with an unsigned assertion about another person. `kind` tells where it is inserted."""
     response = etree.fromstring(xml_of(encoded).encode())
     signed = response.find("a:Assertion", NAMES)
     assert signed is not None

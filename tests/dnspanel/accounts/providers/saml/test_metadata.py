@@ -1,4 +1,4 @@
-"""Metadata of one SAML provider, and texts that are not."""
+"""Tests of SAML metadata: documents of one provider, and texts that are refused."""
 
 import re
 from typing import Any

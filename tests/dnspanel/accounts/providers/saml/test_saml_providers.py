@@ -1,4 +1,4 @@
-"""SAML providers are added and changed, and their metadata kept as they are at their URL."""
+"""Tests of the administration of SAML providers, and of the stored copies of their metadata."""
 
 from dataclasses import replace
 from datetime import timedelta
