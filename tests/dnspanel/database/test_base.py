@@ -1,4 +1,4 @@
-"""That a kept connection is looked at, and the server asked only where it said something."""
+"""Checks of kept connections. The server is queried only after its socket became readable or after a pause."""
 
 import time
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _DEADLINE = 30
 
 @pytest.fixture
 def kept() -> Iterator[DatabaseWrapper]:
-    """Yield a connection of its own, which a test may end."""
+    """Yield a separate connection, which a test may end."""
     own = connection.copy()
     assert isinstance(own, DatabaseWrapper)
     own.ensure_connection()
@@ -29,7 +29,7 @@ def kept() -> Iterator[DatabaseWrapper]:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return what is sent to PostgreSQL by any connection."""
+    """Return a list that collects the statements that any connection sends to PostgreSQL."""
     statements: list[str] = []
     execute = psycopg.Cursor.execute
 
@@ -42,7 +42,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def end(kept: DatabaseWrapper) -> None:
-    """End it as the server does in a restart."""
+    """End the connection's backend, as a server restart does."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [kept.connection.info.backend_pid])
         assert cursor.fetchone() == (True,)
@@ -58,7 +58,7 @@ def test_a_connection_at_rest_is_usable_without_a_question(kept: DatabaseWrapper
 def test_after_a_pause_the_server_is_asked(
     kept: DatabaseWrapper, sent: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A firewall may have forgotten the connection in between, which cannot be seen at the socket."""
+    """In the pause a firewall may have dropped the connection, which the socket does not show."""
     now = time.monotonic()
     kept.is_usable()
     sent.clear()
@@ -120,7 +120,7 @@ def test_no_connection_is_not_usable() -> None:
 def test_what_is_prepared_is_planned_without_its_parameters_where_plans_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With them PostgreSQL plans it for the first five calls, and then as it sees fit."""
+    """With parameters, PostgreSQL would make a new plan for the first five calls, and then choose."""
     assert _plans_of_eight_calls()[1] >= 5
     monkeypatch.setattr(base, "_keeps_plans", False)
     base.keep_plans()
@@ -128,7 +128,7 @@ def test_what_is_prepared_is_planned_without_its_parameters_where_plans_are_kept
 
 
 def _plans_of_eight_calls() -> tuple[int, int]:
-    """Return for a new connection how often a plan was kept, and how often one was made for the parameters."""
+    """Run a prepared statement eight times on a new connection. Return its numbers of generic and custom plans."""
     own = connection.copy()
     own.ensure_connection()
     try:
@@ -144,9 +144,9 @@ def _plans_of_eight_calls() -> tuple[int, int]:
 
 @pytest.mark.parametrize(("query", "expected"), [("", "off"), ("?options=-c%20jit%3Don", "on")])
 def test_statements_are_not_compiled_unless_the_database_url_says_so(query: str, expected: str) -> None:
-    """In containers, where PostgreSQL had its defaults, an edit took four seconds until all nodes answered.
+    """In containers, where PostgreSQL's default is `jit = on`, an edit took four seconds to reach all nodes.
 
-    The PostgreSQL of the tests and of `./dev run` had `jit = off` in its own configuration.
+    The configuration of PostgreSQL for tests and for `./dev run` turned it off.
     """
     own = connection.copy()
     own.settings_dict["OPTIONS"] = settings_of_database(f"postgresql:///panel{query}")["OPTIONS"]

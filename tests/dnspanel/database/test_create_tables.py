@@ -1,4 +1,4 @@
-"""Each app begins with one migration, which databases of before do not run again."""
+"""Each app starts with one migration, which existing databases don't run again."""
 
 from collections import Counter
 
@@ -16,7 +16,7 @@ MOST_OF_AN_APP = 6
 
 
 def test_an_app_has_few_migrations() -> None:
-    """An empty database took 45 seconds with 147 of them, in each fresh clone and each test machine."""
+    """147 migrations of an empty database took 45 seconds in each fresh clone and test machine."""
     ours = {config.label for config in apps.get_app_configs() if config.name.startswith("dnspanel")}
     counted = Counter(app for app, _ in MigrationLoader(None).disk_migrations if app in ours)
     assert {app: number for app, number in counted.items() if number > MOST_OF_AN_APP} == {}

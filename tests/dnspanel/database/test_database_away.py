@@ -1,4 +1,4 @@
-"""Which errors mean that PostgreSQL is away, what every face answers then, and that the log has one line.
+"""Errors that mean that PostgreSQL is unavailable, the answers of all interfaces to them, and their line in the log.
 
 Tests `api.database_away`, `frame.database_away` and `dnspanel.server_errors`, too.
 """
@@ -29,14 +29,14 @@ AWAY = OperationalError('connection to server at "10.1.2.3", port 5432 failed: C
 
 
 def of_django(kind: type[Exception], cause: psycopg.Error) -> Exception:
-    """Return an error of psycopg as Django wraps it."""
+    """Return a psycopg error wrapped as Django does it."""
     error = kind(*cause.args)
     error.__cause__ = cause
     return error
 
 
 def after(cause: BaseException) -> TransactionManagementError:
-    """Return Django's refusal of a statement after one that failed in the same transaction."""
+    """Return Django's error for a statement after a failed one in the same transaction."""
     error = TransactionManagementError("An error occurred in the current transaction.")
     error.__cause__ = cause
     return error
@@ -73,7 +73,7 @@ def test_which_errors_mean_that_postgresql_is_away(exc: BaseException | None, ex
 
 
 def test_a_read_only_server_is_met_as_such() -> None:
-    """PostgreSQL says so itself here, as a replica does after a failover."""
+    """PostgreSQL reports it, as a replica does after a failover."""
     with pytest.raises(InternalError) as caught, transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION READ ONLY; DELETE FROM fleet_heartbeat")
     assert is_away(caught.value)
@@ -87,7 +87,7 @@ def test_nothing_of_the_servers_message_is_told() -> None:
 
 @pytest.fixture(autouse=True)
 def no_write() -> None:
-    """Forget changes of this thread: a test before may have ended in one, whose commits would count as this one's."""
+    """Forget this thread's earlier writes, so that commits of previous tests don't count."""
     database_away.begin_read()
 
 
@@ -105,13 +105,13 @@ FACES = {
 
 @pytest.fixture
 def notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget recent lines of the log."""
+    """Forget recent log lines."""
     monkeypatch.setattr(database_away, "_notes", Notes())
 
 
 @pytest.fixture
 def nobody_answers(monkeypatch: pytest.MonkeyPatch, notes: None) -> None:
-    """Let every request to PostgreSQL find that it is away."""
+    """Make all new connections fail as if PostgreSQL were unavailable."""
 
     def fails(wrapper: DatabaseWrapper, *args: Any) -> Any:
         raise AWAY
@@ -178,7 +178,7 @@ def test_the_next_line_counts_those_that_were_left_out(caplog: pytest.LogCapture
 
 @pytest.mark.usefixtures("notes")
 def test_what_fails_past_the_view_is_answered_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A session is saved after the view has answered."""
+    """For example, the session is saved after the view."""
 
     def fails(*args: Any, **options: Any) -> None:
         raise of_django(OperationalError, psycopg.errors.AdminShutdown("terminating connection"))
@@ -203,7 +203,7 @@ def test_an_edit_whose_commit_is_in_doubt_is_said_to_be(monkeypatch: pytest.Monk
 
 
 def test_what_was_committed_before_the_failure_is_in_doubt() -> None:
-    """An edit was refused, in a test of the whole stack, and was there: PostgreSQL hung while its answer was made."""
+    """In a test of the full stack PostgreSQL hung during the response, and a saved edit was reported as refused."""
     found = []
 
     def save(request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""That PostgreSQL plans once what is asked through a prepared cursor, in Django's transaction and among its queries."""
+"""Prepared cursors make PostgreSQL plan once, also within Django's transactions and between its queries."""
 
 import pytest
 from django.db import DataError, connection, transaction

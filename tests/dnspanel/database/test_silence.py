@@ -1,4 +1,4 @@
-"""That a PostgreSQL which hangs is given up in bounded time, and one that only takes long is not."""
+"""A hanging PostgreSQL is given up in bounded time, and a slow statement is not."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ PATIENCE = 6.0  # of which libpq needs two seconds for each try
 
 
 class Relay:
-    """A way to PostgreSQL that can become a black hole: bytes are taken, and go nowhere."""
+    """A proxy to PostgreSQL that can swallow all data."""
 
     def __init__(self) -> None:
         self.swallows = False
@@ -68,7 +68,7 @@ _port = ""
 
 @pytest.fixture
 def relay() -> Iterator[Relay]:
-    """Send connections of the test through it."""
+    """Send the test's connections through a relay."""
     global _port
     _port, made = connection.settings_dict["PORT"], Relay()
     connection.close()
@@ -81,7 +81,7 @@ def relay() -> Iterator[Relay]:
 
 @pytest.fixture
 def patient() -> Iterator[None]:
-    """Act as a web process, with less patience."""
+    """Act as a web process with a short timeout."""
     parameters = {**connection.get_connection_params()}
     silence.begin(lambda: parameters, patience=PATIENCE)
     connection.close()
@@ -137,14 +137,14 @@ def test_a_server_that_lets_nobody_in_is_given_up(relay: Relay) -> None:
 
 @pytest.mark.usefixtures("patient")
 def test_a_statement_that_takes_long_is_waited_for() -> None:
-    """The same holds for one that waits for a lock: the server answers other requests at that time."""
+    """A statement that waits for a lock is the same case: the server answers other requests at that time."""
     assert ask(f"SELECT 1 FROM pg_sleep({PATIENCE + 1})") == (1,)
     assert not silence.hangs()
 
 
 @pytest.mark.usefixtures("patient")
 def test_one_backend_that_hangs_costs_its_own_statement_only() -> None:
-    """PostgreSQL would have ended the statement at its limit."""
+    """Here PostgreSQL would have ended the statement at its time limit."""
     server = silence.server()
     assert server is not None
     server.statement_seconds = 0.5
@@ -163,7 +163,7 @@ def test_one_backend_that_hangs_costs_its_own_statement_only() -> None:
 
 @pytest.mark.usefixtures("patient")
 def test_a_server_that_refuses_answers() -> None:
-    """Too many connections, a start that is not finished: a process with a connection waits on."""
+    """With too many connections, or during its start, the server refuses. A process with a connection keeps waiting."""
     silence.begin(lambda: connection.get_connection_params() | {"dbname": "there is none"}, patience=PATIENCE)
     assert ask(f"SELECT 1 FROM pg_sleep({PATIENCE})") == (1,)
     assert not silence.hangs()
@@ -220,7 +220,7 @@ def test_a_commit_that_was_not_sent_is_not_in_doubt() -> None:
 
 
 def test_a_refusal_at_the_commit_leaves_no_doubt(own: DatabaseWrapper) -> None:
-    """A constraint that is looked at last."""
+    """This happens for a deferred constraint, which PostgreSQL checks at the commit."""
     own.ensure_connection()
     own.set_autocommit(False)
     with own.cursor() as cursor:

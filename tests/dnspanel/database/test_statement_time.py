@@ -1,4 +1,4 @@
-"""How long statements may take, and what is answered when one took longer.
+"""Time limits for statements, and the answers after a statement exceeded one.
 
 Tests `dnspanel.environment` too.
 """
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Return a function that begins as a process of this kind, with a new connection."""
+    """Return a function that starts a new connection as a process of this kind."""
     options = dict(connections.settings["default"]["OPTIONS"])
     monkeypatch.setattr(statement_time, "_process", statement_time.COMMAND)
 
@@ -55,7 +55,7 @@ def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limit a statement of a search to 1 ms."""
+    """Limit a search statement to 1 ms."""
     monkeypatch.setitem(settings.STATEMENT_SECONDS, "search", 0.001)
 
 
@@ -66,13 +66,13 @@ def limit() -> str:
 
 
 def wait_long(*args: object, **how: object) -> Any:
-    """Run a statement that only a limit ends within the test."""
+    """Run a statement of 60 seconds, which a time limit ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(60)")
 
 
 def wait_too_long(*args: object, **how: object) -> Any:
-    """Run a statement that takes longer than it may, in a request of any kind."""
+    """Run a statement that exceeds its time limit, in any kind of request."""
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 1")
         try:
@@ -91,7 +91,7 @@ def test_a_process_opens_its_connections_with_its_limit(begin: Callable[[str], N
 
 
 def test_a_process_that_says_nothing_has_no_limit() -> None:
-    """Migrations and restores take as long as the data are large."""
+    """Migrations and restores may take long with much data."""
     assert limit() == "0"
 
 

@@ -1,4 +1,4 @@
-"""Nodes, their live numbers, and a person."""
+"""Fixtures of health and metrics tests: nodes, their live statistics, and a person."""
 
 from tests.dnspanel.fleet.conftest import active_node, live_redis, waiting_node
 from tests.people import alice

@@ -1,4 +1,4 @@
-"""`/livez`, `/readyz` and `/healthz`: which part is at fault, and within a second whatever hangs."""
+"""`/livez`, `/readyz` and `/healthz` name the faulty part within a second, even if something hangs."""
 
 import contextlib
 import shutil
@@ -36,7 +36,7 @@ VERBOSE = "/healthz?verbose"
 
 @pytest.fixture(autouse=True)
 def forget_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget answers, so that no answer of a test is given in the next one."""
+    """Forget cached answers, so that no test gets those of an earlier test."""
     for check in (health._postgresql, health._panel):
         monkeypatch.setattr(check, "_run", None)
         monkeypatch.setattr(check, "_fresh_seconds", 0.0)
@@ -44,14 +44,14 @@ def forget_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextlib.contextmanager
 def silent_server() -> Iterator[int]:
-    """Yield a port where connections are taken and nothing is ever said, as by a server that was stopped."""
+    """Yield the port of a server that accepts connections and sends nothing, like a stopped process."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
 
 @pytest.fixture
 def hanging_postgresql() -> Iterator[None]:
-    """Let PostgreSQL take connections, and say nothing."""
+    """Replace PostgreSQL with a server that accepts connections and sends nothing."""
     before = dict(connection.settings_dict)
     with silent_server() as port:
         connection.settings_dict |= {"HOST": "127.0.0.1", "PORT": str(port)}
@@ -79,13 +79,13 @@ def test_all_is_well(path: str) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_the_host_header_does_not_matter(path: str) -> None:
-    """Load balancers and kubelets ask by address."""
+    """Load balancers and kubelets connect by IP address."""
     assert Client().get(path, headers={"Host": "10.1.2.3:8000"}).status_code == 200
     assert Client().get("/sign-in/", headers={"Host": "10.1.2.3:8000"}).status_code == 400
 
 
 def test_nothing_else_is_asked_before_them() -> None:
-    """No session, no other middleware: what these need may be away."""
+    """Health checks use no session and no other middleware, because what these need may be unavailable."""
     passed = HttpResponse()
     middleware = HealthMiddleware(lambda request: passed)
     assert middleware(RequestFactory().get("/livez/")) is passed
@@ -107,7 +107,7 @@ def test_redis_that_hangs_is_at_fault(settings: Any) -> None:
 
 @pytest.mark.usefixtures("live_redis")
 def test_redis_that_refuses_to_write_is_at_fault(settings: Any) -> None:
-    """Redis that is full answers PING."""
+    """A Redis without free memory still answers PING."""
     live_redis = telemetry.connection(settings.REDIS_URL)
     before = live_redis.config_get("maxmemory*")
     live_redis.config_set("maxmemory-policy", "noeviction")
@@ -139,7 +139,7 @@ def test_a_panel_without_its_migrations_is_not_ready(monkeypatch: pytest.MonkeyP
 
 
 def test_migrations_of_a_newer_panel_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """During an upgrade the old web processes serve on."""
+    """During an upgrade the old web processes continue to serve."""
     known = health._migrations()
     monkeypatch.setattr(health, "_migrations", lambda: known - {("zones", "0001_tables")})
     assert brief("/readyz") == (200, {"ok": True, "faults": []})
@@ -156,7 +156,7 @@ def test_publishing_that_stalls_is_at_fault() -> None:
 
 
 def begin_processes(now: datetime, *, silent: str = "") -> None:
-    """Let all processes have run for an hour and just said so; but one has not for five minutes."""
+    """Let all processes have run for an hour with fresh heartbeats, except a silent one (five minutes old)."""
     beat(process=WATCH_SINCE, now=now - timedelta(hours=1))
     for pid, name in enumerate(REQUIRED):
         identity = Identity(name, "panel", pid, now - timedelta(hours=1))
@@ -172,7 +172,7 @@ def test_a_process_that_is_silent_is_at_fault(name: str) -> None:
 
 
 def test_processes_that_all_are_at_work_are_no_fault() -> None:
-    """What the watch notes beside them is not the life sign of a process."""
+    """The heartbeat table also has rows of the watch itself, which are not heartbeats of processes."""
     begin_processes(timezone.now())
     beat(process=REDIS_AWAY, now=timezone.now() - timedelta(minutes=30))
     assert brief("/healthz") == (200, {"ok": True, "faults": []})
@@ -221,7 +221,7 @@ def test_the_operators_networks_learn_why_while_postgresql_hangs(settings: Any) 
 
 
 def test_who_comes_while_a_question_hangs_does_not_wait_again() -> None:
-    """Else each of many that ask holds a thread for as long."""
+    """Otherwise each of many health requests would block a thread."""
     goes_on, calls = threading.Event(), []
 
     def ask() -> dict[str, Part]:

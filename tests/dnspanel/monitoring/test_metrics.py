@@ -1,4 +1,4 @@
-"""The metrics for Prometheus, read by its own parser."""
+"""Prometheus metrics, parsed by Prometheus's own client library."""
 
 from datetime import timedelta
 from typing import Any
@@ -32,7 +32,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 def scrape() -> dict[str, dict[Labels, float]]:
-    """Return samples by name and labels."""
+    """Return the values of all metrics by name and labels."""
     found: dict[str, dict[Labels, float]] = {}
     for family in text_string_to_metric_families(exposition(NOW).decode()):
         assert family.documentation

@@ -1,4 +1,4 @@
-"""`/metrics`: for a token that may see nodes and for the operator's networks; others learn nothing."""
+"""`/metrics` is for tokens that can see nodes and for the operator's networks. All others are refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of zones."""
+"""Fixtures for tests of zones."""
 
 from collections.abc import Callable, Sequence
 
@@ -26,9 +26,7 @@ MakeZone = Callable[..., Zone]
 
 
 def rr(line: str, *, comment: str = "", disabled: tuple[str, ...] = (), origin: str = ZONE) -> RRset:
-    """Return an RRset from a line as in a zone file, its records separated by " | ": `www 300 A 192.0.2.1 |
-    192.0.2.2`.
-    """
+    """Return the RRset of a zone file line. " | " separates its records: `www 300 A 192.0.2.1 | 192.0.2.2`."""
     name, ttl, type_, texts = line.split(maxsplit=3)
     return make(name, rdata.type_from_text(type_), int(ttl), texts.split(" | "), disabled, comment, origin)
 
@@ -40,9 +38,7 @@ _APEX = (
 
 
 def zone_maker(author: User) -> MakeZone:
-    """Return what creates a zone from lines, in this person's name, and returns it; its serial is 1 unless a
-    line says so.
-    """
+    """Return a function that creates a zone from lines as this author. Its serial is 1 unless a line has a SOA."""
 
     def make_zone(*lines: str, name: str = ZONE) -> Zone:
         rrsets = [rr(line, origin=name) for line in (*_APEX, *lines)]
@@ -56,9 +52,7 @@ def zone_maker(author: User) -> MakeZone:
 def presigned_zone(
     author: User, *lines: str, name: str = ZONE, nsec3: Nsec3 | None = None, end: str = "20261224000000"
 ) -> Zone:
-    """Create a zone of these lines, each RRset with an RRSIG beside it that ends then, served with those; its
-    serial is 1.
-    """
+    """Create a presigned zone from these lines. Each RRset gets an RRSIG that expires at `end`; the serial is 1."""
     pair = key_material.generate(13)
     tag = key_material.key_tag(257, 13, pair.public)
     dnskey = f"@ 3600 DNSKEY {key_material.dnskey_text(257, 13, pair.public)}"
@@ -97,7 +91,7 @@ def make_zone(alice: User) -> MakeZone:
 
 @pytest.fixture
 def zone(make_zone: MakeZone) -> Zone:
-    """Create a small zone: www, mail with MX, an alias."""
+    """Create a small zone with addresses at www and mail, an MX and an alias."""
     return make_zone(
         "www 300 A 192.0.2.1 | 192.0.2.2", "mail 300 A 192.0.2.9", "@ 3600 MX 10 mail", "shop 300 CNAME www"
     )

@@ -1,4 +1,4 @@
-"""Zones under a rule of each kind, and what each refuses."""
+"""Zones under a rule of each kind, and the refusal of each kind."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,7 +14,7 @@ from tests.people import NOW
 
 
 def need_approval(zone: Zone, admin: User) -> Callable[[], object]:
-    """Make changes of the zone need an approval; return what lifts the rule."""
+    """Require approval for changes to the zone. Return a function that removes the rule."""
     terms = ApprovalTerms()
     return publish_rules.add_approval_rule(
         scope=Scope(zone=zone), terms=terms, reason="Four eyes", author=admin, now=NOW
@@ -22,7 +22,7 @@ def need_approval(zone: Zone, admin: User) -> Callable[[], object]:
 
 
 def freeze(zone: Zone, admin: User) -> Callable[[], object]:
-    """Freeze the zone: nothing of it is published now."""
+    """Freeze the zone, so that nothing in it can be published. Return a function that ends the freeze."""
     times = FreezeTimes(starts_at=NOW - timedelta(days=1), ends_at=NOW + timedelta(days=50))
     return publish_rules.add_freeze(
         scope=Scope(zone=zone), times=times, reason="Year's end", author=admin, now=NOW
@@ -30,14 +30,14 @@ def freeze(zone: Zone, admin: User) -> Callable[[], object]:
 
 
 def lock(zone: Zone, admin: User, name: str = "", type: int | None = None) -> Callable[[], object]:
-    """Lock the zone, or a part of it: only the administrator changes it."""
+    """Lock the zone or a part of it for all except the administrator. Return a function that lifts the lock."""
     manager = locks.manager_of(admin)
     placed = locks.add_lock(zone=zone, name=name, type=type, reason="Terraform", manager=manager, author=admin, now=NOW)
     return lambda: locks.lift_lock(zone=zone, lock_id=placed.pk, author=admin, now=NOW)
 
 
 def hook(zone: Zone, admin: User) -> Callable[[], object]:
-    """Place a publish hook that never answers; nothing is published without its answer."""
+    """Add a publish hook that never answers, which blocks publication. Return a function that deletes the hook."""
     return PublishHook.objects.create(
         zone=zone,
         reason="Release process",

@@ -1,6 +1,6 @@
-"""Capital letters of names inside values: kept in every way in and out, and no difference wherever values are compared.
+"""Capital letters in names inside values: kept on all ways in and out, and ignored in comparisons.
 
-RFC 4343 4.1; Terraform compares text, and an instance of DNS-SD is a title that people read (RFC 6763 4.1.1).
+RFC 4343 section 4.1. Terraform compares text, and a DNS-SD instance name is a title for people (RFC 6763 4.1.1).
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Hooks that are silent, records that stay, and signatures that end."""
+"""Alert conditions of zones: silent hooks, records that outlive their expiry, and signatures about to expire."""
 
 from dataclasses import replace
 from datetime import timedelta

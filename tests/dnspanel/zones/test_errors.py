@@ -1,4 +1,4 @@
-"""Errors carry facts and say them."""
+"""Errors contain facts, and their messages state them."""
 
 from dnspanel.zones import errors
 from dnspanel.zones.plan.merge import Conflict

@@ -1,4 +1,4 @@
-"""The refusals of PostgreSQL itself, for every writer."""
+"""Constraints and triggers of PostgreSQL, which apply to all writers."""
 
 from typing import Any
 
@@ -122,7 +122,7 @@ def test_a_zone_goes_with_all_that_belongs_to_it_and_nothing_else(alice: User, z
 
 @pytest.mark.django_db(transaction=True)
 def test_zones_go_only_where_it_is_seen_what_others_write(zone: Zone) -> None:
-    """A transaction that looks at an older moment would leave behind what was written since."""
+    """With an older snapshot, a transaction would leave rows behind that others have written since."""
     for level in ("REPEATABLE READ", "SERIALIZABLE"):
         with refused("READ COMMITTED only"), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
@@ -149,7 +149,7 @@ def test_an_rrset_written_while_its_zone_goes_does_not_stay_behind(make_zone: Ma
 
 
 def test_a_new_serial_touches_no_index_of_the_zone(alice: User, zone: Zone) -> None:
-    """The row's new version is on the page of the old one: what PostgreSQL calls a HOT update."""
+    """PostgreSQL can do a HOT update, because the row's page has room for the new version."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT reloptions FROM pg_class WHERE relname = 'zones_zone'")
         assert cursor.fetchone() == (["fillfactor=50"],)
@@ -162,7 +162,7 @@ def test_a_new_serial_touches_no_index_of_the_zone(alice: User, zone: Zone) -> N
 
 @pytest.mark.parametrize("many", [False, True])
 def test_a_cname_is_alone_in_small_and_in_large_statements(zone: Zone, make_zone: MakeZone, many: bool) -> None:
-    """Rows of a large statement are not looked at one by one."""
+    """A large statement checks its rows together rather than one by one."""
     make_zone("h 60 CNAME x.example.net.", name="other.test.")
     more = [f"n{number}" for number in range(600 if many else 2)]
 

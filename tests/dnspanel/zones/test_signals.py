@@ -1,4 +1,4 @@
-"""The bell of the log."""
+"""The signal that announces new publications in the log."""
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.acting import Acting

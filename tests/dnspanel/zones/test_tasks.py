@@ -1,4 +1,4 @@
-"""What beat does for zones."""
+"""The periodic tasks for zones."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The made-up estates that tests and benchmarks load."""
+"""Generated zones for tests and benchmarks."""
 
 import tarfile
 import time

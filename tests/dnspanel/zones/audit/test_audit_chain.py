@@ -1,4 +1,4 @@
-"""The hashes of the chain: what they are made of does not change, or no chain could be checked any more."""
+"""The hashes of the audit chain. Their input must not change, because existing chains could not be checked then."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The chain behind the audit log: made from what was committed, in whatever order that was, and what it proves.
+"""The chain behind the audit log: built from commits in any order, and the changes that its check detects.
 
 Tests `audit.audit_contents` and `audit.audit_verify` too.
 """
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def own_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out transactions of tests beside this one: a snapshot holds those of every database of the cluster."""
+    """Ignore the transactions of parallel tests, because a snapshot includes all databases of the cluster."""
 
     def of_this_database() -> tuple[int, int]:
         with connection.cursor() as cursor:
@@ -50,7 +50,7 @@ def own_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def eventful(make_zone: MakeZone, alice: User) -> Zone:
-    """Make two entries, a zone created and changed, all linked."""
+    """Record an audit entry, create a zone and change it, link all four acts, and return the zone."""
     audit.record(action="team.create", by=alice, now=NOW, target="Ours")
     zone = make_zone("www 300 A 192.0.2.1")
     rrset = rr("www 60 A 192.0.2.2")
@@ -108,7 +108,7 @@ def test_whatever_is_changed_later_shows(eventful: Zone, tamper: Callable[[], An
 
 
 def test_a_zone_that_is_gone_for_good_takes_nothing_out_of_the_chain(eventful: Zone, alice: User) -> None:
-    """The trash is emptied after 30 days, and the revisions of the zone go with it."""
+    """The trash is emptied after 30 days, which also deletes the zone's revisions."""
     edit.delete_zone(zone=eventful, acting=Acting(alice, Channel.WEB, NOW))
     audit_links.link_new_acts()
     edit.empty_trash(now=NOW + timedelta(days=40))
@@ -117,9 +117,7 @@ def test_a_zone_that_is_gone_for_good_takes_nothing_out_of_the_chain(eventful: Z
 
 
 def test_an_entry_that_commits_late_is_linked_though_later_ones_are(alice: User) -> None:
-    """Ids are given out before the commit: a reader that goes on from the highest id leaves the late one out
-    for ever.
-    """
+    """Ids are assigned before the commit, so a reader that continues after the highest id would skip a late entry."""
     began, end = Event(), Event()
 
     def late() -> None:
@@ -169,7 +167,7 @@ def test_clocks_do_not_let_a_publication_overtake_an_earlier_one(make_zone: Make
 
 
 def test_nobody_who_acts_waits_for_the_chain(alice: User, make_zone: MakeZone) -> None:
-    """The chain is made behind the acts: a long hold of the chain holds up nothing else."""
+    """The chain is built after the acts, so a process that holds the chain's lock does not delay acts."""
     with connection.cursor() as cursor:
         take(connection, Lock.AUDIT_CHAIN)
         try:
@@ -233,7 +231,7 @@ def test_checking_costs_the_same_queries_for_ten_acts_as_for_forty(alice: User) 
 
 
 def test_a_backlog_is_linked_at_the_same_cost_for_each_batch(alice: User, monkeypatch: Any) -> None:
-    """Before the first turn there are all acts of years; each batch read all that were linked before it."""
+    """In the first run, the acts of years are unlinked. Previously each batch read all acts linked before it."""
     monkeypatch.setattr(audit_links, "BATCH", 10)
     AuditEntry.objects.bulk_create(AuditEntry(at=NOW, action="team.create", target=f"t{n}") for n in range(100))
     floors = []

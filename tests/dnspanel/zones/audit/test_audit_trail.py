@@ -1,4 +1,4 @@
-"""The stream of acts: both sources in one order, in pages that stay, and nothing that is not for the reader."""
+"""The audit log's stream of acts: both sources in one order, stable pages, and only acts that the reader may see."""
 
 from datetime import timedelta
 
@@ -114,7 +114,7 @@ def test_a_publication_over_many_zones_names_none_and_counts_them(
 def test_publications_say_from_where_they_came_and_are_found_by_all_that_the_list_shows(
     alice: User, make_zone: MakeZone
 ) -> None:
-    """They had no address and no request id, and were found by their reason alone."""
+    """Previously publications had no address and no request id, and a search found them only by reason."""
     with audit.coming_from(audit.Origin("192.0.2.7", "req-1")):
         make_zone(name="shop.test.")
     make_zone(name="xn--bcher-kva.test.")

@@ -1,4 +1,4 @@
-"""What builders make of fields and fields of records: `builders.builder_pieces`, `builders.spf`, `builders.dkim`,
+"""The conversion between builder fields and records: `builders.builder_pieces`, `builders.spf`, `builders.dkim`,
 `builders.reports`, `builders.authorities`, `builders.providers` and `builders.catalogue`.
 """
 
@@ -31,7 +31,7 @@ def present_of(*lines: str) -> dict[tuple[str, int], RRset]:
 
 
 def made(key: str, values: dict[str, str], *lines: str) -> dict[str, tuple[str, ...]]:
-    """Return what a builder makes beside these lines: records by `name type`."""
+    """Return the records, by `name type`, that a builder makes for a zone with these lines."""
     builder = BUILDERS[key]
     defaults = {field.name: field.default for field in builder.fields}
     rrsets = build_rrsets(builder, ZONE, defaults | values, present_of(*lines), 3600)

@@ -1,4 +1,4 @@
-"""What the checks say against published RRsets of many zones at once."""
+"""The complaints of the checks about published RRsets of many zones at once."""
 
 import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
@@ -34,7 +34,7 @@ def test_a_piece_of_a_zone_is_judged_as_the_whole_of_it_is(make_zone: MakeZone) 
 
 
 def test_what_leads_into_another_zone_comes_with_that_zone(make_zone: MakeZone) -> None:
-    """A person that does not know about that zone must not learn what it has."""
+    """A complaint about a target names the target's zone, so it can be hidden from people who can't see that zone."""
     other = make_zone("there 300 A 192.0.2.1", name="other.test.")
     zone = make_zone("a 300 CNAME absent.other.test.", "b 300 CNAME there.other.test.", "c 300 MX 10 www.nowhere.test.")
     assert said(zone).keys() == {("a", other.pk)}

@@ -1,4 +1,4 @@
-"""What is kept of the checks' complaints is what they would say of everything that is published."""
+"""Stored complaints equal the complaints of a complete check of all published RRsets."""
 
 from datetime import timedelta
 
@@ -29,7 +29,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["small zones", "large zones"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make zones small enough to be looked at as a whole, or not."""
+    """Run the test with zones that are checked as a whole, and with zones that are too large for this."""
     if request.param == "large zones":
         monkeypatch.setattr(complaints_upkeep, "SMALL_ZONE", 3)
 
@@ -46,7 +46,7 @@ def kept() -> dict[tuple[int, bytes, int, int], str]:
 
 
 def expected() -> dict[tuple[int, bytes, int, int], str]:
-    """Return what a look at everything says."""
+    """Return the complaints of a complete check."""
     zones = Zone.objects.filter(deleted_at=None).in_bulk()
     rrsets = store_rrsets.rrsets_of_zones(list(zones))
     found = against([Piece(zones[pk], list(of_zone.values())) for pk, of_zone in rrsets.items()], NOW)

@@ -1,4 +1,4 @@
-"""Records that the checks complain about as they stand."""
+"""Records with complaints of the checks."""
 
 import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
@@ -89,7 +89,7 @@ def test_a_page_of_many_finds_ends_behind_its_last_row(zone: Zone, bob: User) ->
 def test_a_page_of_many_finds_is_followed_in_the_order_that_it_is_in(
     make_zone: MakeZone, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A large zone whose names have no places yet comes in canonical order, where h10 is before h2."""
+    """The names of a large zone have no display places at first, so they come in canonical order, h10 before h2."""
     zone = make_zone(*(f"h{number} 300 CNAME gone" for number in (1, 2, 10)))
     monkeypatch.setattr(display_order, "LARGE", 0)
     monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 3)
@@ -113,6 +113,6 @@ def test_the_number_of_queries_does_not_depend_on_that_of_records(
 
 
 def test_the_signatures_that_a_zone_came_with_are_no_reason_to_complain(alice: User) -> None:
-    """Each record was said to be one that cannot be changed."""
+    """Previously each record of a presigned zone was reported as unchangeable."""
     zone = presigned_zone(alice, "b 300 A 192.0.2.1", "d 300 MX 10 gone")
     assert found(zone, alice)[0] == ["d MX"]

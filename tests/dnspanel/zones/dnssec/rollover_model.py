@@ -1,11 +1,9 @@
-"""A small world in which a rollover runs, every order of events of it: nodes, a secondary, a parent's servers, caches,
-a person.
+"""A model that runs a rollover through all orders of events in nodes, a secondary, parent servers, caches and a person.
 
-A tick is a second. In each: time passes for caches; every node, the secondary and every server of the parent may be
-late or move;
-caches fetch what is answered before and after; the machine looks, and a person may cancel. A cache may have anything
-that some server answered within its TTL, so a resolver is every combination of what caches may have. It is a strict
-one: each algorithm that a DS names has to sign the DNSKEY RRset, each algorithm of that everything else.
+Each tick is a second: caches age; nodes, the secondary and parent servers move or are late; caches fetch old and new
+answers; the rollover's step runs, or a person cancels. A cache may contain anything that some server answered within
+its TTL, and a resolver may have any combination of caches. The resolver is strict: each algorithm in a DS must sign the
+DNSKEY RRset, and each algorithm of that RRset must sign all other RRsets.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -32,7 +30,7 @@ Cache = frozenset[tuple[T, int]]  # contents, and what is left of their TTL
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a node answers: published keys, those that sign them, those that sign all else; and which TTLs."""
+    """A node's answers: published keys, keys that sign DNSKEYs, keys that sign other records, and raised TTLs."""
 
     published: Ids
     sign_keys: Ids
@@ -42,7 +40,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Everything at one moment; ages and what is left of TTLs in ticks, so that equal futures are equal worlds."""
+    """The state at one moment. Ages and remaining TTLs are in ticks, so worlds with equal futures are equal."""
 
     step: Step
     keys: tuple[KeyState, ...]
@@ -77,7 +75,7 @@ class Case:
 
 
 class Trouble(StrEnum):
-    """What may go otherwise than smoothly."""
+    """The kinds of delays and failures that a case allows."""
 
     NODE = "a node is late"
     SECONDARY = "there is a secondary, and it is late"
@@ -93,15 +91,15 @@ ALONE = tuple(trouble for trouble in Trouble if trouble is not Trouble.SECONDARY
 
 
 class Bogus(AssertionError):
-    """Some resolver cannot validate."""
+    """A resolver exists that cannot validate."""
 
 
 class Deadlock(AssertionError):
-    """The rollover does not end although all has happened that it waited for."""
+    """The rollover cannot end, although everything that it waits for has happened."""
 
 
 def case(kind: Kind, *, split: bool, has_ds: bool = True, troubles: Collection[Trouble] = ALONE) -> Case:
-    """Return a rollover of this kind just after it began."""
+    """Return a rollover of this kind in its first state."""
     keys = [KeyState(1, 13, 257), KeyState(2, 13, 256)] if split else [KeyState(1, 13, 257)]
     state = SigningState(tuple(keys))
     replaced = rollover.keys_to_replace(kind, state)
@@ -136,7 +134,7 @@ def case(kind: Kind, *, split: bool, has_ds: bool = True, troubles: Collection[T
 
 
 def answers(state: SigningState, *, raised: bool) -> Answers:
-    """Return what a node makes of a state."""
+    """Return a node's answers for a signing state."""
     active = [(key.id, state.role(key)) for key in state.keys if key.active]
     return Answers(
         frozenset(key.id for key in state.keys if key.published),
@@ -147,7 +145,9 @@ def answers(state: SigningState, *, raised: bool) -> Answers:
 
 
 def explore(of: Case, *, margin: timedelta = 2 * SECOND, most: int = 2_000_000) -> int:
-    """Go through every order of events; returns the number of worlds. Raises Bogus, Deadlock."""
+    """Visit the worlds of all orders of events, and return their number. Raise Bogus if a resolver cannot validate in a
+    world, and Deadlock if a world cannot reach the end of the rollover.
+    """
     seen = {of.first}
     after: dict[World, list[World]] = {}
     waiting = [of.first]
@@ -164,7 +164,7 @@ def explore(of: Case, *, margin: timedelta = 2 * SECOND, most: int = 2_000_000) 
 
 
 def following(of: Case, world: World, margin: timedelta) -> Iterator[World]:
-    """Yield the worlds that one more tick can lead to."""
+    """Yield the worlds that the next tick can lead to."""
     caches = _older(world.cached_ds), _older(world.cached_keys), _older(world.cached_records)
     passed = _fetch(replace(world, **dict(zip(("cached_ds", "cached_keys", "cached_records"), caches, strict=True))))
     _check(of, passed)
@@ -176,7 +176,7 @@ def following(of: Case, world: World, margin: timedelta) -> Iterator[World]:
 
 
 def _older(cached: Cache[T]) -> Cache[T]:
-    """Return the cache one tick later: what has nothing left of its TTL is gone."""
+    """Return the cache one tick later, without entries whose TTL has ended."""
     return frozenset((content, left - 1) for content, left in cached if left > 1)
 
 
@@ -185,9 +185,7 @@ def _may(of: Case, trouble: Trouble, world: World) -> bool:
 
 
 def _moves(of: Case, world: World) -> Iterator[World]:
-    """Yield moves: nodes, the secondary and the parent's servers go on, or are late; TTLs are raised by an
-    edit, or the parent.
-    """
+    """Yield the worlds after servers of the zone and of the parent move or are late, and after TTLs are raised."""
     head = len(world.log) - 1
     ways = [range(at if Trouble.NODE in of.troubles else head, head + 1) for at in world.nodes]
     nodes = {tuple(sorted(each)) for each in product(*ways)}
@@ -218,7 +216,7 @@ def _fetch(world: World) -> World:
 
 
 def _positions(world: World) -> tuple[int, ...]:
-    """Return the position of every name server of the zone."""
+    """Return the log position of each name server of the zone."""
     return world.nodes if world.secondary is None else (*world.nodes, world.secondary)
 
 
@@ -230,7 +228,7 @@ def _with(cached: Cache[T], fresh: Mapping[T, int]) -> Cache[T]:
 
 
 def _looks(of: Case, world: World, margin: timedelta, *, jump: bool) -> Iterator[World]:
-    """Yield looks: the machine looks, and acts; or a person cancels."""
+    """Yield the worlds after the rollover's step has run, or after a person has canceled the rollover."""
     if world.over:
         yield world
         return
@@ -309,7 +307,7 @@ def _age(before: int | None, elapsed: int) -> int:
 
 
 def _short(world: World) -> World:
-    """Return the world without the part of the log that no node answers with any more."""
+    """Return the world without the oldest part of the log, which no server answers with."""
     drop = min(_positions(world))
     if not drop:
         return world
@@ -323,7 +321,7 @@ def _short(world: World) -> World:
 
 
 def _check(of: Case, world: World) -> None:
-    """Raise Bogus if a resolver with any of these caches gets no answer."""
+    """Raise Bogus if a resolver with some combination of these caches cannot validate."""
     secure = [ids for ids, _ in world.cached_ds if ids]
     if not secure:
         return
@@ -340,7 +338,7 @@ def _check(of: Case, world: World) -> None:
 
 
 def _refuse_deadlock(after: Mapping[World, list[World]]) -> None:
-    """Refuse a world that does not lead to one in which the rollover is over."""
+    """Raise Deadlock if a world has no path to a world where the rollover is over."""
     before: dict[World, list[World]] = {}
     for world, nexts in after.items():
         for each in nexts:
@@ -357,7 +355,7 @@ def _refuse_deadlock(after: Mapping[World, list[World]]) -> None:
 
 
 def _is_calm(world: World) -> bool:
-    """Return True if nothing changes any more, and caches have nothing else."""
+    """Return True if all servers and caches have only the newest state."""
     return (
         len(world.log) == 1
         and all(ids == world.target for ids in world.servers)
@@ -375,7 +373,7 @@ def _met(
 
 
 def _goals_of(kind: Kind) -> frozenset[Goal]:
-    """Return the goals that can matter to it."""
+    """Return the goals, which are conditions for the parent's DS, that matter to this kind of rollover."""
     stages = (*rollover_stages.STAGES[kind], *rollover_stages.BACK[kind])
     return frozenset({Goal.HAS_OLD}).union(*(stage.parent for stage in stages)) if kind is not Kind.ZSK else frozenset()
 

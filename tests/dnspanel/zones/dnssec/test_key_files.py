@@ -1,4 +1,4 @@
-"""BIND's two files of a key, as BIND writes them."""
+"""BIND's two files for a key, in the format that BIND writes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The history of keys, as stored. Tests `dnssec.ds_seen` too."""
+"""The stored history of keys. Tests `dnssec.ds_seen` too."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Keys as bytes and texts, against BIND's tools and dnspython."""
+"""Keys as bytes and text, compared with BIND's tools and dnspython."""
 
 import subprocess
 from pathlib import Path
@@ -18,7 +18,7 @@ ZONE = "example.test."
 
 
 def bind_keys(directory: Path, algorithm: int, *, ksk: bool) -> tuple[str, str, str]:
-    """Return a DNSKEY, the private-key text and the DS records of a key that BIND made."""
+    """Create a key with BIND's tools. Return its DNSKEY, private-key text and DS records."""
     bits = ["-b", "2048"] if algorithm in (5, 7, 8, 10) else []
     command = ["dnssec-keygen", "-q", "-K", str(directory), "-a", ALGORITHMS[algorithm].replace("-SHA1", "SHA1"), *bits]
     if algorithm == 7:

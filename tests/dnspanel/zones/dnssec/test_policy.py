@@ -1,4 +1,4 @@
-"""What a policy says of a zone; no database."""
+"""The evaluation of a zone by a DNSSEC policy, without a database."""
 
 from datetime import timedelta
 

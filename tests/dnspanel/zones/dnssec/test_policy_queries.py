@@ -1,4 +1,4 @@
-"""The policies that a person may know: those of zones that they see, and of their teams."""
+"""The policies that a person is allowed to see: those of visible zones and of the person's teams."""
 
 from collections.abc import Callable
 

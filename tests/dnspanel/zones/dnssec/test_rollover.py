@@ -1,4 +1,4 @@
-"""Rollovers in every order of events: no resolver ever sees a bogus answer, and each rollover can end."""
+"""Rollovers in all orders of events: no resolver gets a bogus answer, and each rollover can end."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -87,7 +87,7 @@ def test_the_model_sees_a_wait_for_caches_that_is_missing(
 def test_the_model_sees_a_wait_for_the_wrong_caches(
     monkeypatch: pytest.MonkeyPatch, kind: Kind, step: Step, caches: Caches, of: str
 ) -> None:
-    """Where the one TTL is much larger than the other."""
+    """These are cases in which one TTL is much larger than the other."""
     long_ttls(monkeypatch, of)
     mutate(monkeypatch, kind, step, caches=caches)
     with pytest.raises(Bogus):

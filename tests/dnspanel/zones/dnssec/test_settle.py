@@ -1,4 +1,4 @@
-"""A zone is signed as is requested, with what belongs to it, in one transaction or not at all."""
+"""Signing a zone as requested, with keys and metadata, in one transaction or not at all."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ def acting(author: User | None = None) -> Acting:
 
 
 def settle(zone: Zone, requested: RequestedSigning) -> int:
-    """Return how many publications it took."""
+    """Settle the requested signing, and return the number of publications."""
     return len(sign.settle(zone=zone, requested=requested, acting=acting()))
 
 

@@ -1,4 +1,4 @@
-"""How a zone is signed: roles, metadata, JSON, and which states may follow each other at once."""
+"""A zone's signing state: roles, metadata, JSON, and the allowed transitions between states."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Changes of signing in words."""
+"""Changes to signing in plain language."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A DS of a zone here that leads to no key of the zone here that it is for is refused, by whatever way it comes.
+"""A DS for a signed zone in the panel must match one of its keys. All ways to write another DS are refused.
 
 Tests `dnssec.accepted_breaks` too.
 """
@@ -34,7 +34,7 @@ LATER = NOW + timedelta(minutes=1)
 
 @pytest.fixture
 def child(make_zone: MakeZone, zone: Zone, alice: User) -> Zone:
-    """Create a signed zone whose parent is here, without a DS."""
+    """Create a signed zone whose parent is in the panel and has no DS for it."""
     found = make_zone("www 300 A 192.0.2.1", name=CHILD)
     sign.sign(zones=[found], acting=Acting(author=alice, channel="web", now=NOW))
     return found

@@ -1,4 +1,4 @@
-"""NS records at a wildcard and signatures: a zone has one or the other, whichever comes first and by whatever way."""
+"""A zone can have either NS records at a wildcard or signatures. Each way to add the second is refused."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def publish(zone: Zone, author: User, rrset: RRset, *, removes: bool = False) ->
 
 
 def test_a_signed_zone_gets_no_ns_at_a_wildcard(zone: Zone, alice: User, acting: Acting) -> None:
-    """It was published with a warning, and resolvers that validate answered no name below it."""
+    """Previously the change was published with a warning, and validating resolvers got no answer below the wildcard."""
     sign.sign(zones=[zone], acting=acting)
     with pytest.raises(RuleViolations, match=r"a signed zone cannot have NS records at a wildcard, \*\.sub\."):
         publish(zone, alice, rr(CUT))
@@ -86,7 +86,7 @@ def test_a_zone_that_would_begin_signed_is_refused(make_zone: MakeZone, alice: U
 
 
 def test_a_zone_that_its_creator_signs_is_refused(alice: User, acting: Acting) -> None:
-    """As API v1 does it for `dnssec: true`."""
+    """API v1 signs new zones this way for `dnssec: true`."""
     name = "new.test."
 
     def then() -> Publication:

@@ -1,4 +1,4 @@
-"""What was discarded can be taken back for a while."""
+"""The undo of discarded drafts within a period."""
 
 from datetime import timedelta
 
@@ -63,7 +63,7 @@ def test_what_was_drafted_anew_meanwhile_stays(bob: User, zone: Zone) -> None:
 
 
 def test_who_worked_in_it_still_did_when_it_comes_back(bob: User, alice: User, zone: Zone) -> None:
-    """An editor of a draft does not approve it, whichever way the changes went."""
+    """An editor of a draft cannot approve it, even after a discarded draft was restored."""
     edits(alice, zone, "a 300 A 192.0.2.1")
     made = named_drafts.put_aside(author=alice, name="Ours", now=NOW)
     named = named_drafts.named_draft(alice, made.key)

@@ -1,4 +1,4 @@
-"""Operations into a draft."""
+"""Operations that enter a draft."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""Drafts with a name: put aside, taken up and shared; the people and the parts."""
+"""Named drafts: put aside, taken up and shared, with their people and parts."""
 
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
@@ -44,7 +44,7 @@ def edits(author: User | Actor, zone: Zone, *lines: str) -> None:
 
 
 def aside(author: User, zone: Zone, *lines: str, name: str = "Move") -> named.NamedDraft:
-    """Return a draft of these lines, put aside."""
+    """Create a draft with these lines, put it aside, and return it."""
     edits(author, zone, *lines)
     return named.named_draft(author, named.put_aside(author=author, name=name, now=NOW).key)
 
@@ -63,7 +63,7 @@ def share(of: named.NamedDraft, by: User, to: User | Team, *, may_edit: bool = F
 
 @pytest.fixture
 def mia(db: None) -> User:
-    """Return a person that sees and edits only what her team has."""
+    """Return a person who sees and edits only her team's zones."""
     return make_person("mia", Role.MEMBER)
 
 
@@ -396,7 +396,7 @@ def test_who_sees_their_teams_only_shares_with_those(
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_take_it_up_at_once_one_has_it(zone: Zone, alice: User, bob: User) -> None:
-    """And each still has what they had."""
+    """Both people also keep their current drafts."""
     move = aside(bob, zone, "www 60 A 192.0.2.8")
     share(move, bob, alice, may_edit=True)
     for person in (alice, bob):

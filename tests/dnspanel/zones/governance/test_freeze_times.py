@@ -1,4 +1,4 @@
-"""When freezes hold: once, and again and again by the clocks of a place."""
+"""The times of freezes: once, and repeated in a place's local time."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""How publish hooks are: by what a real server answers to publications, tests and the panel's own examples."""
+"""The health of publish hooks, from a real server's answers to publications, tests and example calls."""
 
 from datetime import timedelta
 from pathlib import Path

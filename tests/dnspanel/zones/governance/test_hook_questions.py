@@ -1,4 +1,4 @@
-"""The digest of a question is of all that will be published, and of nothing that moves by itself."""
+"""A hook question's digest covers everything that will be published, and no fields that change by themselves."""
 
 import json
 from typing import Any

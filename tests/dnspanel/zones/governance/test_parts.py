@@ -1,4 +1,4 @@
-"""What of changes really changes."""
+"""The parts of changes that differ from the current state."""
 
 from dnspanel.zones.governance.parts import types_changed
 from dnspanel.zones.values import soa

@@ -1,4 +1,4 @@
-"""Rules of approval and freezes, asked in one place for every face; and their placing (`governance.publish_rules`)."""
+"""Approval rules and freezes apply in one place to all interfaces. Also tests `governance.publish_rules`."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -96,7 +96,7 @@ def publish(
 
 
 def repair(zone: Zone, value: str) -> None:
-    """Let the panel itself change the zone, under a right of its own."""
+    """Change the zone as the panel itself, under a system right."""
     patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.replace_with(rr(f"{WWW[0]} 60 A {value}")))])
     zone_patches.publish_patches(patches=[patch], acting=Acting(None, Channel.SYSTEM, NOW), under=SystemRight.REPAIR)
 
@@ -402,7 +402,7 @@ COMING: dict[str, Callable[[Zone, User], object]] = {
 def test_a_new_zone_is_asked_of_the_rules_of_the_zone_above(
     way: str, kind: str, zone: Zone, erin: User, adam: User
 ) -> None:
-    """By `www.example.test` as a zone of its own, its author answered in the place of the governed zone."""
+    """Previously the author of a new zone `www.example.test` could bypass the rules of the zone above."""
     if way.startswith("restore"):
         edit.create_zone(zone=edit.NewZone(BELOW), acting=Acting(erin, Channel.WEB, NOW))
         edit.delete_zone(zone=Zone.objects.get(name=BELOW), acting=Acting(erin, Channel.WEB, NOW))

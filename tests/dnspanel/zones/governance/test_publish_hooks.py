@@ -1,4 +1,4 @@
-"""How an act goes on once hooks were asked; what they answer over the network is `tests/dnspanel/webhooks`."""
+"""The continuation of an action after hooks were asked. `tests/dnspanel/webhooks` tests answers over the network."""
 
 from datetime import timedelta
 
@@ -56,7 +56,7 @@ def test_an_act_within_another_asks_for_itself_and_one_refusal_ends_both() -> No
 
 @pytest.mark.django_db(transaction=True)
 def test_the_log_takes_nothing_of_which_a_hook_was_not_asked(make_zone: MakeZone, alice: User) -> None:
-    """Also where a verb forgot to ask: it is refused, as a person can read."""
+    """A verb that forgets to ask the hook is refused too, with a readable message."""
     zone = make_zone("www 60 A 192.0.2.1")
     PublishHook.objects.create(
         zone=zone,

@@ -1,4 +1,4 @@
-"""What a ticket looks like."""
+"""Patterns for ticket numbers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A zone by name as people sort names, small and large: every RRset once, page by page."""
+"""The RRsets of a zone in natural order of names, for small and large zones, with each RRset on exactly one page."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ BY_NAME_DOWN = RRsetOrder(RRsetColumn.NAME, descending=True)
 
 @pytest.fixture
 def large(make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch, catch_up: CatchUp) -> Zone:
-    """Create a zone that counts as large; its names have their places."""
+    """Create a zone that counts as large, with places for all its names."""
     monkeypatch.setattr(display_order, "LARGE", 3)
     zone = make_zone(*(f"{owner} 300 A 192.0.2.1" for owner in OWNERS), "h10 300 TXT text", "www 60 AAAA 2001:db8::1")
     catch_up()
@@ -171,7 +171,7 @@ def test_a_large_zone_whose_names_have_no_places_yet_is_complete_too(
 def test_pages_have_every_rrset_once_in_one_order(
     large: Zone, bob: User, owners: list[str], limit: int, descending: bool, stale: bool
 ) -> None:
-    """Of any names, whether their places are written or the name is gone that has one."""
+    """Tries random names, with stored places, without places, and with places of deleted names."""
     owners = [owner for owner in owners if not owner.startswith(".")]
     RRset.objects.filter(zone=large).exclude(name=ZONE).delete()
     if not stale:

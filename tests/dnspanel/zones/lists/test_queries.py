@@ -1,4 +1,4 @@
-"""Lists, search, and the editor's view."""
+"""The lists of zones and RRsets, their search, and the editor's view of a zone."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -37,7 +37,7 @@ def want(author: User, zone: Zone, *lines: str) -> None:
 def full_page(
     zone: Zone, author: User, filters: RRsetFilter = rrset_pages.EVERYTHING, limit: int = 100
 ) -> list[RRsetRow]:
-    """Return all rows, page by page."""
+    """Return the rows of all pages."""
     rows: list[RRsetRow] = []
     after = ""
     while True:
@@ -123,7 +123,7 @@ FILL = """
 
 @pytest.fixture
 def plans(bob: User) -> Callable[[QuerySet[Zone]], str]:
-    """Return how PostgreSQL finds the first of these among many zones."""
+    """Return a function that explains PostgreSQL's plan for a list's first page among many zones."""
     with connection.cursor() as cursor:
         cursor.execute(FILL)
         cursor.execute("ANALYZE zones_zone")
@@ -135,7 +135,7 @@ def plans(bob: User) -> Callable[[QuerySet[Zone]], str]:
 def test_zones_with_a_tag_are_found_by_its_index(
     bob: User, plans: Callable[[QuerySet[Zone]], str], search: str
 ) -> None:
-    """The index leaves out zones without a tag: a condition that did not say so read a million zones for ten."""
+    """The index omits zones without tags. Previously a condition did not say so, and the query read a million zones."""
     zones = queries.found_zones(access.zones_visible_to(bob).filter(name__gt=""), search)
     assert "zone_tags" in plans(zones)
     assert zones.count() == (0 if "nothing" in search else 10)
@@ -237,7 +237,7 @@ class TestRRsetPage:
 
 
 def test_a_page_of_a_large_zone_is_read_along_its_key(bob: User, zone: Zone) -> None:
-    """SOA and NS come first by sorting the RRsets of one name, never those of the zone."""
+    """To put SOA and NS first, the query sorts the RRsets of one name, never all RRsets of the zone."""
     rows = find_rrsets.in_display_order(RRset.objects.filter(zone=zone), (b"m", 1), None, 101)
     with connection.cursor() as cursor:
         for way in ("seqscan", "bitmapscan", "sort"):  # which a table of some rows would take

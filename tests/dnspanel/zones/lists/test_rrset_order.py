@@ -1,4 +1,4 @@
-"""The RRsets of a zone by each column, up and down, page by page, as the author's draft leaves them."""
+"""A zone's RRsets, sorted by each column in both directions, page by page, with the author's draft applied."""
 
 from typing import Any
 
@@ -36,9 +36,7 @@ ORDERS = [RRsetOrder(column, descending) for column in RRsetColumn for descendin
 
 @pytest.fixture
 def zone(make_zone: MakeZone, alice: User, bob: User) -> Zone:
-    """Create a zone with ties in every column, and a draft of bob's that adds, changes, deletes, and leaves
-    something as it is.
-    """
+    """Create a zone with equal values in each column, and Bob's draft that adds, changes and deletes some RRsets."""
     lines = {number: f"h{number} {300 + number % 3} A 192.0.2.{90 + number % 4}" for number in (*range(9), 10, 11)}
     before = lines | {number: f"h{number} 999 A 192.0.2.1" for number in (3, 4, 5)}
     zone = make_zone(*before.values(), "h1 60 AAAA 2001:db8::1", "txt 60 TXT abc", "ß 60 TXT ü")
@@ -136,7 +134,7 @@ def test_the_texts_of_searches_say_where_in_a_large_zone_a_value_is(
     blocks: int,
     limit: int,
 ) -> None:
-    """Many, some or one of the names may have it; what bob's draft has is at its place."""
+    """The value may be at many, some or one of the names. Bob's drafted values are at their own places."""
     monkeypatch.setattr(texts_upkeep, "NAMES_OF_BLOCK", 2)
     monkeypatch.setattr(search_texts, "MOST_BLOCKS", blocks)
     monkeypatch.setattr(rrset_order, "_FIRST_BLOCKS", 1)
@@ -160,7 +158,7 @@ def test_the_texts_of_searches_say_where_in_a_large_zone_a_value_is(
 
 
 def test_what_a_filter_finds_as_published_is_sorted_by_what_the_draft_makes_of_it(zone: Zone, bob: User) -> None:
-    """The search finds h0 by its published address; its place is that of its drafted TTL."""
+    """The search finds h0 by its published address, but sorts it by its drafted TTL."""
     found = pages(zone, bob, RRsetOrder(RRsetColumn.TTL), RRsetFilter(text="192.0.2.90"), limit=2)
     assert [names.owner_text(row.change.name, ZONE) for row in found] == ["h0", "h4", "h8"]
 

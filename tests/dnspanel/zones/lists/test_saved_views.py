@@ -1,4 +1,4 @@
-"""Saved views: what is kept, and the people that see and change them."""
+"""Saved views: stored fields, and the rights to see and change them."""
 
 import pytest
 

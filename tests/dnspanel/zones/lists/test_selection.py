@@ -1,4 +1,4 @@
-"""Selected RRsets, and what an act makes of them before anything is written."""
+"""Selected RRsets, and the preview of an action on them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pinned zones and those that were opened last: bounded, one's own, and only what one may see."""
+"""Pinned and recently opened zones: limited in number, per person, and only zones that the person can see."""
 
 import pytest
 

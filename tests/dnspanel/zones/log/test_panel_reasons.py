@@ -1,4 +1,4 @@
-"""Reasons of the panel in the language of their reader; those of people as they wrote them."""
+"""The panel's reasons are displayed in the reader's language, and people's reasons unchanged."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The publications of all people: filters, pages, and only of zones that the reader may see."""
+"""The list of all publications: filters, pages, and only zones that the reader can see."""
 
 from datetime import timedelta
 
@@ -19,7 +19,7 @@ from tests.publishing import change_rrsets
 
 
 def publish(zone: Zone, author: User, number: int, channel: Channel = Channel.WEB) -> None:
-    """Publish at a minute of its own a change of www."""
+    """Publish a change to www, `number` minutes after NOW."""
     rrset = rr(f"www 300 A 192.0.2.{number}", origin=zone.name)
     now = NOW + timedelta(minutes=number)
     change_rrsets(zone=zone, changes={(rrset.name, 1): rrset}, author=author, channel=channel, now=now, reason="why")
@@ -27,7 +27,7 @@ def publish(zone: Zone, author: User, number: int, channel: Channel = Channel.WE
 
 @pytest.fixture
 def zones(make_zone: MakeZone, alice: User, bob: User) -> list[Zone]:
-    """Create three zones by Alice, changed thrice, in turns, by Bob over the API and by Alice."""
+    """Create three zones as Alice. Change each three times, alternately as Bob through the API and as Alice."""
     found = [make_zone("www 300 A 192.0.2.250", name=f"{name}.test.") for name in ("one", "two", "three")]
     for number in range(1, 10):
         author, channel = ((bob, Channel.API), (alice, Channel.WEB))[number % 2]
@@ -36,7 +36,7 @@ def zones(make_zone: MakeZone, alice: User, bob: User) -> list[Zone]:
 
 
 def pages(person: User, filters: PublicationFilters = publications.EVERYBODY, limit: int = 4) -> list[str]:
-    """Return what all pages say, one after the other, read to the end."""
+    """Return one text per publication of all pages, in order."""
     found, before = [], None
     for _ in range(20):
         page = publication_page(person=person, filters=filters, before=before, limit=limit)

@@ -1,4 +1,4 @@
-"""While publishing is held nothing is published, by whatever way, and nothing of a draft is lost."""
+"""While a hold is active, nothing can be published in any way, and drafts lose nothing."""
 
 from collections.abc import Callable
 from datetime import timedelta

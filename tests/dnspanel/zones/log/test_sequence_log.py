@@ -1,4 +1,4 @@
-"""The log under many publishers at once: real connections, real commits."""
+"""The log with many simultaneous publishers, on real connections and with real commits."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +23,7 @@ from tests.people import NOW, make_person
 
 
 def at_once(acts: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Return what each act returned or raised, all started at the same moment, each on a connection of its own."""
+    """Run all acts at the same moment on separate connections. Return the result or exception of each."""
     barrier = Barrier(len(acts), timeout=10)
 
     def run(act: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Zones below and above others: one team cannot take names of another's zone."""
+"""Zones below and above other zones: a team cannot take over names of another team's zone."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -59,13 +59,13 @@ def theirs(db: None) -> Team:
 
 @pytest.fixture
 def mia(ours: Team) -> User:
-    """Return a person that edits for the team Ours."""
+    """Return a person who is an editor in the team Ours."""
     return member("mia", ours)
 
 
 @pytest.fixture
 def beta(make_zone: MakeZone, theirs: Team) -> Zone:
-    """Create a zone of the team Theirs; Mia is not in that team."""
+    """Create a zone of the team Theirs, to which Mia doesn't belong."""
     zone = make_zone("www 300 A 192.0.2.1", "shop 300 A 192.0.2.2", name="beta.test.")
     Zone.objects.filter(pk=zone.pk).update(team=theirs)
     return zone
@@ -215,7 +215,7 @@ def test_the_question_costs_two_queries_for_any_number_of_names(mia: User, beta:
 
 
 def test_zones_above_and_below_are_found_by_indexes(ours: Team, mia: User, alice: User) -> None:
-    """With many zones, neither question reads the table: PostgreSQL visits as many rows as there are in the way."""
+    """Neither query reads the table: PostgreSQL visits only the zones on the path."""
     fill = """
         INSERT INTO zones_zone (name, sort_name, serial, revision, rrset_count, created_at, changed_at, sequence)
         SELECT made.name, made.name, 1, 1, 0, now(), now(), 0 FROM generate_series(1, 4000) n
@@ -240,7 +240,7 @@ def test_zones_above_and_below_are_found_by_indexes(ours: Team, mia: User, alice
 def test_of_two_who_create_at_the_same_time_the_second_sees_the_first(
     ours: Team, theirs: Team, mia: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The zone above and the zone below, in transactions that overlap: without the lock, neither saw the other."""
+    """One transaction creates the parent zone and an overlapping one the child. Only a lock makes the first visible."""
     nick = member("nick", theirs)
     began: list[str] = []
     outcomes: list[Exception | Publication] = []
@@ -270,7 +270,7 @@ def test_of_two_who_create_at_the_same_time_the_second_sees_the_first(
 
 
 def _until_it_waits_or_ends(thread: Thread) -> None:
-    """Wait until a session waits for an advisory lock, or the thread ended without."""
+    """Wait until a session waits for an advisory lock, or until the thread ends."""
     sql = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
     while thread.is_alive():
         with connection.cursor() as cursor:
@@ -357,7 +357,7 @@ DS = "beta 3600 DS 1 13 2 " + "00" * 32
 
 
 def test_a_zone_whose_parent_here_holds_a_ds_is_refused_by_whatever_way_it_comes(make_zone: MakeZone) -> None:
-    """Resolvers that validate would answer nothing of it: nothing here signs."""
+    """The panel would not sign such a zone, so validating resolvers would reject its answers."""
     beta = make_zone(name="beta.example.test.")
     edit.delete_zone(zone=beta, acting=Acting(None, Channel.WEB, NOW))
     make_zone("beta 3600 NS ns1.example.net.", DS, name="example.test.")

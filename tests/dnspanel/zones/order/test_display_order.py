@@ -1,4 +1,4 @@
-"""The places of a large zone's names follow what is published."""
+"""The stored places of a large zone's names follow publications."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The list of zones by each of its columns, up and down, page by page; with `order.sort_order`."""
+"""The list of zones, sorted by each column in both directions, page by page. Tests `order.sort_order` too."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -28,7 +28,7 @@ def name_of(order: ZoneOrder) -> str:
 
 
 def make_zones() -> None:
-    """Create eleven zones with ties in every column but the name."""
+    """Create eleven zones that have equal values in all columns except the name."""
     alice, bob = make_person("alice", Role.ADMINISTRATOR), make_person("bob", Role.EDITOR)
     for number in (*range(9), 10, 11):
         edit.create_zone(
@@ -48,7 +48,7 @@ def make_zones() -> None:
 
 @pytest.fixture(scope="class")
 def zones(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Create the zones, once for all tests of a class."""
+    """Create the zones of `make_zones` once for all tests of a class."""
     with database.lasting_rows(django_db_blocker):
         make_zones()
         yield
@@ -60,7 +60,7 @@ def editor() -> User:
 
 
 def expected(order: ZoneOrder) -> list[str]:
-    """Return the names as Python sorts them: the column up or down, then always the name up."""
+    """Return the names as Python sorts them: by the column in this direction, then by name in ascending order."""
 
     def key(zone: Zone) -> object:
         return {
@@ -110,7 +110,7 @@ class TestPages:
     def test_a_sample_says_what_need_not_be_compared_and_nothing_else(
         self, monkeypatch: pytest.MonkeyPatch, order: ZoneOrder, place: int
     ) -> None:
-        """The bound is anything from too narrow for a page to that of all, and none where there are fewer zones."""
+        """The sample's bound is too small for a page up to all zones, and absent if there are fewer zones."""
         alice = User.objects.get(username="alice")
         monkeypatch.setattr(zone_order, "_SAMPLE_PERCENT", 100)
         monkeypatch.setattr(zone_order, "_OF_SAMPLE", place)

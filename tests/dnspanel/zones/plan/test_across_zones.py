@@ -1,4 +1,4 @@
-"""Records that point from one zone of the panel into another."""
+"""Records that refer from one zone of the panel to another."""
 
 import pytest
 from django.db import connection
@@ -24,7 +24,7 @@ OTHER = "other.test."
 
 @pytest.fixture
 def other(make_zone: MakeZone) -> Zone:
-    """Create a zone of a host, an alias, a wildcard, a delegation, a DNAME, and a text."""
+    """Create a zone with a host, an alias, a wildcard, a delegation, a DNAME and a TXT record."""
     return make_zone(
         "mail 300 A 192.0.2.9", "alias 300 CNAME mail", "*.wild 300 A 192.0.2.9", "sub 300 NS ns1.example.net.",
         "old 300 DNAME new.example.net.", "text 300 TXT hello", name=OTHER,
@@ -32,7 +32,7 @@ def other(make_zone: MakeZone) -> Zone:
 
 
 def wanted(author: User, *lines: str) -> list[Violation]:
-    """Return the warnings of the author's draft, which now has these lines too, each with its zone before it."""
+    """Add these lines, each with a zone name in front, to the author's draft. Return the draft's warnings."""
     for line in lines:
         zone_name, _, record = line.partition(" ")
         zone = Zone.objects.get(name=zone_name, deleted_at=None)
@@ -41,7 +41,7 @@ def wanted(author: User, *lines: str) -> list[Violation]:
 
 
 def without(author: User, *records: str) -> list[Violation]:
-    """Return the warnings of the author's draft without these `name TYPE`, each in the zone above it."""
+    """Delete these `name TYPE` in the author's draft, each from the parent's zone. Return the draft's warnings."""
     for text in records:
         name, type_ = text.split()
         zone = Zone.objects.get(name=names.parent(name), deleted_at=None)
@@ -244,7 +244,7 @@ def test_pointers_are_found_by_the_indexes_before_postgresql_has_statistics(make
 
 
 def _rows_read() -> int:
-    """Return the number of rows of the table of RRsets that this transaction has read so far."""
+    """Return the number of rows that this transaction has read from the RRset table."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'zones_rrset'::regclass"

@@ -1,4 +1,4 @@
-"""Deleting many zones is held; a few, and those that a person confirms, are not."""
+"""The guard against mass deletion. It stops the deletion of many zones unless a person confirms it."""
 
 from datetime import timedelta
 from typing import Any
@@ -53,7 +53,7 @@ def token_of(owner: User, **terms: Any) -> Author:
 
 
 def test_a_few_one_after_another_are_free_and_the_next_is_held(zones: list[Zone], alice: User) -> None:
-    """It was the eleventh, on every panel below 1,000 zones."""
+    """The limit was 10 deletions on all panels with fewer than 1,000 zones."""
     for zone in zones[:FEW]:
         delete(zone, alice)
     with pytest.raises(MassDeletion) as caught:

@@ -1,4 +1,4 @@
-"""What one act makes of many RRsets."""
+"""The changes that one action makes to many RRsets."""
 
 import re
 from dataclasses import replace

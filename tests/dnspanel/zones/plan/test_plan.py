@@ -1,4 +1,4 @@
-"""The plan: what review shows and publish carries out."""
+"""The plan: the review displays it, and a publication carries it out."""
 
 import pytest
 from django.db import connection
@@ -18,7 +18,7 @@ from tests.people import NOW
 
 
 def plan(author: User, zone: Zone, *lines: str, gone: tuple[str, ...] = ()) -> ZonePlan:
-    """Return the plan of a draft that wants these lines, and these `name TYPE` gone."""
+    """Put these lines, and deletions of these `name TYPE`, into a draft. Return the draft's plan."""
     for line in lines:
         draft.replace_rrset(author=author, zone=zone, rrset=rr(line), now=NOW)
     for text in gone:
@@ -54,7 +54,7 @@ def test_a_plan_of_one_edit_takes_four_queries(bob: User, zone: Zone) -> None:
 def test_a_plan_of_many_zones_takes_the_queries_of_one(
     bob: User, make_zone: MakeZone, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    """It asked each zone for itself what pointed at what it lost, what lay below its cuts and where CNAMEs led."""
+    """Previously each zone was queried separately for targets of lost names, names below cuts and CNAME chains."""
     lines = (
         "www 300 A 192.0.2.1",
         "shop 300 CNAME www",
@@ -123,7 +123,7 @@ def test_a_loop_over_three_cnames_is_seen_by_following_them(bob: User, make_zone
 
 
 def test_a_loop_over_cnames_and_dnames_is_seen_by_following_them(bob: User, make_zone: MakeZone) -> None:
-    """It was published without a word, and nodes answered SERVFAIL."""
+    """Previously such a loop was published without a warning, and nodes answered SERVFAIL."""
     zone = make_zone("d 300 DNAME e.deep", "x.e.deep 300 CNAME y.f", "f 300 DNAME g", "y.g 300 CNAME a")
     assert "cname-loop" in codes(plan(bob, zone, "a 300 CNAME x.d"))
 

@@ -1,4 +1,4 @@
-"""What comes back from the trash, by an undo or from another zone is readable for the nodes of today, or is refused."""
+"""Values restored from the trash, by an undo or from another zone: refused if the current nodes can't read them."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def node() -> Node:
 
 @pytest.fixture
 def zone(make_zone: MakeZone, node: Node) -> Zone:
-    """Create a zone with a value that no node of PowerDNS 4.7 reads, published while there was none."""
+    """Create a zone with a value that PowerDNS 4.7 cannot read. At publication, no such node existed."""
     return make_zone(EMPTY, "mail 300 A 192.0.2.2")
 
 

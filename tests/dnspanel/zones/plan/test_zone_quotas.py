@@ -1,4 +1,4 @@
-"""Quotas where zones, RRsets and operations are added; two requests at once do not pass together."""
+"""Quotas for new zones, RRsets and operations. Two simultaneous requests cannot exceed them together."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -32,7 +32,7 @@ def team(db: None) -> Team:
 
 @pytest.fixture
 def carol(team: Team) -> User:
-    """Return a person that creates zones in the team Alpha, and nothing else."""
+    """Return a person whose only right is to create zones as an editor of the team Alpha."""
     carol = make_person("carol", "member")
     Membership.objects.create(team=team, user=carol, role="editor")
     return carol

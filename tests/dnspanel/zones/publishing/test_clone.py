@@ -1,4 +1,4 @@
-"""A zone as the source of others: names, what records point at, comments, tags; not keys."""
+"""A zone cloned into new zones: names, targets, comments and tags are copied, keys are not."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The delegation of new zones, drafted in the zones above them."""
+"""The delegation of new zones, which is drafted in their parent zones."""
 
 import pytest
 
@@ -20,7 +20,7 @@ SUB = f"sub.{ZONE}"
 
 @pytest.fixture
 def sub(zone: Zone, make_zone: MakeZone) -> Zone:
-    """Create a zone below the zone, one of whose servers is inside it."""
+    """Create a child of the zone. One of its name servers is inside the child."""
     return make_zone("@ 600 NS ns | ns2.example.net.", "ns 300 A 192.0.2.5", "ns 300 AAAA 2001:db8::5", name=SUB)
 
 

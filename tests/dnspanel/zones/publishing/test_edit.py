@@ -1,4 +1,4 @@
-"""Zones come, go and come back."""
+"""Creation, deletion and restoration of zones."""
 
 from collections.abc import Sequence
 from datetime import timedelta

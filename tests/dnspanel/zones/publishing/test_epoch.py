@@ -1,4 +1,4 @@
-"""A new epoch: above everything known, with what was decided, or not at all."""
+"""A new epoch: its sequence is above all known ones, and it applies all decisions or nothing."""
 
 from collections.abc import Sequence
 from uuid import uuid4
@@ -80,7 +80,7 @@ def test_an_id_that_is_taken_here_is_not_used_twice(zone: Zone, alice: User) -> 
 
 
 def test_zones_come_back_in_nobodys_names(zone: Zone, make_zone: MakeZone, alice: User) -> None:
-    """Both ways back, from the nodes and from the trash; the person that decided may have lost the role since."""
+    """This holds for zones from the nodes and from the trash, because the deciding person may have lost the role."""
     trashed = make_zone(name="below.example.test.")
     edit.delete_zone(zone=trashed, acting=Acting(alice, Channel.WEB, NOW))
     nick = make_person("nick", Role.MEMBER)

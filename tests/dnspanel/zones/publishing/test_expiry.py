@@ -1,4 +1,4 @@
-"""RRsets that are removed at a time: whose right counts, what the time outlives, and why one stays."""
+"""RRsets with an expiry time: the rights that count, changes that keep the time, and reasons not to remove one."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""A publication that is taken back is undone, is marked, and can be a draft again."""
+"""A withdrawn publication: it is undone and marked, and can become a draft again."""
 
 import pytest
 from django.utils import timezone

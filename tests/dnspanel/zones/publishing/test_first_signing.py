@@ -1,4 +1,4 @@
-"""New zones begin signed where their policies say so. What imports bring is tested with them."""
+"""New zones are signed at creation if their policies say so. Signatures from imports are tested with the imports."""
 
 import pytest
 

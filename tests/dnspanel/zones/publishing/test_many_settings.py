@@ -1,4 +1,4 @@
-"""Tags and teams of many zones, and their deletion: shown, done, and what is left alone."""
+"""Tags and teams of many zones, and their deletion: the preview, the action, and zones left unchanged."""
 
 import pytest
 from pytest_django import DjangoAssertNumQueries

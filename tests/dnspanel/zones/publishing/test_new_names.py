@@ -1,4 +1,4 @@
-"""Names of new zones are judged before anybody sends them."""
+"""Names of new zones are checked before the form is sent."""
 
 from django.db import connection
 from django.test.utils import CaptureQueriesContext

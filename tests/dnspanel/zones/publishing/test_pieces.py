@@ -1,4 +1,4 @@
-"""A large change goes out in pieces: refused as one, overtaken by others' edits, finished whatever they change."""
+"""Large changes published in pieces: refused as a whole, mixed with other people's edits, and completed regardless."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,14 +26,14 @@ LINES = [f"h{number:02} 300 A 192.0.2.{number}" for number in range(10)]
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make pieces small, and let no one be asked for room, unless a test says who."""
+    """Use small pieces, and no receiver for requests for room unless a test adds one."""
     monkeypatch.setattr(pieces, "PIECE_RRSETS", PIECE)
     monkeypatch.setattr(pieces, "room_requested", Signal())
 
 
 @contextmanager
 def before_pieces(*acts: Callable[[], object], has_room: bool = True) -> Iterator[list[int]]:
-    """Run one of the acts before each piece, in their order; gives the numbers of the pieces that waited for room."""
+    """Run the next act before each piece. Yield the numbers of the pieces before which room was requested."""
     waited: list[int] = []
 
     def receiver(**_: Any) -> bool:
@@ -57,11 +57,11 @@ def publish(author: User, *patches: zone_patches.Patch, **more: Any) -> zone_pat
 
 
 def nothing() -> None:
-    """Do nothing else."""
+    """Do nothing, as an act before a piece."""
 
 
 def sizes() -> list[int]:
-    """Return how many RRsets except the SOA each publication after the first changed."""
+    """Return the number of RRsets except the SOA that each change publication changed."""
     revisions = Revision.objects.filter(kind="change").order_by("publication")
     return [Change.objects.filter(revision=each).exclude(type=6).count() for each in revisions]
 
@@ -124,7 +124,7 @@ def test_a_zone_that_must_not_move_meanwhile_says_how_much_is_published(
 
 
 def test_what_goes_makes_room_for_what_comes(make_zone: MakeZone, alice: User) -> None:
-    """A DNAME must not stand above names; and a name is never divided, so a CNAME takes the place of addresses."""
+    """A DNAME cannot have names below it. Changes of one name stay together, so a CNAME can replace addresses."""
     zone = make_zone(*(f"h{number}.sub 300 A 192.0.2.1" for number in range(6)), "www 300 A 192.0.2.1")
     gone = [((f"h{number}.sub.{ZONE}", 1), zone_patches.remove_rrset) for number in range(6)]
     new = [((f"sub.{ZONE}", 39), zone_patches.replace_with(rr("sub 300 DNAME example.net.")))]
@@ -137,7 +137,7 @@ def test_what_goes_makes_room_for_what_comes(make_zone: MakeZone, alice: User) -
 
 
 def test_who_gets_no_room_waits_for_it_once(make_zone: MakeZone, alice: User) -> None:
-    """The same happens while the publisher is stopped: then nothing gets to the nodes anyway."""
+    """This also happens while the publisher is stopped, when nothing reaches the nodes anyway."""
     zone = make_zone()
     with before_pieces(has_room=False) as waited:
         publish(alice, zone_patches.patch_of_steps(zone, steps(LINES)))

@@ -1,4 +1,4 @@
-"""PTR records in step with A and AAAA."""
+"""PTR records that follow A and AAAA records."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -21,7 +21,7 @@ WWW = Pair(f"www.{ZONE}", "192.0.2.1")
 
 
 def drafted(person: User) -> dict[str, str]:
-    """Return what the person's draft has: each owner name with its records, or with nothing where they go."""
+    """Return the draft's records by owner name, or an empty string for deleted ones."""
     edits = [draft.edit_of(operation).change for operation in Operation.objects.filter(draft__author=person)]
     return {change.name: " | ".join(change.after.rdata) if change.after else "" for change in edits}
 

@@ -1,4 +1,4 @@
-"""Many zones come back from the trash as one publication; what keeps one of them back keeps only that one."""
+"""Many zones restored from the trash in one publication. An obstacle to one zone affects only that zone."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -41,7 +41,7 @@ LATER = NOW + timedelta(hours=1)
 
 
 def delete(*zones: Zone, at: datetime = NOW) -> Publication:
-    """Move the zones into the trash, by one publication."""
+    """Move the zones into the trash with one publication, and return it."""
     rows = [(zone.pk, Zone.objects.get(pk=zone.pk).revision) for zone in zones]
     publication, left = bulk.delete_zones(zones=rows, acting=Acting(None, Channel.WEB, at, "script"), confirmed=True)
     assert publication is not None
@@ -68,7 +68,7 @@ def refusals(found: Restored) -> dict[str, str]:
 
 @pytest.fixture
 def three(make_zone: MakeZone) -> list[Zone]:
-    """Create three zones with a www."""
+    """Create three zones with an address at www."""
     return [make_zone("www 300 A 192.0.2.1", name=f"{word}.test.") for word in ("one", "two", "three")]
 
 
@@ -139,7 +139,7 @@ def test_who_may_not_restore_a_zone_is_told_so_and_the_others_come_back(three: l
 
 
 def test_a_token_needs_the_right_to_restore(three: list[Zone], bob: User) -> None:
-    """A narrow token could bring back what its owner had deleted."""
+    """Previously a narrow token could restore zones that its owner had deleted."""
     delete(*three)
     grant = Grant(frozenset({Right.READ, Right.CHANGE}), everywhere=True)
     made = create_token(owner=bob, terms=TokenTerms(purpose="x", scope=(grant,)), by=bob, now=NOW)
@@ -316,7 +316,7 @@ def test_zones_are_selected_by_what_deleted_them_when_and_by_a_search(
 def test_a_name_that_another_takes_in_this_moment_is_looked_at_again(
     three: list[Zone], make_zone: MakeZone, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the look at the names and the write of the rows, another request may create one of them."""
+    """Another request may create one of the names after they were checked and before the rows are written."""
     delete(*three)
     look = ready_zones.existing_zones
     looks: list[int] = []
@@ -335,7 +335,7 @@ def test_a_name_that_another_takes_in_this_moment_is_looked_at_again(
 
 
 def make_zone_elsewhere(make_zone: MakeZone) -> None:
-    """Create the zone on a connection of its own, as another process does."""
+    """Create the zone in a thread with a separate connection, as another process would."""
 
     def create() -> None:
         edit.create_zone(zone=edit.NewZone("two.test."), acting=Acting(None, Channel.API, NOW))

@@ -1,4 +1,4 @@
-"""Changes past the draft: decided under the lock, all or nothing, as far as the author's rights go."""
+"""Changes without a draft: decided under the lock, all or nothing, and limited by the author's rights."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Requests: asked, approved, stale when anything moves, published once, by the right people, at their time."""
+"""Publish requests: asked, approved, invalid after changes, and published once, by the right people, on time."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -99,13 +99,13 @@ def publish(request: PublishRequest, by: User, **terms: Any) -> Publication:
 
 
 def refused() -> list[tuple[str, str | None, str]]:
-    """Return what was refused of requests, as the audit log has it: the act, its author, and the reason."""
+    """Return refused actions on requests from the audit log: the action, its author and the reason."""
     found = AuditEntry.objects.filter(action="request.refused").order_by("pk").select_related("user")
     return [(e.details["act"], e.user.username if e.user else None, e.details["refusal"]) for e in found]
 
 
 def kept_back() -> list[tuple[str, str | None, str]]:
-    """Return what rules kept from being published, as the audit log has it: the zone, the author, and the reason."""
+    """Return publications that rules refused, from the audit log: the zone, the author and the reason."""
     found = AuditEntry.objects.filter(action="publication.refused").order_by("pk").select_related("user")
     return [(e.target, e.user.username if e.user else None, e.details["refusal"]) for e in found]
 
@@ -171,7 +171,7 @@ def test_neither_the_author_nor_who_worked_in_the_draft_approves_it(
 def test_nobody_approves_by_another_account_what_they_asked_for(
     zone: Zone, alice: User, erin: User, adam: User, bob: User
 ) -> None:
-    """Nor by that of a program of theirs; and two accounts of one person are not two people."""
+    """This includes tokens of a person's service account, and two accounts of the same person."""
     robot = create_service_account(name="robot", role=Role.EDITOR, by=adam, now=NOW)
     for account in (bob, robot):
         set_same_person(user=account, other=alice, by=adam, now=NOW)

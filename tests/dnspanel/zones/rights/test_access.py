@@ -44,7 +44,7 @@ def test_a_stranger_learns_nothing(dora: AnonymousUser, zone: Zone) -> None:
 def test_the_short_door_opens_what_the_others_open(
     alice: User, bob: User, charlie: User, dora: AnonymousUser, make_zone: MakeZone
 ) -> None:
-    """It asks the rights of the zone that it found, not the database: both must come to the same."""
+    """The faster check uses the rights of the loaded zone instead of the database, with the same results."""
     tagged, of_team, other = (make_zone(name=name) for name in ("tagged.test.", "team.test.", "other.test."))
     team = Team.objects.create(name="ours", created_at=NOW)
     Zone.objects.filter(pk=tagged.pk).update(tags=["ours"])
@@ -100,7 +100,7 @@ def test_a_deleted_zone_is_only_in_the_trash(bob: User, charlie: User, zone: Zon
 
 
 def test_a_zone_in_the_trash_says_so_to_who_may_know_of_it(make_zone: MakeZone, bob: User, charlie: User) -> None:
-    """The page denied that such a zone existed, and people created it again beside what they had deleted by mistake."""
+    """Previously the page said that the zone did not exist, so people created it again after deleting it by mistake."""
     first = make_zone()
     edit.delete_zone(zone=first, acting=Acting(bob, "web", NOW))
     second = make_zone()

@@ -1,4 +1,4 @@
-"""Locks: what they keep people from, by every way of writing, and the people that place and lift them.
+"""Locks: the changes they prevent in each way of writing, and the people who place and lift them.
 
 Tests `rights.locks` and `rights.lock_rules`.
 """
@@ -41,7 +41,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 @pytest.fixture
 def token(alice: User) -> Actor:
-    """Return a token of alice that may do everything."""
+    """Return a token of Alice with all rights."""
     terms = TokenTerms("terraform", (Grant(EVERY_RIGHT, everywhere=True),))
     actor = actor_of_token(create_token(owner=alice, terms=terms, by=alice, now=NOW).token)
     assert actor is not None

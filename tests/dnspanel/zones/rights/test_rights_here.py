@@ -1,4 +1,4 @@
-"""Rights in a zone: what a person may know of others, and a token of any person."""
+"""Rights in a zone: the display of other people's rights, and the rights of tokens."""
 
 import pytest
 from django.utils import timezone
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def oda(zone: Zone) -> User:
-    """Return a person that may change what is named www in the zone, and nothing else."""
+    """Return a person who can change only records named www in the zone."""
     person = make_person("oda", Role.MEMBER)
     grant = Grant(RECORD_RIGHTS | {Right.READ}, zones=frozenset({zone.pk}), names=("www",))
     GrantRow.objects.create(user=person, grant=grant.to_json(), created_at=NOW)

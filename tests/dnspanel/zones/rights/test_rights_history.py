@@ -1,4 +1,4 @@
-"""What a person could do at a time that is past: certain only where nothing that decides it was changed since."""
+"""A person's rights at a past time. They are certain only if nothing that determines them has changed since then."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -31,7 +31,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 @pytest.fixture
 def mia(alice: User) -> User:
-    """Return a person in the team Web since before, with a role of her own."""
+    """Return a longtime member of the team Web who also has a custom role."""
     role = own_roles.create_role(name="Own", permissions=[], rights=[Right.READ], by=alice, now=NOW)
     mia = make_person("mia", Role.MEMBER)
     people.change_role(user=mia, role=Role.MEMBER, own_role=role, by=alice, now=NOW)

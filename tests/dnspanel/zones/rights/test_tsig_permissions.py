@@ -1,4 +1,4 @@
-"""A TSIG key made over PowerDNS's API: what it may before a zone names it, and after; asked of the gateway itself."""
+"""The rights of a TSIG key from PowerDNS's API before and after a zone names it, as the gateway applies them."""
 
 from dataclasses import replace
 from typing import Any
@@ -40,7 +40,7 @@ def made(call: Caller, name: str = "key.test.") -> Key:
 
 
 def updates(key: Key, zone_name: str = "example.test.", name: str = "www", now: Any = None) -> str:
-    """Return the rcode of adding a record."""
+    """Add a record by DNS UPDATE with this key. Return the rcode."""
     now = now or timezone.now()
     update = dns.update.UpdateMessage(zone_name)
     update.add(name, 300, "A", f"192.0.2.{TsigPermission.objects.count() + 7}")
@@ -48,7 +48,7 @@ def updates(key: Key, zone_name: str = "example.test.", name: str = "www", now: 
 
 
 def transfers(key: Key) -> str:
-    """Return the rcode of a transfer."""
+    """Transfer the zone with this key. Return the rcode."""
     now = timezone.now()
     query = dns.message.make_query("example.test.", "AXFR")
     first, *_ = replies(key.sign(query, at=now), now=now, over_tcp=True)
@@ -57,7 +57,7 @@ def transfers(key: Key) -> str:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_key_may_nothing_until_a_zone_names_it_and_then_only_that(call: Caller, make_zone: MakeZone) -> None:
-    """It could at once update and transfer every zone of its maker."""
+    """Previously such a key could at once update and transfer all zones of its creator."""
     make_zone("www 300 A 192.0.2.1", name="example.test.")
     make_zone("www 300 A 192.0.2.1", name="other.test.")
     key = made(call)
@@ -77,7 +77,7 @@ def test_a_key_may_nothing_until_a_zone_names_it_and_then_only_that(call: Caller
 
 
 def test_a_name_in_metadata_gives_no_more_than_the_keys_maker_has(make_zone: MakeZone, alice: User) -> None:
-    """Else the maker of a key of a name that a zone still has in its metadata could change that zone."""
+    """Otherwise the creator of a key could change a zone whose metadata still has that key name."""
     mine, other = make_zone(name="mine.test."), make_zone(name="other.test.")
     for zone in (mine, other):
         tsig_permissions.replace_key_names(zone=zone, act=TsigAct.UPDATE, key_names=["key.test."])

@@ -1,4 +1,4 @@
-"""Scripts of international labels, and what looks like plain letters; expected are examples of UTS 39 and UAX 24."""
+"""Scripts of international labels, and characters that look like Latin letters. Examples are from UTS 39 and UAX 24."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""SPF, DMARC and DKIM in TXT."""
+"""Rules for SPF, DMARC and DKIM in TXT records."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Names that probably say something else than their author meant."""
+"""Warnings about names that probably differ from their author's intention."""
 
 import pytest
 
@@ -155,7 +155,7 @@ def of_rules(*rrsets: RRset) -> list[Violation]:
     ],
 )
 def test_every_way_in_asks_the_same_rules(name: str, type: str, text: str, code: str) -> None:
-    """Reviews, both APIs and DNS UPDATE ask `check_zone`."""
+    """Reviews, both APIs and DNS UPDATE all use `check_zone`."""
     assert code in [each.code for each in of_rules(make(name, rdata.type_from_text(type), 300, [text]))]
 
 

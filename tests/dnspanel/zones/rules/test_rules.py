@@ -1,4 +1,4 @@
-"""Every rule, `rules.value_rules` and `rules.target_rules` too: what breaks it, and what looks alike and does not."""
+"""All rules, including `rules.value_rules` and `rules.target_rules`: violations, and similar values that are valid."""
 
 from ipaddress import ip_network
 
@@ -18,7 +18,7 @@ APEX = (
 
 
 def codes(*lines: str, around: tuple[str, ...] = (), below: dict[str, tuple[str, ...]] | None = None) -> set[str]:
-    """Return codes of what the changed `lines` break, beside a sound apex and the RRsets `around`."""
+    """Return the codes of violations in the changed `lines`, within a valid apex and the RRsets `around`."""
     changed = [rr(line) for line in lines]
     everything = {(r.name, r.type): r for r in (*map(rr, APEX), *map(rr, around), *changed)}
     return {v.code for v in check_zone(ZONE, everything, {(r.name, r.type) for r in changed}, below=below)}

@@ -1,4 +1,4 @@
-"""Many zones changed alike as a job: a dry run, the same for good, cancelled, gone on with, and taken back."""
+"""Jobs that change many zones alike: dry run, actual run, cancellation, resumption and undo."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -41,7 +41,7 @@ def zones(make_zone: MakeZone) -> list[Zone]:
 
 
 def worked(run: ChangeRun, *, batch: int = 2) -> ChangeRun:
-    """Return the run once it has ended, in turns of one batch."""
+    """Work on the run in batches until it ends, and return it."""
     while work_on_run(run.pk, batch=batch, seconds=0):
         pass
     return ChangeRun.objects.get(pk=run.pk)

@@ -1,4 +1,4 @@
-"""Records copied to another zone: names move; present records stay, are replaced or are merged."""
+"""Records copied to another zone: names are adapted, and existing records are kept, replaced or merged."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""RRsets of many zones, and what an act makes of them: in the draft, and published at once."""
+"""Actions on RRsets of many zones, in the draft and published directly."""
 
 import pytest
 from pytest_django import DjangoAssertNumQueries

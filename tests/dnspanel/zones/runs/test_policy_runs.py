@@ -1,4 +1,4 @@
-"""Zones are brought to what their policies say, as a job. Tests `signing.policy_apply` and `runs.run_turns` too."""
+"""Jobs that apply policies to zones. Tests `signing.policy_apply` and `runs.run_turns` too."""
 
 from datetime import timedelta
 from typing import Any
@@ -48,7 +48,7 @@ TERMS = Terms(nsec3=Nsec3(), cds="2", cdnskey=True)
 
 @pytest.fixture(autouse=True)
 def rooms(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Return what was asked for room between two batches; others than these tests' own receiver do not answer."""
+    """Return the senders of requests for room between batches. Only this fixture's receiver answers them."""
     monkeypatch.setattr(run_turns, "room_requested", Signal())
     senders: list[object] = []
 

@@ -1,4 +1,4 @@
-"""The texts that searches look into, written at once."""
+"""Search texts of zones, written immediately."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ CatchUp = Callable[[], int]
 
 @pytest.fixture
 def catch_up(db: None) -> CatchUp:
-    """Return a function that lets the texts follow, and returns the number of zones whose texts were written."""
+    """Return a function that updates the search texts, and returns the number of zones with new texts."""
 
     def follow() -> int:
         written = 0

@@ -1,4 +1,4 @@
-"""RRsets over all zones that a person sees."""
+"""The search for RRsets in all zones that a person sees."""
 
 import pytest
 from django.db import connection
@@ -27,7 +27,7 @@ READ = frozenset({Right.READ})
 
 @pytest.fixture
 def zones(make_zone: MakeZone) -> dict[str, Zone]:
-    """Create some zones; blog.test. has a tag, and so has one RRset of shop.test., whose value has a comment."""
+    """Create zones for searches. blog.test. has a tag; an RRset in shop.test. has a tag and a value comment."""
     made = {
         name: make_zone(*lines, name=name)
         for name, lines in {
@@ -157,7 +157,7 @@ def test_a_page_ends_when_enough_was_compared_and_says_where(
 def test_a_page_takes_no_more_blocks_than_it_may_compare(
     zones: dict[str, Zone], bob: User, catch_up: CatchUp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a zone of 1,000,000 RRsets, a page read 86,000 to display 50."""
+    """Previously a page read 86,000 RRsets of a zone with 1,000,000 to display 50."""
     monkeypatch.setattr(texts_upkeep, "NAMES_OF_BLOCK", 7)
     monkeypatch.setattr(everywhere, "_OF_BLOCK", 7)
     monkeypatch.setattr(everywhere, "MOST_COMPARED", 10)

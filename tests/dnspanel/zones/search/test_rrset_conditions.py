@@ -1,4 +1,4 @@
-"""RRsets that a search finds: published ones and those of a draft, by the same conditions."""
+"""Search conditions for RRsets, which apply alike to published and drafted ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The texts that a search looks into, and what else it looks at."""
+"""The search texts, and the other columns that a search compares."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_a_term_asks_for_pieces_of_texts(word: str, pieces: list[str]) -> None:
     ("search", "is_looked_into"), [("ab -www", False), ("ab www", True), ("type:a", True), ("ü", False)]
 )
 def test_the_index_is_looked_into_for_what_it_knows(search: str, is_looked_into: bool) -> None:
-    """PostgreSQL would read all of it for a text without three letters or digits in a row."""
+    """For a text without three letters or digits in a row, PostgreSQL would read the whole index."""
     assert (may_hold(parse(search).terms) is not None) is is_looked_into
 
 

@@ -1,4 +1,4 @@
-"""How the last word of a search may go on."""
+"""Suggestions that complete the last word of a search."""
 
 import pytest
 

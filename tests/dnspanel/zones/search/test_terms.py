@@ -1,4 +1,4 @@
-"""The words of a search: what each means, and the message about one that means nothing."""
+"""Search words: the meaning of each, and the error message for meaningless ones."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address, ip_network

@@ -1,4 +1,4 @@
-"""Texts follow what is published: what they say is what a whole new writing would say."""
+"""Updated search texts after publications equal texts that are written from scratch."""
 
 from datetime import timedelta
 from itertools import pairwise
@@ -28,7 +28,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lines_of(zone: Zone) -> list[set[str]]:
-    """Return what each text of a zone says; the blocks have no gaps."""
+    """Return the lines of each search text of a zone, after a check that the blocks have no gaps."""
     rows = list(SearchText.objects.filter(zone=zone).order_by("first_key"))
     assert bytes(rows[0].first_key) == b""
     assert rows[-1].end_key is None

@@ -1,4 +1,4 @@
-"""`has:warning` over all zones."""
+"""The filter `has:warning` over all zones."""
 
 import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
@@ -32,7 +32,7 @@ def mia(db: None) -> User:
 def zones(
     request: pytest.FixtureRequest, make_zone: MakeZone, catch_up: CatchUp, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, Zone]:
-    """Create zones: `bad` has complaints of its own, `into` one that leads into `other`, `good` none."""
+    """Create zones: `bad` with complaints, `into` with one about a target in `other`, and `good` without any."""
     if request.param == "many zones":
         monkeypatch.setattr(warned_zones, "FEW_ZONES", 0)
     made = {
@@ -116,7 +116,7 @@ def test_changes_of_many_and_the_table_of_a_zone_take_it_too(zones: dict[str, Zo
 def test_before_everything_was_looked_at_it_is_refused_and_quotes_ask_for_the_value(
     make_zone: MakeZone, bob: User, catch_up: CatchUp
 ) -> None:
-    """Nothing found would be a lie."""
+    """An empty result would be wrong."""
     zone = make_zone("a 300 CNAME gone")
     catch_up()
     for text in ("has:warning", "-has:warning", "type:mx has:warning"):

@@ -1,4 +1,4 @@
-"""Zones that a search finds."""
+"""The search for zones."""
 
 import re
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ from tests.people import NOW, make_person
 def test_a_search_that_no_index_serves_is_refused_among_many_zones(
     search: str, reason: str, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two letters in the search box took 10 s among 1,000,000 zones: PostgreSQL read all of the index of trigrams."""
+    """Previously a search for two letters among 1,000,000 zones read the whole trigram index, in 10 s."""
     for name in ("a.test.", "b.test."):
         make_zone(name=name)
     monkeypatch.setattr(zone_conditions, "MANY_ZONES", 1)
@@ -70,7 +70,7 @@ SHOP, BLOG, REVERSE, UMLAUT = "shop.test.", "blog.test.", "2.0.192.in-addr.arpa.
 
 
 def make_estate() -> None:
-    """Create four zones that differ in all that a filter of zones looks at."""
+    """Create four zones that differ in all properties that a filter compares."""
     alice, bob = make_person("alice", Role.ADMINISTRATOR), make_person("bob", Role.EDITOR)
     make_zone = zone_maker(alice)
     shop = make_zone("www 300 A 192.0.2.7", "@ 60 MX 10 mail", name="shop.test.")
@@ -86,7 +86,7 @@ def make_estate() -> None:
 
 @pytest.fixture(scope="class")
 def estate(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Create the zones, once for all tests of a class."""
+    """Create the zones of `make_estate` once for all tests of a class."""
     with database.lasting_rows(django_db_blocker):
         make_estate()
         yield
@@ -231,7 +231,7 @@ def test_names_of_another_script_are_found_by_their_index(make_zone: MakeZone) -
     ],
 )
 def test_postgresql_shows_names_in_their_own_script(name: str, displayed: str, db: None) -> None:
-    """The second and the third are of RFC 3492 7.1."""
+    """The second and third example are from RFC 3492 section 7.1."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT name_displayed(%s)", [name])
         assert cursor.fetchone() == (displayed,)

@@ -1,4 +1,4 @@
-"""Zones that a search finds, page by page."""
+"""Zones found by a search, page by page."""
 
 import pytest
 from django.db import connection
@@ -63,7 +63,7 @@ def zones(make_zone: MakeZone) -> dict[str, Zone]:
 
 
 def paged(bob: User, search: str, limit: int) -> str:
-    """Return the first letters of the zones found, page by page."""
+    """Return the first letters of the zones found on all pages. Each page's position must grow."""
     found, after = "", ""
     for _ in range(20):
         page = queries.zone_page(user=bob, search=search, after=after, limit=limit)

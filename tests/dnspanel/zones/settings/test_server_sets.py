@@ -1,4 +1,4 @@
-"""What a set of name servers says of a zone. Which one new zones begin with: `transfer.zone_templates.test_servers`."""
+"""The records of a name server set in a zone. `transfer.zone_templates.test_servers` tests the default set."""
 
 import pytest
 

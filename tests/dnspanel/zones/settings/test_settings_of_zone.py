@@ -1,4 +1,4 @@
-"""Tags and team of a zone."""
+"""Settings of a zone: tags and team."""
 
 import pytest
 

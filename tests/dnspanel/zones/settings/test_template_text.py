@@ -1,4 +1,4 @@
-"""The text of templates: variables, what they become, and where faults are."""
+"""Template texts: variables, their values, and the positions of faults."""
 
 import pytest
 

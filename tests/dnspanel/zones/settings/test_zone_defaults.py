@@ -1,4 +1,4 @@
-"""What new zones begin with: the environment, then the page, then the settings' own."""
+"""Defaults of new zones: from the environment, else from the settings page, else built in."""
 
 import pytest
 from django.test import override_settings

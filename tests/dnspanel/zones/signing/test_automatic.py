@@ -1,4 +1,4 @@
-"""Rollovers begin by themselves where a policy says so, and by runs. Tests `dnssec.rollover_queries` too."""
+"""Rollovers begin automatically by policy, and through runs. Tests `dnssec.rollover_queries` too."""
 
 from datetime import timedelta
 
@@ -66,7 +66,7 @@ def test_a_run_of_policies_begins_what_it_needs(signed: list[Zone], alice: User)
 def test_a_due_rollover_that_is_refused_is_shown_until_it_begins(
     signed: list[Zone], alice: User, browser: Browser
 ) -> None:
-    """It was only in a log, once an hour."""
+    """Previously the refusal was visible only in a log, once per hour."""
     terms = Terms(split=True, zsk_days=30, ksk_days=30, automatic=True)
     policies.create_policy(name="Monthly", terms=terms, is_default=True, by=alice, now=NOW)
     zone, later = signed[0], NOW + timedelta(days=400)

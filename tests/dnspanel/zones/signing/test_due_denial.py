@@ -1,4 +1,4 @@
-"""From one NSEC3 chain to another by a process that dies half-way."""
+"""The change of an NSEC3 chain by a process that is killed halfway."""
 
 import os
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 
 def die_half_way(act: Callable[[], object]) -> None:
-    """Let another process do this, and kill it when it begins with its second publication."""
+    """Run the act in a child process, and kill it at the start of its second publication."""
     if (child := os.fork()) == 0:
         try:
             inherited = [(each, each.connection) for each in connections.all()]
@@ -62,7 +62,7 @@ def publications() -> list[Publication]:
 
 
 def test_what_died_half_way_to_another_chain_is_carried_out(zone: Zone, alice: User) -> None:
-    """The zone stayed with NSEC, and the wish for another chain was lost."""
+    """Previously the zone kept NSEC, and the requested chain was lost."""
     before = len(publications())
     die_half_way(lambda: sign.set_denial(zone=zone, nsec3=NEW, acting=Acting(alice, Channel.WEB, NOW)))
     state = queries.signing_of(zone)
@@ -116,7 +116,7 @@ def test_taking_back_that_dies_half_way_goes_on_too(zone: Zone, alice: User) -> 
 
 
 def test_a_second_half_that_is_taken_back_is_not_due_again(zone: Zone, alice: User) -> None:
-    """Nodes have the first half, ring 0 refuses the second one: what is due would be that again and again."""
+    """Nodes have the first half, and ring 0 refuses the second. Otherwise the second would be due again forever."""
     sign.set_denial(zone=zone, nsec3=NEW, acting=Acting(alice, Channel.WEB, NOW))
     first, last = (each.sequence for each in publications()[-2:])
     failed.take_back_signing(

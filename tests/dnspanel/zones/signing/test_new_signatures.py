@@ -1,4 +1,4 @@
-"""A serial that moves for a new week's signatures."""
+"""The zone's serial increases when new weekly signatures are due."""
 
 from datetime import timedelta
 

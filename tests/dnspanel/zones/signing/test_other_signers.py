@@ -1,4 +1,4 @@
-"""Keys of other signers come and go with their CDS and CDNSKEY. Tests `dnssec.other_keys` too."""
+"""Other signers' keys are added and removed together with their CDS and CDNSKEY. Tests `dnssec.other_keys` too."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def record(zone: Zone, key: OtherKey) -> str:
 
 
 def apex(zone: Zone) -> dict[str, tuple[str, ...]]:
-    """Return the rdata of the types of keys at the apex."""
+    """Return the zone's rdata of DNSKEY, CDS and CDNSKEY by type."""
     rows = zone.rrsets.filter(type__in=[rdata.type_from_text(word) for word in APEX_TYPES])
     return {rdata.type_to_text(row.type): tuple(map(in_one_piece, row.rdata)) for row in rows}
 
@@ -135,7 +135,7 @@ def test_the_editor_refuses_what_the_panel_makes_itself(signed: Zone, alice: Use
 
 
 def test_a_key_of_others_that_does_not_go_with_ours_comes_by_no_other_way(zone: Zone, alice: User) -> None:
-    """An editor or an API could add what the form refuses."""
+    """Previously an editor or API could add a key that the form refuses."""
 
     def put(of: Zone, *keys: OtherKey) -> None:
         rrset = make(of.name, rdtypes.DNSKEY, 300, [key.dnskey for key in keys])

@@ -1,4 +1,4 @@
-"""While the chain of a presigned zone becomes another one, nothing is denied."""
+"""The pause before a presigned zone changes its chain: nodes then answer SERVFAIL to queries for nonexistence."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Policies are made, changed, deleted and attached, by people with the right; and the one for a zone
+"""DNSSEC policies: creation, change, deletion and attachment by people with the right, and the choice for a zone
 (`dnssec.policy_queries`).
 """
 

@@ -1,4 +1,4 @@
-"""Zones that are served with the signatures that they came with: they cannot be changed, and can lose those."""
+"""Presigned zones: they cannot be changed, and their signatures can be removed."""
 
 from datetime import UTC, datetime
 

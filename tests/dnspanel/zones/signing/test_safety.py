@@ -1,4 +1,4 @@
-"""What would make a zone bogus is refused, as far as the panel knows."""
+"""Changes that would make a zone bogus are refused, as far as the panel can detect it."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def put_ds(parent: Zone, child: Zone, *texts: str, accepted: Accepted = True) ->
 
 @pytest.fixture
 def child(make_zone: MakeZone, zone: Zone, alice: User) -> Zone:
-    """Create a signed zone whose parent is here and holds its DS."""
+    """Create a signed zone whose parent is in the panel and has the zone's DS."""
     found = make_zone("www 300 A 192.0.2.1", name="child.example.test.")
     sign.sign(zones=[found], acting=by(alice))
     put_ds(zone, found, *queries.keys_of(found)[0].ds)

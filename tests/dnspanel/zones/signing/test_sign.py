@@ -1,4 +1,4 @@
-"""Zones are signed and unsigned, their keys come and go; by people with the right.
+"""Signing and unsigning zones, and adding and removing keys, by people with the right.
 
 Tests `log.signing_log`, `signing.guarded` and `dnssec.queries` too.
 """

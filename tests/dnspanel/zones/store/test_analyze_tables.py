@@ -16,7 +16,7 @@ def pages_known() -> int:
 
 @pytest.fixture(autouse=True)
 def few_zones() -> None:
-    """Let PostgreSQL know the table as one of some zones; dead rows of other tests are not in it."""
+    """Fill the table with 20 zones without dead rows, and analyze it."""
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE zones_zone CASCADE")
         create(*((f"first-{number}.test.", content(f"first-{number}.test.")) for number in range(20)))
@@ -24,7 +24,7 @@ def few_zones() -> None:
 
 
 def plan_of(statement: str) -> str:
-    """Return how PostgreSQL carries out a statement that this connection has prepared."""
+    """Return PostgreSQL's plan for a statement that this connection has prepared."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT name FROM pg_prepared_statements WHERE statement LIKE %s", [statement])
         [(name,)] = cursor.fetchall()

@@ -1,4 +1,4 @@
-"""Zones by name, and locked: the same rows as Django's own queries find."""
+"""Zones found by name, also with locks: the same rows as from Django's queries."""
 
 import pytest
 from django.db import connection
@@ -55,7 +55,7 @@ def test_what_belongs_to_a_zone_comes_with_it_as_from_django(make_zone: MakeZone
 
 
 def _beside(zone: Zone, path: str) -> object:
-    """Return the fields of what the zone has by this relation; and check that it leads back to the very zone."""
+    """Return the fields of the zone's related row. Check that this row refers to the same zone object."""
     at: object = zone
     for step in path.split("__"):
         at = getattr(at, step, None)

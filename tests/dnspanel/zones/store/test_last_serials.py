@@ -1,4 +1,4 @@
-"""A zone that comes back begins above the serial at which the zone of its name was deleted."""
+"""A recreated zone's serial starts above the serial of the deleted zone with its name."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -60,7 +60,7 @@ def change(zone: Zone, text: str) -> Zone:
 
 
 def serials(zone: Zone) -> tuple[int, int, int]:
-    """Return the zone's serial as its row, its SOA and its newest revision have it: all of them must say the same."""
+    """Return the zone's serial in its row, in its SOA and in its newest revision."""
     apex = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
     newest = Revision.objects.filter(zone=zone).latest("number")
     return zone.serial, soa.serial_of(apex[zone.name, rdtypes.SOA]).value, newest.serial
@@ -71,7 +71,7 @@ def soa_line(serial: int) -> RRset:
 
 
 def test_a_zone_created_again_on_the_day_begins_above_its_last_serial(alice: User) -> None:
-    """Terraform deletes and creates whenever `nameservers` change: secondaries kept the old zone, for ever."""
+    """Terraform recreates a zone when `nameservers` change. Previously secondaries then kept the old zone forever."""
     zone = change(change(create(alice), "www 300 A 192.0.2.1"), "www 300 A 192.0.2.2")
     assert zone.serial == FIRST + 2
     delete(zone)
@@ -173,7 +173,7 @@ def test_a_zone_with_signatures_of_its_own_keeps_the_serial_that_they_are_of(ali
 
 
 def test_a_zone_that_never_came_from_its_primary_leaves_no_serial(alice: User, settings: Any) -> None:
-    """Its SOA is a placeholder: the serial was never seen."""
+    """Such a zone's SOA is a placeholder, so no server has seen its serial."""
     settings.SOURCE_NETWORKS = ["192.0.2.0/24"]
     create_transferred_zone(name=ZONE, terms=Terms(["192.0.2.53"]), acting=Acting(None, Channel.WEB, NOW))
     delete(alive())

@@ -1,4 +1,4 @@
-"""RRsets from and to their table."""
+"""The conversion of RRsets to and from table rows."""
 
 import pytest
 from django.db import IntegrityError, transaction

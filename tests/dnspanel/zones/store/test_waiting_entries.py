@@ -1,4 +1,4 @@
-"""New entries of GIN indexes, before and after they are sorted in."""
+"""New entries of GIN indexes, before and after PostgreSQL merges them into the index."""
 
 import pytest
 from django.db import connection

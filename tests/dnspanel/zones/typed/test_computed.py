@@ -1,4 +1,4 @@
-"""What is computed for records: TLSA as openssl computes it, SSHFP as ssh-keygen does."""
+"""Computed record data: TLSA compared with openssl, and SSHFP compared with ssh-keygen."""
 
 import warnings
 from contextlib import suppress

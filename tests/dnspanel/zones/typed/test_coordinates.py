@@ -1,4 +1,4 @@
-"""Latitude and longitude as people write them."""
+"""Latitude and longitude in the notations that people use."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rdata in fields: what is taken apart is put together again, and each fault is shown at its field: `typed.fields`."""
+"""Rdata in form fields (`typed.fields`): splitting and joining are inverse, and each fault is shown at its field."""
 
 import base64
 
@@ -41,7 +41,7 @@ v6 = st.ip_addresses(v=6).map(str)
 
 
 def _in_a_list(raw: bytes) -> str:
-    """Return an item of a list in a quoted string: escaped for the list, then for the string."""
+    """Return a list item for a quoted string, escaped first for the list and then for the string."""
     return "".join(f"\\{byte:03d}" for byte in raw.replace(b"\\", b"\\\\").replace(b",", b"\\,"))
 
 
@@ -140,7 +140,7 @@ def test_whatever_is_typed_is_a_text_that_the_parser_takes_or_a_fault_of_a_field
 
 
 def formatted(type: int, **typed: str) -> str:
-    """Return the canonical text of a new value with these fields typed."""
+    """Return the canonical text of a new value whose fields were filled like this."""
     layout = LAYOUTS[type]
     return rdata.parse(type, format_fields(layout, blank_fields(layout) | typed, ZONE), ZONE)
 

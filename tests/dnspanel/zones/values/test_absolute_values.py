@@ -1,4 +1,4 @@
-"""Names inside values of programs: absolute with a final dot, or refused with both ways out."""
+"""Names in values from programs must be absolute. Without a final dot they are refused, with both corrections."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_every_type_with_a_name_is_here() -> None:
 
 @pytest.mark.parametrize("type_", VALUES)
 def test_a_name_without_a_final_dot_is_refused_with_both_ways_out(type_: str) -> None:
-    """`CNAME www` became `www.`, without a word."""
+    """Previously `CNAME www` silently became `www.`."""
     number, value = rdata.type_from_text(type_), VALUES[type_]
     right = value.replace("{", "").replace("}", "")
     assert parse_absolute(number, right) == rdata.parse(number, right)

@@ -1,4 +1,4 @@
-"""Names as people sort them."""
+"""The natural sort order of names."""
 
 from itertools import groupby
 
@@ -22,7 +22,7 @@ def placed(owner: str) -> tuple[bytes, bytes]:
 
 
 def as_people_read(owner: str) -> tuple[list[tuple[int, int]], ...]:
-    """Return labels from the right, each as characters and numbers; a number takes the place of its digits."""
+    """Return the labels from right to left, each as a list of characters and whole numbers."""
     return tuple(
         [
             part

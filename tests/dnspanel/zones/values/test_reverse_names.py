@@ -1,4 +1,4 @@
-"""Networks and addresses that people type, and the reverse zones of them."""
+"""The reverse zones for networks and addresses that people type."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tags and comments of values as they are typed, and through a draft, a publication, its history and its undoing."""
+"""Tags and comments of values, as typed, in drafts, publications, history and undo."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The SOA and the serial in it."""
+"""SOA records and their serials."""
 
 from datetime import UTC, datetime, timedelta
 
