@@ -1,4 +1,4 @@
-"""The command in the process of the tests, against the panel in this process too."""
+"""Fixtures of the command-line tests: the command and the panel both run in the test's process."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,26 +27,26 @@ Run = Callable[..., Ran]
 
 @pytest.fixture
 def erin(transactional_db: None) -> User:
-    """Create Erin. She may edit all zones; the commands act for her."""
+    """Create Erin, an editor of all zones. The commands act for her."""
     return make_person("erin", Role.EDITOR)
 
 
 @pytest.fixture
 def everything(erin: User) -> str:
-    """Return a token that may do all that Erin may."""
+    """Return a token with all of Erin's rights."""
     return create_token(owner=erin, terms=EVERYTHING, by=erin, now=timezone.now()).secret
 
 
 @pytest.fixture
 def panel(live_server: Any) -> Iterator[str]:
-    """Yield the URL of the panel, which answers commands in this process without a connection."""
+    """Yield the URL of the panel. Commands in this process reach the panel without a connection."""
     with panel_in_process(live_server.url):
         yield live_server.url
 
 
 @pytest.fixture
 def run(panel: str, everything: str, tmp_path: Path) -> Run:
-    """Run the command with a token that may do all that Erin may, or with another one."""
+    """Return a function that runs the command, by default with a token that has all of Erin's rights."""
 
     def run(*args: str, token: str = everything, input: str | None = None, **environment: str) -> Ran:
         told = {"DNSPANEL_URL": panel, "DNSPANEL_TOKEN": token, **environment}
@@ -57,7 +57,7 @@ def run(panel: str, everything: str, tmp_path: Path) -> Run:
 
 @pytest.fixture
 def run_apart(live_server: Any, everything: str, tmp_path: Path) -> Run:
-    """Do the same by a process of its own."""
+    """Return a function like `run` that starts a process for the command."""
 
     def run(*args: str, input: str | None = None) -> Ran:
         told = {"DNSPANEL_URL": live_server.url, "DNSPANEL_TOKEN": everything}
@@ -68,7 +68,7 @@ def run_apart(live_server: Any, everything: str, tmp_path: Path) -> Run:
 
 @pytest.fixture
 def administrator(transactional_db: None) -> str:
-    """Return the token of an administrator with every permission: it sees other tokens too."""
+    """Return an administrator's token with every permission. It can also read other people's tokens."""
     root = make_person("root", Role.ADMINISTRATOR)
     terms = TokenTerms("all", scope=(Grant(EVERY_RIGHT, everywhere=True),), permissions=frozenset(Permission))
     return create_token(owner=root, terms=terms, by=root, now=timezone.now()).secret

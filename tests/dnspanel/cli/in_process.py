@@ -1,7 +1,7 @@
-"""Run the command line in the process of the tests, and hand its requests to the panel in this process too.
+"""The runner of the command line in the test's process. Its requests go to the panel in the same process.
 
-To start a process costs more than anything that a command does. What only a process of its own can show is run by
-`run_process`: signals, pipes, several commands at the same time, and that a command ends.
+A new process takes longer than any command. `run_process` starts one for tests that need it: signals, pipes,
+simultaneous commands, and the end of a command.
 """
 
 import io
@@ -35,7 +35,7 @@ _faults: list[BaseException] = []
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a run of the command came to."""
+    """The result of a command: exit code, standard output and standard error."""
 
     code: int
     out: str
@@ -47,7 +47,7 @@ class Ran:
 
 
 def run_command(*args: str, environment: Mapping[str, str], home: Path, input: str | None = None) -> Ran:
-    """Run `dnspanel` in this process, with nothing in its environment but this.
+    """Run `dnspanel` in this process with exactly this environment.
 
     Fail the test if the command runs for too long, or if a worker of `work_on` ended with an exception.
     """
@@ -67,7 +67,7 @@ def run_command(*args: str, environment: Mapping[str, str], home: Path, input: s
 
 
 def run_process(*args: str, environment: Mapping[str, str], home: Path, input: str | None = None) -> Ran:
-    """Run `dnspanel` as a process of its own, with nothing in its environment but this."""
+    """Run `dnspanel` in a new process with exactly this environment."""
     environ = {"PYTHONPATH": str(ROOT), **_environ(environment, home)}
     command = [sys.executable, "-W", "error", "-m", "dnspanel.cli", *args]
     done = subprocess.run(
@@ -78,9 +78,9 @@ def run_process(*args: str, environment: Mapping[str, str], home: Path, input: s
 
 @contextmanager
 def panel_in_process(url: str) -> Iterator[None]:
-    """Hand what the command line sends to this URL to the panel in this process, without a connection.
+    """Send the command line's requests for this URL to the panel in this process, without a connection.
 
-    Requests of other threads go to the server at this URL: the database session of the test isn't theirs.
+    Other threads' requests go to the server at this URL, because they can't use the database session of the test.
     """
     panel = urlsplit(url)
     client = Client()
@@ -110,9 +110,9 @@ def panel_in_process(url: str) -> Iterator[None]:
 
 
 def work_on(unfinished: Callable[[], Iterable[Any]], work: Callable[[Any], object]) -> Iterator[None]:
-    """Work on what is queued until the test ends, as a Celery worker would.
+    """Do queued work until the test ends, as a Celery worker would.
 
-    If that raises an exception, fail the test with it at once: a command would wait for the work for ever.
+    If the work raises an exception, fail the test at once: a command would wait for the work forever.
     """
     ended = Event()
 
@@ -146,7 +146,7 @@ def _environ(environment: Mapping[str, str], home: Path) -> dict[str, str]:
 
 @contextmanager
 def _stream(name: str, content: io.BytesIO, *, errors: str) -> Iterator[None]:
-    """Put these bytes in the place of a standard stream."""
+    """Replace a standard stream by these bytes."""
     stream = io.TextIOWrapper(content, encoding="utf-8", errors=errors)
     with mock.patch.object(sys, name, stream):
         yield
@@ -156,7 +156,7 @@ def _stream(name: str, content: io.BytesIO, *, errors: str) -> Iterator[None]:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """Fail the test when SIGALRM comes."""
+    """Fail the test if the process receives SIGALRM inside the block."""
     before = signal.signal(signal.SIGALRM, _stop)
     try:
         yield

@@ -1,4 +1,4 @@
-"""`dnspanel api`: a way to everything that API v2 can do."""
+"""Tests of `dnspanel api`, which gives access to all of API v2."""
 
 import json
 

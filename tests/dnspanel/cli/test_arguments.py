@@ -1,4 +1,4 @@
-"""What the arguments of all commands have in common: standard input, and completion.
+"""Tests of arguments that all commands share: standard input and completion.
 
 Tests `cli.passphrase` too.
 """
@@ -23,7 +23,7 @@ ZONES, KINDS = {"zone", "zones"}, {"type", "type_", "types"}
 
 
 def completed(words: str, home: Path, *, by: Callable[..., Ran] = run_command, **environment: str) -> list[str]:
-    """Return what bash offers behind these words; the last one is unfinished."""
+    """Return bash's completions for the last of these words."""
     environ = {"_DNSPANEL_COMPLETE": "bash_complete", "COMP_WORDS": f"dnspanel {words}", **environment}
     done = by(environment={**environ, "COMP_CWORD": str(len(words.split(" ")))}, home=home)
     assert (done.code, done.err) == (0, "")
@@ -98,7 +98,7 @@ def test_the_shell_offers_types_and_profiles(tmp_path: Path) -> None:
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """Yield the address of a server that takes connections and never answers."""
+    """Yield the URL of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 

@@ -1,4 +1,4 @@
-"""HTTP to the panel, against a server that breaks off, hurries, and is no panel at all."""
+"""Tests of the HTTP client against servers that disconnect, limit requests, or aren't a panel."""
 
 import io
 import json
@@ -18,7 +18,7 @@ Answer = tuple[int, dict[str, str], bytes] | None  # None: the connection breaks
 
 
 class Server:
-    """Gives each request the next of its answers, and remembers what it was asked."""
+    """A server that gives each request its next answer, and records the requests."""
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []

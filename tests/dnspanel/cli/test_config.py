@@ -1,4 +1,4 @@
-"""The address of the panel and the token."""
+"""Tests of the configured panel URL and token."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def test_a_profile_that_is_asked_for_wins_over_the_environment(home: Path) -> No
     ],
 )
 def test_a_token_is_sent_to_no_other_server_than_the_one_it_is_configured_for(home: Path, url: str) -> None:
-    """`--url X` sent the token of the configuration to X."""
+    """Regression test: `--url X` sent the configured token to X."""
     kept = f"isn't sent to {url}."
     assert kept in refused(home, url=url)
     assert kept in refused(home, "lab", url=url)

@@ -1,4 +1,4 @@
-"""TTLs on the command line."""
+"""Tests of TTLs on the command line."""
 
 import click
 import pytest

@@ -1,4 +1,4 @@
-"""What the command line says of a refusal."""
+"""Tests of the command line's messages about refusals."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ CONFIRMING = click.Command("undo", params=[click.Option(["--confirm"], is_flag=T
 
 
 def lines_of(zones: list[dict[str, Any]], reasons: list[str], *, left_out: int = 0) -> list[str]:
-    """Return what a command that can confirm says."""
+    """Return the message lines of a command that has an option to confirm."""
     count = len(zones) + left_out
     totals = {"zones": count, "removed": 20 * count, "rrsets": 22 * count}
     detail = 'a.test.: This deletes 20 of 22 RRsets. Send it with "confirm": true if that is meant.'

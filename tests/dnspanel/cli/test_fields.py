@@ -1,4 +1,4 @@
-"""Fields of a request, as people type them."""
+"""Tests of request fields as users type them."""
 
 from pathlib import Path
 from typing import Any

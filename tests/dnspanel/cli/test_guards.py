@@ -1,4 +1,4 @@
-"""Walks over what a guard can stop: each such operation has a command with `--confirm`, which the refusal names."""
+"""Tests of `--confirm`: each guarded operation has a command with this option, and the refusal names it."""
 
 import json
 import re
@@ -57,7 +57,7 @@ ZONE = {"name": "a.test.", "revision": 1, "rrset_count": 5, "id": 1}
 
 
 class Panel(BaseHTTPRequestHandler):
-    """Answers each question, and refuses each write until it is confirmed."""
+    """A panel that answers each read, and refuses each write until it is confirmed."""
 
     writes: list[tuple[str, str, Any]] = []
 
@@ -103,7 +103,7 @@ def url() -> Iterator[str]:
 
 
 def guarded() -> set[str]:
-    """Return every operation that takes `confirm`."""
+    """Return the ids of all operations with the parameter `confirm`."""
     found = document()
     schemas = found["components"]["schemas"]
     names = set()

@@ -1,4 +1,4 @@
-"""Help texts are sentences that can be understood alone, and every command has a summary that fits in one line."""
+"""Tests of help texts: complete sentences, and a summary of one line for every command."""
 
 import re
 
@@ -54,7 +54,7 @@ FRAGMENTS = (
 
 
 def faults_of(text: str) -> list[str]:
-    """Return what keeps a help text from being a sentence that can be understood alone."""
+    """Return the faults of a help text that isn't a complete sentence."""
     prose = re.sub(r"  \[default: .*\]$", "", text)
     checks = {
         "it does not begin with a capital letter": not re.match("[A-Z]", prose),

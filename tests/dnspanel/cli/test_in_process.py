@@ -1,4 +1,4 @@
-"""A command in the process of the tests comes to the same as one in a process of its own, and always ends."""
+"""Tests of the runner in the test's process: same result as a new process, and it always ends."""
 
 import signal
 import socket

@@ -1,7 +1,7 @@
-"""With `--output json`, every command answers JSON: results on standard output, errors on standard error.
+"""Tests of `--output json`: every command writes JSON results to standard output, and errors to standard error.
 
-Each command of the command line is called in three worlds: with a panel that refuses the token, with no panel, and with
-a real one. What a command needs is made up from its parameters.
+Each command runs with a panel that refuses the token, without a panel, and with a real panel. The arguments come from
+the command's parameters.
 """
 
 import json
@@ -44,7 +44,7 @@ Call = Callable[..., Ran]
 
 @pytest.fixture
 def call(tmp_path: Path) -> Call:
-    """Run the command for this panel."""
+    """Return a function that runs the command against the panel at a URL."""
 
     def call(*arguments: str, url: str, token: str) -> Ran:
         return run_command(*arguments, environment={"DNSPANEL_URL": url, "DNSPANEL_TOKEN": token}, home=tmp_path)
@@ -53,7 +53,7 @@ def call(tmp_path: Path) -> Call:
 
 
 def arguments_of(words: tuple[str, ...], command: click.Command, file: Path) -> list[str]:
-    """Return the words of a command with what its parameters need."""
+    """Return a command line with invented values for the required parameters."""
     given = [*words]
     for parameter in command.params:
         if isinstance(parameter, click.Option):
@@ -82,7 +82,7 @@ def _value(words: tuple[str, ...], parameter: click.Parameter, file: Path) -> st
 
 
 def complaints_about(ran: Ran) -> list[str]:
-    """Return what in an answer is not as it is documented."""
+    """Return the deviations of a result from the documented format."""
     found = [] if ran.code in CODES else [f"exit code {ran.code}"]
     if ran.out and not (_is_json(ran.out) or all(map(_is_json, ran.out.splitlines()))):
         found.append(f"standard output: {ran.out[:200]}")
@@ -134,7 +134,7 @@ def test_every_command_answers_a_wrong_option_with_a_problem(call: Call, file: P
 
 @pytest.fixture
 def working(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[None]:
-    """Let jobs be worked on, as workers would."""
+    """Execute jobs as soon as they are created, as workers would."""
     settings.TRANSFER_DIR = tmp_path / "transfer"
 
     def work(sender: type, job_id: int, **_: Any) -> None:
@@ -187,6 +187,6 @@ def test_every_command_at_a_panel_answers_json(
 
 
 def last_what_ends(item: tuple[tuple[str, ...], click.Command]) -> tuple[bool, tuple[str, ...]]:
-    """Return a key that sorts what deletes or revokes behind what needs it."""
+    """Return a sort key that puts commands that delete or end objects last."""
     words = item[0]
     return words[-1] in {"delete", "revoke", "retire", "undo", "unsign", "end", "lift"}, words

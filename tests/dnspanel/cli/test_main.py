@@ -1,4 +1,4 @@
-"""`dnspanel` as a program: help, completion, exit codes."""
+"""Tests of `dnspanel` as a program: help, completion, exit codes."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ NOWHERE = {"DNSPANEL_URL": "http://127.0.0.1:1", "DNSPANEL_TOKEN": "dnsp_secret"
 
 
 def commands(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield every command with the words that lead to it."""
+    """Yield every command with its words on the command line."""
     for name, command in sorted(group.commands.items()):
         if isinstance(command, click.Group):
             yield from commands(command, *names, name)

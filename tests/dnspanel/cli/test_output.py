@@ -1,4 +1,4 @@
-"""What commands print."""
+"""Tests of the output of commands."""
 
 import json
 

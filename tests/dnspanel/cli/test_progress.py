@@ -1,4 +1,4 @@
-"""Progress, colours and interruptions, on a terminal and without one."""
+"""Tests of progress, colors and interruptions, with and without a terminal."""
 
 import json
 import os
@@ -27,7 +27,9 @@ OnTerminal = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def on_terminal(run: Run, live_server: Any, tmp_path: Path) -> OnTerminal:
-    """Run the command with standard error, or both, at a terminal; interrupt it once it writes a text."""
+    """Return a function that runs the command with standard error, or also standard output, on a terminal. It can
+    interrupt the command when a text appears.
+    """
     secret = run("tokens", "create", "terminal", "--everywhere", "--permission", "fleet", "--output", "json").json[
         "secret"
     ]
@@ -62,7 +64,7 @@ def _environ(url: str, token: str, home: Path) -> Mapping[str, str]:
 
 @pytest.fixture
 def late(run: Run, active_node: MakeNode) -> None:
-    """Make a publication that no node answers with."""
+    """Make a publication that no node confirms."""
     active_node("ns1")
     assert run("zones", "create", "example.test").code == 0
 

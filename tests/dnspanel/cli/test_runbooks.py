@@ -1,4 +1,4 @@
-"""The runbooks whose commands are those of the command line, carried out as they are written."""
+"""Tests of runbooks with command-line commands, which run exactly as written."""
 
 from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.cli.conftest import Run
@@ -7,7 +7,7 @@ from tests.docs.runbooks import commands_of
 
 
 def carried_out(run: Run, command: list[str]) -> Ran:
-    """Run one command of a page; it must succeed."""
+    """Run a command of a runbook. Fail unless it succeeds."""
     program, *arguments = command
     assert program == "dnspanel"
     done = run(*arguments)

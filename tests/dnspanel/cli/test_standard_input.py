@@ -1,4 +1,4 @@
-"""Files that people name, and standard input."""
+"""Tests of file arguments and standard input."""
 
 import io
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Waiting for nodes by the command line, where the canary refuses what was published."""
+"""Tests of commands that wait for nodes, when the canary refuses the publication."""
 
 from dnspanel.zones.models import Zone
 from tests.dnspanel.cli.conftest import Run

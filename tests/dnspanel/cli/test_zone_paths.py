@@ -1,4 +1,4 @@
-"""Paths for names that people type."""
+"""Tests of URL paths for names that users type."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the gateway: a key that may do everything, and messages signed with it."""
+"""Fixtures of the gateway tests: a key with all rights, and messages signed with it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,7 +31,7 @@ MakeKey = Callable[..., "Key"]
 
 
 class Key:
-    """A TSIG key and a client that uses it."""
+    """A TSIG key, and a client that signs with it."""
 
     def __init__(self, token: Token, secret: str) -> None:
         self.token = token
@@ -39,7 +39,7 @@ class Key:
         self.tsig = dns.tsig.Key(str(token.tsig_name), secret, algorithm)
 
     def sign(self, message: dns.message.Message, *, at: datetime = NOW) -> bytes:
-        """Return the message as it would be sent at that time."""
+        """Return the wire form of the message, signed at this time."""
         message.use_tsig(self.tsig, algorithm=self.tsig.algorithm)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("dns.message.time.time", at.timestamp)
@@ -48,7 +48,7 @@ class Key:
     def ask(
         self, message: dns.message.Message, *, at: datetime = NOW, now: datetime = NOW, **how: object
     ) -> dns.message.Message:
-        """Return the answer to the signed message, with its signature checked."""
+        """Send the signed message. Check the signature of the answer, and return the answer."""
         (reply,) = replies(self.sign(message, at=at), now=now, **how)
         return self.read(reply, message, now=now)
 
@@ -59,13 +59,13 @@ class Key:
 
 
 def replies(wire: bytes, *, now: datetime = NOW, address: str = "192.0.2.53", over_tcp: bool = False) -> list[bytes]:
-    """Return every message that answers this one."""
+    """Return all messages of the gateway's answer."""
     return list(answers(wire, address=address, over_tcp=over_tcp, now=now))
 
 
 @pytest.fixture
 def make_key(alice: User) -> MakeKey:
-    """Return a function that makes a TSIG key of Alice's."""
+    """Return a function that creates a TSIG key for Alice."""
 
     def make_key(
         name: str = "key.test.", *, owner: User = alice, algorithm: str = "hmac-sha256", **terms: object

@@ -1,4 +1,4 @@
-"""Transfers without a key: to the networks that a zone is open to, whole and as changes, and to no others."""
+"""Tests of keyless transfers, full and incremental, which only the networks in a zone's list get."""
 
 import dns.message
 import dns.rcode

@@ -1,4 +1,4 @@
-"""One message in, the answer out: rights, history, retransmissions, discovery, garbage."""
+"""Tests of answers to single messages: rights, history, retransmissions, discovery, garbage."""
 
 import logging
 import random
@@ -159,7 +159,7 @@ def test_a_retransmission_does_not_bring_back_what_was_deleted_meanwhile(zone: Z
 
 
 def test_an_update_that_changed_nothing_does_nothing_later_either(zone: Zone, key: Key) -> None:
-    """It made no publication, so nothing knew that it had been there, and a stranger could send it again."""
+    """Regression test: an update without effect left no trace, so a stranger could send it again later."""
     message = dns.update.UpdateMessage("example.test.")
     message.add("www", 300, "A", "192.0.2.1")
     wire = key.sign(message)
@@ -459,7 +459,7 @@ def test_a_message_without_any_question_has_no_form(zone: Zone, key: Key, flags:
 
 
 def test_random_bytes_and_damaged_messages_are_survived(zone: Zone, key: Key) -> None:
-    """Nothing but rcodes comes out, and no damage gets in. The seed makes a failure repeatable."""
+    """Every answer is an rcode, and no damaged message changes a zone. The fixed seed makes failures repeatable."""
     chance = random.Random(4)
     intact = [key.sign(adds()), adds().to_wire(), dns.message.make_query("www.example.test.", "SOA").to_wire()]
     for round_ in range(3000):

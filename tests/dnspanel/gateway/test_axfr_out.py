@@ -1,4 +1,4 @@
-"""A zone as a transfer: all that is served, at one moment, however many records there are."""
+"""Tests of zone transfers: everything that is served at one moment, for any number of records."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +32,7 @@ def messages(zone: Zone, sees: Visibility | None = None) -> Iterator[bytes]:
 
 
 def transferred(zone: Zone, sees: Visibility | None = None) -> list[str]:
-    """Return every record that arrives, in its order."""
+    """Return the records of the transfer in their order."""
     wires = list(messages(zone, sees))
     parsed = [dns.message.from_wire(wire, one_rr_per_rrset=True) for wire in wires]
     assert all(message.id == 7 and len(message.question) == 1 for message in parsed)

@@ -1,4 +1,4 @@
-"""Refusals of the gateway say what to answer, and never a secret."""
+"""Tests of gateway refusals: they contain the answer to send, and never a secret."""
 
 import dns.message
 import dns.rcode

@@ -1,4 +1,4 @@
-"""The sockets: both transports, limits, idle and broken clients, an orderly end."""
+"""Tests of the gateway's sockets: UDP and TCP, limits, idle and broken clients, shutdown."""
 
 import asyncio
 import socket
@@ -31,14 +31,14 @@ LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def running() -> Iterator[int]:
-    """Yield the port of a gateway that runs."""
+    """Run a gateway and yield its port."""
     with running_gateway() as gateway:
         yield gateway.port
 
 
 @contextmanager
 def running_gateway(*, tls_port: int | None = None) -> Iterator[Gateway]:
-    """Run a gateway in a thread, with the real time."""
+    """Run a gateway in a thread, with the real clock."""
     loop = asyncio.new_event_loop()
     gateway = Gateway(LOOPBACK, 0, clock=timezone.now, tls_port=tls_port)
     thread = threading.Thread(target=loop.run_forever)
@@ -173,7 +173,7 @@ def test_a_flood_is_not_answered_and_is_forgotten(zone: Zone, monkeypatch: pytes
     seconds, real = 0.0, Rates.allows
 
     def allows(rates: Rates, key: Hashable, *, now: float, **limits: Any) -> bool:
-        """Ask the real one, at a time that does not pass by itself."""
+        """Ask the real function with a fixed time."""
         admitted.append(real(rates, key, now=seconds, **limits))
         return admitted[-1]
 

@@ -1,6 +1,6 @@
-"""Transfers over TLS (RFC 9103): the clients that are let in, those that are not, and what is noted of it.
+"""Tests of transfers over TLS (RFC 9103): accepted and refused clients, and the record of refusals.
 
-Real clients of OpenSSL.
+The clients use OpenSSL.
 """
 
 import base64
@@ -66,7 +66,7 @@ def connected(
     gateway: Gateway, directory: Path, *, own: OwnCertificate | None = None, alpn: list[str] | None = None,
     newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
 ) -> ssl.SSLSocket:  # fmt: skip
-    """Connect a client that knows the gateway by the panel's authority, as a secondary's configuration has it."""
+    """Connect a client that trusts only the panel's certificate authority, as a configured secondary does."""
     endpoint = tls_endpoint(now=timezone.now())
     assert endpoint is not None
     context = ssl.create_default_context(cadata=endpoint.authority)
@@ -81,7 +81,7 @@ def connected(
 
 
 def transferred(stream: Any, secondary: Secondary, name: str = "example.test.") -> str:
-    """Return the rcode of an AXFR by its key, whose answer is one message."""
+    """Send a signed AXFR query. Return the rcode of the single answer message."""
     query = dns.message.make_query(name, "AXFR", flags=0)
     key = key_of(secondary)
     query.use_tsig(key, algorithm=key.algorithm)
@@ -136,7 +136,7 @@ def test_its_own_certificate_is_needed_besides_where_that_is_so(
 
 
 def refused_reason(secondary: Secondary, count: int) -> str:
-    """Return why it was refused last, once it was `count` times: the client hears of the end before that is noted."""
+    """Wait until the secondary was refused `count` times, and return the last reason. It is stored after the close."""
     deadline = time.monotonic() + 10
     while secondary.refusals < count and time.monotonic() < deadline:
         secondary.refresh_from_db()

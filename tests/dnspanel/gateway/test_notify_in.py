@@ -1,4 +1,4 @@
-"""NOTIFY from primaries elsewhere: the accepted senders, what becomes of it, and a BIND that sends it."""
+"""Tests of NOTIFY from primaries: accepted senders, effects, and a real BIND as the sender."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -58,7 +58,7 @@ def signed(message: dns.message.Message, secret: str = TSIG_SECRET, name: str = 
 
 
 def answer_to(wire: bytes, address: str = LOOPBACK, now: Any = LATER) -> str:
-    """Return the rcode; and check that it is an answer to a NOTIFY."""
+    """Return the rcode of the answer, and check that it answers a NOTIFY."""
     (reply,) = replies(wire, address=address, now=now)
     assert (reply[2] >> 3 & 15, reply[2] >> 7) == (dns.opcode.NOTIFY, 1)
     return dns.rcode.to_text(dns.rcode.Rcode.make(reply[3] & 15))
@@ -66,7 +66,7 @@ def answer_to(wire: bytes, address: str = LOOPBACK, now: Any = LATER) -> str:
 
 @pytest.fixture
 def woken() -> Any:
-    """Return how often workers were woken in the test."""
+    """Return a list that grows by one entry for each wake-up of the workers."""
     times: list[None] = []
 
     def note(**_: Any) -> None:

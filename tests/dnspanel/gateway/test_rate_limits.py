@@ -1,4 +1,4 @@
-"""A bucket for each key: bursts pass, floods do not."""
+"""Tests of rate limits: one bucket per key lets bursts through, but no floods."""
 
 from dnspanel.gateway.rate_limits import Rates
 

@@ -1,4 +1,4 @@
-"""Signed messages are taken once, and what is remembered of them does not grow."""
+"""Tests of replay protection: a signed message is accepted once, in bounded memory."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -16,7 +16,7 @@ from tests.people import NOW
 
 @pytest.mark.django_db(transaction=True)
 def test_a_transfer_is_given_once_for_each_signature(zone: Zone, key: Key) -> None:
-    """A reader of the question on its way could ask it again, and got the zone."""
+    """Regression test: an eavesdropper could repeat the signed query and get the zone."""
     query = dns.message.make_query("example.test.", "AXFR")
     wire = key.sign(query)
     for expected in ("NOERROR", "REFUSED"):

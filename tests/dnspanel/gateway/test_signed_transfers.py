@@ -1,6 +1,6 @@
-"""Transfers of signed zones: what ring 0 gives, as it gives it, and never an older one than is published.
+"""Tests of transfers of signed zones, which pass on ring 0's answer, never one older than the published zone.
 
-A BIND takes the place of ring 0's PowerDNS; with that, and with what validates, is `tests/flow/test_secondaries.py`.
+A BIND replaces ring 0's PowerDNS. `tests/flow/test_secondaries.py` uses PowerDNS and validates the answers.
 """
 
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def signed_zone(zone: Zone, ring0: int, secondary: Secondary) -> Zone:
-    """Sign the zone here, and at ring 0 with the serial that is published."""
+    """Sign the zone in the panel, and serve it signed at ring 0 with the published serial."""
     create_active_node("ring0")
     Node.objects.update(is_ring0=True, dns_address="127.0.0.1", dns_port=ring0)
     sign.sign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))

@@ -1,4 +1,4 @@
-"""Transfers by the keys of tokens and those that zones name over API v1: signed zones leave signed, or not at all."""
+"""Tests of transfers with tokens' keys and with keys named over API v1. Signed zones are sent signed or refused."""
 
 import dns.message
 import dns.rcode
@@ -30,7 +30,7 @@ ONLY_A = Grant(EVERY_RIGHT, everywhere=True, types=frozenset({rdtypes.A}))
 
 
 def transferred(key: Key, zone: Zone, since: int | None = None) -> list[str]:
-    """Return every record of the one message that answers."""
+    """Return the records of the answer, which is one message."""
     query = transfer_question(zone.name, since)
     (wire,) = replies(key.sign(query), over_tcp=True)
     with pytest.MonkeyPatch.context() as patch:
@@ -43,7 +43,7 @@ def transferred(key: Key, zone: Zone, since: int | None = None) -> list[str]:
 
 
 def refusal(key: Key, zone: Zone, since: int | None = None) -> tuple[str, str]:
-    """Return the code and the text to clients that speak EDNS."""
+    """Return the rcode and the EDNS error text of the refusal."""
     query = transfer_question(zone.name, since)
     query.use_edns(0)
     reply = key.ask(query, over_tcp=True)
@@ -52,7 +52,7 @@ def refusal(key: Key, zone: Zone, since: int | None = None) -> tuple[str, str]:
 
 @pytest.fixture
 def named_key(make_key: MakeKey, signed_zone: Zone) -> Key:
-    """Return a key made over API v1, which may nothing but what a zone names it for (TSIG-ALLOW-AXFR)."""
+    """Return a key that can only do what a zone's TSIG-ALLOW-AXFR allows, like a key made over API v1."""
     made = make_key("v1.test.")
     type(made.token).objects.filter(pk=made.token.pk).update(needs_permission=True)
     tsig_permissions.replace_key_names(zone=signed_zone, act=TsigAct.TRANSFER, key_names=["v1.test."])
@@ -105,7 +105,7 @@ def test_a_part_of_a_signed_zone_is_not_given_and_a_part_of_any_other_is(
 def test_a_zone_that_is_signed_no_more_is_given_as_a_whole_once_and_then_as_changes(
     zone: Zone, key: Key, alice: User
 ) -> None:
-    """A difference deleted no DNSKEY, RRSIG and NSEC: the secondary kept them for ever."""
+    """Regression test: the incremental transfer didn't delete DNSKEY, RRSIG and NSEC, so secondaries kept them."""
     sign.sign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))
     zone.refresh_from_db()
     since = zone.serial

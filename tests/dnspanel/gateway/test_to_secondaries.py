@@ -1,4 +1,4 @@
-"""Transfers to secondaries, message by message: which zones, the key, the address, and what changed since."""
+"""Tests of single messages of transfers to secondaries: zones, key, address and incremental changes."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -58,7 +58,7 @@ def signed(message: dns.message.Message, key: dns.tsig.Key, at: datetime = NOW) 
 def records(
     secondary: Secondary, zone_name: str = "example.test.", since: int | None = None, *, over_tcp: bool = True
 ) -> list[str]:
-    """Return what is transferred, record by record, every signature checked."""
+    """Return the transferred records. The signature of each message is checked."""
     query = transfer_question(zone_name, since)
     wires = replies(signed(query, key_of(secondary)), over_tcp=over_tcp, address=ADDRESS)
     found: list[str] = []
@@ -150,7 +150,7 @@ def test_an_ixfr_tells_what_changed_over_several_revisions_as_one(
 def test_one_whose_answers_differ_from_the_zone_gets_all_of_it_with_the_next_change(
     zone: Zone, alice: User, secondary: Secondary
 ) -> None:
-    """A difference between two serials would leave there what is wrong."""
+    """An incremental transfer would leave the wrong records in place."""
     since = zone.serial
     record.note_comparison(member_id=Member.objects.get().pk, difference="www: it answers nothing", now=NOW)
     assert len(records(secondary, since=since)) == 1, "there is nothing new"
@@ -213,7 +213,7 @@ def _unsign(zone: Zone) -> None:
 
 
 def _settle(zone: Zone) -> None:
-    """Unsign the zone as API v1's `dnssec: false` and API v2 do it."""
+    """Unsign the zone as `dnssec: false` in API v1 and API v2 do."""
     sign.settle(zone=zone, requested=RequestedSigning(False, False, None), acting=Acting(None, Channel.SYSTEM, NOW))
 
 
@@ -232,7 +232,7 @@ def _switch_last_key_off(zone: Zone) -> None:
 def test_a_zone_that_is_signed_no_more_is_given_as_a_whole(
     end_signing: Callable[[Zone], None], nsec3: Nsec3 | None, zone: Zone, alice: User, secondary: Secondary
 ) -> None:
-    """A difference deleted no DNSKEY, RRSIG and NSEC: the secondary kept them, mixed with the changed records."""
+    """Regression test: the incremental transfer kept DNSKEY, RRSIG and NSEC at the secondary."""
     before = zone.serial
     sign.sign(zones=[zone], nsec3=nsec3, acting=Acting(None, Channel.SYSTEM, NOW))
     zone.refresh_from_db()

@@ -1,4 +1,4 @@
-"""The signer of a message, and the three ways in which a signature proves nothing."""
+"""Tests of TSIG signatures: the signer of a message, and the three TSIG errors."""
 
 from datetime import timedelta
 
@@ -95,7 +95,7 @@ def test_a_clock_may_be_off_by_the_fudge_and_no_more(key: Key, seconds: int, is_
 
 @pytest.mark.parametrize("seconds", [-301, 301])
 def test_the_client_does_not_say_how_far_a_clock_may_be_off(key: Key, seconds: int) -> None:
-    """A fudge of 65,535 made a message good for eighteen hours, also for a client that had seen it."""
+    """Regression test: a fudge of 65,535 kept a message valid for eighteen hours, so it could be replayed."""
     message = update()
     message.use_tsig(key.tsig, fudge=0xFFFF, algorithm=key.tsig.algorithm)
     with pytest.MonkeyPatch.context() as patch:

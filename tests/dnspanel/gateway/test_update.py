@@ -1,4 +1,4 @@
-"""RFC 2136 as a pure function: what a message asks for, and what that makes of some RRsets."""
+"""Tests of DNS UPDATE (RFC 2136) as a pure function: requests, and their effect on RRsets."""
 
 import struct
 
@@ -29,16 +29,14 @@ def message() -> dns.update.UpdateMessage:
 
 
 def read(update: dns.update.UpdateMessage) -> Update:
-    """Read an update as it arrives: through bytes, where `example.test.` has compressed names and each record
-    is by itself.
-    """
+    """Read an update from its wire form, with compressed names and single records."""
     found = dns.message.from_wire(update.to_wire(), one_rr_per_rrset=True)
     assert isinstance(found, dns.update.UpdateMessage)
     return read_update(found)
 
 
 def becomes(update: dns.update.UpdateMessage, *lines: str) -> set[str]:
-    """Return what changes: `name type ttl values`, or `name type -` for what goes."""
+    """Return the changes as `name type ttl values`, or as `name type -` for removed RRsets."""
     wanted = read(update).decide(current(*lines))
     return {f"{name} {type_} {_displayed(rrset)}" for (name, type_), rrset in wanted.items()}
 

@@ -1,4 +1,4 @@
-"""The zone of a name, and what every client may know of it."""
+"""Tests of zone discovery: the zone of a name, and the public part of its data."""
 
 import pytest
 

@@ -1,9 +1,8 @@
-"""Questions about the content of zones: the clients that are answered from what is published, and those that learn
-nothing.
+"""Tests of queries for the content of zones: clients that get published data, and clients that are refused.
 
-What is answered (`gateway.lookup`) is compared with PowerDNS's own answers in `tests/oracle/test_gateway_answers.py`.
-Here are the rights to read (`gateway.zone_questions`), the form of the answer (`gateway.reply`), and what ring 0
-answers (`gateway.from_signer`).
+`tests/oracle/test_gateway_answers.py` compares the answers (`gateway.lookup`) with PowerDNS's own. This file tests the
+right to read (`gateway.zone_questions`), the form of answers (`gateway.reply`), and answers of ring 0
+(`gateway.from_signer`).
 """
 
 from datetime import timedelta
@@ -81,7 +80,7 @@ def scoped(zone: Zone, **limits: object) -> tuple[Grant, ...]:
 
 
 def test_a_key_reads_what_it_has_just_written(zone: Zone, key: Key) -> None:
-    """HashiCorp's provider and Ansible's module ask for what they wrote; nothing but the SOA and NS was answered."""
+    """HashiCorp's provider and Ansible's module query what they wrote. The gateway used to answer only SOA and NS."""
     message = dns.update.UpdateMessage("example.test.")
     message.add("new", 60, "A", "192.0.2.77")
     assert rcode_of(key.ask(message)) == "NOERROR"
@@ -269,7 +268,7 @@ def test_disabled_records_are_not_there(make_zone: MakeZone, key: Key) -> None:
 
 
 def test_two_questions_have_no_form(zone: Zone, key: Key) -> None:
-    """RFC 9619."""
+    """RFC 9619 allows one question per query."""
     query = question()
     query.question.append(question("example.test.", "SOA").question[0])
     assert rcode_of(key.ask(query)) == "FORMERR"
@@ -290,7 +289,7 @@ def test_what_does_not_fit_a_datagram_is_cut_off_and_whole_over_tcp(
 
 
 def test_a_delegation_without_room_for_its_glue_is_cut_off(make_zone: MakeZone, key: Key) -> None:
-    """RFC 9471: without the glue it leads nowhere, so the client has to ask again over TCP."""
+    """RFC 9471: without its glue, a delegation is useless, so the client must retry over TCP."""
     hosts = [f"a-name-server-with-a-long-name-{number}.cut" for number in range(12)]
     make_zone(f"cut 300 NS {' | '.join(hosts)}", *(f"{host} 300 AAAA 2001:db8::1" for host in hosts))
     query = dns.message.make_query("x.cut.example.test.", "A")
@@ -300,7 +299,7 @@ def test_a_delegation_without_room_for_its_glue_is_cut_off(make_zone: MakeZone, 
 
 
 def test_any_is_answered_over_tcp(zone: Zone, key: Key) -> None:
-    """RFC 8482 section 4.4, and as nodes do."""
+    """Nodes do the same, by RFC 8482 section 4.4."""
     reply = key.ask(question("example.test.", "ANY"))
     assert (reply.answer, bool(reply.flags & dns.flags.TC)) == ([], True)
     found = {dns.rdatatype.to_text(r.rdtype) for r in key.ask(question("example.test.", "ANY"), over_tcp=True).answer}
@@ -313,7 +312,7 @@ def test_types_that_no_zone_has_are_refused(zone: Zone, key: Key, type_: str) ->
 
 
 def test_do_is_given_back(zone: Zone, key: Key) -> None:
-    """RFC 3225 section 3."""
+    """RFC 3225 section 3 requires the DO bit in the answer."""
     assert key.ask(question(dnssec=True)).ednsflags & dns.flags.DO
     assert not key.ask(question()).ednsflags & dns.flags.DO
 

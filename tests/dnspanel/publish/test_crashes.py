@@ -1,4 +1,4 @@
-"""A publisher that is killed, at each step of `encode`'s list, in a process of its own."""
+"""Tests of a publisher process that is killed at each step of encoding."""
 
 import signal
 from collections.abc import Callable

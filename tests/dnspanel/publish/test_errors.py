@@ -1,4 +1,4 @@
-"""Messages for people."""
+"""Tests of error messages."""
 
 from dnspanel.publish.errors import SegmentsAhead, StoreAhead, ZoneNotEncoded
 from replication.errors import Permanent

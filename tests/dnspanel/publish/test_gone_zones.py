@@ -1,4 +1,4 @@
-"""A zone leaves the trash for good when its deletion is in the log of the nodes and in the audit log's chain."""
+"""Tests of emptying the trash: a zone is removed once all nodes' logs and the audit chain have its deletion."""
 
 import pytest
 

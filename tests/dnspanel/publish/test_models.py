@@ -1,4 +1,4 @@
-"""What the database itself refuses."""
+"""Tests of database constraints."""
 
 from uuid import UUID
 

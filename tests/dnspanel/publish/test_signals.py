@@ -1,4 +1,4 @@
-"""The publisher's signal."""
+"""Tests of the publisher's signal."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The publisher's task, and how it is woken."""
+"""Tests of the publisher's task, and of its wake-up."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""A real HTTP server that is asked before publications; it signs as the text of Standard Webhooks says."""
+"""A real HTTP server for publish hooks. It signs its answers by Standard Webhooks."""
 
 import hmac
 import json
@@ -19,11 +19,11 @@ Meanwhile = Callable[[], object]
 
 
 def nothing() -> None:
-    """Do nothing while a hook thinks, unless a test has something."""
+    """Do nothing. This is the default action before an answer."""
 
 
 class Answering(Receiver):
-    """A receiver with scripted answers, in turn; a question without one gets status 418."""
+    """A publish hook with scripted answers, in order. Without an answer, it returns status 418."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,16 +39,16 @@ class Answering(Receiver):
         return [json.loads(each.body) for each in self.received]
 
     def allow(self, *, meanwhile: Meanwhile = nothing, **more: Any) -> None:
-        """Answer the next question with a yes, after `meanwhile`."""
+        """Allow the next publication, after calling `meanwhile`."""
         self.answers.append_signed({"allow": True, **more}, meanwhile=meanwhile)
 
     def refuse(self, reason: str, **more: Any) -> None:
-        """Answer the next question with a no."""
+        """Refuse the next publication with this reason."""
         self.answers.append_signed({"allow": False, "reason": reason, **more})
 
 
 class _Answers(deque[Any]):
-    """Functions from the question to the answer, which is made once the question is there."""
+    """A queue of functions that compute the answer from the question when it arrives."""
 
     def __init__(self, server: Answering) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class _Answers(deque[Any]):
         return True
 
     def append_signed(self, answer: dict[str, Any], *, meanwhile: Meanwhile = nothing, **changed: Any) -> None:
-        """Answer so, signed for the question; `changed` says what of the signature is another than it should be."""
+        """Queue an answer that is signed for the next question. `changed` overrides parts of the signature."""
 
         def reply(question: Received, secret: str) -> Reply:
             try:
@@ -81,7 +81,7 @@ class _Answers(deque[Any]):
 def signed_reply(
     question: Received, body: bytes, secret: str, *, status: int = 200, id: str = "", age: float = 0, **_: Any
 ) -> Reply:
-    """Return this body with the headers of Standard Webhooks, by default such as they should be."""
+    """Return this body with the headers of Standard Webhooks. Arguments replace the correct values."""
     id, moment = id or question.headers["webhook-id"], str(int(time.time() - age))
     signed = b".".join([id.encode(), moment.encode(), body])
     signature = b64encode(hmac.new(b64decode(secret.split("_", 1)[1]), signed, sha256).digest()).decode()

@@ -1,4 +1,4 @@
-"""Webhooks that lead to a real receiver on this machine, which the operator's networks allow."""
+"""Fixtures of the webhook tests: webhooks to a real receiver on this machine, which the panel is allowed to contact."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,13 +23,13 @@ MakeWebhook = Callable[..., NewWebhook]
 
 @pytest.fixture
 def member(db: None) -> User:
-    """Create Mia. She may see what teams and grants give her."""
+    """Create Mia, a member who can see only what teams and grants give her."""
     return make_person("mia", Role.MEMBER)
 
 
 @pytest.fixture
 def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the operator allow this machine and plain http; the receiver's name leads here."""
+    """Allow webhooks to this machine over plain HTTP, and resolve the receiver's name to it."""
     settings.OUTBOUND_NETWORKS, settings.OUTBOUND_HTTP = ["127.0.0.0/8"], True
     real = outbound.resolve_host
     monkeypatch.setattr(
@@ -51,7 +51,7 @@ def answering(at_home: None) -> Iterator[Answering]:
 
 @pytest.fixture
 def webhook(db: None) -> MakeWebhook:
-    """Make a webhook of this person, for all events unless said otherwise."""
+    """Return a function that creates a webhook, by default for all events."""
 
     def make(by: Any, url: str = f"https://{HOST}/hook", *events: str, **terms: Any) -> NewWebhook:
         address = "127.0.0.1" if "127.0.0.0/8" in address_guard.settings.OUTBOUND_NETWORKS else "9.9.9.9"
@@ -67,7 +67,7 @@ def webhook(db: None) -> MakeWebhook:
 
 @pytest.fixture
 def mail_server(settings: Any) -> Iterator[MailServer]:
-    """Run a mail server on this machine, and set it in the panel."""
+    """Run a mail server on this machine, and configure it in the panel."""
     with MailServer() as running:
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", running.port
         settings.EMAIL_HOST_USER = settings.EMAIL_HOST_PASSWORD = ""

@@ -1,4 +1,4 @@
-"""Things that happen: publications, proofs of nodes, imports; made by the verbs where they are quick enough."""
+"""Helpers that cause events: publications, confirmations by nodes, and imports."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -48,7 +48,7 @@ def give(user: User, zone: str, *rights: Right) -> None:
 
 
 def notice_all(now: datetime = NOW) -> list[tuple[str, Any]]:
-    """Look until there is nothing new; (kind, facts) of what was noticed by these looks, in order."""
+    """Collect all new events. Return their (kind, facts) in order."""
     newest = max(Event.objects.values_list("pk", flat=True), default=0)
     while collect_events(now=now):
         pass
@@ -56,7 +56,7 @@ def notice_all(now: datetime = NOW) -> list[tuple[str, Any]]:
 
 
 def told(**which: Any) -> list[tuple[str, str]]:
-    """Return (owner, kind) of each delivery, in order."""
+    """Return (owner, kind) of the deliveries that match the filter, in order."""
     found = Delivery.objects.filter(**which).order_by("pk")
     return list(found.values_list("webhook__owner__username", "event__kind"))
 

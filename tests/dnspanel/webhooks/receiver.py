@@ -1,4 +1,4 @@
-"""A real HTTP or HTTPS server that keeps what it is sent and gives scripted answers."""
+"""A real HTTP or HTTPS server that records requests and gives scripted answers."""
 
 import hmac
 import ssl
@@ -32,12 +32,12 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: Any) -> None:
-        """Ignore an error: the panel may go before it has heard all, or refuse the certificate."""
+        """Ignore an error: the panel may disconnect early or refuse the certificate."""
 
 
 class Receiver:
-    """A receiver that answers 200, or the member of `answers` for each request in turn: (status, headers,
-    body, seconds a byte).
+    """A receiver that answers 200, or each request with the next entry of `answers`: status, headers, body, and seconds
+    per byte.
     """
 
     def __init__(self, certificate: Path | None = None) -> None:
@@ -97,7 +97,7 @@ class Receiver:
 
 
 def resolve_to(*addresses: str) -> Any:
-    """Return a resolver of one answer, and what it was asked."""
+    """Return a resolver that always returns these addresses."""
 
     def resolve(host: str, port: int) -> Sequence[str]:
         return addresses
@@ -106,7 +106,7 @@ def resolve_to(*addresses: str) -> Any:
 
 
 def is_signed(received: Received, secret: str, *, at: datetime) -> bool:
-    """Return True if one of the signatures is that of the secret, by the text of Standard Webhooks."""
+    """Return True if one of the signatures was made with the secret, by Standard Webhooks."""
     headers = received.headers
     signed = b".".join([headers["webhook-id"].encode(), headers["webhook-timestamp"].encode(), received.body])
     key = b64decode(secret.split("_", 1)[1])
@@ -117,7 +117,7 @@ def is_signed(received: Received, secret: str, *, at: datetime) -> bool:
 
 
 def make_certificate(path: Path, host: str = HOST) -> Path:
-    """Make a self-signed certificate with its key, in one file."""
+    """Write a self-signed certificate and its key to one file. Return the path."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""The people that may know of a webhook, and the account that it listens as."""
+"""Tests of access to webhooks, and of the rights that limit their events."""
 
 from datetime import timedelta
 

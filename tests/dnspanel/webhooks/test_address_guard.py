@@ -1,4 +1,4 @@
-"""Addresses that the panel sends to, and those that it never sends to."""
+"""Tests of the webhook addresses that the panel accepts and refuses."""
 
 from typing import Any
 

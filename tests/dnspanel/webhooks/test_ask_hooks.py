@@ -1,4 +1,4 @@
-"""What of an answer counts: by a real server over HTTP."""
+"""Tests of publish hook answers over HTTP: the valid ones, and those that are treated as silence."""
 
 import json
 import threading

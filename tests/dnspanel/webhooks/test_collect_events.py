@@ -1,4 +1,4 @@
-"""Events are noticed once, at any look and any time, and sent to those that may see them."""
+"""Tests of event collection: each event is found once, and sent to everyone who is allowed to see it."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

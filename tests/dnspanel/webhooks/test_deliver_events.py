@@ -1,4 +1,4 @@
-"""Sends what waits, until it is delivered or given up; to a real receiver."""
+"""Tests of webhook deliveries to a real receiver, until they succeed or are given up."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from tests.people import NOW
 
 
 def send_all(webhook: Webhook, now: datetime = NOW) -> int:
-    """Return how many attempts were due."""
+    """Make all due attempts of the webhook. Return their number."""
     attempts = 0
     while deliver_next(webhook_id=webhook.pk, clock=lambda: now):
         attempts += 1
@@ -62,7 +62,7 @@ def test_events_arrive_in_their_order(bob: User, webhook: MakeWebhook, receiver:
 def test_what_failed_comes_later_with_the_same_number_and_so_the_receiver_sees_a_gap_until_then(
     bob: User, webhook: MakeWebhook, receiver: Receiver
 ) -> None:
-    """Review A14: a 500 for one event, and two others came first; `number` was in no document, and had gaps anyway."""
+    """Review A14: after a 500 for one event, later events came first. The meaning of `number` was undocumented."""
     made = webhook(bob, receiver.url, "publication.saved").webhook
     for number in range(3):
         publish(f"n{number}.test.", bob)
@@ -167,7 +167,7 @@ def test_a_receiver_that_asks_for_time_gets_it(bob: User, webhook: MakeWebhook, 
 def test_a_receiver_that_is_down_is_left_alone_for_longer_and_longer(
     bob: User, webhook: MakeWebhook, receiver: Receiver
 ) -> None:
-    """Else a thousand waiting events would be a thousand timeouts."""
+    """Otherwise a thousand waiting events would cause a thousand timeouts."""
     made = webhook(bob, receiver.url).webhook
     for number in range(20):
         publish(f"n{number}.test.", bob)

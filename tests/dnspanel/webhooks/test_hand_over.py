@@ -1,4 +1,4 @@
-"""What outlives who leaves."""
+"""Tests of handing over the tokens, webhooks, hooks and drafts of a person who leaves."""
 
 from typing import Any
 

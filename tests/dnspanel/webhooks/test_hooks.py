@@ -1,4 +1,4 @@
-"""What people and tokens do to webhooks."""
+"""Tests of operations on webhooks by people and tokens."""
 
 from datetime import time, timedelta
 from typing import Any

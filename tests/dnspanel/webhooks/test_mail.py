@@ -1,4 +1,4 @@
-"""Mail through a real server: what it takes, what it refuses, and in which words the panel says so."""
+"""Tests of mail through a real server: acceptance, refusals, and the panel's messages about them."""
 
 import socket
 from typing import Any

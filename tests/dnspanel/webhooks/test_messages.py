@@ -1,4 +1,4 @@
-"""What people read of events."""
+"""Tests of event texts for people."""
 
 import json
 from typing import Any

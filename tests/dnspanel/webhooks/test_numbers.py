@@ -1,4 +1,4 @@
-"""Numbers of a webhook's deliveries."""
+"""Tests of the delivery numbers of a webhook."""
 
 from concurrent.futures import ThreadPoolExecutor
 

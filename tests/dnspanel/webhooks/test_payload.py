@@ -1,4 +1,4 @@
-"""What a webhook is sent."""
+"""Tests of the bodies of webhook requests."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Publish hooks: the people that place them, and that nothing is published without their yes, by whatever verb."""
+"""Tests of publish hooks: administration, and no publication by any function without a hook's approval."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -47,7 +47,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 @pytest.fixture
 def place(answering: Answering, alice: User) -> Place:
-    """Place a hook that is asked at the answering program; it has the secret."""
+    """Return a function that adds a hook at the answering server, and gives the server the secret."""
 
     def place(scope: Scope | None = None, **terms: Any) -> NewHook:
         given = HookTerms(**{"url": answering.url, "seconds": 5, **terms})

@@ -1,4 +1,4 @@
-"""One request to an untrusted receiver."""
+"""Tests of single requests to untrusted receivers."""
 
 import socket
 import ssl
@@ -19,7 +19,7 @@ HOME = resolve_to("127.0.0.1")
 
 @pytest.fixture
 def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Make a certificate for the receiver's name that this machine trusts."""
+    """Yield a certificate for the receiver's name that this process trusts."""
     certificate = make_certificate(tmp_path / "receiver.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     module._tls.cache_clear()
@@ -53,7 +53,7 @@ def test_a_certificate_of_another_name_or_of_nobody_is_no_answer(at_home: None, 
 
 
 def test_a_name_that_leads_home_by_now_is_not_connected_to(receiver: Receiver, settings: object) -> None:
-    """DNS rebinding: public when the webhook was made, this machine when it is sent."""
+    """DNS rebinding: the name had a public address when the webhook was created, and now has this machine's."""
     settings.OUTBOUND_NETWORKS = []  # type: ignore[attr-defined]
     with pytest.raises(AddressRefused, match="not a public address"):
         post(receiver.url, {}, b"{}", resolve=HOME)
@@ -133,7 +133,7 @@ def test_the_system_s_authorities_are_asked_by_default() -> None:
 
 
 class _listening:
-    """A server of one connection that says these bytes, all at once or one by one."""
+    """A server for one connection that sends these bytes, all at once or one by one."""
 
     def __init__(self, reply: bytes, drip: float = 0) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))

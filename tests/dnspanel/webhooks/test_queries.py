@@ -1,4 +1,4 @@
-"""What faces read of webhooks."""
+"""Tests of webhook queries for pages and APIs."""
 
 from typing import Any
 

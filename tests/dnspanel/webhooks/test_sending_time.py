@@ -1,4 +1,4 @@
-"""The time at which people are informed."""
+"""Tests of the sending time of messages to people."""
 
 from datetime import UTC, datetime, time
 

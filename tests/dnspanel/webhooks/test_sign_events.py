@@ -1,4 +1,4 @@
-"""Signatures of Standard Webhooks."""
+"""Tests of signatures by Standard Webhooks."""
 
 from dnspanel.webhooks.sign_events import new_secret, signed_headers
 

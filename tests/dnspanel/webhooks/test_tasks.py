@@ -1,4 +1,4 @@
-"""Webhooks from end to end: something happens, tasks run, a receiver hears of it.
+"""Tests of webhooks end to end: an event happens, tasks run, and the receiver gets a request.
 
 Tests `webhooks.signals` too.
 """
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return what was enqueued, instead of a broker."""
+    """Return a list that records enqueued tasks in place of a broker."""
     woken: list[Any] = []
     monkeypatch.setattr(tasks.deliver_webhook, "apply_async", lambda args, **options: woken.append((*args, options)))
     return woken

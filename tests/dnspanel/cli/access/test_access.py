@@ -1,4 +1,4 @@
-"""`dnspanel access`."""
+"""Tests of `dnspanel access`."""
 
 from django.utils import timezone
 

@@ -1,4 +1,4 @@
-"""`dnspanel audit`; tests `cli.moments` too."""
+"""Tests of `dnspanel audit`. Tests `cli.moments` too."""
 
 from datetime import timedelta
 

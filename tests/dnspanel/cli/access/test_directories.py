@@ -1,4 +1,4 @@
-"""`dnspanel directories`."""
+"""Tests of `dnspanel directories`."""
 
 import pytest
 from django.utils import timezone
@@ -14,7 +14,7 @@ from tests.people import make_person
 
 @pytest.fixture
 def token(transactional_db: None) -> str:
-    """Return a token of an administrator that may do everything."""
+    """Return an administrator's token with all rights and permissions."""
     alice = make_person("alice", Role.ADMINISTRATOR)
     scope = (Grant(frozenset(Right), everywhere=True),)
     terms = TokenTerms("everything", scope, permissions=frozenset(Permission))

@@ -1,4 +1,4 @@
-"""`dnspanel evidence`."""
+"""Tests of `dnspanel evidence`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`dnspanel hooks`."""
+"""Tests of `dnspanel hooks`."""
 
 import pytest
 from django.utils import timezone
@@ -16,7 +16,7 @@ from tests.people import make_person
 
 @pytest.fixture
 def token(transactional_db: None) -> str:
-    """Return a token of an administrator, which may govern every zone."""
+    """Return an administrator's token with all rights over every zone."""
     alice = make_person("alice", Role.ADMINISTRATOR)
     terms = TokenTerms("governing", (Grant(frozenset(Right), everywhere=True),))
     return create_token(owner=alice, terms=terms, by=alice, now=timezone.now()).secret

@@ -1,4 +1,4 @@
-"""`dnspanel teams`."""
+"""Tests of `dnspanel teams`."""
 
 from dnspanel.accounts.models import Membership, Team
 from tests.dnspanel.cli.conftest import Run

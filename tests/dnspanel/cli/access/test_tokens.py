@@ -1,4 +1,4 @@
-"""`dnspanel tokens` and `dnspanel whoami`."""
+"""Tests of `dnspanel tokens` and `dnspanel whoami`."""
 
 from dnspanel import __version__
 from dnspanel.accounts.models import Token

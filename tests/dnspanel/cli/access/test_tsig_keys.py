@@ -1,4 +1,4 @@
-"""`dnspanel tsig-keys`."""
+"""Tests of `dnspanel tsig-keys`."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""`dnspanel webhooks`."""
+"""Tests of `dnspanel webhooks`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`dnspanel dnssec`. Tests `dnssec.dnssec_keys`, `dnssec.dnssec_other_keys` and `dnssec.dnssec_rollovers` too."""
+"""Tests of `dnspanel dnssec`, `dnssec.dnssec_keys`, `dnssec.dnssec_other_keys` and `dnssec.dnssec_rollovers`."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`dnspanel dnssec policy`."""
+"""Tests of `dnspanel dnssec policy`."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from tests.people import make_person
 
 @pytest.fixture
 def worker(transactional_db: None) -> Iterator[None]:
-    """Work on what is queued, as a Celery worker would."""
+    """Run queued policy runs until the test ends, as a Celery worker would."""
     yield from work_on(policy_runs.unfinished_runs, policy_runs.work_on_run)
 
 

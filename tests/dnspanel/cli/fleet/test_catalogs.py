@@ -1,4 +1,4 @@
-"""`dnspanel catalogs`."""
+"""Tests of `dnspanel catalogs`."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ NAME = "catalog.partner.test"
 
 @pytest.fixture
 def as_alice(run: Run) -> Any:
-    """Return a function that runs the command with a token that may set nodes up."""
+    """Return a function that runs `dnspanel catalogs` with a token that can manage nodes."""
     alice = make_person("alice", Role.ADMINISTRATOR)
     permissions = frozenset({Permission.FLEET, Permission.NODES})
     terms = TokenTerms("catalogs", (Grant(EVERY_RIGHT, everywhere=True),), permissions=permissions)

@@ -1,4 +1,4 @@
-"""`dnspanel fronts`."""
+"""Tests of `dnspanel fronts`."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""`dnspanel name-servers`."""
+"""Tests of `dnspanel name-servers`."""
 
 from dnspanel.zones.models import KeptAddresses
 from tests.dnspanel.cli.conftest import Run

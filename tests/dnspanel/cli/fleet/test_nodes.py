@@ -1,4 +1,4 @@
-"""`dnspanel nodes`."""
+"""Tests of `dnspanel nodes`."""
 
 import json
 
@@ -36,7 +36,7 @@ def test_a_node_that_there_is_not_is_refused(run: Run) -> None:
 
 @pytest.fixture
 def administrator(run: Run) -> Run:
-    """Run the command with a token that may change nodes."""
+    """Return a function that runs the command with a token that can change nodes."""
     person = make_person("ada", Role.ADMINISTRATOR)
     permissions = frozenset({Permission.FLEET, Permission.NODES})
     terms = TokenTerms(purpose="nodes", scope=(Grant(EVERY_RIGHT, everywhere=True),), permissions=permissions)
@@ -45,7 +45,7 @@ def administrator(run: Run) -> Run:
 
 
 def request_from(node: Node) -> str:
-    """Ask as a server to be this node; return the fingerprint that `join` prints there."""
+    """Send an enrollment request for this node. Return the fingerprint that `join` prints."""
     code = node_lifecycle.make_code(node=node, now=timezone.now(), by=None)
     return node_lifecycle.submit_request(code=code, csr_pem=signing_request(), now=timezone.now()).fingerprint  # type: ignore[union-attr]
 

@@ -1,4 +1,4 @@
-"""`dnspanel primaries`."""
+"""Tests of `dnspanel primaries`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`dnspanel secondaries`."""
+"""Tests of `dnspanel secondaries`."""
 
 from dnspanel.accounts.models import Role, User
 from dnspanel.secondaries import set_up_secondaries

@@ -1,4 +1,4 @@
-"""`dnspanel transfers`."""
+"""Tests of `dnspanel transfers`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`dnspanel drafts`."""
+"""Tests of `dnspanel drafts`."""
 
 from tests.dnspanel.cli.conftest import Run
 

@@ -1,4 +1,4 @@
-"""`--dry-run` of every command that publishes: it shows the effect, asks nothing and writes nothing."""
+"""Tests of `--dry-run` for every command that publishes: it shows the effect, without questions or writes."""
 
 from pathlib import Path
 
@@ -158,7 +158,7 @@ def test_a_job_is_not_undone_as_a_dry_run(run: Run) -> None:
 
 
 def operations_with_a_dry_run() -> set[str]:
-    """Return the names of the operations that take `dry_run`."""
+    """Return the ids of the operations with the parameter `dry_run`."""
     return {
         operation["operationId"]
         for operations in document()["paths"].values()

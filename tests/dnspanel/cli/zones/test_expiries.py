@@ -1,4 +1,4 @@
-"""`dnspanel expiries`."""
+"""Tests of `dnspanel expiries`."""
 
 from tests.dnspanel.cli.conftest import Run
 

@@ -1,6 +1,6 @@
-"""`dnspanel export` of missing zones, a dry run of `import`, and both with sealed private keys.
+"""Tests of `dnspanel export` for missing zones, of dry runs of `import`, and of encrypted keys in both.
 
-Tests `cli.passphrase` too. The rest of both commands is in the flow tests.
+Tests `cli.passphrase` too. The flow tests cover the other uses of both commands.
 """
 
 import gzip
@@ -37,7 +37,7 @@ PASSPHRASE = "a long passphrase"
 
 @pytest.fixture(autouse=True)
 def working(settings: Any, tmp_path: Path) -> Iterator[None]:
-    """Do what workers do at once, by the server's own thread."""
+    """Execute jobs as soon as they are created, in the server's thread."""
     settings.TRANSFER_DIR = tmp_path / "transfer"
 
     def work(sender: type, job_id: int, **_: Any) -> None:
@@ -54,7 +54,7 @@ def working(settings: Any, tmp_path: Path) -> Iterator[None]:
 
 @pytest.fixture
 def administrator(transactional_db: None) -> str:
-    """Return the token of an administrator with the right to export keys."""
+    """Return an administrator's token with every permission, including the export of keys."""
     ada = make_person("ada", Role.ADMINISTRATOR)
     scope = (Grant(frozenset(Right), everywhere=True),)
     terms = TokenTerms(purpose="keys", scope=scope, permissions=frozenset(Permission))

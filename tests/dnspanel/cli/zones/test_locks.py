@@ -1,4 +1,4 @@
-"""`dnspanel locks`."""
+"""Tests of `dnspanel locks`."""
 
 from tests.dnspanel.cli.conftest import Run
 

@@ -1,4 +1,4 @@
-"""`dnspanel publications`."""
+"""Tests of `dnspanel publications`."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""`dnspanel records`.
+"""Tests of `dnspanel records`.
 
 Tests `cli.written` too.
 """
@@ -134,7 +134,7 @@ def test_records_that_are_added_at_the_same_time_are_all_there(run_apart: Run) -
 
 @pytest.fixture
 def forgetful(live_server: Any) -> Iterator[str]:
-    """Yield a way to the panel that loses the answer to the first write."""
+    """Yield the URL of a proxy to the panel that loses the answer to the first write."""
     panel = urlsplit(live_server.url)
     lost: list[str] = []
 

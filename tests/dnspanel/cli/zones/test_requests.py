@@ -1,4 +1,4 @@
-"""`dnspanel requests`."""
+"""Tests of `dnspanel requests`."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -18,7 +18,7 @@ from tests.people import make_person
 
 
 def four_eyes(zone: Zone) -> str:
-    """Make changes of the zone need another editor; return the secret of one."""
+    """Require another editor's approval for changes to the zone. Return an approving editor's token."""
     alice, bob, now = make_person("alice", Role.ADMINISTRATOR), make_person("bob", Role.EDITOR), timezone.now()
     terms = ApprovalTerms(role=Role.EDITOR)
     publish_rules.add_approval_rule(scope=Scope(zone=zone), terms=terms, reason="Four eyes", author=alice, now=now)

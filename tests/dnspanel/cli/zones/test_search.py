@@ -1,4 +1,4 @@
-"""`dnspanel search`."""
+"""Tests of `dnspanel search`."""
 
 from tests.dnspanel.cli.conftest import Run
 

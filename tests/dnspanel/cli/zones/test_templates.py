@@ -1,4 +1,4 @@
-"""`dnspanel templates`; tests `cli.zone_runs` too."""
+"""Tests of `dnspanel templates`. Tests `cli.zone_runs` too."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from tests.people import make_person
 
 @pytest.fixture
 def worker(transactional_db: None) -> Iterator[None]:
-    """Work on what is queued, as a Celery worker would."""
+    """Run queued template runs until the test ends, as a Celery worker would."""
     yield from work_on(runs.unfinished_runs, runs.work_on_run)
 
 

@@ -1,4 +1,4 @@
-"""Files on their way to an import, against a server that loses answers."""
+"""Tests of file uploads for imports, against a server that loses answers."""
 
 import io
 import tarfile

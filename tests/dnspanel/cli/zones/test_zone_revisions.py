@@ -1,4 +1,4 @@
-"""`dnspanel zones diff` and `dnspanel zones revert`."""
+"""Tests of `dnspanel zones diff` and `dnspanel zones revert`."""
 
 from tests.dnspanel.cli.conftest import Run
 

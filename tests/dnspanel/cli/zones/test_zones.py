@@ -1,4 +1,4 @@
-"""`dnspanel zones` and `dnspanel undo`; tests `cli.many`, `zones.zone_restore` and `zones.zone_history` too."""
+"""Tests of `dnspanel zones`, `dnspanel undo`, `cli.many`, `zones.zone_restore` and `zones.zone_history`."""
 
 import json
 from collections.abc import Iterator
@@ -198,7 +198,7 @@ def test_a_change_of_many_zones_says_what_and_where_once(run: Run, options: list
 
 @pytest.fixture
 def worker(transactional_db: None) -> Iterator[None]:
-    """Work on what is queued, as a Celery worker would."""
+    """Run queued change runs until the test ends, as a Celery worker would."""
     yield from work_on(change_run_queries.unfinished_runs, change_runs.work_on_run)
 
 

@@ -208,7 +208,7 @@ def test_zones_out_of_order_are_not_taken(publisher_directory: Path, second: int
 
 
 def test_a_publication_that_also_changes_zones_is_read_from_postgresql() -> None:
-    """Such a publication is never prepared; if it were, nothing would be lost."""
+    """Such a publication is never prepared. Prepared rows would be ignored."""
     zone = create("there.test.")
     encode_all()
     change(zone, rrset("www.there.test.", rdtypes.A, "192.0.2.1"))

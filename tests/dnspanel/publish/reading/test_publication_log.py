@@ -1,4 +1,4 @@
-"""The log of publications as the publisher reads it."""
+"""Tests of the publisher's queries of the publication log."""
 
 from collections.abc import Iterator
 from uuid import uuid4

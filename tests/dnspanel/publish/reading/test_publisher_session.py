@@ -1,4 +1,4 @@
-"""One publisher at a time, and what happens to one that lost its connection."""
+"""Tests of publisher sessions: one publisher at a time, and the loss of the connection."""
 
 import psycopg
 import pytest
@@ -65,9 +65,7 @@ def test_a_snapshot_does_not_see_what_is_committed_meanwhile() -> None:
 
 
 def plans(conn: Connection, statement: str) -> tuple[int, int]:
-    """Return how often this connection has run a statement by a plan that it keeps, and by one made for its
-    parameters.
-    """
+    """Return how often this connection used PostgreSQL's generic plan and custom plans for the statement."""
     row = conn.execute(
         "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE %s", (statement,)
     ).fetchone()

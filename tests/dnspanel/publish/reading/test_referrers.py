@@ -1,4 +1,4 @@
-"""A segment marks the zones whose answers hold what changed, though they did not change themselves."""
+"""Tests of referrers: a segment also marks zones with CNAMEs to changed names, because their answers change."""
 
 import re
 
@@ -33,7 +33,7 @@ def cname(owner: str, target: str) -> RRset:
 
 
 def marks_of_next_segment() -> dict[str, int | None]:
-    """Encode up to the head; the zones and serials that the newest segment marks."""
+    """Encode all publications. Return the zones and serials that the newest segment marks."""
     while encode_step(now=timezone.now()):
         pass
     newest = Segment.objects.order_by("-last")[0]
@@ -62,7 +62,7 @@ def test_a_chain_of_cnames_through_other_zones_is_followed() -> None:
 
 
 def plan_of_the_look_up() -> str:
-    """Return how PostgreSQL looks for CNAMEs that lead to a changed name, on the publisher's connection."""
+    """Return PostgreSQL's plan for the query of CNAMEs to changed names, on the publisher's connection."""
     with this_publisher().session.publishing() as conn:
         assert conn is not None
         found = conn.execute("SELECT name FROM pg_prepared_statements WHERE statement LIKE %s", ("%wanted.name%",))
@@ -112,7 +112,7 @@ def test_a_deleted_zone_is_not_marked_as_a_referrer() -> None:
 
 
 def test_a_cname_with_disabled_records_beside_it_is_found_by_each_of_them() -> None:
-    """Which of its records comes first says nothing about which one is served."""
+    """The order of the records doesn't show which one is enabled."""
     target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
     for name, off in (("first.test.", "aaa.example.net."), ("last.test.", "zzzzz.example.net.")):
         alias = make(f"a.{name}", rdtypes.CNAME, 300, ["www.target.test.", off], [off])
@@ -131,7 +131,7 @@ def test_a_circle_of_cnames_ends() -> None:
 
 
 def test_a_publication_of_many_zones_looks_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nodes purge everything then; looking for CNAMEs took seconds for each batch of an import."""
+    """Nodes purge their whole cache after such a publication. The search for CNAMEs took seconds per import batch."""
     monkeypatch.setattr(referrers, "MOST_ZONES", 1)
     create("near.test.", cname("a.near.test.", "www.one.test."))
     marks_of_next_segment()
@@ -162,7 +162,7 @@ def test_many_cnames_of_one_zone_do_not_hide_another_zone(monkeypatch: pytest.Mo
 
 
 def test_a_chain_is_followed_until_more_zones_are_found_than_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as are marked is not too many: the zones behind them may still make nodes purge everything."""
+    """The search continues at exactly the limit, because further zones may still require a purge of everything."""
     monkeypatch.setattr(referrers, "MOST_ZONES", 1)
     target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
     create("near.test.", cname("a.near.test.", "www.target.test."))

@@ -1,4 +1,4 @@
-"""Which schemas are written."""
+"""Tests of the choice of schemas that the publisher writes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Signing as it goes into PowerDNS's files: rows, order, and that the log alone decides.
+"""Tests of signing data in PowerDNS's files: rows and order, which depend on the log alone.
 
 Tests `checks.expected_signing` and `keys.sealing_keys` too.
 """
@@ -80,7 +80,7 @@ def last_ops() -> list[Op]:
 
 
 def assert_right() -> None:
-    """Check that the files have what a full compile makes, and what is computed by other code."""
+    """Check the files against a full compile, and against the state that separate code computes."""
     assert_equal_to_postgresql()
     with reading() as conn:
         found = expected_state(conn)
@@ -194,7 +194,7 @@ def test_no_private_key_is_readable_in_a_segment_or_in_the_panels_files(publishe
 
 
 def test_who_stole_the_store_has_no_key(publisher_directory: Path) -> None:
-    """A thief has every object, and all that is public: opens segments and snapshots, and tries keys of his own."""
+    """A thief has every object and all public data. They open segments and snapshots, and try keys of their own."""
     zone = a_zone()
     sign.sign(zones=[zone], acting=acting())
     encode_all()

@@ -1,4 +1,4 @@
-"""A bucket as the storage of segments, against a real S3-compatible service."""
+"""Tests of the segment storage in a bucket, against a real S3-compatible service."""
 
 import signal
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BucketS
 
 @pytest.fixture
 def server(running_server: BucketServer, publisher_directory: Path, settings: Any) -> BucketServer:
-    """Return the service, empty, as the panel's storage of segments."""
+    """Return the emptied service, configured as the panel's segment storage."""
     for key in running_server.objects():
         running_server.remove(key)
     settings.STORAGES = settings.STORAGES | {"segments": running_server.storage}
@@ -51,7 +51,7 @@ def server(running_server: BucketServer, publisher_directory: Path, settings: An
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give up a silent service soon."""
+    """Shorten the timeouts for a service that doesn't answer."""
     monkeypatch.setattr(bucket, "CONNECT_SECONDS", 0.5)
     monkeypatch.setattr(bucket, "ANSWER_SECONDS", 0.5)
     monkeypatch.setattr(bucket, "ATTEMPTS", 1)

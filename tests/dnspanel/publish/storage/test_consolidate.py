@@ -1,4 +1,4 @@
-"""Merged segments: what they do at once is what the single ones do one after the other."""
+"""Tests of merged segments: one has the same effect as its single segments in sequence."""
 
 import random
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def node_store(path: Path, schema: int) -> Iterator[Store]:
 
 
 def random_history(panel: Panel, seed: int) -> None:
-    """Publish zones that come, change, go and come again, one publication each."""
+    """Publish 40 random creations, changes and deletions of zones, one publication each."""
     chance = random.Random(seed)
     panel.create(*(small_zone(f"z{number}.test.") for number in range(3)))
     for step in range(40):
@@ -87,7 +87,7 @@ def merged_bytes(segments: list[bytes], schema: int) -> bytes:
 
 
 def content(store: Store, panel: Panel) -> dict[str, object]:
-    """Return what a node serves: each zone with its rows, without headers."""
+    """Return the rows of each zone in the store, or None for a zone that doesn't exist."""
     found: dict[str, object] = {}
     for name in [f"z{number}.test." for number in range(6)]:
         zone_id = store.zone_id(name)

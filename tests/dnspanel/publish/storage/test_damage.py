@@ -1,4 +1,4 @@
-"""Damage is said once, and led around."""
+"""Tests of damaged objects: each is logged once, and a snapshot replaces it."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Segments at rest."""
+"""Tests of stored segments."""
 
 from pathlib import Path
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What is dropped, what is kept, and when objects go."""
+"""Tests of pruning: the segments that are dropped or kept, and the deletion of their objects."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -32,7 +32,7 @@ SOON = timedelta(minutes=1)
 
 
 def make_log(changes: int, snapshots_at: tuple[int, ...]) -> None:
-    """Make a log: sequence 1 makes a zone, each later one changes it."""
+    """Create a log: sequence 1 creates a zone, and each later sequence changes it."""
     zone = create("example.test.", rrset("www.example.test.", rdtypes.A, "192.0.2.1"))
     for number in range(1, changes + 2):
         if number > 1:
