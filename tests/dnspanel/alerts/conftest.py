@@ -1,4 +1,4 @@
-"""Nodes, people, a receiver of webhooks and a mail server, all of them real."""
+"""Fixtures of the alert tests: nodes, people, a real receiver of webhooks and a real mail server."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ MakeRoute = Callable[..., NewRoute]
 
 @pytest.fixture
 def route(db: None) -> MakeRoute:
-    """Return a function that makes routes, by default to an address on this machine."""
+    """Return a function that creates alert routes, by default a webhook to this machine."""
 
     def make(
         name: str = "on call", kind: str = "webhook", address: str = "https://hooks.test/", **terms: Any

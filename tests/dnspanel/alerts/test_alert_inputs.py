@@ -1,4 +1,4 @@
-"""What the rules go by, as it is in PostgreSQL and Redis."""
+"""Tests of the inputs of alert rules, which come from PostgreSQL and Redis."""
 
 from datetime import timedelta
 from typing import Any

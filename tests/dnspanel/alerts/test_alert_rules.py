@@ -1,4 +1,4 @@
-"""What is wrong by itself, and what follows from it, among the conditions of all apps.
+"""Tests of alert rules over the conditions of all apps: causes, and the conditions that follow from them.
 
 Tests `dnspanel.conditions`, `conditions.subject` and `publish.conditions` too.
 """
@@ -24,7 +24,7 @@ def test_nothing_is_wrong_with_a_fleet_that_is_well() -> None:
 
 
 def test_a_hold_after_a_restore_is_one_alert() -> None:
-    """It was eleven: every node refused, had another digest and was late; delivery had stopped by that."""
+    """Regression test: there were eleven alerts. Every node refused, differed and was late, and delivery stopped."""
     ahead = [
         node(name, node_id=number, health=health(word, 900), digest_equal=False, is_ahead=True)
         for number, (name, word) in enumerate(

@@ -1,4 +1,4 @@
-"""What people and programs read."""
+"""Tests of alert texts for people and programs."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Of what is wrong, what is a cause and what only follows from it."""
+"""Tests of the division of conditions into causes and consequences."""
 
 from dataclasses import dataclass
 
@@ -41,7 +41,7 @@ def test_without_the_cause_each_is_wrong_by_itself() -> None:
 
 
 def test_no_cause_is_lost_with_another_one() -> None:
-    """What is dropped has a cause that stays, or one that is to become an alert."""
+    """Every dropped condition has a cause that remains or that will become an alert."""
     found = [Trouble(kind) for kind in kinds()]
     own, rest = split(found)
     assert rest

@@ -1,4 +1,4 @@
-"""What waits is sent, together, until a server takes it; to a real mail server and a real receiver of webhooks."""
+"""Tests of alert delivery to a real mail server and a real webhook receiver: messages are combined and retried."""
 
 import json
 from datetime import UTC, datetime, time, timedelta
@@ -99,7 +99,7 @@ def test_what_failed_goes_along_with_what_comes_next(route: MakeRoute, mail_serv
 
 
 def test_another_set_of_messages_has_another_id(route: MakeRoute, receiver: Receiver) -> None:
-    """A receiver that knows an id drops the message, so two messages must not share one."""
+    """A receiver drops messages with a known id, so different messages need different ids."""
     made = route("chat", address=receiver.url).route
     receiver.answer(500)
     keep([late()], now=NOW)

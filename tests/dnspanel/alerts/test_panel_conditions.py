@@ -1,4 +1,4 @@
-"""Redis, when it is an alert."""
+"""Tests of alert conditions about Redis."""
 
 from dnspanel.processes.redis_health import RedisProblem
 from tests.dnspanel.condition_inputs import inputs, only

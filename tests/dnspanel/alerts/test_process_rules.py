@@ -1,4 +1,4 @@
-"""Which processes are silent, which queues take nothing, which work is not done; one cause is one condition."""
+"""Tests of conditions about silent processes, stuck queues and overdue work. One cause gives one condition."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -45,7 +45,7 @@ WELL = ProcessesNow(
 
 
 def changed(*others: ProcessNow, without: str = "", **given: Any) -> ProcessesNow:
-    """Return a panel that is well, except these processes and one that is missing."""
+    """Return the state of a healthy panel with these processes replaced and one removed."""
     names = {each.name for each in others} | {without}
     kept = [each for each in WELL.processes if each.name not in names]
     return replace(WELL, processes=(*kept, *others), **given)

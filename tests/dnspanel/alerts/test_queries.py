@@ -1,4 +1,4 @@
-"""What the pages of alerts show."""
+"""Tests of the queries for alert pages."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Routes of alerts: made, changed, switched, tested and removed, each act in the audit log."""
+"""Tests of alert routes: create, change, switch, test and delete, each with an audit log entry."""
 
 from datetime import time, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Celery's side of the watch: a look, senders woken for routes, and nothing lost without a broker."""
+"""Tests of the Celery tasks of alerts: a check of the fleet, sending to routes, and a missing broker."""
 
 from datetime import timedelta
 from typing import Any
@@ -50,7 +50,7 @@ def test_old_alerts_are_forgotten() -> None:
 
 
 def test_after_a_look_of_the_collector_beat_leaves_the_lock_alone(route: MakeRoute) -> None:
-    """A worker that hung within its look kept the lock, and the collector could not look any more."""
+    """Regression test: a worker that hung during a check kept the lock, so the collector could no longer check."""
     now = timezone.now()
     beat(process=WATCH, now=now - timedelta(seconds=10))
     tasks.watch_fleet()

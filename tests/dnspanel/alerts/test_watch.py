@@ -1,6 +1,4 @@
-"""Alerts are raised once, kept while they last, over when they have not been seen for a while, and the people
-that they are sent to.
-"""
+"""Tests of the watch: when alerts are raised, kept and ended, and the people that get them."""
 
 import json
 from datetime import datetime, time, timedelta
@@ -169,8 +167,8 @@ def test_a_hundred_alerts_cost_as_many_queries_as_one(route: MakeRoute, django_a
 def test_who_subscribed_is_told_by_mail_and_by_chat(
     charlie: User, mail_server: MailServer, receiver: Receiver, settings: Any
 ) -> None:
-    """They are sent like publications: gathered, in a sentence with its page, to people that may see the
-    fleet, once for each step.
+    """Subscribers get alerts like publications: combined, as a sentence with a link, and once for each step, if they
+    are allowed to see the fleet.
     """
     settings.PANEL_URL = "https://panel.test"
     alerts = (EventKind.ALERT, EventKind.ALERT_OVER)

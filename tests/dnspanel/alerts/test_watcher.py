@@ -1,4 +1,4 @@
-"""The watch inside the collector's process: looks and tells without any broker."""
+"""Tests of the watch in the collector's process, which works without a broker."""
 
 import threading
 import time

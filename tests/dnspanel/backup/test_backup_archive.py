@@ -1,4 +1,4 @@
-"""An archive is whole, ours, and for a panel with our key, or it is refused before anything happens."""
+"""Tests of backup archives: incomplete, foreign and wrongly keyed ones are refused before anything is changed."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Backups, when their lack is an alert."""
+"""Tests of alert conditions for missing backups."""
 
 from tests.dnspanel.condition_inputs import ago, found, inputs, only
 

@@ -1,4 +1,4 @@
-"""The master key is lost: what cannot be read is listed and cleared, and the panel works again."""
+"""Tests of a lost master key: unreadable secrets are listed and removed, and the panel works again."""
 
 import io
 from typing import Any
@@ -41,7 +41,7 @@ def listed(*arguments: str) -> str:
 
 
 def test_the_commands_of_the_runbook_are_those_that_were_tried(make_zone: MakeZone, active_node: MakeNode) -> None:
-    """The two that are PowerDNS's run on a node, and `check` with another key is in the tests of `database_key`."""
+    """The two PowerDNS commands run on a node. The tests of `database_key` test `check` with another key."""
     check, make, show, keys, key, clear, check_again, code = command_lines_of("lost-master-key")
     assert (check, check_again) == ("manage.py check", "manage.py check")
     assert make.startswith("python -c")

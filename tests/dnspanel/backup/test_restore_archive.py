@@ -1,4 +1,4 @@
-"""Backup, restore and drill with PostgreSQL's own programs, in databases of their own."""
+"""Tests of backup, restore and drill with PostgreSQL's programs, in separate databases."""
 
 import base64
 import io
@@ -55,7 +55,7 @@ Manage = Callable[..., Ended]
 
 @pytest.fixture
 def archive(make_zone: MakeZone, tmp_path: Path) -> Path:
-    """Make a backup of a panel with three zones, segments and a signing key."""
+    """Create a backup of a panel with three zones, segments and a signing key. Return its path."""
     for name in ("one.test.", "two.test.", "three.test."):
         make_zone("www 300 A 192.0.2.1", name=name)
     ensure_signing_key(now=NOW)
@@ -68,7 +68,7 @@ def archive(make_zone: MakeZone, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def elsewhere() -> Iterator[Target]:
-    """Make an empty database, as that of a new machine."""
+    """Create an empty database, as on a new machine."""
     target = panel_database().with_name(f"elsewhere_{secrets.token_hex(4)}")
     with psycopg.connect(**panel_database().parameters, autocommit=True) as conn:  # type: ignore[arg-type]
         conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(target.name)))
@@ -78,7 +78,7 @@ def elsewhere() -> Iterator[Target]:
 
 @pytest.fixture
 def manage(elsewhere: Target, interpreter: Interpreter) -> Manage:
-    """Return a function that runs a command of manage.py on the machine whose database this is."""
+    """Return a function that runs a manage.py command with the new machine's database."""
 
     def run(*arguments: str, master_key: str = "") -> Ended:
         return interpreter.run("restored_panel.manage", elsewhere.name, master_key, *arguments)
@@ -110,7 +110,7 @@ def test_a_backup_comes_back_on_another_machine_and_is_held(archive: Path, elsew
 def test_the_commands_of_the_runbook_move_a_panel(
     make_zone: MakeZone, elsewhere: Target, manage: Manage, tmp_path: Path
 ) -> None:
-    """The copy is left out, and `audit`, which asks nodes: `test_restored_panel` has a whole stack restored."""
+    """`scp` and `audit`, which asks nodes, don't run here. `test_restored_panel` restores a whole stack."""
     make_zone("www 300 A 192.0.2.1", name="moved.test.")
     ensure_signing_key(now=NOW)
     back_up, copy, restore, check, audit = command_lines_of("move-the-panel")
@@ -126,8 +126,9 @@ def test_the_commands_of_the_runbook_move_a_panel(
 
 
 def test_an_archive_has_no_private_key_in_clear(make_zone: MakeZone, tmp_path: Path) -> None:
-    """Of made, imported and deleted keys, in the log that nodes get and everywhere else: neither as text, nor as bytes
-    or hexadecimal digits."""
+    """The log and all tables have no private key of created, imported or deleted keys: neither as text nor as bytes or
+    hexadecimal digits.
+    """
     acting = Acting(None, Channel.SYSTEM, NOW)
     texts = []
     for number, algorithm in enumerate((13, 15, 8)):
@@ -159,7 +160,7 @@ def test_an_archive_has_no_private_key_in_clear(make_zone: MakeZone, tmp_path: P
 
 
 def forms_of_secrets(private_text: str) -> Iterator[bytes]:
-    """Yield the secret numbers of a private-key text in each form in which they could have been stored."""
+    """Yield the secret numbers of a private key in each form that a table could store."""
     for line in private_text.splitlines():
         word, _, digits = line.partition(": ")
         if word.startswith(("Private", "Prime", "Exponent", "Coefficient")) and word != "Private-key-format":
@@ -173,7 +174,7 @@ def forms_of_secrets(private_text: str) -> Iterator[bytes]:
 def test_nobody_is_signed_in_or_let_in_by_an_archive(
     make_zone: MakeZone, active_node: Any, alice: User, elsewhere: Target, manage: Manage, tmp_path: Path
 ) -> None:
-    """An archive of an earlier release has such rows: restoring it must not bring them back either."""
+    """An archive of an earlier release has sessions and codes. A restore must not bring them back either."""
     path = tmp_path / "panel.tar"
     fill_left_out(alice, active_node("ns1"))
     filled = "SELECT EXISTS (SELECT FROM {})"
@@ -191,7 +192,7 @@ def test_nobody_is_signed_in_or_let_in_by_an_archive(
 
 
 def fill_left_out(alice: User, node: Node) -> None:
-    """Create one row in each of these tables."""
+    """Create a row in each table that backups leave out."""
     token = create_token(
         owner=alice, terms=TokenTerms("CI", permissions=frozenset({Permission.AUDIT})), by=alice, now=NOW
     ).token
@@ -236,7 +237,7 @@ def test_a_damaged_archive_and_a_wrong_key_change_nothing(
 
 
 def test_a_panel_with_another_key_does_not_start_on_a_restored_database(archive: Path, manage: Manage) -> None:
-    """This is the state after a person restored the dump of another panel by PostgreSQL's own programs."""
+    """This happens if a user restores another panel's dump with PostgreSQL's programs."""
     assert manage("restore", str(archive)).status == 0
     refused = manage("check", master_key="AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
     assert refused.status != 0

@@ -1,4 +1,4 @@
-"""One zone out of an archive; tests `backup.archived_zone` and the command `restore_zone` too."""
+"""Tests of the restore of one zone from an archive, of `backup.archived_zone` and of the command `restore_zone`."""
 
 import io
 from datetime import timedelta
@@ -36,7 +36,7 @@ AWKWARD = r'txt 300 TXT "a tab	and \\ back\"slash" "{brace,comma}" | "second"'
 
 
 def manage(*arguments: str) -> str:
-    """Run `restore_zone` with these arguments; return what it says."""
+    """Run `restore_zone` with these arguments. Return its output."""
     out = io.StringIO()
     call_command("restore_zone", *arguments, stdout=out)
     return out.getvalue()
@@ -59,7 +59,7 @@ def change(zone: Zone, *lines: str, gone: tuple[str, ...] = ()) -> None:
 
 @pytest.fixture
 def zone(make_zone: MakeZone) -> Zone:
-    """Create a signed zone with values that are awkward in a dump, among others."""
+    """Create a signed zone that includes values which are awkward in a dump."""
     make_zone("www 300 A 192.0.2.9", name="other.test.")
     zone = make_zone("www 300 A 192.0.2.1 | 192.0.2.2", "mail 300 A 192.0.2.3", AWKWARD, name="example.test.")
     sign.sign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))

@@ -1,4 +1,4 @@
-"""BIND as the producer of two catalogs and the primary of what they name, and a panel that follows them."""
+"""Fixtures of the catalog tests: a BIND with two catalogs and their members, and a panel that consumes them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ Act = tuple[str, Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """A running BIND that takes DNS UPDATE of its catalogs, and gives them and the members to clients with the key."""
+    """A running BIND that accepts DNS UPDATE for its catalogs, and transfers all zones to clients with the key."""
 
     port: int
 
@@ -53,7 +53,7 @@ class Producer:
         assert answer.rcode() == dns.rcode.NOERROR
 
     def name(self, catalog: str, *zones: str, label: str = "", group: str = "", coo: str = "") -> None:
-        """Name these zones in the catalog, each under a label of its own, or under this one."""
+        """Add these zones to the catalog, each under its own label or under `label`."""
         acts: list[Act] = []
         for zone in zones:
             node = f"{label or zone.partition('.')[0]}.zones"
@@ -81,7 +81,7 @@ def producer(tmp_path: Any, settings: Any) -> Iterator[Producer]:
 
 
 def follow_one(author: User, name: str = FIRST, source: Terms | None = None, **terms: Any) -> Catalog:
-    """Follow the catalog from now on."""
+    """Begin to consume the catalog."""
     return set_up_catalogs.follow_catalog(
         name=name,
         primaries_terms=source or Terms(["9.9.9.9"], **KEY),
@@ -91,14 +91,14 @@ def follow_one(author: User, name: str = FIRST, source: Terms | None = None, **t
 
 
 def followed(producer: Producer, author: User, name: str = FIRST, **terms: Any) -> Catalog:
-    """Follow the catalog, and transfer it."""
+    """Begin to consume the catalog, and transfer it with its members' entries."""
     catalog = follow_one(author, name, Terms([producer.address], **KEY), **terms)
     take_turns(catalog)
     return catalog
 
 
 def take_turns(catalog: Catalog, *, after: timedelta = timedelta(0)) -> Catalog:
-    """Transfer and follow what the catalog's producer has; return the catalog as it is then."""
+    """Transfer the catalog and apply its changes until nothing is left. Return the catalog."""
     refresh.take_turn(zone_id=catalog.pk, clock=lambda: NOW + after)
     for _ in range(20):
         if not consumer.take_turn(catalog_id=catalog.pk, now=NOW + after):
@@ -109,13 +109,13 @@ def take_turns(catalog: Catalog, *, after: timedelta = timedelta(0)) -> Catalog:
 
 
 def names_here(catalog: Catalog) -> list[str]:
-    """Return the names of its members, in order."""
+    """Return the names of the catalog's members in order."""
     rows = Listing.objects.filter(catalog=catalog, state=State.MEMBER).order_by("zone_name")
     return list(rows.values_list("zone_name", flat=True))
 
 
 def reason_of(catalog: Catalog, zone: str) -> str:
-    """Return why the zone is not taken."""
+    """Return the reason why the zone isn't a member."""
     row = Listing.objects.get(catalog=catalog, zone_name=zone)
     assert row.state != State.MEMBER
     return row.reason

@@ -1,4 +1,4 @@
-"""Catalogs of others about which there is something to tell."""
+"""Tests of alert conditions for consumed catalogs."""
 
 from dnspanel.catalogs.queries import CatalogTrouble
 from tests.dnspanel.condition_inputs import ago, inputs, only

@@ -1,4 +1,4 @@
-"""Catalogs of a BIND are followed: zones come, leave, start again, move, and what is broken or a lie changes nothing.
+"""Tests of catalogs that BIND produces: zones come, leave, restart and move, and broken catalogs change nothing.
 
 Tests `catalogs.member_terms` and `catalogs.turn` too.
 """
@@ -216,7 +216,7 @@ def test_two_catalogs_that_name_one_zone_the_first_has_it(producer: Producer, al
 
 @pytest.mark.parametrize("label", ["member0", "another"])
 def test_a_member_goes_to_another_catalog_when_the_first_says_so(label: str, producer: Producer, alice: User) -> None:
-    """With the label that it had, it goes on unchanged; under another one it starts again."""
+    """With the same label, the member stays unchanged. With another label, it starts again."""
     producer.name(FIRST, ONE, TWO)
     first, second = followed(producer, alice), followed(producer, alice, SECOND)
     pk = zone_of(ONE).pk
@@ -273,7 +273,7 @@ WWW, ACME, ABOVE = "www.beta.test.", "_acme-challenge.beta.test.", "above.test."
 
 @pytest.fixture
 def others(alice: User) -> None:
-    """Create zones of a person here: one that could contain a catalog, and one that it could contain."""
+    """Create two zones of a person: one above and one below possible members of a catalog."""
     for name in ("beta.test.", "low.above.test."):
         edit.create_zone(zone=edit.NewZone(name), acting=Acting(alice, Channel.WEB, NOW))
 
@@ -282,7 +282,7 @@ def others(alice: User) -> None:
 def test_a_member_inside_or_above_a_zone_that_is_no_member_is_not_taken(
     within: list[str], producer: Producer, alice: User, others: None
 ) -> None:
-    """An operator of a catalog took `_acme-challenge` and `www` of every zone here."""
+    """Regression test: a catalog's operator could add `_acme-challenge` and `www` of every zone of the panel."""
     deep = "a.b.c.beta.test."
     producer.name(FIRST, ONE, WWW, ABOVE)
     producer.name(FIRST, ACME, label="acme")
@@ -322,7 +322,7 @@ def test_members_inside_each_other_are_taken_but_not_those_inside_one_that_was_t
 
 
 def test_a_member_beside_its_own_catalog_zone_is_taken(producer: Producer, alice: User) -> None:
-    """The catalog zone is below the domain of its producer mostly, and no node has it."""
+    """The catalog zone is usually below its producer's domain, and no node serves it."""
     producer.name(FIRST, "catalog.test.", label="parent")
     producer.name(FIRST, f"sub.{FIRST}", label="child")
     assert names_here(followed(producer, alice)) == sorted(["catalog.test.", f"sub.{FIRST}"])
@@ -385,7 +385,7 @@ def test_more_than_a_turn_takes_is_done_in_several(
 
 @contextmanager
 def cutting_off(port: int, after: int) -> Iterator[int]:
-    """Run a server in front of the producer: it answers over UDP as that does, and over TCP `after` bytes of it."""
+    """Run a proxy for the producer that answers over UDP, but sends only `after` bytes of each answer over TCP."""
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
         udp.bind(tcp.getsockname())
 

@@ -1,4 +1,4 @@
-"""What becomes of the members of a catalog: decided from values alone."""
+"""Tests of the plan for a catalog's members, which is computed from values alone."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reads of catalogs of ours, and the right to them (`catalogs.access`)."""
+"""Tests of queries of produced catalogs, and of access to them (`catalogs.access`)."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""A zone goes from one catalog of ours into another one: both name it for a while, and the first says where it went."""
+"""Tests of moves between produced catalogs: both list the zone for a while, and the first names the new one."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -32,7 +32,7 @@ Put = Callable[..., None]
 
 @pytest.fixture
 def put(alice: User, make_zone: MakeZone) -> Put:
-    """Return a function that puts zones into a catalog; "" takes them out of any. All begin in A, and A says so."""
+    """Return a function that moves zones into a catalog, or out of all for "". All zones begin in catalog A."""
     for name in (A, B, C):
         producer.create_catalog(name=name, group_tags=["gold"], acting=Acting(alice, Channel.WEB, NOW))
     for name in (ONE, TWO):
@@ -48,13 +48,13 @@ def put(alice: User, make_zone: MakeZone) -> Put:
 
 
 def look(after: timedelta = timedelta()) -> None:
-    """Look at all catalogs, as often as something changes, this much later."""
+    """Update all catalogs until nothing changes, `after` from now."""
     while producer.follow_members(now=timezone.now() + after):
         pass
 
 
 def later(after: timedelta) -> None:
-    """Let this much time pass."""
+    """Let this much time pass, and update all catalogs."""
     for row in Leaving.objects.exclude(told_at=None):
         assert isinstance(row.told_at, datetime)
         Leaving.objects.filter(pk=row.pk).update(told_at=row.told_at - after)
@@ -62,7 +62,7 @@ def later(after: timedelta) -> None:
 
 
 def says(catalog: str) -> dict[str, tuple[str, str]]:
-    """Return the label of each zone that a catalog names, and in which one it is now, as that says."""
+    """Return the label of each zone in the catalog, and the catalog that it has moved to, or ""."""
     rows = Zone.objects.get(name=catalog, deleted_at=None).rrsets.filter(type=dns.rdatatype.PTR)
     by_name = {row.name.removesuffix(f".zones.{catalog}"): row.rdata[0] for row in rows}
     members = {label: zone for label, zone in by_name.items() if not label.startswith("coo.")}
@@ -75,7 +75,7 @@ def serial_of(catalog: str) -> int:
 
 
 def named_in(zone: str = ONE) -> dict[str, tuple[str, str]]:
-    """Return the catalogs that name the zone."""
+    """Return the catalogs that list the zone, each with the zone's label and new catalog."""
     return {name: found[zone] for name in (A, B, C) if zone in (found := says(name))}
 
 

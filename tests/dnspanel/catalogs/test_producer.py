@@ -1,4 +1,4 @@
-"""Catalogs of ours: filled by `catalog` of zones in API v1, followed, and transferred by keys and to secondaries."""
+"""Tests of produced catalogs: filled by `catalog` of zones in API v1, updated, and transferred to all clients."""
 
 import json
 from base64 import b64encode
@@ -60,7 +60,7 @@ def catalog(call: Any) -> Zone:
 
 
 def listed() -> dict[str, str]:
-    """Return the members that the catalog names, with their labels."""
+    """Return the label of each member in the catalog."""
     rows = Zone.objects.get(name=CATALOG, deleted_at=None).rrsets.filter(type=dns.rdatatype.PTR)
     return {row.rdata[0]: row.name.removesuffix(f".zones.{CATALOG}") for row in rows}
 
@@ -215,7 +215,7 @@ def test_its_pages_say_what_it_is_and_offer_no_change(catalog: Zone, alice: User
 
 
 def looks() -> int:
-    """Return how many statements a look takes."""
+    """Return the number of SQL statements of one update of the catalogs."""
     with CaptureQueriesContext(connection) as queries:
         producer.follow_members(now=timezone.now())
     return len(queries)
@@ -292,7 +292,7 @@ def test_api_v1_says_in_which_catalog_a_zone_is_whoever_put_it_there(call: Any, 
 
 
 def groups() -> dict[str, str]:
-    """Return the group of each member that is in one, by the records beside its PTR."""
+    """Return the group of each member that has one, from the catalog's records."""
     by_label = {label: member for member, label in listed().items()}
     texts = Zone.objects.get(name=CATALOG).rrsets.filter(type=dns.rdatatype.TXT, name__startswith="group.")
     return {by_label[row.name.removeprefix("group.").removesuffix(f".zones.{CATALOG}")]: row.rdata[0] for row in texts}

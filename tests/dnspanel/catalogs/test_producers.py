@@ -1,4 +1,4 @@
-"""Catalogs that Knot DNS and PowerDNS make by themselves are followed, groups and coo included."""
+"""Tests of consumed catalogs that Knot DNS and PowerDNS generate, with groups and changes of ownership."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ def loopback(settings: Any) -> None:
 
 
 def until_members(catalog: Catalog, zones: list[str]) -> None:
-    """Wait until Knot makes its catalog by itself, a moment after its configuration."""
+    """Wait until the catalog has exactly these members. Knot generates its catalog a moment after its configuration."""
 
     def are_here() -> bool:
         take_turns(catalog)
@@ -42,7 +42,7 @@ def until_members(catalog: Catalog, zones: list[str]) -> None:
 
 @pytest.fixture
 def knot(tmp_path: Path) -> Iterator[tuple[str, Any]]:
-    """Run a Knot DNS that makes the catalog; yield its address, and what names its members with their groups."""
+    """Run a Knot DNS that generates the catalog. Yield its address and a function that sets members and groups."""
     needed("knotd", "knotc")
     port, conf = free_port(), tmp_path / "knot.conf"
 

@@ -1,4 +1,4 @@
-"""The state of catalogs of others, in a word, and the alerts about them."""
+"""Tests of the state of consumed catalogs, and of their alerts."""
 
 from datetime import timedelta
 

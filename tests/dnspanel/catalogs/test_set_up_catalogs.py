@@ -1,4 +1,4 @@
-"""The right to have catalogs followed, and the terms of that.
+"""Tests of the right to consume catalogs, and of the terms.
 
 Tests `catalogs.access`, `catalogs.errors` and `catalogs.signals` too.
 """

@@ -1,4 +1,4 @@
-"""The worker follows what is due, and is woken by what came from a producer and by what people change."""
+"""Tests of the catalog worker: it handles due catalogs, and a transfer or a user's change wakes it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Directories for stacks."""
+"""Fixtures of the tests of stacks: their directories."""
 
 import shutil
 import tempfile
@@ -12,9 +12,7 @@ from dnspanel.demo import unprivileged
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """Make an empty directory that the stack's user can reach; below `tmp_path`, which may be root's own, it
-    could not.
-    """
+    """Create an empty directory that the stack's user can reach. `tmp_path` may be readable for root only."""
     path = Path(tempfile.mkdtemp(prefix="dnspanel-test-", dir="/tmp"))
     unprivileged.give(path)
     yield path

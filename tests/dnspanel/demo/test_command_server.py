@@ -1,4 +1,4 @@
-"""Commands run in forks of a server: what they print and return, and what happens where the server runs none."""
+"""Tests of commands in forks of a server: output, exit code, and a server that isn't available."""
 
 import os
 import signal

@@ -1,6 +1,4 @@
-"""How to get in is printed at each start: the first administrator's link, or the address and the account to
-sign in with.
-"""
+"""Tests of the message at each start: the first administrator's link, or the URL and the account for sign-in."""
 
 from io import StringIO
 from urllib.parse import urlsplit
@@ -44,7 +42,7 @@ def test_a_panel_without_an_administrator_prints_a_link_at_each_start() -> None:
 
 
 def test_a_panel_with_an_administrator_prints_where_to_sign_in_and_as_whom() -> None:
-    """A second `up` printed nothing at all: neither an address nor what to do there."""
+    """Regression test: a second `up` printed neither a URL nor an account."""
     accept(link_in(welcome()))
     printed = welcome()
     assert "/welcome/" not in printed

@@ -1,4 +1,4 @@
-"""A node's two configurations agree with each other."""
+"""Tests that a node's two configurations agree."""
 
 import tomllib
 from pathlib import Path

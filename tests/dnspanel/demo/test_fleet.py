@@ -1,4 +1,4 @@
-"""The demo's nodes and its front enroll with real agents at a real panel, and go on after an interruption.
+"""Tests of the demo's nodes and front: they enroll with real agents at a real panel, and recover from interruptions.
 
 Tests `demo.demo_front` too.
 """
@@ -92,7 +92,7 @@ def test_a_node_that_was_approved_but_never_heard_of_it_goes_on(nodes: list[Demo
 def test_a_code_may_begin_with_a_hyphen(
     nodes: list[DemoNode], live_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One code in 64 does; the agent's command line took it for an option, and the demo did not start."""
+    """Regression test: the agent took a code with a leading hyphen, one in 64, as an option, and the demo failed."""
     monkeypatch.setattr(secrets, "token_urlsafe", lambda size: "-" + "a" * size)
     assert [node.name for node in enroll_all(nodes[:1], live_server)] == ["ns1"]
 

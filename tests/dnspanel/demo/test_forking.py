@@ -1,4 +1,4 @@
-"""Which commands of the Procfile are forks of supervisord, and that such a fork ends as a program does."""
+"""Tests of the Procfile commands that run as forks of supervisord, and of the end of such a fork."""
 
 import os
 import shlex
@@ -16,7 +16,7 @@ from dnspanel.demo.supervision import Supervisor, procfile
 
 
 def argv_of(command: str) -> list[str]:
-    """Return the words that supervisord would execute for a command of the Procfile."""
+    """Return the command line that supervisord would execute for a Procfile command."""
     supervisor = Supervisor(Path("/stack"), run=Path("/stack"), commands={})
     return shlex.split(supervisor._program("name", command)["command"])
 

@@ -1,4 +1,4 @@
-"""The sample zones are loaded once, into an empty panel only."""
+"""Tests of the sample zones' loading: once, and only into an empty panel."""
 
 import pytest
 from django.utils import timezone

@@ -1,4 +1,4 @@
-"""What `./dev` starts: its ports, its complaints, and a command beside its own stores."""
+"""Tests of `./dev` stacks: ports, error messages, and commands with stores of their own."""
 
 import subprocess
 import sys
@@ -49,7 +49,7 @@ def test_a_complaint_is_one_sentence_without_a_traceback(capsys: pytest.CaptureF
 
 
 def test_the_link_is_printed_before_the_name_servers_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was the last thing of all, after half a minute."""
+    """Regression test: the link was printed last, after half a minute."""
     steps: list[str] = []
     stack = SimpleNamespace(
         start_pages=lambda: steps.append("pages"),

@@ -1,4 +1,4 @@
-"""Ports are free when chosen, and kept apart."""
+"""Tests of port choice: chosen ports are free and distinct."""
 
 import socket
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The sample zones: BIND's checker accepts each of them, and so do we."""
+"""Tests of the sample zones: BIND's checker and the panel accept each of them."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A stack keeps its ports and its directory to itself, and stops what it started."""
+"""Tests of a stack: it doesn't share its ports and directory, and it stops its processes."""
 
 import json
 import os

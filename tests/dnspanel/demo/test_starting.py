@@ -1,4 +1,4 @@
-"""A person that waits for a stack learns what it waits for, and reads the log of the process that failed."""
+"""Tests of messages during a stack's start: the process that is awaited, and the log of one that failed."""
 
 import os
 import signal
@@ -59,7 +59,7 @@ def test_a_slow_process_is_waited_for_and_named(
 def test_a_process_that_ends_again_and_again_is_named_with_its_own_log(
     starting: Starting, supervisor: Supervisor, name: str, last_word: str, waited_for: str
 ) -> None:
-    """Long before the time is up, and also where something else waits for it."""
+    """The error comes long before the timeout, even if another process is awaited."""
     supervisor.start([name, "other"])
     with pytest.raises(NotUp) as caught:
         starting.wait(name if waited_for == "the same" else "other", lambda: False)
@@ -76,7 +76,7 @@ def test_a_process_that_needs_too_long_is_named_with_its_own_log(starting: Start
 
 
 def test_a_process_that_only_began_did_not_end(starting: Starting, supervisor: Supervisor) -> None:
-    """`./dev run` listed every process as one that had ended 0 times."""
+    """Regression test: `./dev run` reported that every process had ended 0 times."""
     starting.look()
     supervisor.start(["slow", "other"])
     starting.look()

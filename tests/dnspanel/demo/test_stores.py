@@ -1,4 +1,4 @@
-"""The private PostgreSQL and Redis: made once, with passwords, and never half."""
+"""Tests of the private PostgreSQL and Redis: created once, completely, and with passwords."""
 
 from pathlib import Path
 

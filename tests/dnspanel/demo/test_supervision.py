@@ -1,4 +1,4 @@
-"""Processes of the Procfile: read, started, brought back, and never left behind."""
+"""Tests of Procfile processes: parsed, started, restarted, and always stopped."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ def wait_until_dead(pid: int) -> None:
 
 
 def wait_until_it_sleeps(pid: int | None) -> None:
-    """Wait until it sleeps: a signal between fork and exec would be lost."""
+    """Wait until the process runs `sleep`: a signal between fork and exec would be lost."""
     deadline = time.monotonic() + 5
     while not Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sleep"):
         assert time.monotonic() < deadline

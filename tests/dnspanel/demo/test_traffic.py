@@ -1,4 +1,4 @@
-"""The trickle stays within its bounds, on loopback, and asks what exists and what does not."""
+"""Tests of the demo's background queries: bounded, on loopback only, for existing and missing names."""
 
 import random
 import socket

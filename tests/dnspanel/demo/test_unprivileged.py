@@ -1,4 +1,4 @@
-"""Nothing of a stack runs as root, and its files belong to the user who runs it."""
+"""Tests that no part of a stack runs as root, and that its files belong to the user who runs it."""
 
 import os
 import subprocess

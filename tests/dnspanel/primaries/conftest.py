@@ -1,4 +1,4 @@
-"""BIND as the primary of a zone, with one key, and a panel that may reach it."""
+"""Fixtures of the tests of primaries: a BIND with a zone and one key, and a panel that is allowed to contact it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ txt 60 TXT "one" "two words"
 
 @dataclass(frozen=True, slots=True)
 class Primary:
-    """A running server that takes DNS UPDATE from every client, and transfers to clients with the key."""
+    """A running BIND that accepts DNS UPDATE from every client, and transfers the zone to clients with the key."""
 
     port: int
 
@@ -75,7 +75,7 @@ def primary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Primary]:
 
 @pytest.fixture
 def transferred(primary: Primary, alice: User, settings: Any) -> Zone:
-    """Return the zone as it is here after its first transfer."""
+    """Return the zone after its first transfer to the panel."""
     settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
     zone = awaited(primary.address, alice, **KEY)
     assert take_turn(zone) == "axfr"
@@ -84,14 +84,14 @@ def transferred(primary: Primary, alice: User, settings: Any) -> Zone:
 
 
 def awaited(address: str, author: User, **terms: Any) -> Zone:
-    """Create the zone before its first transfer, from this address."""
+    """Create a zone that will be transferred from this address. Return it before the first transfer."""
     made_of = Terms(addresses=[address], **terms)
     set_up_primaries.create_transferred_zone(name=ZONE, terms=made_of, acting=Acting(author, Channel.WEB, NOW))
     return Zone.objects.get(name=ZONE, deleted_at=None)
 
 
 def take_turn(zone: Zone, *, after: timedelta = timedelta(0)) -> str:
-    """Take a turn this long after NOW; return what it does."""
+    """Run the zone's next refresh step, `after` from NOW. Return the kind of step, such as "axfr"."""
     return refresh.take_turn(zone_id=zone.pk, clock=lambda: NOW + after)
 
 
@@ -100,7 +100,7 @@ def row_of(zone: Zone) -> TransferredZone:
 
 
 def records_here(zone: Zone) -> set[Record]:
-    """Return every record that is here, in the form of dnspython."""
+    """Return the panel's records of the zone in dnspython's form."""
     lines = [
         f"{row.name} {row.ttl} IN {rdata.type_to_text(row.type)} {text}"
         for row in RRset.objects.filter(zone=zone)

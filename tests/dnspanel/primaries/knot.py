@@ -1,4 +1,4 @@
-"""A Knot DNS that has the zone of these tests, and keeps what changes in it."""
+"""A Knot DNS with the zone of these tests and a journal of its changes."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from tests.dnspanel.transfer.running import listening, run, running
 
 @dataclass(frozen=True, slots=True)
 class Knot:
-    """A running one, its configuration, and the program that controls it."""
+    """A running Knot, its configuration file and its control program."""
 
     conf: Path
     control_program: str | Path
@@ -28,7 +28,7 @@ class Knot:
 def running_knot(
     directory: Path, port: int, *, server: str, acl: str, programs: Sequence[str | Path] = ("knotd", "knotc")
 ) -> Iterator[Knot]:
-    """Run Knot at this port as `server` says; it transfers to the clients in `acl`, an ACL of the id `panel`."""
+    """Run Knot at this port with the settings `server`. The ACL `acl`, with the id `panel`, controls transfers."""
     daemon, control = programs
     conf = directory / "knot.conf"
     (directory / "zone").write_text(TEXT)

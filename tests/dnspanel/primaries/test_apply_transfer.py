@@ -1,4 +1,4 @@
-"""Zones that expire leave the nodes and come back; what is encoded is what PostgreSQL says.
+"""Tests of expired zones, which leave the nodes and come back, and of the encoded result.
 
 Tests `publishing.transferred` too.
 """
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def encoded_zones() -> set[str]:
-    """Return the zones that every file has to hold, once all is encoded: both ways of computing it agree."""
+    """Encode all publications. Return the zones that every file must have, after comparing both computations."""
     while encode_step(now=NOW):
         pass
     with reading() as conn:

@@ -1,4 +1,4 @@
-"""Zones to which nothing comes from their primaries."""
+"""Tests of alert conditions for zones without transfers from their primaries."""
 
 from dnspanel.conditions import NamedZones
 from dnspanel.primaries.conditions import TransfersInputs

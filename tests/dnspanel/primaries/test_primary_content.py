@@ -1,4 +1,4 @@
-"""What a primary gives: taken whole, or not at all."""
+"""Tests of the content that a primary sends: all of it is accepted, or none."""
 
 from collections.abc import Sequence
 
@@ -77,7 +77,7 @@ def test_a_broken_rule_refuses_all_of_it() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize(("type", "text"), [("CAA", '0 issue ""'), ("CERT", "0 0 0 AQID"), ("APL", "3:/0")])
 def test_a_value_that_nodes_cannot_read_back_is_named(type: str, text: str) -> None:
-    """It was published, every type at its name was SERVFAIL, and the canary took the zone back again and again."""
+    """Regression test: such a value made its name SERVFAIL, and the canary took the zone back again and again."""
     with pytest.raises(TransferFailed, match=r"cannot be served: .*SERVFAIL") as refused:
         read_all(ZONE, [soa(2), record(ZONE, "NS", "ns.b.test."), WWW, record("x.a.test.", type, text)], HERE)
     assert refused.value.is_refused

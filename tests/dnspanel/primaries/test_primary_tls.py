@@ -1,6 +1,6 @@
-"""A zone of a BIND that gives it over TLS alone; every replacement of that BIND is refused, and that is reported.
+"""Tests of a zone from a BIND that transfers over TLS alone. Impostors are refused and reported.
 
-And zones of a Knot DNS and an NSD of a newer Debian: those of Debian 12 speak no TLS, or do not select `dot`.
+They also use a newer Debian's Knot DNS and NSD. Those of Debian 12 lack TLS or don't select `dot`.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def certificate() -> OwnCertificate:
 
 @pytest.fixture(scope="module")
 def over_tls(certificate: OwnCertificate, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Primary, str]]:
-    """Run BIND, which gives its zone over TLS alone, and yield where it speaks that."""
+    """Run a BIND that transfers its zone over TLS alone. Yield the server and its TLS address."""
     directory, port = tmp_path_factory.mktemp("over-tls"), free_port()
     with bind_over_tls(directory, certificate, port, ZONE) as clear:
         yield Primary(clear), f"127.0.0.1:{port}"
@@ -135,7 +135,7 @@ def test_a_server_that_is_not_the_one_named_gives_nothing_and_that_is_told(
 def test_where_tls_is_asked_for_nothing_comes_in_clear_text_whoever_would_give_it(
     over_tls: tuple[Primary, str], certificate: OwnCertificate, primary: Primary, alice: User
 ) -> None:
-    """The first answers in clear text where TLS should be; the second has another name."""
+    """The first server answers in clear text instead of TLS. The second one has another name."""
     zone = awaited(primary.address, alice, uses_tls=True, tls_names=[NAME], **KEY)
     terms = Terms(
         [primary.address, over_tls[1]],
@@ -172,7 +172,7 @@ def test_a_primary_that_wants_to_know_who_asks_is_shown_the_panels_certificate(
 
 @contextmanager
 def knot_over_tls(directory: Path, port: int) -> Iterator[Callable[[], None]]:
-    """Yield what adds a record to the zone."""
+    """Run Knot with TLS. Yield a function that adds a record to the zone."""
     server = (
         f"    listen: 127.0.0.1@{free_port()}\n    listen-tls: 127.0.0.1@{port}\n"
         f"    cert-file: {directory}/own.pem\n    key-file: {directory}/own.key\n"
@@ -188,7 +188,7 @@ def knot_over_tls(directory: Path, port: int) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def nsd_over_tls(directory: Path, port: int) -> Iterator[Callable[[], None]]:
-    """Yield what adds a record to the zone."""
+    """Run NSD with TLS. Yield a function that adds a record to the zone."""
     server, control = (program_of_suite(SUITE, f"usr/sbin/{name}", directory) for name in ("nsd", "nsd-control"))
     conf = directory / "nsd.conf"
     (directory / "zone").write_text(TEXT)

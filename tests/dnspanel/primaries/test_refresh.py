@@ -1,4 +1,4 @@
-"""A zone of a BIND elsewhere: whole at first, then what changed; record for record what the primary has.
+"""Tests of a zone from a real BIND: a full transfer first, then increments, and equal records in the end.
 
 Tests `primaries.soa_query` and `primaries.primary_keys` too: every turn begins with the SOA.
 """
@@ -64,7 +64,7 @@ def test_after_random_changes_the_zone_is_the_primarys_record_for_record_mostly_
 def test_all_of_the_zone_in_answer_to_an_ixfr_is_taken_and_not_transferred_again(
     tmp_path: Path, alice: User, settings: Any
 ) -> None:
-    """RFC 1995 section 4: a server may answer with all of the zone. It was thrown away, and asked for by AXFR."""
+    """RFC 1995 section 4 allows a full answer to IXFR. The panel used to drop it and ask again with AXFR."""
     settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
     many = "".join(f"h{number} 300 TXT {'x' * 200}\n" for number in range(1_000))  # some messages
     options = {ZONE: "allow-update { any; }; allow-transfer { key transfer; };"}

@@ -1,6 +1,6 @@
-"""The right to set where a zone comes from, what is read-only then, and how a zone is taken over and given back.
+"""Tests of a zone's primaries: the right to set them, the read-only zone, and taking it over or giving it back.
 
-Tests `primaries.signals` too: each of it wakes the workers.
+Tests `primaries.signals` too: each operation wakes the workers.
 """
 
 from typing import Any
@@ -135,7 +135,7 @@ ACTS = {"set": set_elsewhere, "move": set_elsewhere, "take over": take_it_over, 
 
 
 def zone_for(act: str, author: User) -> Zone:
-    """Create a zone whose next act is this one."""
+    """Create a zone in the state that this operation needs."""
     if act == "set":
         edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(author, Channel.WEB, NOW))
         return Zone.objects.get(name=ZONE)
@@ -151,7 +151,7 @@ def zone_for(act: str, author: User) -> Zone:
 @pytest.mark.parametrize("kind", ruled.PLACE)
 @pytest.mark.parametrize("act", ACTS)
 def test_another_primary_is_asked_of_all_rules(act: str, kind: str, alice: User, bob: User) -> None:
-    """By a PUT of its primaries, an editor replaced what a zone under a rule of approval answered."""
+    """Regression test: with a PUT of its primaries, an editor replaced the content of a zone under an approval rule."""
     zone = zone_for(act, bob)
     before = zone.transferred_from
     lift = ruled.PLACE[kind](zone, alice)

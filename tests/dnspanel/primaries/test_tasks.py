@@ -1,4 +1,4 @@
-"""What is due is transferred by a worker, and what expired leaves the nodes."""
+"""Tests of the workers that transfer due zones, and remove expired zones from the nodes."""
 
 import pytest
 

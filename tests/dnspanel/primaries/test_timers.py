@@ -1,4 +1,4 @@
-"""Refresh, retry and expire of a SOA, within their bounds."""
+"""Tests of the bounds of a SOA's refresh, retry and expire."""
 
 from datetime import timedelta
 

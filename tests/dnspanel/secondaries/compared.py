@@ -1,4 +1,4 @@
-"""Name servers of others that have a zone from a file, and answer who asks with a key: BIND, Knot and NSD."""
+"""BIND, Knot and NSD with a zone from a file, which transfer the zone to clients with a key."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from tests.ports import free_port
 
 
 def _parts(key: dns.tsig.Key) -> tuple[str, str, str]:
-    """Return name, algorithm and secret of a key."""
+    """Return the name, algorithm and base64 secret of a key."""
     return str(key.name), str(key.algorithm).rstrip("."), b64encode(key.secret).decode()
 
 

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of secondaries: one set up by Alice, and the key that it signs with."""
+"""Fixtures of the tests of secondaries: one that Alice set up, and its key."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ MakeSecondary = Callable[..., Secondary]
 
 @pytest.fixture
 def make_secondary(alice: User) -> MakeSecondary:
-    """Return a function that sets up a secondary of every zone at ADDRESS, unless said otherwise."""
+    """Return a function that sets up a secondary, by default for every zone and at ADDRESS."""
 
     def make(name: str = "partner", **terms: Any) -> Secondary:
         made_of = Terms(**{"name": name, "addresses": [ADDRESS], **terms})
@@ -39,5 +39,5 @@ def secondary(make_secondary: MakeSecondary) -> Secondary:
 
 
 def key_of(secondary: Secondary) -> dns.tsig.Key:
-    """Return the key that its server signs with."""
+    """Return the key that the secondary signs with."""
     return secondary_keys.key_of(secondary)

@@ -1,4 +1,4 @@
-"""Name servers that answer as a test says, over UDP and over TLS, with real signatures."""
+"""Name servers with scripted answers, over UDP and TLS, with real signatures."""
 
 import socket
 import ssl
@@ -20,7 +20,7 @@ Answering = Callable[[list[dns.message.Message]], list[bytes]]
 
 
 class NameServer:
-    """Listens on loopback while it is entered; `received` has what came, `decide` says what is answered."""
+    """A server on loopback, as a context manager. It records queries in `received` and answers by `decide`."""
 
     def __init__(self, key: dns.tsig.Key, decide: Decide) -> None:
         self._key, self._decide = key, decide
@@ -53,7 +53,7 @@ class NameServer:
 
 
 def signed_answer(query: dns.message.Message) -> dns.message.Message:
-    """Return NOERROR, signed by the key of the query."""
+    """Return an answer with NOERROR to a signed query. dnspython signs it with the query's key."""
     answer = dns.message.make_response(query)
     answer.flags |= dns.flags.AA
     return answer
@@ -70,9 +70,9 @@ def tls_server(
     newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
     ended: int = 0,
 ) -> Iterator[tuple[str, int]]:
-    """Run a server that takes one connection over TLS, `count` questions at once, and gives these answers.
+    """Run a TLS server for one connection that reads `count` queries and then sends these answers. Yield its address.
 
-    It ends `ended` connections before that one once it has read their questions.
+    Before that, it closes `ended` connections after reading their queries.
     """
     (directory / "server.pem").write_text(own.certificate + own.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

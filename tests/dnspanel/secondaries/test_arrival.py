@@ -1,4 +1,4 @@
-"""Which secondaries lack a publication, by what they answered over DNS."""
+"""Tests of the list of secondaries that lack a publication, by their DNS answers."""
 
 import pytest
 

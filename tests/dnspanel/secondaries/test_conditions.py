@@ -1,4 +1,4 @@
-"""Secondaries that are late, silent, or answer otherwise."""
+"""Tests of alert conditions for secondaries that are late, silent or answer differently."""
 
 from dataclasses import replace
 

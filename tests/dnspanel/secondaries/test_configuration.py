@@ -1,4 +1,4 @@
-"""What is given to copy. Real servers read it in tests/flow/test_secondaries.py; here named, knotd and nsd check it."""
+"""Tests of the configuration examples, which named, knotd and nsd check. tests/flow/test_secondaries.py uses them."""
 
 import subprocess
 from collections.abc import Callable

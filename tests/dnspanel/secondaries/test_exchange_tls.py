@@ -1,4 +1,4 @@
-"""Questions over TLS: real connections, answers in any order, and what is wrong with the others."""
+"""Tests of queries over TLS: real connections, answers in any order, and faults."""
 
 import socket
 import ssl
@@ -32,7 +32,7 @@ def own() -> OwnCertificate:
 def ask(
     directory: Path, own: OwnCertificate, answering: Answering, *, count: int = 3, **how: Any
 ) -> list[tuple[str, bool]]:
-    """Return for each of `count` questions what was wrong, and True if it has an answer."""
+    """Send `count` queries. Return the error of each, and True if it has an answer."""
     newest, ended = how.pop("newest", ssl.TLSVersion.TLSv1_3), how.pop("ended", 0)
     with tls_server(directory, own, answering, key=KEY, count=count, newest=newest, ended=ended) as address:
         questions = [soa_question(f"z{number}.test.") for number in range(count)]

@@ -1,4 +1,4 @@
-"""Zones open to networks, and NOTIFY to the addresses that a zone names."""
+"""Tests of keyless transfers to networks, and of NOTIFY to the addresses that a zone lists."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Which zones a secondary has, what it waits to hear, and what its catalog says (`secondaries.secondary_catalog`)."""
+"""Tests of a secondary's zones, pending NOTIFY messages and catalog (`secondaries.secondary_catalog`)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -46,7 +46,7 @@ def test_several_publications_of_a_zone_are_one_notice_to_each_secondary_that_ha
 
 
 def test_what_was_fetched_already_is_not_told_again(make_zone: MakeZone, alice: User, secondary: Secondary) -> None:
-    """A burst of edits: it fetched the last one because of the NOTIFY for the first, before that was noted."""
+    """In a burst of edits, the secondary fetches the last one after the NOTIFY for the first."""
     zone = make_zone()
     members.note_publications(now=NOW)
     publish(zone, alice, "www 300 A 192.0.2.10")
@@ -197,7 +197,7 @@ def test_of_many_new_zones_the_catalog_alone_tells_and_they_are_asked_for_one_by
 def test_a_team_that_is_gone_leaves_its_secondary_without_zones(
     make_zone: MakeZone, make_secondary: MakeSecondary
 ) -> None:
-    """Not with those that have no team."""
+    """The secondary must not get the zones without a team."""
     make_zone()
     team = Team.objects.create(name="Shop", created_at=NOW)
     secondary = make_secondary(choice="team", team=team.pk)

@@ -1,4 +1,4 @@
-"""NOTIFY to a server that answers, one that does not, and strangers.
+"""Tests of NOTIFY to servers that answer, to silent servers, and with answers from strangers.
 
 Tests `secondaries.udp_exchange`, `secondaries.record`, `secondaries.secondary_keys`, `secondaries.tasks`,
 `secondaries.signals`.
@@ -32,7 +32,7 @@ KEY = dns.tsig.Key("key.test.", b"0123456789abcdef", "hmac-sha256")
 
 @pytest.fixture(autouse=True)
 def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the operator allow this machine; a silent server is not waited for long."""
+    """Allow secondaries on this machine, and shorten the wait for a silent server."""
     settings.SECONDARY_NETWORKS = ["127.0.0.0/8"]
     monkeypatch.setattr(notices, "_SECONDS", 0.2)
 
@@ -48,7 +48,7 @@ def exchanged(decide: Any, *messages: dns.message.Message, seconds: float = 0.3)
 
 
 def told(server: NameServer) -> list[str]:
-    """Return the zones that NOTIFY came for, in order."""
+    """Return the zones of the received NOTIFY messages, in order. Check that each message is signed."""
     assert all(query.opcode() == dns.opcode.NOTIFY and query.had_tsig for query in server.received)
     return [query.question[0].name.to_text() for query in server.received]
 
@@ -77,7 +77,7 @@ def test_each_zone_is_told_of_once_and_then_waits_for_nothing(
 def test_notify_has_the_new_soa_so_that_nobody_has_to_ask_for_it(
     zone: Zone, alice: User, make_secondary: MakeSecondary
 ) -> None:
-    """RFC 1996, section 3.7; of a catalog as of a zone."""
+    """RFC 1996, section 3.7. This also applies to catalogs."""
     secondary = make_secondary()
     publish(zone, alice, "www 300 A 192.0.2.7")
     zone.refresh_from_db()

@@ -1,4 +1,4 @@
-"""Lists of secondaries and of their zones."""
+"""Tests of the lists of secondaries and of their zones."""
 
 from datetime import timedelta
 

@@ -1,6 +1,6 @@
-"""A server that has a zone's serial and another content is found.
+"""Tests of sample comparison: a server with the right serial but different content is detected.
 
-BIND, Knot and NSD answer, from files as they are said here.
+BIND, Knot and NSD answer from zone files of the test.
 """
 
 from collections.abc import Sequence
@@ -40,9 +40,7 @@ def at_home(settings: Any) -> None:
 
 @pytest.fixture
 def zone(make_zone: MakeZone, alice: User) -> Zone:
-    """Create a zone with all kinds of places at which another rule decides what is answered, and some without
-    a rule.
-    """
+    """Create a zone with every kind of name whose answer follows a special rule, and with ordinary names."""
     made = make_zone(
         "@ 3600 NS ns1.example.net.",
         "@ 300 MX 10 mail",
@@ -69,7 +67,7 @@ def change(zone: Zone, author: User, changes: dict[Key, RRset | None]) -> Zone:
 
 
 def text_of(zone: Zone, other: dict[Key, Sequence[str]] | None = None) -> str:
-    """Return the zone as a file, with other values at some keys."""
+    """Return the zone as zone file text. `other` replaces the values of single RRsets."""
     found = {key: (rrset.ttl, rrset.served) for key, rrset in store_rrsets.rrsets_of_zones([zone.pk])[zone.pk].items()}
     for key, values in (other or {}).items():
         found[key] = 300, tuple(values)
@@ -131,7 +129,7 @@ def test_another_content_under_the_same_serial_is_found(
 def test_signatures_of_a_zone_that_is_signed_no_more_are_found(
     zone: Zone, tmp_path: Path, make_secondary: MakeSecondary, serving: Serving
 ) -> None:
-    """BIND, Knot and NSD kept DNSKEY, RRSIG and NSEC for ever, and the panel said that they were in sync."""
+    """Regression test: BIND, Knot and NSD kept DNSKEY, RRSIG and NSEC, but the panel reported them as in sync."""
     text = signed_text(ZONE, text_of(zone), tmp_path)
     found = difference(zone, text, tmp_path, make_secondary(), serving)
     assert found == "It answers with signatures, and the zone is not signed."

@@ -1,4 +1,4 @@
-"""A secondary is asked what it serves: in sync is what it answers, and a server that is behind or silent is found."""
+"""Tests of queries to secondaries, which decide whether one is in sync, behind or silent."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -29,13 +29,13 @@ LATER = NOW + timedelta(minutes=10)
 
 @pytest.fixture(autouse=True)
 def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the operator allow this machine; a silent server is not waited for long."""
+    """Allow secondaries on this machine, and shorten the wait for a silent server."""
     settings.SECONDARY_NETWORKS = ["127.0.0.0/8"]
     monkeypatch.setattr(secondary_answers, "_SECONDS", 0.2)
 
 
 def serving(serials: dict[str, int]) -> Callable[[dns.message.Message], dns.message.Message]:
-    """Answer with these serials; REFUSED for other zones."""
+    """Return a function that answers SOA queries with these serials, and with REFUSED for other zones."""
 
     def decide(query: dns.message.Message) -> dns.message.Message:
         answer, name = signed_answer(query), query.question[0].name.to_text()

@@ -1,4 +1,4 @@
-"""Addresses with ports, and networks, as people type them."""
+"""Tests of the input of addresses with ports, and of networks."""
 
 import pytest
 

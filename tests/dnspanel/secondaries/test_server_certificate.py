@@ -1,4 +1,4 @@
-"""By what secondaries know the gateway: the panel's own certificate, or the operator's."""
+"""Tests of the gateway's certificate for secondaries: the panel's own or the operator's."""
 
 from datetime import timedelta
 from pathlib import Path

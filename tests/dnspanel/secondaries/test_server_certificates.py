@@ -1,4 +1,4 @@
-"""Certificates as a person pastes them: what is taken, what is not, and why."""
+"""Tests of pasted certificates of secondaries: accepted ones, refused ones, and the reasons."""
 
 import hashlib
 

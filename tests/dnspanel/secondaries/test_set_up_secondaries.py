@@ -1,4 +1,4 @@
-"""Acts of people and tokens on secondaries, and the right to them (`secondaries.access`, `secondaries.errors`)."""
+"""Tests of operations on secondaries and of access to them (`secondaries.access`, `secondaries.errors`)."""
 
 import hashlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""The signed zones that a person gets, and those that get a new week's signatures."""
+"""Tests of the signed zones that secondaries and keys get, and of their weekly new signatures."""
 
 from datetime import timedelta
 

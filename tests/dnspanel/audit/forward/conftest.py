@@ -1,4 +1,4 @@
-"""Acts that are linked, and destinations on this machine, which the operator's networks allow."""
+"""Fixtures of the forwarding tests: chained audit log entries, and destinations on this machine."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ MakeDestination = Callable[..., Destination]
 
 @pytest.fixture
 def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the operator allow this machine and plain http; the receiver's name leads here."""
+    """Allow destinations on this machine and plain HTTP, and resolve the receiver's name to it."""
     settings.EVIDENCE_NETWORKS, settings.OUTBOUND_HTTP = ["127.0.0.0/8"], True
     settings.OUTBOUND_NETWORKS = []
     settings.PANEL_URL = "https://panel.test"
@@ -33,7 +33,7 @@ def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def make_destination(at_home: None, alice: User) -> MakeDestination:
-    """Make a destination, of OpenTelemetry unless said otherwise, that is sent the log from its beginning."""
+    """Return a function that creates a destination, by default OpenTelemetry from the start of the log."""
 
     def make(address: str, kind: Kind = Kind.OTLP, **terms: Any) -> Destination:
         given = {"name": "SIEM", "from_beginning": True, **terms}
@@ -43,7 +43,7 @@ def make_destination(at_home: None, alice: User) -> MakeDestination:
 
 
 def linked(alice: User, *actions: str, **details: Any) -> None:
-    """Put acts with these names into the audit log and its chain, in this order."""
+    """Add entries with these actions to the audit log and its chain, in this order."""
     for action in actions:
         audit.record(action=action, by=alice, now=NOW, target="Ours", **details)
     audit_links.link_new_acts()

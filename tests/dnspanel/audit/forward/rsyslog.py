@@ -1,4 +1,4 @@
-"""rsyslog on loopback, over TLS: it parses what comes by its own parsers, and writes it as JSON."""
+"""An rsyslog on loopback that receives messages over TLS, parses them itself, and writes them as JSON."""
 
 import json
 import socket
@@ -48,12 +48,12 @@ class Rsyslog:
     process: "subprocess.Popen[bytes]"
 
     def stop(self) -> None:
-        """End it, after it has written everything that it had read."""
+        """Stop rsyslogd after it has written everything that it has read."""
         self.process.terminate()
         self.process.wait(30)
 
     def messages(self) -> list[dict[str, Any]]:
-        """Return what came, in its order, after it was stopped."""
+        """Stop rsyslogd and return its messages in order."""
         self.stop()
         log = self.directory / "log"
         return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
@@ -61,7 +61,7 @@ class Rsyslog:
 
 @contextmanager
 def running_rsyslog(directory: Path, *, server: str, ca: str = "", port: int = 0) -> Iterator[Rsyslog]:
-    """Run rsyslogd with this certificate and key in PEM; with a `ca` it lets in clients with a certificate of that."""
+    """Run rsyslogd with this certificate and key in PEM. A `ca` limits it to clients with that CA's certificates."""
     (directory / "server.pem").write_text(server)
     (directory / "ca.pem").write_text(ca or server)
     port = port or free_port()

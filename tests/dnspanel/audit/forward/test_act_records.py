@@ -1,4 +1,4 @@
-"""Acts as messages of syslog and as records of OpenTelemetry, held against what the two standards say."""
+"""Tests of audit log entries as syslog messages and OpenTelemetry records, against both standards."""
 
 import json
 from dataclasses import replace
@@ -105,7 +105,7 @@ REQUEST = {
 
 
 def hold_against(schema: Any, value: Any) -> None:
-    """Check that each field is one of the schema's, and of its type."""
+    """Check that each field is in the schema and has the schema's type."""
     if isinstance(schema, dict):
         assert isinstance(value, dict)
         assert value.keys() <= schema.keys()

@@ -1,4 +1,4 @@
-"""Destinations of the audit log that fail, are behind, or reject acts."""
+"""Tests of alert conditions for audit log destinations that fail, are behind, or reject entries."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Each destination gets every act once at least, in the order of the chain, from where it was."""
+"""Tests of delivery: each destination gets every entry at least once, in chain order, and resumes at its position."""
 
 import json
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 
 def deliver_all(destination: Destination, *, now: datetime = NOW, **more: Any) -> int:
-    """Deliver all batches; return how many."""
+    """Deliver all batches to the destination. Return their number."""
     batches = 0
     while deliver_acts.deliver_next(destination_id=destination.pk, clock=lambda: now, **more):
         batches += 1
@@ -39,7 +39,7 @@ def deliver_all(destination: Destination, *, now: datetime = NOW, **more: Any) -
 
 
 class Refusing:
-    """A destination that takes what it is sent as often as the test says, and keeps it."""
+    """A destination that fails as scripted, and otherwise keeps the entries that it gets."""
 
     def __init__(self, *failures: NotSent | None) -> None:
         self.failures, self.taken = list(failures), list[int | None]()

@@ -1,4 +1,4 @@
-"""Where destinations are, and their headers, as people type them."""
+"""Tests of the input of destination addresses and headers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The progress of destinations, as alerts and metrics report it."""
+"""Tests of the progress of destinations in alerts and metrics."""
 
 from datetime import timedelta
 

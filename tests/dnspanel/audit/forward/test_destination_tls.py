@@ -1,4 +1,4 @@
-"""Certificates and keys of destinations, as a person pastes them."""
+"""Tests of pasted certificates and keys of destinations."""
 
 import ssl
 

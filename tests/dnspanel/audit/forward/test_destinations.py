@@ -1,4 +1,4 @@
-"""Administrators make, change, try and delete destinations; others cannot, and secrets are never shown."""
+"""Tests of audit log destinations: only administrators change and test them, and secrets are never shown."""
 
 from collections.abc import Callable
 from typing import Any
@@ -161,7 +161,7 @@ def test_a_try_says_what_came_of_it_and_wakes_what_rested(make_destination: Make
 
 
 def _token(alice: User) -> Actor:
-    """Return an administrator's token, with both permissions, and without rights over zones."""
+    """Return the actor of an administrator's token with the permissions `nodes` and `audit` alone."""
     terms = TokenTerms("watch", permissions=frozenset({Permission.NODES, Permission.AUDIT}))
     actor = actor_of_token(create_token(owner=alice, terms=terms, by=alice, now=NOW).token)
     assert actor is not None

@@ -1,4 +1,4 @@
-"""A batch goes to a real rsyslog over TLS, and to an HTTP server; what is not confirmed was not sent."""
+"""Tests of sending a batch to a real rsyslog over TLS and to an HTTP server. Unconfirmed entries count as unsent."""
 
 import json
 import socket
@@ -38,7 +38,7 @@ def syslog(port: int, **more: Any) -> Target:
 
 @contextmanager
 def ending_so(end: Callable[[ssl.SSLSocket], object]) -> Iterator[int]:
-    """Yield the port of a TLS server that does this with the first connection."""
+    """Yield the port of a TLS server that calls `end` with the first connection."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.num_tickets = 0
     with file_in_memory((SERVER.certificate + SERVER.key).encode()) as path:

@@ -1,4 +1,4 @@
-"""Workers send what destinations do not have, one worker for each."""
+"""Tests of the workers that send entries to destinations, one worker for each destination."""
 
 from threading import Thread
 from typing import Any

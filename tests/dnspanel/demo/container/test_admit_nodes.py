@@ -1,4 +1,4 @@
-"""The panel leaves codes for its nodes and approves what they ask for."""
+"""Tests of the compose installation's nodes: the panel writes codes for them and approves their requests."""
 
 import contextlib
 import threading
@@ -23,7 +23,7 @@ def admit(codes: Path, *, seconds: float) -> None:
 
 
 def act_as(name: str, *, directory: Path, panel: str) -> None:
-    """Do what a node's container does: try with the present code, until one is good."""
+    """Act as a node's container: try to enroll with the current code until it succeeds."""
     while not (directory / name / "identity.json").exists():
         with contextlib.suppress(FileNotFoundError, NotEnrolled):
             code = (directory / name / "code").read_text()

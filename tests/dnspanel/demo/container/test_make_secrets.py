@@ -1,4 +1,4 @@
-"""The secrets of a compose installation: made once, private, and fitting together."""
+"""Tests of the secrets of a compose installation: created once, private, and consistent."""
 
 from pathlib import Path
 
