@@ -1,6 +1,6 @@
-"""What tests have done inside the panel: edits by its own verbs, and looks at what it holds. See `panel`.
+"""Acts that tests run inside the panel (see `panel`): edits by the panel's verbs, and queries of its state.
 
-Facts and results are what JSON can say: texts, numbers, lists.
+Arguments and results are JSON values.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ Values = dict[str, str | None]
 
 
 def create_zone(name: str, values: Values | None = None) -> dict[str, Any]:
-    """Create a zone with these RRsets (keys as in `change`); return its id and the sequence."""
+    """Create a zone with these values (see `change`). Return its id and the publication's sequence."""
     publication = edit.create_zone(
         zone=edit.NewZone(name),
         acting=Acting(None, Channel.SYSTEM, timezone.now()),
@@ -72,7 +72,7 @@ def create_zone(name: str, values: Values | None = None) -> dict[str, Any]:
 
 
 def sign_zone(name: str, private_key: str | None = None) -> dict[str, Any]:
-    """Sign the zone by a new key, or by that of this private-key text; return its DNSKEY and its text."""
+    """Sign the zone with a new key, or with this private-key text. Return the DNSKEY and the private-key text."""
     zone, acting = _zone(name), Acting(None, Channel.SYSTEM, timezone.now())
     key = sign.add_key(zone=zone, acting=acting, texts=sign.KeyTexts(private_key))
     assert key.private_encrypted is not None
@@ -87,7 +87,7 @@ def delete_zone(name: str) -> dict[str, Any]:
 
 
 def change(zone: str, values: Values) -> dict[str, Any]:
-    """Publish once: `"www.example.test. AAAA"` → one rdata, or null for an RRset that goes."""
+    """Publish values by `"name TYPE"`: one rdata each, or null to delete the RRset. Return the sequence."""
     changes = {}
     for key, rdata in values.items():
         text, _, type_text = key.partition(" ")
@@ -100,12 +100,12 @@ def change(zone: str, values: Values) -> dict[str, Any]:
 
 
 def change_many(zone: str, values: list[Values]) -> int:
-    """Publish as many times, one after the other; return the last one's sequence."""
+    """Publish each of these values in a separate publication. Return the last sequence."""
     return [change(zone, each)["sequence"] for each in values][-1]
 
 
 def create_many(prefix: str, count: int, owners: int) -> int:
-    """Create `count` zones `<prefix><n>.test.` with `owners` addresses each in one publication; return its sequence."""
+    """Publish `count` zones `<prefix><n>.test.` with `owners` addresses each at once. Return the sequence."""
     zones = []
     for number in range(count):
         name = f"{prefix}{number}.test."
@@ -122,7 +122,7 @@ def _zone(name: str) -> Zone:
 
 
 def positions() -> dict[str, Any]:
-    """Return the head, and what the panel shows of each node: epoch, position, word and sentence."""
+    """Return the log's epoch and head, and each node's epoch, position, state and message in the panel."""
     head = LogHead.objects.get()
     statuses = node_statuses(now=timezone.now())
     return {
@@ -135,9 +135,7 @@ def positions() -> dict[str, Any]:
 
 
 def published(after: int) -> list[list[Any]]:
-    """Return what each publication after this sequence did to each RRset: [sequence, zone, kind, name, type,
-    first rdata].
-    """
+    """Return the changes after this sequence as [sequence, zone, kind, name, type, first rdata]."""
     return rows(
         """
         SELECT v.publication_id, z.name, v.kind, coalesce(c.name, ''), coalesce(c.type, 0), c.after -> 'rdata' ->> 0
@@ -148,7 +146,7 @@ def published(after: int) -> list[list[Any]]:
 
 
 def rows(sql: str, parameters: list[Any] | None = None) -> list[list[Any]]:
-    """Return what a query of the test's own finds; other things than texts, numbers and null come as text."""
+    """Return the rows of a test's SQL query. Values other than text, numbers and null are converted to text."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         found = cursor.fetchall() if cursor.description else []
@@ -162,7 +160,7 @@ def _plain(value: Any) -> Any:
 
 
 def manage(command: str, *arguments: str) -> str:
-    """Return what a management command prints."""
+    """Run a management command, and return its output."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         call_command(command, *arguments, stdout=out)
@@ -170,7 +168,7 @@ def manage(command: str, *arguments: str) -> str:
 
 
 def audit() -> str:
-    """Run `manage.py audit`: PostgreSQL, the panel's LMDB and every node are equal. Raise CommandError if not."""
+    """Run `manage.py audit`. Raise CommandError unless PostgreSQL, the panel's LMDB and all nodes are equal."""
     return manage("audit")
 
 
@@ -178,7 +176,7 @@ def audit() -> str:
 
 
 def create_node(name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int) -> str:
-    """Create a node that waits for its agent; return the one-time code."""
+    """Create a node that waits for its agent, and return the join code."""
     node = node_lifecycle.create_node(
         node_lifecycle.NodeDescription(
             name=name,
@@ -195,7 +193,7 @@ def create_node(name: str, dns_address: str, dns_port: int, agent_host: str, age
 
 
 def approve_request(name: str) -> bool:
-    """Return True once the node's request was there and is approved."""
+    """Approve the node's request. Return False if there is no request yet."""
     node = node_lifecycle.node_by_name(name)
     if node_lifecycle.request_of(node) is None:
         return False
@@ -209,23 +207,23 @@ def retire(name: str) -> None:
 
 
 def wake_node(name: str) -> None:
-    """Wake the worker that pushes to one node, as a new segment does."""
+    """Wake the worker that pushes to this node, as a new segment would."""
     push_node.apply_async((node_lifecycle.node_by_name(name).pk,), retry=False)
 
 
 def wake_publisher() -> None:
-    """Wake the publisher, as an edit does."""
+    """Wake the publisher, as an edit would."""
     encode_log.apply_async(retry=False)
 
 
 def node(name: str) -> dict[str, Any]:
-    """Return the node's row, as plain values."""
+    """Return the node's row as JSON values."""
     found = Node.objects.filter(name=name).values().get()
     return {key: value if isinstance(value, dict | list) else _plain(value) for key, value in found.items()}
 
 
 def make_token() -> str:
-    """Return the secret of an API token that may do everything."""
+    """Return the secret of an API token with all rights."""
     owner = User.objects.filter(username="faults").first() or invite.accept_invitation(
         secret=invite.make_invitation(role="administrator", by=None, now=timezone.now()),
         username="faults",
@@ -238,13 +236,13 @@ def make_token() -> str:
 
 
 def encode_here() -> str | None:
-    """Run one step of a publisher of its own; return None when there is nothing to do, or another publishes."""
+    """Run one step of a second publisher. Return None if there is nothing to do or another publisher is active."""
     reached = encode_step(now=timezone.now())
     return str(reached) if reached else None
 
 
 def change_slowly(zone: str, stamp: str, seconds: float) -> dict[str, Any]:
-    """Make an edit whose transaction stays open for some seconds before it takes its sequence."""
+    """Publish an edit whose transaction waits some seconds before it takes its sequence."""
     found = _zone(zone)
     name = f"slow.{zone}"
     patch = zone_patches.patch_of_steps(
@@ -265,7 +263,7 @@ def change_slowly(zone: str, stamp: str, seconds: float) -> dict[str, Any]:
 
 
 def drain(name: str) -> None:
-    """Drain the node: it gets nothing until `resume`."""
+    """Drain the node, so that it receives nothing until `resume`."""
     node_lifecycle.drain(node=node_lifecycle.node_by_name(name), now=timezone.now(), by=None, reason="a fault test")
 
 
@@ -279,40 +277,38 @@ def revoke(name: str) -> None:
 
 
 def maintain() -> None:
-    """Do what beat has done every minute and every few seconds: snapshots, merging, pruning, and waking for them."""
+    """Do the maintenance that beat starts periodically: snapshots, merges, pruning, and waking bootstraps."""
     maintain_log(now=timezone.now())
     bootstrap_waiting_nodes.apply_async(retry=False)
 
 
 def forget_the_log() -> None:
-    """Prune the log as if every node had stayed away for longer than it is kept: a snapshot, and no segment
-    before it.
-    """
+    """Make snapshots and prune all segments before them, as if every node had been away longer than the log is kept."""
     for schema in schemas_in_use():
         make_snapshot(schema=schema, now=timezone.now())
     prune_log(needed={}, now=timezone.now())
 
 
 def sealed_keys() -> str:
-    """Return the list of signing keys as nodes are given it just now, in hex."""
+    """Return the signed list of segment keys in its current version for nodes, as hex."""
     sealed = segment_signing.sealed_keyring(segment_signing.public_keys())
     assert sealed is not None
     return sealed.hex()
 
 
 def make_newer_keys() -> None:
-    """Rotate the signing key, to make a newer list."""
+    """Rotate the signing key, which makes a new list of keys."""
     node_keys.rotate(now=timezone.now(), by=None)
 
 
 def send_keys(name: str) -> None:
-    """Give the node the newest list."""
+    """Send the newest list of keys to the node."""
     with _client(name) as client:
         node_keys.send_keys(client)
 
 
 def try_keys(name: str, sealed: str) -> str:
-    """Offer the node this list; what it refuses with, or nothing."""
+    """Send this list of keys to the node. Return the refusal, or an empty string if the node accepts it."""
     with _client(name) as client:
         try:
             client.send_keys(bytes.fromhex(sealed))
@@ -328,12 +324,12 @@ def _client(name: str) -> NodeClient:
 
 
 def check_now(name: str) -> None:
-    """Have the node read every row of its files, as the button on its page does."""
+    """Make the node check all rows of its files, like the button on its page."""
     resync.check_now(node=node_lifecycle.node_by_name(name), now=timezone.now(), by=None)
 
 
 def divergences(name: str) -> list[list[Any]]:
-    """Return what was found different on a node: zone, words, whether it was repaired, and what went wrong."""
+    """Return the divergences found on a node: zone, description, repaired or not, and error."""
     return rows(
         """
         SELECT d.zone_name, d.words, d.repaired_at IS NOT NULL, d.error FROM fleet_divergence d
@@ -343,7 +339,7 @@ def divergences(name: str) -> list[list[Any]]:
 
 
 def events(name: str) -> list[str]:
-    """Return what the node's page tells of it."""
+    """Return the event texts on the node's page."""
     found = rows(
         "SELECT e.sentence FROM fleet_nodeevent e JOIN fleet_node n ON n.id = e.node_id "
         "WHERE n.name = %s ORDER BY e.id",
@@ -353,24 +349,24 @@ def events(name: str) -> list[str]:
 
 
 def move_to_team(zone: str) -> None:
-    """Move the zone to another team: another account."""
+    """Move the zone to another team, which changes its account in PowerDNS."""
     by = User.objects.get(username="faults") if User.objects.filter(username="faults").exists() else None
     team = Team.objects.filter(name="faults").first() or teams.create_team(name="faults", by=by, now=timezone.now())
     change_settings(zone=_zone(zone), tags=[], team=team, author=by, now=timezone.now())
 
 
 def keep_first_machine(name: str) -> None:
-    """Keep the machine which was known first as the node, as a person does."""
+    """Keep the first known of two machines with the node's identity, as a person would."""
     machines.keep_first(node=node_lifecycle.node_by_name(name), now=timezone.now(), by=None)
 
 
 def expire_certificate(name: str) -> str:
-    """Return a certificate for the node's own key that ended a minute ago; the panel takes it for the node's."""
+    """Return a certificate for the node's key that expired a minute ago, and store it as the node's certificate."""
     return _certify(name, timezone.now() - NODE_LIFETIME - timedelta(minutes=1))
 
 
 def renew_certificate(name: str) -> str:
-    """Return a certificate for the node's own key that counts from now on."""
+    """Return a new certificate for the node's key, valid from now."""
     return _certify(name, timezone.now())
 
 
@@ -396,12 +392,12 @@ def _certify(name: str, now: datetime) -> str:
 
 
 def use_newest_key() -> None:
-    """Sign segments with the newest key, although not every node may know it yet."""
+    """Sign segments with the newest key, even if some nodes don't know it yet."""
     node_keys.force(now=timezone.now(), by=None)
 
 
 def public_keys() -> list[str]:
-    """Return the keys that nodes should accept, in hex."""
+    """Return the public keys whose segments nodes accept, as hex."""
     return [key.hex() for key in segment_signing.public_keys()]
 
 
@@ -409,13 +405,13 @@ def public_keys() -> list[str]:
 
 
 def hold_reason() -> str:
-    """Return why nothing may be published; empty in normal work."""
+    """Return the reason of the publishing hold, or an empty string if there is no hold."""
     found = current_hold()
     return found.reason if found else ""
 
 
 def known_to_nodes_only() -> list[str]:
-    """Return the zones in which nodes and panel differ, once every node was asked."""
+    """Return the zones that differ between nodes and panel, or an empty list until all nodes have been queried."""
     report = unknown_history.newest_report()
     if report is None or report.ended_at is None:
         return []

@@ -1,4 +1,4 @@
-"""Edits, questions and looks at the panel throughout a fault; in the end, the assertions of `history`.
+"""Random edits and queries throughout a fault, and finally the assertions of `history`.
 
     with Checker(stack, panels, seed=7) as checker:
         checker.until_made(20)
@@ -6,8 +6,8 @@
         checker.until_made(40)
     checker.judge()
 
-`judge` stops the edits, waits until every node is at the head, and raises AssertionError with every promise that
-was broken. `without` names those that the fault itself lifts, which the test has to give a reason for.
+`judge` stops the edits, waits until all nodes are at the head, and raises AssertionError with all broken promises.
+`without` lists promises that the fault suspends; the test has to give the reason.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ QUIET_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A name server to ask; `name` is the node's in the panel."""
+    """A name server to query. `name` is its node's name in the panel."""
 
     name: str
     address: str
@@ -52,7 +52,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """Processes in the panel for the three things that go on at once: the test's own acts, edits, and looks."""
+    """Panel processes for the three concurrent activities: the test's acts, random edits, and status queries."""
 
     test: Panel
     edits: Panel
@@ -60,12 +60,12 @@ class Panels:
 
 
 def servers_of(stack: Stack) -> list[Server]:
-    """Return the stack's own three nodes."""
+    """Return the stack's three nodes as servers."""
     return [Server(node.name, "127.0.0.1", node.dns_port) for node in stack.nodes]
 
 
 class Checker:
-    """See the module. `edits_per_second` is a pace, not a promise."""
+    """Runs the module's edits and queries. `edits_per_second` is only a target."""
 
     def __init__(
         self, servers: Sequence[Server], panels: Panels, *, seed: int, zones: int = 2, edits_per_second: float = 25
@@ -105,26 +105,26 @@ class Checker:
     # While the fault lasts
 
     def made(self) -> int:
-        """Return how many edits were acknowledged so far."""
+        """Return the number of acknowledged edits."""
         return sum(edit.sequence is not None for edit in self.edits)
 
     def until_made(self, number: int, *, seconds: float = 60) -> None:
-        """Wait until this many edits were acknowledged."""
+        """Wait for this total of acknowledged edits. Raise TimeoutError if it takes longer than `seconds`."""
         until(lambda: self.made() >= number or self._ended(), seconds=seconds, what=f"{number} edits")
         if self._faults:
             raise self._faults[0]
 
     def more(self, number: int, *, seconds: float = 60) -> None:
-        """Wait for this many more edits."""
+        """Wait for this number of further edits."""
         self.until_made(self.made() + number, seconds=seconds)
 
     @property
     def zone(self) -> str:
-        """One of the zones that are edited."""
+        """The first of the edited zones."""
         return self._zones[0]
 
     def wait_until_everywhere(self, sequence: int, *, names: Sequence[str], seconds: float = 60) -> None:
-        """Wait until the panel shows these nodes at this sequence, or beyond it."""
+        """Wait until the panel displays these nodes at this sequence or a later one."""
 
         def there() -> bool:
             nodes = self.panels.test.do(acts.positions)["nodes"]
@@ -133,19 +133,19 @@ class Checker:
         until(there, seconds=seconds, what=f"sequence {sequence} at {', '.join(names)}")
 
     def add(self, server: Server) -> None:
-        """Ask this server too, from now on."""
+        """Start to query this server, too."""
         self._servers[server.name] = server
         self.silent[server.name] = 0.0
         self._start(self._ask, server)
 
     def stop_edits(self) -> None:
-        """Stop edits; questions go on."""
+        """Stop the edits, but not the queries."""
         self._stop_edits.set()
         if self._author is not None:
             self._author.join(30)
 
     def stop(self) -> None:
-        """Stop everything."""
+        """Stop edits and queries."""
         self.stop_edits()
         self._stop.set()
         for thread in self._threads:
@@ -154,7 +154,7 @@ class Checker:
     # In the end
 
     def judge(self, *, seconds: float = QUIET_SECONDS, audit: bool = True, without: str = "") -> None:
-        """Raise AssertionError with the promises that did not hold."""
+        """Stop the edits, wait for the nodes, and raise AssertionError with all broken promises."""
         try:
             self.stop_edits()
             head = self._quiet(seconds)
@@ -177,7 +177,7 @@ class Checker:
         assert any(self.made() and seen.values for seen in self.seen), "nothing was asked"
 
     def _quiet(self, seconds: float) -> int:
-        """Wait until every active node is at the head of the log; return its sequence."""
+        """Wait until all active nodes are at the head of the log, and return the head's sequence."""
         found: dict[str, Any] = {}
 
         def at_head() -> bool:
@@ -204,7 +204,7 @@ class Checker:
         return log
 
     def _gaps(self) -> list[str]:
-        """Return (a): gaps of the log or its segments."""
+        """Return violations of assertion (a): gaps in the log or its segments."""
         found = self.panels.test.do(
             acts.rows,
             sql="SELECT sequence FROM zones_publication WHERE sequence > %s ORDER BY 1",
@@ -247,7 +247,7 @@ class Checker:
         return self._author is None or not self._author.is_alive()
 
     def _write(self) -> None:
-        """Edit at random until stopped; a refusal or a dead panel is noted, and the next edit tried."""
+        """Publish random edits until stopped. Record failed ones and continue."""
         while not self._stop_edits.wait(self._pause):
             zone = self._chance.choice(self._zones)
             kind = self._chance.choices(("put", "delete", "recreate"), weights=(12, 4, 1))[0]
@@ -278,19 +278,19 @@ class Checker:
         self.edits.append(Edit(len(self.edits) + 1, becomes, begun, time.monotonic(), sequence, refusal))
 
     def _watch(self) -> None:
-        """Record what the panel shows, again and again; without PostgreSQL it shows nothing new."""
+        """Record the positions that the panel displays until stopped. Without PostgreSQL the last ones remain."""
         while not self._stop.wait(WATCH_SECONDS):
             with contextlib.suppress(ActFailed, PanelGone):
                 self.positions = self.panels.watch.do(acts.positions)
 
     def _floor(self, node: str) -> int:
-        """Return where the panel shows the node to be, in the present epoch."""
+        """Return the node's position as the panel displays it, or 0 if it is of another epoch."""
         positions = self.positions
         found = positions.get("nodes", {}).get(node) if positions else None
         return int(found[1]) if found and found[0] == positions["epoch"] else 0
 
     def _ask(self, server: Server) -> None:
-        """Ask one server this and that until stopped."""
+        """Send varied queries to one server until stopped."""
         chance = random.Random(server.name)
         answered = time.monotonic()
         while not self._stop.wait(0.01):
@@ -317,9 +317,7 @@ class Checker:
 
 
 def _ask(server: Server, name: str, type_text: str, zone: str, *, floor: int, seconds: float = ASK_SECONDS) -> Seen:
-    """Ask one question about a zone of the checker; ANY, which PowerDNS takes over TCP only, shows both types
-    at once.
-    """
+    """Send a query and return the answer's values. ANY, which PowerDNS serves over TCP only, shows both types."""
     sent = time.monotonic()
     query = dns.message.make_query(name, type_text)
     over = dns.query.tcp if type_text == "ANY" else dns.query.udp
@@ -349,15 +347,13 @@ def is_at_head(found: dict[str, Any], name: str) -> bool:
 
 
 def has_acked(found: dict[str, Any], name: str, sequence: int) -> bool:
-    """Return True if `acts.positions` shows the node with all of the log up to here; at the very beginning
-    that is nothing.
-    """
+    """Return True if `acts.positions` shows that the node has the log up to this sequence. True for an empty log."""
     node = found["nodes"].get(name)
     return bool(node) and sequence <= node[1] <= found["head"] and (node[0] == found["epoch"] or found["head"] == 0)
 
 
 def answers_at_all(servers: Iterable[Server], *, seconds: float = 0.2) -> bool:
-    """Return True if each of these servers answers just now."""
+    """Return True if each of these servers answers a query now."""
     for server in servers:
         try:
             query = dns.message.make_query(POSITION_ZONE, "TXT")

@@ -1,6 +1,6 @@
-"""Clocks that are wrong, for single processes: libfaketime, loaded before everything else.
+"""Wrong clocks for single processes, by preloading libfaketime.
 
-The monotonic clock is left alone, as it is on a machine whose clock is set.
+The monotonic clock stays correct, as on a machine whose clock is set.
 """
 
 from pathlib import Path
@@ -12,21 +12,21 @@ PRELOAD = Path(__file__).resolve().parent / "preload"
 
 
 class NoFakeClock(Exception):
-    """libfaketime is not installed."""
+    """An error: libfaketime is not installed."""
 
 
 def shifted(seconds: int) -> dict[str, str]:
-    """Return the environment of a process whose clock is this much ahead (or behind). Raise NoFakeClock."""
+    """Return environment variables that shift a process's clock. Raise NoFakeClock if libfaketime is missing."""
     return {**_loaded(), "FAKETIME": f"{seconds:+d}s"}
 
 
 def settable(path: Path) -> dict[str, str]:
-    """Return the environment of `shifted`, by what the file says from moment to moment: see `set_clock`."""
+    """Return environment variables that shift a process's clock by the file's current content (see `set_clock`)."""
     return {**_loaded(), "FAKETIME_TIMESTAMP_FILE": str(path), "FAKETIME_CACHE_DURATION": "1"}
 
 
 def set_clock(path: Path, seconds: int) -> None:
-    """Within a second, the processes that read this file have a clock that is this much ahead."""
+    """Shift the clock of all processes that read this file by these seconds. It takes effect within a second."""
     path.write_text(f"{seconds:+d}s\n")
     path.chmod(0o644)
 

@@ -1,4 +1,4 @@
-"""What the rows of the fault table have in common: one running stack, its checker, and how much has to be run."""
+"""Fixtures for the rows of the fault table: one running stack, its checker, and the extent of the tests."""
 
 import contextlib
 import os
@@ -20,14 +20,14 @@ from tests.stack import new_stack, shared_stacks, until
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How much to do: the benchmark says so in the environment, `./dev test` takes the defaults."""
+    """The extent of the tests: from environment variables for the benchmark, else short for `./dev test`."""
 
     complete: bool  # every crash point, full durations and sizes
     times: int
     seed: int
 
     def few(self, shortened: int, complete: int) -> int:
-        """Return one number for `./dev test`, another for `./dev bench faults`."""
+        """Return the first number for `./dev test`, and the second for `./dev bench faults`."""
         return complete if self.complete else shortened
 
 
@@ -63,7 +63,7 @@ def run() -> Run:
 
 
 def durable_stack(name: str) -> Stack:
-    """Start a stack without zones whose PostgreSQL waits for the disk: what it acknowledged is there after a kill."""
+    """Return a stack without zones whose PostgreSQL syncs commits to disk, so that they survive a kill."""
     return new_stack(name, sample_zones=False, traffic=False, durable=True)
 
 
@@ -82,13 +82,13 @@ def panels(shared_stack: Stack) -> Iterator[Panels]:
 
 @pytest.fixture
 def panel(panels: Panels) -> Panel:
-    """Return a panel for the test's own acts."""
+    """Return the panel process for the test's own acts."""
     return panels.test
 
 
 @pytest.fixture
 def faulty(shared_stack: Stack, panels: Panels) -> Stack:
-    """Return the stack for faults, in order at the start of the test."""
+    """Return the stack for faults, after retiring earlier tests' nodes and waiting until the fleet is in sync."""
     for name in panels.test.do(acts.positions)["nodes"]:
         if name not in shared_stack.server_names:  # of a test that could not take it back
             panels.test.do(acts.retire, name=name)
@@ -97,7 +97,7 @@ def faulty(shared_stack: Stack, panels: Panels) -> Stack:
 
 
 def wait_until_in_sync(panel: Panel, *, seconds: float = 120) -> None:
-    """Wait until every node that has not left the fleet is at the head. Raise TimeoutError."""
+    """Wait until all nodes of the fleet are at the head. Raise TimeoutError if that takes longer."""
 
     def in_sync() -> bool:
         found = panel.do(acts.positions)
@@ -108,7 +108,7 @@ def wait_until_in_sync(panel: Panel, *, seconds: float = 120) -> None:
 
 @pytest.fixture(scope="session")
 def seeds(run: Run) -> Iterator[int]:
-    """Yield another seed for each checker of a run, so that their zones do not meet."""
+    """Yield a different seed for each checker of a run, so that their zones don't collide."""
     return iter(range(run.seed * 1_000, (run.seed + 1) * 1_000))
 
 
@@ -117,7 +117,7 @@ NewChecker = Callable[..., Checker]
 
 @pytest.fixture
 def new_checker(faulty: Stack, panels: Panels, seeds: Iterator[int]) -> Iterator[NewChecker]:
-    """Make checkers of the stack's three nodes and of the servers that are given."""
+    """Return a function that creates a checker for the stack's three nodes and the given servers."""
     made: list[Checker] = []
 
     def make(*servers: Server, panels: Panels = panels, **options: float) -> Checker:
@@ -131,7 +131,7 @@ def new_checker(faulty: Stack, panels: Panels, seeds: Iterator[int]) -> Iterator
 
 @pytest.fixture
 def host() -> Iterator[Host]:
-    """Make a host in a network namespace."""
+    """Create a host in a network namespace."""
     _need_root()
     with Host() as made:
         yield made
@@ -139,7 +139,7 @@ def host() -> Iterator[Host]:
 
 @pytest.fixture
 def member(faulty: Stack, panel: Panel, seeds: Iterator[int]) -> Iterator[Member]:
-    """Make one more node, on this machine."""
+    """Add a node on this machine to the fleet."""
     with Member(faulty, panel, f"m{next(seeds)}") as node:
         node.wait_until_in_sync()
         yield node
@@ -147,7 +147,7 @@ def member(faulty: Stack, panel: Panel, seeds: Iterator[int]) -> Iterator[Member
 
 @pytest.fixture
 def far_member(faulty: Stack, panel: Panel, host: Host, seeds: Iterator[int]) -> Iterator[Member]:
-    """Make one more node, on a host of its own."""
+    """Add a node on a separate host to the fleet."""
     with Member(faulty, panel, f"far{next(seeds)}", host=host) as node:
         node.wait_until_in_sync()
         yield node
@@ -160,7 +160,7 @@ def _need_root() -> None:
 
 @pytest.fixture
 def root() -> None:
-    """Skip tests that need root for other users."""
+    """Skip the test unless it runs as root, which can switch to other users."""
     _need_root()
 
 

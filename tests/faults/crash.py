@@ -1,8 +1,8 @@
-"""Kill a process at a system call of choice, without a hook in its code: `strace` attaches and injects the signal.
+"""Kills a process at a chosen system call, without a hook in its code: `strace` attaches and injects the signal.
 
-`count_calls` tells how many calls of each kind one operation makes, thread by thread; `at_call` kills the process
-just before the n-th of them is carried out. Walking through all n hits every state that a crash can leave behind:
-between two calls a process changes nothing that outlives it.
+`calls_during` records the calls of one operation by thread. `at_call` kills the process just before the n-th call. A
+walk through all n reaches each state that a crash can leave, because a process changes nothing lasting between two
+calls.
 """
 
 import contextlib
@@ -29,12 +29,12 @@ _LINE = re.compile(r"(\d+) +(?:[\d.]+ +)?(\w+)\((.*)")
 
 
 class NotAttached(Exception):
-    """strace could not take hold of the process."""
+    """An error: strace could not attach to the process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One system call as strace prints it."""
+    """A system call in strace's output."""
 
     thread: int
     name: str
@@ -43,7 +43,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A place to crash at: before the n-th call of this name in the thread that does the work."""
+    """A crash point: before the n-th call of this name in the thread that does the work."""
 
     name: str
     number: int
@@ -54,7 +54,7 @@ class Point:
 
 @dataclass(slots=True)
 class Trace:
-    """What was called while strace was attached; complete once it let go. `output` is what it has written so far."""
+    """The calls while strace was attached, complete after it detached. `output` is strace's file, even before that."""
 
     output: Path
     calls: list[Call] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Trace:
 
 @contextmanager
 def traced(pids: Sequence[int], kinds: Sequence[str], *options: str) -> Iterator[Trace]:
-    """Attach to these processes and all their threads inside the block."""
+    """Trace these processes with all their threads inside the block."""
     with tempfile.TemporaryDirectory(prefix="strace-") as directory:
         output = Path(directory) / "calls"
         trace = Trace(output)
@@ -101,7 +101,7 @@ def traced(pids: Sequence[int], kinds: Sequence[str], *options: str) -> Iterator
 
 
 def _read(process: "subprocess.Popen[str]", attached: threading.Event, wanted: int) -> None:
-    """Take what strace says until it ends; it says "attached" once for each process that it was given."""
+    """Read strace's stderr until it ends. Set `attached` after it has attached to all `wanted` processes."""
     assert process.stderr is not None
     seen = 0
     for line in process.stderr:
@@ -111,7 +111,7 @@ def _read(process: "subprocess.Popen[str]", attached: threading.Event, wanted: i
 
 
 def calls_during(pids: Sequence[int], kinds: Sequence[str], operation: Callable[[], object]) -> list[Call]:
-    """Return what these processes call while the operation runs."""
+    """Return the calls of these processes during the operation."""
     with traced(pids, kinds) as trace:
         operation()
         time.sleep(0.3)
@@ -119,15 +119,15 @@ def calls_during(pids: Sequence[int], kinds: Sequence[str], operation: Callable[
 
 
 def _calls_in(output: Path) -> list[Call]:
-    """Return the calls that were begun; one that the process was killed at is the last of its thread."""
+    """Return all started calls. A call at which the process was killed is the last one of its thread."""
     found = (_LINE.match(line) for line in output.read_text(errors="replace").splitlines())
     return [Call(int(match[1]), match[2], match[3]) for match in found if match]
 
 
 def points_of(calls: Sequence[Call], *, thread: int | None = None) -> list[Point]:
-    """Return every place to crash at in these calls, in the order in which they were made.
+    """Return all crash points in these calls, in order.
 
-    Without a thread these are the calls of the busiest one: the one that did the operation.
+    Without `thread`, they are the calls of the busiest thread, which ran the operation.
     """
     if thread is None:
         thread = Counter(call.thread for call in calls).most_common(1)[0][0]
@@ -141,7 +141,7 @@ def points_of(calls: Sequence[Call], *, thread: int | None = None) -> list[Point
 
 
 def thread_that(calls: Sequence[Call], name: str) -> int:
-    """Return the thread that made the first call of this name. Raise LookupError."""
+    """Return the thread of the first call with this name. Raise LookupError if there is no such call."""
     for call in calls:
         if call.name == name:
             return call.thread
@@ -150,19 +150,16 @@ def thread_that(calls: Sequence[Call], name: str) -> int:
 
 @contextmanager
 def at_call(pids: Sequence[int], point: Point, *, sig: str = "SIGKILL") -> Iterator[Trace]:
-    """Send the signal to the first of these processes to come to the point inside the block.
-
-    Yields the calls of that name.
-    """
+    """Send the signal to the first of these processes that reaches the point inside the block. Yield the trace."""
     inject = f"inject={point.name}:signal={sig}:when={point.number}"
     with traced(pids, [point.name], "-e", inject) as trace:
         yield trace
 
 
 def kill_at(pid: int, point: Point, operation: Callable[[], object], *, seconds: float = 20) -> bool:
-    """Run the operation while the process is bound to die at the point; whether it did die.
+    """Run the operation and kill the process at the point. Return True if it died.
 
-    It may have got by with fewer calls than the operation made when they were counted.
+    It may live if it needs fewer calls than the earlier operation whose calls were counted.
     """
     with at_call([pid], point):
         operation()
@@ -173,21 +170,21 @@ def kill_at(pid: int, point: Point, operation: Callable[[], object], *, seconds:
 
 @contextmanager
 def slowed(pids: Sequence[int], name: str, *, seconds: float) -> Iterator[None]:
-    """Slow every call of this name by that much inside the block: a slow disk."""
+    """Delay each call of this name by these seconds inside the block, like a slow disk."""
     inject = f"inject={name}:delay_enter={int(seconds * 1_000_000)}"
     with traced(pids, [name], "-e", inject):
         yield
 
 
 def is_stopped(trace: Trace) -> bool:
-    """Return True if a process was stopped by a signal while it was traced.
+    """Return True if a signal stopped a process during the trace.
 
-    Its state in /proc does not tell: it is the same for a moment at every call that is traced.
+    Its state in /proc cannot show this, because each traced call stops the process for a moment.
     """
     return trace.output.exists() and "--- stopped by SIGSTOP ---" in trace.output.read_text(errors="replace")
 
 
 def wake(pid: int) -> None:
-    """Let a stopped process go on."""
+    """Continue a stopped process."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGCONT)

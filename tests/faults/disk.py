@@ -1,6 +1,6 @@
-"""Disks that fail: an ext4 file system of its own in a file, which can lose power, fill up, or be cut and flipped.
+"""Failing disks: an ext4 file system in a file. It can lose power, fill up, and have its files cut or changed.
 
-Needs root and a loop device. Everything is unmounted when the block is left.
+Needs root and a loop device. The block's end unmounts everything.
 """
 
 import contextlib
@@ -44,11 +44,10 @@ class Disk:
         self.image.unlink(missing_ok=True)
 
     def lose_power(self) -> None:
-        """Lose everything that was not synced; the rest is there again. No process may have files open here.
+        """Lose all data that was not synced. No process may have files open here.
 
-        What a program wrote and did not sync is in the page cache of the mounted file system, and has not reached
-        the image: so a copy of the image is what a disk holds after the power failed. The journal is replayed when
-        the copy is mounted, as at any boot.
+        Data that was written but not synced is in the page cache and not in the image, so a copy of the image is the
+        disk after a power failure. Mounting the copy replays the journal, as each boot does.
         """
         kept = self.image.with_suffix(".kept")
         shutil.copyfile(self.image, kept)
@@ -57,7 +56,7 @@ class Disk:
         self._mount()
 
     def fill(self) -> None:
-        """Leave no byte free."""
+        """Fill the disk to the last byte."""
         with contextlib.suppress(OSError), (self.path / "ballast").open("wb", buffering=0) as file:
             while True:
                 file.write(bytes(64 << 10))
@@ -67,7 +66,7 @@ class Disk:
                     file.write(bytes(size))
 
     def free(self) -> None:
-        """Free room again."""
+        """Delete the file that `fill` wrote."""
         (self.path / "ballast").unlink(missing_ok=True)
 
     def _mount(self) -> None:
@@ -84,7 +83,7 @@ def flip_bit(path: Path, offset: int, *, bit: int = 0) -> None:
 
 
 def offsets_of(path: Path, needle: bytes) -> Iterator[int]:
-    """Yield where these bytes are in the file."""
+    """Yield the offsets of these bytes in the file."""
     content = path.read_bytes()
     at = content.find(needle)
     while at >= 0:
@@ -93,7 +92,7 @@ def offsets_of(path: Path, needle: bytes) -> Iterator[int]:
 
 
 def cut(path: Path, *, keep: float = 0.5) -> None:
-    """Cut the file in the middle."""
+    """Truncate the file to this share of its size."""
     os.truncate(path, int(path.stat().st_size * keep))
 
 

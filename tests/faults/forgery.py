@@ -1,4 +1,4 @@
-"""Acts (see `panel`) of an attacker with the panel's channel, and sometimes its keys: segments that must be refused."""
+"""Acts of an attacker who controls the panel's connection and sometimes its keys. Nodes must refuse these segments."""
 
 import base64
 import hashlib
@@ -28,7 +28,7 @@ def client(node: Node) -> NodeClient:
 
 
 def push(name: str, body: str) -> dict[str, Any]:
-    """Send these bytes (Base64) as segments; what the node acknowledges. Raises what it refuses with."""
+    """Push these Base64 bytes as segments. Return the acknowledgment, or raise the node's refusal."""
     content = base64.b64decode(body)
     with client(Node.objects.get(name=name)) as connection:
         ack = connection.push(content, len(content))
@@ -36,13 +36,13 @@ def push(name: str, body: str) -> dict[str, Any]:
 
 
 def status(name: str) -> dict[str, Any]:
-    """Return what the node's agent says of itself."""
+    """Return the status of the node's agent."""
     with client(Node.objects.get(name=name)) as connection:
         return connection.status().to_json()
 
 
 def stored_segments(after: int) -> list[dict[str, Any]]:
-    """Return the segments of schema 4 that end after this sequence, with their bytes in Base64."""
+    """Return all schema-4 segments that end after this sequence, with their content as Base64."""
     rows = Segment.objects.filter(schema=4, epoch=LogHead.objects.get().epoch, last__gt=after).order_by("last")
     found = []
     for row in rows:
@@ -53,9 +53,9 @@ def stored_segments(after: int) -> list[dict[str, Any]]:
 
 
 def forged(name: str, fault: str) -> str:
-    """Return the next segment for this node, in Base64, perfect except for one fault.
+    """Return the next segment for this node as Base64, valid except for one fault.
 
-    `cluster`: of another panel. `key`: signed by another key. `version`, `kind`: of a future that we do not know.
+    `cluster`: from another panel. `key`: signed by another key. `version`, `kind`: unknown values of a later release.
     """
     node, head = Node.objects.get(name=name), LogHead.objects.get()
     digest = bytes(node.digest or bytes(32))

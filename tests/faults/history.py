@@ -1,17 +1,16 @@
-"""What was edited, what was answered, and whether the one can follow from the other. Pure; `checker` collects.
+"""The edits, the observed answers, and the check that the log explains all answers. Pure; `checker` collects them.
 
-The log says what every RRset was at every sequence. An answer fits a set of sequences: those at which all that it
-says was so. From this the assertions follow, by the letters of the fault table:
+The log has the value of each RRset at each sequence. An answer fits the sequences at which all its values were in the
+log. The assertions follow from this, with the letters of the fault table:
 
-(a) every acknowledged edit is in the log, and the last of each RRset is what every node answers in the end;
-(b) an answer that fits no sequence at all was never written;
-(c) per node and RRset, each answer fits a sequence that is not before the one that answers so far have shown,
+(a) each acknowledged edit is in the log, and all nodes finally answer with the last value of each RRset; (b) an answer
+that fits no sequence was never written; (c) for each node and RRset, answers never fit only sequences before the one
+that earlier answers have shown,
     and the position zone never counts back inside an epoch;
-(d) what one answer says of several RRsets fits a common sequence: no half of a publication is seen;
-(e) an answer that only fits sequences before a deletion which the node had proved is a return of the dead;
-(g) neither SERVFAIL nor REFUSED for a zone that was there;
-(h) an answer to a question sent after the panel showed the node at a sequence fits that sequence or a later one.
-(f), that all digests agree, is `manage.py audit`.
+(d) the values of several RRsets in one answer fit a common sequence, so no half of a publication is visible; (e) an
+answer that fits only sequences before a deletion that the node has confirmed is stale; (g) no SERVFAIL and no REFUSED
+for an existing zone; (h) an answer to a query that was sent after the panel displayed the node at a sequence fits that
+or a later one. (f), the equality of all digests, is `manage.py audit`.
 """
 
 import bisect
@@ -32,7 +31,7 @@ PRESENT = "present"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One edit as its author saw it; without a sequence it is unknown if it was done."""
+    """An edit as its author saw it. Without a sequence, the outcome is unknown."""
 
     number: int
     values: Mapping[Key, Value]
@@ -44,7 +43,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One answer of a node. `floor` is where the panel showed the node before the question was sent."""
+    """A node's answer. `floor` is the node's position in the panel before the query was sent."""
 
     node: str
     sent: float
@@ -57,9 +56,9 @@ class Seen:
 
 @dataclass(slots=True)
 class Log:
-    """What every key was at every sequence: built from the publications in order.
+    """The value of each key at each sequence, built from the publications in order.
 
-    `begun` tells of a sequence when its author began; no node can have answered with it before.
+    `begun` has the start time of each sequence's edit. No node can answer with the sequence before that time.
     """
 
     begun: dict[int, float] = field(default_factory=dict)
@@ -70,7 +69,7 @@ class Log:
         self._note(sequence, (zone, ""), PRESENT)
 
     def delete(self, sequence: int, zone: str) -> None:
-        """Delete the zone and everything in it."""
+        """Record the deletion of the zone and all its RRsets."""
         for key in self._keys_of_zone[zone]:
             if self._steps[key][-1][1] is not None:
                 self._note(sequence, key, None)
@@ -81,7 +80,7 @@ class Log:
         self._note(sequence, key, value)
 
     def at(self, key: Key, sequence: int) -> Value:
-        """Return what the key was at this sequence."""
+        """Return the key's value at this sequence."""
         steps = self._steps.get(key, [])
         index = bisect.bisect_right(steps, sequence, key=lambda step: step[0])
         return steps[index - 1][1] if index else None
@@ -90,7 +89,7 @@ class Log:
         return sorted(self._steps)
 
     def ranges(self, key: Key, value: Value) -> Ranges:
-        """Return the half-open ranges of sequences at which the key was this."""
+        """Return the half-open ranges of sequences at which the key had this value."""
         found: Ranges = []
         steps = [(0, None), *self._steps.get(key, [])]
         ends = [sequence for sequence, _ in steps[1:]] + [END]
@@ -100,9 +99,7 @@ class Log:
         return found
 
     def fitting(self, values: Mapping[Key, Value], *, answered: float = math.inf) -> Ranges:
-        """Return the ranges of sequences at which all of this was so, without those that were not begun at
-        that time.
-        """
+        """Return the ranges of sequences at which all values were in the log, for edits begun before `answered`."""
         found: Ranges = [(0, END)]
         for key, value in values.items():
             found = _intersection(found, self.ranges(key, value))
@@ -117,7 +114,7 @@ class Log:
 
 
 def _intersection(one: Ranges, other: Ranges) -> Ranges:
-    """Return what both ranges have. Each is in order, and so is the result; a long history has thousands of ranges."""
+    """Return the intersection of two sorted lists of ranges, also sorted. Takes linear time for long histories."""
     found: Ranges = []
     i = j = 0
     while i < len(one) and j < len(other):
@@ -132,7 +129,7 @@ def _intersection(one: Ranges, other: Ranges) -> Ranges:
 
 
 def lost_edits(log: Log, edits: Iterable[Edit]) -> Iterator[str]:
-    """Yield (a): acknowledged edits that the log does not hold at the sequence that their author got."""
+    """Yield violations of assertion (a): acknowledged edits that the log does not have at their sequence."""
     for edit in edits:
         if edit.sequence is None:
             continue
@@ -142,7 +139,7 @@ def lost_edits(log: Log, edits: Iterable[Edit]) -> Iterator[str]:
 
 
 def wrong_in_the_end(log: Log, head: int, answers: Iterable[Seen]) -> Iterator[str]:
-    """Yield (a): answers at quiescence that are not what the log holds at its head."""
+    """Yield violations of assertion (a): final answers that differ from the log's head."""
     for seen in answers:
         if seen.rcode == "SERVFAIL":
             yield f"(g) {seen.node} answered SERVFAIL for {', '.join(map(_spoken, seen.values))} in the end"
@@ -153,7 +150,7 @@ def wrong_in_the_end(log: Log, head: int, answers: Iterable[Seen]) -> Iterator[s
 
 
 def broken(log: Log, seen: Sequence[Seen]) -> Iterator[str]:
-    """Yield what (b), (c), (d), (e), (g) and (h) have to say about the answers, which are in the order of asking."""
+    """Yield violations of the assertions (b), (c), (d), (e), (g) and (h) in the answers, which are in order of time."""
     observed: dict[tuple[str, Key], int] = defaultdict(int)
     counted: dict[tuple[str, str], int] = {}
     for answer in seen:
@@ -202,7 +199,7 @@ def _broken_answer(log: Log, answer: Seen, observed: dict[tuple[str, Key], int])
 
 
 def _letter_of_late(log: Log, answer: Seen) -> str:
-    """Return which promise an answer breaks that is older than what the node had proved."""
+    """Return the letter of the promise that an answer breaks if it is older than the node's confirmed state."""
     for key, value in answer.values.items():
         now = log.at(key, answer.floor)
         if key[1] == "" and now == PRESENT and value is None:

@@ -1,13 +1,13 @@
-"""A host of its own for a node: a network namespace, and a link to us whose packets pass through `relay`.
+"""A separate host for a node: a network namespace, with a link to this machine whose packets pass through `relay`.
 
     with Host() as host:
         host.spoil(loss=0.3, delay=0.5, bytes_per_second=125_000)
         host.cut()
         host.heal()
 
-Our end of the link has `host.ours`, the host's end `host.address`, both of 198.51.100.0/24 (TEST-NET-2). The
-namespace and the link are gone when the block is left, also when it is left by an exception; a killed test run
-leaves an empty namespace at most, which the next run removes. Needs root.
+The link's addresses are `host.ours` here and `host.address` on the host, both in 198.51.100.0/24 (TEST-NET-2). The end
+of the block removes namespace and link, also after an exception. A killed test run leaves an empty namespace, which the
+next run removes. Needs root.
 """
 
 import json
@@ -28,7 +28,7 @@ _NAME = re.compile(r"dnsfault-(\d+)-(\d+)")
 
 
 class Host:
-    """See the module."""
+    """A network namespace with a link that can be disturbed."""
 
     def __init__(self) -> None:
         self._number = next(_free_numbers())
@@ -55,15 +55,15 @@ class Host:
 
     @property
     def prefix(self) -> tuple[str, ...]:
-        """The words to put before a command so that it runs on this host."""
+        """The command prefix that runs a command on this host."""
         return ("ip", "netns", "exec", self.namespace)
 
     def spoil(
         self, *, loss: float = 0.0, delay: float = 0.0, bytes_per_second: float = 0.0, lost_ports: tuple[int, ...] = ()
     ) -> None:
-        """Make the link like this from now on, both ways: a share of packets lost, seconds of delay, a rate (0: any).
+        """Set the link's packet loss (a share), delay in seconds and rate (0: unlimited) in both directions.
 
-        TCP packets that come from one of `lost_ports` of the host are all lost: what it says there never arrives.
+        TCP packets from the host's `lost_ports` are all lost.
         """
         assert self._relay is not None
         assert self._relay.stdin is not None
@@ -74,11 +74,11 @@ class Host:
         self._relay.stdout.readline()  # it says that it has understood
 
     def cut(self) -> None:
-        """Cut the link: no packet passes any more."""
+        """Cut the link, so that no packet passes."""
         self.spoil(loss=1.0)
 
     def heal(self) -> None:
-        """Make the link a good one again."""
+        """Remove all disturbances of the link."""
         self.spoil()
 
     def _start_relay(self) -> None:
@@ -108,13 +108,13 @@ class Host:
 
 
 def _free_numbers() -> Iterator[int]:
-    """Yield numbers of links whose addresses are free on this machine."""
+    """Yield the numbers of links whose addresses are unused on this machine."""
     taken = _run("ip", "-4", "-o", "addr")
     return (number for number in range(1, 63) if f" {NETWORK}.{4 * number + 1}/" not in taken)
 
 
 def _remove_leftovers() -> None:
-    """Remove namespaces of test runs that are gone."""
+    """Remove namespaces of test runs that no longer exist."""
     for line in _run("ip", "netns", "list").splitlines():
         found = _NAME.match(line)
         if found and not Path(f"/proc/{found.group(1)}").exists():
@@ -126,12 +126,12 @@ def _run(*command: str) -> str:
 
 
 def wait_until_gone(pid: int, *, seconds: float) -> None:
-    """Return when the process has ended (a zombie has). Raises TimeoutError."""
+    """Wait until the process has ended; a zombie counts as ended. Raise TimeoutError if it takes longer."""
     until(lambda: not is_alive(pid), seconds=seconds, what=f"process {pid} to end")
 
 
 def is_alive(pid: int) -> bool:
-    """Return True if the process runs, or is stopped; not one that ended and waits for its parent to hear of it."""
+    """Return True if the process runs or is stopped, and False if it is a zombie or does not exist."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):

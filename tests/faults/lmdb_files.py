@@ -1,4 +1,4 @@
-"""The content of a node's LMDB files, read in one transaction each, beside other processes that have them open."""
+"""The content of a node's LMDB files, read in one transaction per file while other processes have them open."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ ROW_KEY = b"position"
 
 @contextmanager
 def _reading(path: Path, name: bytes) -> Iterator[Any]:
-    """Open a read transaction on one table; None without such a table."""
+    """Open a read transaction on one table. Yield None if the table does not exist."""
     with lmdb.open(str(path), subdir=False, readonly=True, max_dbs=MAX_DBS, create=False) as env:
         try:
             table = env.open_db(name, create=False)
@@ -33,7 +33,7 @@ def _reading(path: Path, name: bytes) -> Iterator[Any]:
 
 
 def position(main: Path) -> Position | None:
-    """Return up to where both files are complete, as the agent computes it at its start."""
+    """Return the position up to which both files are complete, as the agent computes it at startup."""
     rows = []
     for path in (main, records_of(main)):
         with _reading(path, OWN_DBI) as txn:
@@ -42,16 +42,16 @@ def position(main: Path) -> Position | None:
 
 
 def sequence(main: Path) -> int:
-    """Return the sequence of `position`; 0 before there is one."""
+    """Return the sequence of `position`, or 0 if there is no position."""
     found = position(main)
     return found.sequence if found else 0
 
 
 def zones_without_records(main: Path, schema: int) -> list[str]:
-    """Return zones that PowerDNS would find in the main file without finding a SOA for them.
+    """Return the zones that PowerDNS finds in the main file but that have no SOA record.
 
-    The agent may be writing. It takes a zone out of the main file before its records, and puts it there after them:
-    only a zone that the main file has before and after they were looked for is without them.
+    The agent may be writing. It removes a zone from the main file before its records, and adds it after them. So a zone
+    counts only if the main file has it before and after the search for its records.
     """
     kind = schema_for(schema)
     before = _zones(main, kind)
@@ -62,14 +62,14 @@ def zones_without_records(main: Path, schema: int) -> list[str]:
 
 
 def _zones(main: Path, kind: Schema) -> dict[int, str]:
-    """Return the names in the main file by their IDs, which are never given twice."""
+    """Return the zone names in the main file by id. Ids are never reused."""
     with _reading(main, kind.dbi(Dbi.DOMAINS).name) as txn:
         zones = [decode_domain(kind.unwrap(value)) for _, value in txn.cursor()] if txn else []
     return {zone.id: zone.name for zone in zones}
 
 
 def dead_readers(main: Path) -> list[int]:
-    """Return processes that are gone and still hold a place in a table of readers."""
+    """Return dead processes that still occupy a slot in the reader table."""
     found = []
     for path in (main, records_of(main)):
         with lmdb.open(str(path), subdir=False, readonly=True, max_dbs=MAX_DBS, create=False) as env:

@@ -1,4 +1,4 @@
-"""Pages of an LMDB file, as bytes: which are branches of a tree, and how to tear one."""
+"""Raw pages of an LMDB file: finding branch pages, and damaging a page."""
 
 import struct
 from pathlib import Path
@@ -10,7 +10,7 @@ _BRANCH, _META_PAGES = 0x01, 2
 
 
 def branch_pages(path: Path) -> list[int]:
-    """Return the numbers of all pages that are, or once were, branches; without the two meta pages."""
+    """Return the numbers of all current and former branch pages, without the two meta pages."""
     content = path.read_bytes()
     found = []
     for number in range(_META_PAGES, len(content) // PAGE):
@@ -21,7 +21,7 @@ def branch_pages(path: Path) -> list[int]:
 
 
 def tear(path: Path, number: int) -> None:
-    """Tear the page as if half written: its header is there, and behind it is nothing that makes sense."""
+    """Damage the page as a torn write would: the header stays, and garbage follows."""
     with path.open("r+b") as file:
         file.seek(number * PAGE + _HEADER.size)
         file.write(bytes(range(256)) * ((PAGE - _HEADER.size) // 256))

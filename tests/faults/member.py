@@ -1,10 +1,10 @@
-"""One more node beside the three of a stack, whose processes and files a test has in its own hand.
+"""An additional node beside a stack's three nodes, whose processes and files a test controls.
 
     with Member(stack, panel, "far", host=host) as node:
         node.kill_agent()
         node.start_agent(env=clocks.shifted(3600))
 
-It enrolls as every node does. Nothing brings back what was killed. Leaving the block retires it and ends its
+It enrolls like any node. Killed processes are not restarted. The end of the block retires the node and ends its
 processes.
 """
 
@@ -44,7 +44,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where a member keeps what; `state` and `pdns` may be on a file system of their own."""
+    """The paths of a member's files. `state` and `pdns` may be on separate file systems."""
 
     base: Path
     data: Path
@@ -75,7 +75,7 @@ class Files:
 
 
 class Member:
-    """See the module. `data` is a directory for its LMDB files and state; by default below the stack's own."""
+    """The node. `data` is the directory for LMDB files and state, by default below the stack's directory."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Member:
 
     @property
     def server(self) -> Server:
-        """Where to ask it by DNS."""
+        """The node's DNS address."""
         return Server(self.name, self.address, self.dns_port)
 
     @property
@@ -135,12 +135,12 @@ class Member:
     # Its processes
 
     def start_pdns(self, *, env: Mapping[str, str] | None = None) -> None:
-        """Start PowerDNS, until it answers."""
+        """Start PowerDNS and wait until it answers."""
         self.pdns = self._start("pdns", ["pdns_server", f"--config-dir={self.files.conf}"], env)
         until(lambda: answers_at_all([self.server], seconds=1), seconds=START_SECONDS, what=f"{self.name} to answer")
 
     def start_agent(self, *, env: Mapping[str, str] | None = None, wait: bool = True) -> None:
-        """Start the agent, until it takes connections."""
+        """Start the agent and, unless `wait` is False, wait until it accepts connections."""
         command = [sys.executable, "-m", "replication.agent", "run", "--config", str(self.files.toml)]
         self.agent = self._start("agent", command, env)
         if wait:
@@ -153,22 +153,22 @@ class Member:
         _end(self.pdns, sig)
 
     def keep_running(self) -> None:
-        """Start again what ended, as a supervisor would."""
+        """Restart ended processes, as a supervisor would."""
         if self.pdns is not None and self.pdns.poll() is not None:
             self.pdns = self._start("pdns", ["pdns_server", f"--config-dir={self.files.conf}"], None)
         if self.agent is not None and self.agent.poll() is not None:
             self.start_agent(wait=False)
 
     def rcode(self, name: str, rdtype: str) -> str:
-        """Return the code of its answer over DNS."""
+        """Query the node over DNS, and return the rcode."""
         query = dns.message.make_query(name, rdtype)
         reply = dns.query.udp(query, self.address, port=self.dns_port, timeout=5)
         return dns.rcode.to_text(reply.rcode())
 
     def wait_until_in_sync(self, *, seconds: float = 60, meanwhile: Callable[[], object] = lambda: None) -> None:
-        """Wait until the panel shows it at the head, or at what was the head at the call, where publishing goes on.
+        """Wait until the panel displays the node at or past the log's head at the time of the call.
 
-        `meanwhile` is called before each look. Raises TimeoutError with what the panel shows instead.
+        Calls `meanwhile` before each check. Raise TimeoutError with the displayed state if it takes longer.
         """
         found: dict[str, Any] = {}
         wanted = self.panel.do(acts.positions)["head"]
@@ -184,12 +184,12 @@ class Member:
             raise TimeoutError(f"{exc}; the panel shows {found}; its agent said: {self.output()}") from exc
 
     def output(self, process: str = "agent") -> str:
-        """Return the end of what a process of it printed."""
+        """Return the end of the log of one of the node's processes."""
         path = self.files.base / f"{process}.log"
         return path.read_text()[-2_000:] if path.exists() else ""
 
     def client(self, context: ssl.SSLContext, *, seconds: float = 15) -> NodeClient:
-        """Return a connection as the panel's own."""
+        """Return a client for the agent, with this TLS context."""
         return NodeClient(self.address, self.agent_port, context, answer_seconds=seconds)
 
     # How it comes to be
@@ -239,13 +239,13 @@ class Member:
         unprivileged.write(self.files.conf / "pdns.conf", pdnsconf.render(settings))
 
     def set(self, **settings: str | int) -> None:
-        """Write its configuration again with these changed; `map_size_mib` changes PowerDNS's too."""
+        """Rewrite the node's configuration with these settings. `map_size_mib` also applies to PowerDNS."""
         self._map_size_mib = int(settings.pop("map_size_mib", self._map_size_mib))
         self._settings |= settings
         self.configure()
 
     def prepare(self) -> None:
-        """Make the LMDB files."""
+        """Create the node's LMDB files."""
         self.stack.run([sys.executable, "-m", "replication.agent", "prepare", "--config", str(self.files.toml)])
 
     def _enroll(self) -> None:
@@ -304,7 +304,7 @@ class Member:
 
 
 def _end(process: subprocess.Popen[bytes] | None, sig: int) -> None:
-    """Send the signal and wait for the end; a stopped process is woken for it."""
+    """Send the signal and wait until the process ends. Wake the process if it is stopped."""
     if process is None or process.poll() is not None:
         return
     process.send_signal(sig)

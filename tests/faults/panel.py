@@ -1,10 +1,9 @@
-"""A process inside a stack's panel that does what a test asks of it: no start of Django for every question.
+"""A process inside a stack's panel that runs acts for tests, so that Django starts only once.
 
     python -m tests.faults.panel
 
-reads one request per line, `{"act": "module:function", "facts": {...}}`, and
-answers one line, `{"done": ...}` or `{"error": class, "message": words}`.
-The functions are in `acts`; facts and results are what JSON can say.
+reads one request per line, `{"act": "module:function", "facts": {...}}`, and answers with a line, `{"done": ...}` or
+`{"error": class, "message": words}`. The functions are in `acts`; facts and results are JSON values.
 """
 
 import contextlib
@@ -25,7 +24,7 @@ Result = TypeVar("Result")
 
 
 class ActFailed(Exception):
-    """An act raised; `kind` is the name of the exception's class."""
+    """An act raised an exception. `kind` is the exception's class name."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(f"{kind}: {message}")
@@ -33,7 +32,7 @@ class ActFailed(Exception):
 
 
 class Panel:
-    """One such process. Threads may share it; they wait for each other."""
+    """A panel process. Threads can share it, and run their acts one after another."""
 
     def __init__(self, stack: Stack, *, env: Mapping[str, str] | None = None) -> None:
         self._stack, self._extra = stack, dict(env or {})
@@ -50,11 +49,11 @@ class Panel:
 
     @property
     def pid(self) -> int:
-        """The process; started if it is not there."""
+        """The process id. Starts the process if it doesn't run."""
         return self._started().pid
 
     def do(self, act: Callable[..., Result], /, **facts: Any) -> Result:
-        """Run a function of `acts` in the panel's environment. Raises ActFailed, or PanelGone if the process dies."""
+        """Run a function of `acts` in the panel. Raise ActFailed if it raises, or PanelGone if the process dies."""
         request = json.dumps({"act": f"{act.__module__}:{act.__qualname__}", "facts": facts})
         with self._lock:
             process = self._started()
@@ -106,14 +105,14 @@ class Panel:
 
 
 class PanelGone(Exception):
-    """The process was killed in the middle of an act: it is unknown if the act was done."""
+    """The process was killed during an act, so the act's outcome is unknown."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"the process ended with status {status}")
 
 
 def serve() -> None:
-    """Do what is asked on standard input until it ends."""
+    """Run the acts requested on standard input until it ends."""
     import django
 
     django.setup()

@@ -1,10 +1,10 @@
-"""A link between us and a network namespace, made of two TUN devices and this process between them.
+"""A link to a network namespace, made of two TUN devices and this process between them.
 
     python -m tests.faults.relay NAMESPACE OURS THEIRS
 
-Every line on standard input says how the link is from then on, and is answered with a line:
-`{"loss": 0.3, "delay": 0.5, "bytes_per_second": 125000, "lost_ports": [8533]}`. Loss is drawn from a seeded
-generator. The devices vanish with this process.
+Each line on standard input sets the link's conditions, and is answered with a line: `{"loss": 0.3, "delay": 0.5,
+"bytes_per_second": 125000, "lost_ports": [8533]}`. Losses come from a seeded random generator. The devices disappear
+with this process.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ _PACKET = 65_535
 
 @dataclass(slots=True)
 class Conditions:
-    """How the link is just now."""
+    """The link's current loss, delay, rate and lost ports."""
 
     loss: float = 0.0
     delay: float = 0.0
@@ -42,7 +42,7 @@ class Conditions:
 
 @dataclass(slots=True)
 class Direction:
-    """Packets on their way from one device to the other."""
+    """The packets that wait in one direction of the link."""
 
     source: int
     target: int
@@ -51,7 +51,7 @@ class Direction:
     free_at: float = 0.0  # when the line has sent all that it took
 
     def take(self, packet: bytes, conditions: Conditions, now: float, chance: random.Random, number: int) -> None:
-        """Send the packet when its time comes, or lose it."""
+        """Queue the packet for its delivery time, or drop it."""
         if chance.random() < conditions.loss or len(self.waiting) >= _MOST_WAITING:
             return
         if self.from_host and conditions.lost_ports and tcp_source_port(packet) in conditions.lost_ports:
@@ -72,7 +72,7 @@ class Direction:
 
 
 def tcp_source_port(packet: bytes) -> int | None:
-    """Return the port that an IPv4 packet's TCP segment comes from, or None if it is something else."""
+    """Return the source port of an IPv4 packet with TCP, or None for other packets."""
     header = (packet[0] & 15) * 4
     if packet[0] >> 4 != 4 or packet[9] != _TCP or len(packet) < header + 2:
         return None
@@ -80,14 +80,14 @@ def tcp_source_port(packet: bytes) -> int | None:
 
 
 def open_tun(name: str) -> int:
-    """Open a TUN device of this name in the network namespace of this thread."""
+    """Open a TUN device of this name in the current thread's network namespace."""
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI))
     return descriptor
 
 
 def enter_namespace(path: str) -> None:
-    """Move this process into that network namespace. Raise OSError."""
+    """Move this process into a network namespace. Raise OSError if the system refuses."""
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -129,7 +129,7 @@ def pump(ours: int, theirs: int, chance: random.Random) -> None:
 
 
 def _carry(direction: Direction, conditions: Conditions, chance: random.Random, numbers: "count[int]") -> None:
-    """Take what the device has to send, but not for ever."""
+    """Take up to 64 waiting packets from the device."""
     for _ in range(64):
         try:
             packet = os.read(direction.source, _PACKET)

@@ -1,4 +1,4 @@
-"""Rows 7, 8 and 9: the agent or PowerDNS is killed, or the power fails, at every step of an apply."""
+"""Rows 7, 8 and 9: the agent or PowerDNS is killed, or power fails, at each step of an apply."""
 
 import itertools
 import random
@@ -27,7 +27,7 @@ _numbers = itertools.count(time.time_ns())
 
 
 def new_zone(panel: Panel) -> None:
-    """Make an edit with commits in both files: records, main, records."""
+    """Create a zone, which the agent commits in three steps: records file, main file, records file."""
     name = f"life-{next(_numbers)}.test."
     panel.do(acts.create_zone, name=name, values={f"www.{name} AAAA": "2001:db8::1"})
 
@@ -40,7 +40,7 @@ def zone_gone(panel: Panel) -> None:
 
 
 def points_of(node: Member, panel: Panel, operation: Callable[[Panel], None], kinds: tuple[str, ...]) -> list[Point]:
-    """Return every call of these kinds that the agent makes for one operation, in the thread that commits."""
+    """Return all crash points of these kinds in the agent's committing thread during one operation."""
     assert node.agent is not None
 
     def operate_and_wait() -> None:
@@ -52,7 +52,7 @@ def points_of(node: Member, panel: Panel, operation: Callable[[Panel], None], ki
 
 
 def kill_agent_at(node: Member, panel: Panel, operation: Callable[[Panel], None], point: Point) -> bool:
-    """Run the operation, while the agent is bound to die at the point; check that what it left behind is in order."""
+    """Kill the agent at the point during the operation, check files and answers, and return True if it died."""
     assert node.agent is not None
     died = crash.kill_at(node.agent.pid, point, lambda: operation(panel), seconds=5)
     assert lmdb_files.zones_without_records(node.files.lmdb, node.schema) == []
@@ -113,7 +113,7 @@ def test_powerdns_killed_during_an_apply_serves_what_was_committed(
 
 
 def acked(member: Member) -> int:
-    """Return the newest position that the panel knows the node to serve."""
+    """Return the newest position that the node has acknowledged to the panel."""
     position: int = member.panel.do(acts.node, name=member.name)["acked"]
     return position
 

@@ -1,4 +1,4 @@
-"""Rows 23, 41 and 42: nodes that are new, or were away for longer than the log reaches back."""
+"""Rows 23, 41 and 42: new nodes, and nodes that were away longer than the log is kept."""
 
 import contextlib
 import http.client
@@ -51,7 +51,7 @@ def test_a_node_beyond_the_log_gets_a_snapshot_and_nothing_rises_from_the_dead(
 
 @contextlib.contextmanager
 def many_authors(faulty: Stack, number: int) -> Iterator[None]:
-    """Let `number` processes publish as fast as they can, each into a zone of its own."""
+    """Let `number` processes publish as fast as they can, each in a separate zone."""
     stop = threading.Event()
 
     def author(panel: Panel, zone: str) -> None:
@@ -110,7 +110,7 @@ def judge_when_quiet(checker: Checker, node: Member) -> None:
 def test_many_nodes_bootstrap_at_once_and_the_panel_stays_responsive(
     faulty: Stack, panel: Panel, seeds: Iterator[int], new_checker: NewChecker, run: Run
 ) -> None:
-    """A hundred nodes are simulated by as many real agents, each with its PowerDNS, as the machine bears."""
+    """A full run uses 16 real agents with PowerDNS in place of a hundred nodes, because of the machine's limits."""
     panel.do(acts.create_many, prefix=f"crowd-{time.time_ns()}-", count=run.few(500, 10_000), owners=10)
     panel.do(acts.forget_the_log)
     with contextlib.ExitStack() as crowd, new_checker(edits_per_second=5) as checker:

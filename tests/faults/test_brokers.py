@@ -1,4 +1,4 @@
-"""Rows 19 to 21: Redis is stopped, emptied or full, and tasks run twice. Bells may be lost, edits may not."""
+"""Rows 19 to 21: Redis is stopped, emptied or full, and tasks run twice. Wake-ups may be lost, edits may not."""
 
 import subprocess
 import time
@@ -27,7 +27,7 @@ def client(stack: Stack) -> "redis.Redis":
 
 
 def seconds_until_everywhere(panel: Panel, sequence: int) -> float:
-    """Return how long until every node is shown at this sequence."""
+    """Wait until the panel displays all nodes at this sequence. Return the seconds waited."""
 
     def there() -> bool:
         return all(node[1] >= sequence for node in panel.do(acts.positions)["nodes"].values())
@@ -49,7 +49,7 @@ def zone(panel: Panel, faulty: Stack) -> Iterator[str]:
 
 @contextmanager
 def no_memory(stack: Stack) -> Iterator[None]:
-    """Make Redis refuse every write inside the block: it may not use a byte more, and may not forget anything."""
+    """Make Redis refuse all writes inside the block, by a memory limit of one byte without eviction."""
     with client(stack) as server:
         before = server.config_get("maxmemory")["maxmemory"]
         server.config_set("maxmemory", "1")
@@ -96,7 +96,7 @@ def test_a_flushed_broker_with_tasks_under_way_ends_in_the_same_state(
 
 @contextmanager
 def second_worker(stack: Stack, name: str) -> Iterator[None]:
-    """Run one more worker of the same queue, which takes every second task."""
+    """Run a second worker on the same queue, which takes half of the tasks."""
     command = procfile()[name].replace(f"{name}@localhost", f"{name}2@localhost")
     log = stack.supervisor.logs / f"{name}2.log"
     with log.open("ab") as out:

@@ -1,4 +1,4 @@
-"""Row 33: clocks that are wrong, at the panel and at a node, and one that is set back under load."""
+"""Row 33: wrong clocks in the panel and on a node, and a clock set back under load."""
 
 import contextlib
 import subprocess
@@ -31,7 +31,7 @@ def _fake_clocks() -> None:
 
 @contextlib.contextmanager
 def under(stack: Stack, env: Mapping[str, str], *names: str) -> Iterator[None]:
-    """Run these processes of the panel with more environment inside the block."""
+    """Restart these panel processes with additional environment variables inside the block."""
     with stopped(stack, *names), contextlib.ExitStack() as running:
         for name in names:
             out = running.enter_context((stack.supervisor.logs / f"{name}-clock.log").open("ab"))
@@ -72,7 +72,7 @@ def test_a_node_whose_clock_is_wrong_is_in_sync_all_the_same(
 def test_a_node_for_whose_clock_the_panels_certificate_is_not_valid_says_so(
     days: int, words: str, panel: Panel, member: Member
 ) -> None:
-    """It was *offline*, without a reason."""
+    """Previously the node was *offline* without a reason."""
 
     def display() -> tuple[str, str]:
         _, _, word, sentence = panel.do(acts.positions)["nodes"][member.name]
@@ -108,7 +108,7 @@ def test_a_clock_that_is_set_back_under_load_changes_no_order(
 def test_a_panel_whose_clock_is_a_day_off_keeps_the_order(
     seconds: int, faulty: Stack, panels: Panels, new_checker: NewChecker
 ) -> None:
-    """A day ahead, all is well. A day behind, certificates are not valid yet: nothing is delivered, nothing is lost."""
+    """A day ahead, all works. A day behind, certificates are not valid yet, so nothing is delivered or lost."""
     env = clocks.shifted(seconds)
     with Panel(faulty, env=env) as edits:
         wrong = Panels(panels.test, edits, panels.watch)

@@ -1,4 +1,4 @@
-"""Rows 27 to 30: disks that are slow or full, at a node and at the panel."""
+"""Rows 27 to 30: slow or full disks, on a node and in the panel."""
 
 import itertools
 import shutil
@@ -24,7 +24,7 @@ _numbers = itertools.count(time.time_ns())
 
 
 def bulk(panel: Panel, *, zones: int = 4_000) -> int:
-    """Publish some megabytes of rows at once: more than what LMDB has free in its file."""
+    """Publish several megabytes at once, which exceeds the free space in LMDB's file."""
     return panel.do(acts.create_many, prefix=f"full-{next(_numbers)}-", count=zones, owners=20)
 
 
@@ -122,7 +122,7 @@ def test_a_full_disk_at_the_panel_refuses_edits_and_keeps_no_half_of_them() -> N
 
 
 def move_wal(stack: Stack, disk: Disk) -> None:
-    """Have PostgreSQL write its log, without which it commits nothing, to this disk."""
+    """Move PostgreSQL's write-ahead log to this disk, so that commits depend on it."""
     wal = stack.directory / "postgres" / "pg_wal"
     stack.supervisor.stop(["postgres"])
     subprocess.run(["cp", "-a", str(wal), str(disk.path / "pg_wal")], check=True)
@@ -133,7 +133,7 @@ def move_wal(stack: Stack, disk: Disk) -> None:
 
 
 def edit_until_refused(panel: Panel, *, most: int = 20_000) -> tuple[set[int], list[str]]:
-    """Return sequences of edits that were taken before the first was refused, and what the refusals said."""
+    """Publish edits until one is refused. Return the accepted sequences and the refusal messages."""
     taken: set[int] = set()
     long = " ".join([f'"{"x" * 250}"'] * 14)
     for number in range(most):
@@ -146,7 +146,7 @@ def edit_until_refused(panel: Panel, *, most: int = 20_000) -> tuple[set[int], l
 
 
 def edited(panel: Panel, stamp: str) -> bool:
-    """Return True if the edit was taken; the zone is made by the first."""
+    """Publish an edit, and create the zone if it is missing. Return True if the edit was accepted."""
     try:
         if not panel.do(acts.rows, sql="SELECT 1 FROM zones_zone WHERE name = %s", parameters=[FULL]):
             panel.do(acts.create_zone, name=FULL)

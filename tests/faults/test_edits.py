@@ -1,4 +1,4 @@
-"""Rows 34 to 38: what people do that is hard: the same zone again and again, renames, storms, slips, and poison."""
+"""Rows 34 to 38: difficult actions of people: a recreated zone, renames, many changes, mistakes, and bad records."""
 
 import contextlib
 import http.client
@@ -35,8 +35,7 @@ def fresh_name() -> str:
 def test_a_zone_deleted_and_created_again_and_again_is_its_last_life_everywhere(
     faulty: Stack, panel: Panel, new_checker: NewChecker, run: Run
 ) -> None:
-    """Of three lives one is signed with a new key, one is unsigned, and one has the first key again. The last has a new
-    one."""
+    """The zone cycles through a new key, no signing, and the first key. The last recreation has a new key."""
     name, last, keys = fresh_name(), 20 * run.times - 1, list[dict[str, Any]]()
     with new_checker() as checker:
         for life in range(last + 1):

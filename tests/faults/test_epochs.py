@@ -1,4 +1,4 @@
-"""Rows 31 and 32: PostgreSQL comes back without what nodes already answer with; nothing is overwritten unasked."""
+"""Rows 31 and 32: a restored PostgreSQL lacks changes that nodes already serve. Nothing is overwritten unasked."""
 
 import contextlib
 import shutil
@@ -30,7 +30,7 @@ HOLD_SECONDS = 120.0
 
 
 class Serials:
-    """Asks every node for the serials of some zones, throughout; keeps those it saw, and every refusal."""
+    """Polls all nodes for the serials of some zones. Collects serials and refusals."""
 
     def __init__(self, stack: Stack, zones: tuple[str, ...]) -> None:
         self.stack, self.zones = stack, zones
@@ -48,7 +48,7 @@ class Serials:
         self._thread.join(30)
 
     def fallen(self) -> list[str]:
-        """Return serials that went down."""
+        """Return the nodes and zones whose serial decreased."""
         return [
             f"{node} {zone}: {seen}"
             for (node, zone), seen in self.seen.items()
@@ -75,7 +75,7 @@ class Serials:
 
 @pytest.fixture
 def forked() -> Iterator[tuple[Stack, Panel]]:
-    """Start a stack of its own with two zones."""
+    """Start a separate stack with two zones."""
     with durable_stack("faults-epochs") as stack, Panel(stack) as panel:
         for zone in (KEPT, CHANGED):
             panel.do(acts.create_zone, name=zone, values={f"www.{zone} TXT": '"before"'})
@@ -92,7 +92,7 @@ def wait_until_everywhere(panel: Panel, *, seconds: float = 120) -> None:
 
 
 def work_that_is_lost(panel: Panel) -> None:
-    """Make work that nodes have proved and PostgreSQL will not know."""
+    """Publish changes that all nodes confirm, and that the restored PostgreSQL will lack."""
     for stamp in ('"one"', '"two"'):
         panel.do(acts.change, zone=CHANGED, values={f"www.{CHANGED} TXT": stamp})
     panel.do(acts.create_zone, name=NEW, values={f"www.{NEW} TXT": '"new"'})
@@ -114,7 +114,7 @@ def texts(stack: Stack, zone: str) -> set[tuple[str, ...]]:
 
 
 def wait_until_on_hold(stack: Stack, panel: Panel) -> None:
-    """Wait until nothing can be published, nodes go on with what they have, and what only they know is listed."""
+    """Wait for the hold. Check that publishing fails, nodes keep answering, and the differences are listed."""
     until(lambda: bool(panel.do(acts.hold_reason)), seconds=HOLD_SECONDS, what="publishing held")
     with pytest.raises(ActFailed, match="PublishingOnHold"):
         panel.do(acts.change, zone=KEPT, values={f"www.{KEPT} TXT": '"no"'})

@@ -1,4 +1,4 @@
-"""The faults are real: power is lost, calls are not carried out, packets do not arrive."""
+"""Tests of the faults themselves: power is lost, system calls don't happen, and packets don't arrive."""
 
 import os
 import subprocess
@@ -85,7 +85,7 @@ def test_a_cut_link_carries_nothing_and_a_bad_one_is_slow() -> None:
 
 
 def seconds_of_an_echo(host: Host) -> float | None:
-    """Return how long a packet of ours takes to the host and back; None if it does not come back."""
+    """Return the round-trip time of a packet to the host, or None if it is lost."""
     done = subprocess.run(
         [*host.prefix, sys.executable, "-m", "tests.alone.echo"],
         stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""The checker sees what it is there to see: one small history for every promise, broken on purpose."""
+"""Tests of the checker: one small history per promise, which breaks it."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,7 @@ EXISTENCE: Key = (ZONE, "")
 
 @pytest.fixture
 def log() -> Log:
-    """Return the log: the zone comes at 1; www is a at 2, b at 3 together with mail, gone at 4, c at 5; the
-    zone goes at 8.
-    """
+    """Return a log: zone at 1, www=a at 2, www=mail=b at 3, www deleted at 4, www=c at 5, zone deleted at 8."""
     log = Log(begun={sequence: float(sequence) for sequence in range(1, 9)})
     log.create(1, ZONE)
     log.change(2, ZONE, WWW, "a")

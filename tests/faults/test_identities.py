@@ -1,4 +1,4 @@
-"""Rows 43 and 46: two agents on one set of files, one identity on two machines, certificates and keys out of date."""
+"""Rows 43 and 46: two agents on the same files, one identity on two machines, and outdated certificates and keys."""
 
 import shutil
 import subprocess
@@ -48,7 +48,7 @@ def test_a_second_agent_on_the_same_files_refuses_to_start(
 def test_an_identity_on_a_second_machine_is_noticed_and_gets_nothing(
     faulty: Stack, panel: Panel, member: Member, new_checker: NewChecker
 ) -> None:
-    """The copy answers where the first one did, as a clone with its address does; its files are another machine's."""
+    """The copy has the node's address, like a cloned machine, but its files are on another machine."""
     with new_checker(edits_per_second=5) as checker:
         checker.more(5)
         member.wait_until_in_sync()
@@ -99,7 +99,7 @@ def test_an_expired_certificate_concerns_its_own_node_and_is_told_in_words(
 
 
 def told(panel: Panel, node: Member) -> str:
-    """Return all that the panel says about a node just now."""
+    """Return the panel's state and events of a node, in lowercase."""
     return f"{panel.do(acts.positions)['nodes'][node.name]} {panel.do(acts.events, name=node.name)}".lower()
 
 

@@ -1,6 +1,6 @@
-"""An import's workers are killed at random moments of it; nothing is lost, and nothing is done twice.
+"""An import's workers are killed at random moments. Nothing is lost or done twice.
 
-A full run kills them ten times within 12,000 zones.
+A full run kills them ten times during an import of 12,000 zones.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ RECORDS_OF_A_ZONE = 10.6
 
 
 def write_archive(path: Path, *, zones: int, records: int) -> None:
-    """Write a tar.gz of zone files of a seeded estate."""
+    """Write a tar.gz of zone files with generated zones from a fixed seed."""
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:
         for name, rrsets in zonegen.estate(zones, records):
             lines = [f"{r.name} {r.ttl} IN {type_to_text(r.type)} {text}\n" for r in rrsets for text in r.rdata]
@@ -42,7 +42,7 @@ def write_archive(path: Path, *, zones: int, records: int) -> None:
 
 
 class Import:
-    """`manage.py import` of an archive, as a process of the stack."""
+    """A process that runs `manage.py import` on an archive."""
 
     def __init__(self, stack: Stack, archive: Path) -> None:
         self.log = archive.with_suffix(".log")
@@ -67,7 +67,7 @@ class Import:
 
 
 def workers(stack: Stack) -> list[psutil.Process]:
-    """Return the bulk worker, its children, which do the work, and the process that reads the source."""
+    """Return the bulk worker with its children, which do the work, and the worker that reads sources."""
     found = []
     for pid in map(stack.supervisor.pid, ("bulk", "sources")):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -78,7 +78,7 @@ def workers(stack: Stack) -> list[psutil.Process]:
 
 
 def kill_at_random(stack: Stack, job: Import, chance: random.Random) -> Iterator[str]:
-    """Kill one working process or all of them, again and again, while the import runs."""
+    """Kill one random worker, or all, repeatedly while the import runs. Yield a description of each kill."""
     while job.process.poll() is None:
         time.sleep(chance.uniform(0.1, 0.7))
         victims = workers(stack)
@@ -94,7 +94,7 @@ def kill_at_random(stack: Stack, job: Import, chance: random.Random) -> Iterator
 
 
 def imported(name: str, archive: Path, *, kills: int, seed: int) -> tuple[list[str], str]:
-    """Import the archive into a stack of its own; returns (digest of each zone, counts)."""
+    """Import the archive into a new stack, with `kills` kills. Return the digest of each zone, and the counts."""
     with new_stack(name, sample_zones=False, traffic=False) as stack:
         job = Import(stack, archive)
         done = []
@@ -113,7 +113,7 @@ def imported(name: str, archive: Path, *, kills: int, seed: int) -> tuple[list[s
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """Make a directory that the stack's user can read, unlike pytest's own."""
+    """Create a directory that the stack's user can read. It cannot read pytest's directories."""
     path = FOLDER / "import-kills"
     unprivileged.make_directory(path)
     yield path

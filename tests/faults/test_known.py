@@ -1,4 +1,4 @@
-"""Parts of a running stack die or forget while edits go on: whichever it is, every promise holds afterwards."""
+"""Parts of a running stack die or lose data while edits continue. Afterward all promises hold."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ OF_PANEL = ("publish", "push", "beat", "collector", "update", "web")
 
 
 def kill_now(stack: Stack, name: str) -> None:
-    """Kill the process; one that was just killed has to be there again first."""
+    """Kill the process, after waiting for its restart if it was just killed."""
 
     def killed() -> bool:
         try:

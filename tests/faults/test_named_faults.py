@@ -1,6 +1,6 @@
-"""Every process and every store is stopped, killed or full: after how many seconds which alert, page, metric names it.
+"""Each process and store is stopped, killed or full. Measures how soon an alert, a page and a metric name the fault.
 
-The table is printed and kept in `named-faults.md` in the run's folder. An empty cell is a fault that nothing names.
+The table is printed and stored as `named-faults.md` in the run's folder. An empty cell means that nothing names it.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ Places = Mapping[str, Callable[[], bool]]
 
 @dataclass(slots=True)
 class Table:
-    """What named each fault: the words of its row, and seconds by column."""
+    """The results for each fault: a row's texts, and the seconds by column."""
 
     rows: list[tuple[str, Mapping[str, str], Mapping[str, float]]] = field(default_factory=list)
 
@@ -71,7 +71,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The stack with its operator, mail server, disk and table."""
+    """A stack with its operator, mail server, disk and result table."""
 
     stack: Stack
     operator: Operator
@@ -80,7 +80,7 @@ class Watched:
     table: Table
 
     def measure(self, faults: Mapping[str, Places], words: Mapping[str, Mapping[str, str]]) -> None:
-        """Wait until every place has named each of these faults, which begin now, and put them into the table."""
+        """Wait until all places name these faults, which begin now. Add the results to the table."""
         everything = {f"{fault}\n{place}": look for fault, places in faults.items() for place, look in places.items()}
         named = wait_until_named(everything, seconds=NAMED_SECONDS)
         for fault in faults:
@@ -88,7 +88,7 @@ class Watched:
             self.table.rows.append((fault, words[fault], found))
 
     def settle(self, names: Sequence[str]) -> None:
-        """Wait until these processes are at work, and no alert tells the contrary."""
+        """Wait until these processes work and no alert reports otherwise."""
 
         def is_well() -> bool:
             return all(works(self.operator, name) for name in names) and not (
@@ -117,7 +117,7 @@ def watched() -> Iterator[Watched]:
 
 
 def move_var(stack: Stack, disk: Disk) -> None:
-    """Move the panel's files to this disk."""
+    """Move the panel's data directory to this disk."""
     var = stack.directory / "panel"
     subprocess.run(["cp", "-a", str(var), str(disk.path / "panel")], check=True)
     shutil.rmtree(var)
@@ -126,7 +126,7 @@ def move_var(stack: Stack, disk: Disk) -> None:
 
 @contextlib.contextmanager
 def paused(stack: Stack, name: str) -> Iterator[None]:
-    """Stop the process and its children by a signal; those that are left go on afterwards."""
+    """Stop the process and its children with SIGSTOP. At the end, continue those that still exist."""
     pid = stack.supervisor.pid(name)
     assert pid is not None
     together = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
@@ -142,7 +142,7 @@ def paused(stack: Stack, name: str) -> Iterator[None]:
 
 
 def kill_for_good(stack: Stack, name: str) -> None:
-    """Kill the process without a goodbye; its supervisor does not start it again."""
+    """Kill the process with SIGKILL, and prevent a restart by its supervisor."""
     pid = stack.supervisor.kill(name, signal.SIGSTOP)  # so that it does not see the supervisor's signal
     killing = threading.Timer(1, os.kill, (pid, signal.SIGKILL))
     killing.start()
@@ -151,9 +151,9 @@ def kill_for_good(stack: Stack, name: str) -> None:
 
 
 def of_process(watched: Watched, name: str, *, is_gone: bool) -> tuple[Places, dict[str, str]]:
-    """Return where it is named that no process of this name is at work.
+    """Return the places that report the missing process, and their texts.
 
-    Without the web server no page is left to do so.
+    Without the web server, no page can report it.
     """
     operator = watched.operator
     places = places_of(operator, name)
@@ -251,7 +251,7 @@ def during(stack: Stack, store: str, fault: str) -> Iterator[None]:
 
 
 def fill_inodes(directory: Path) -> None:
-    """Leave no inode free: empty files until none can be made."""
+    """Create empty files until the file system has no free inode."""
     directory.mkdir()
     with contextlib.suppress(OSError):
         for number in range(1_000_000):
@@ -288,9 +288,7 @@ Step = Callable[[], None]
 
 
 def steps(watched: Watched) -> Iterator[tuple[str, Step]]:
-    """Yield every fault, one after the other; one that does not end well does not keep the others from being
-    measured.
-    """
+    """Yield each fault as a step. If one fails, the others still run."""
     for names in TOGETHER:
         yield f"stop {', '.join(names)}", partial(stop_processes, watched, names)
     for names in TOGETHER:

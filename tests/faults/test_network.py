@@ -1,4 +1,4 @@
-"""Rows 22 to 26: a node on a host of its own, its link cut, half cut, slow and lossy; and one that hangs."""
+"""Rows 22 to 26: a node on a separate host whose link is cut, half cut, slow or lossy, and a node that hangs."""
 
 import signal
 import time
@@ -24,15 +24,13 @@ OTHERS_SECONDS = 2.0 * 2
 
 
 def status_of(panel: Panel, node: str) -> list[object]:
-    """Return epoch, position, word and sentence that the panel shows of a node."""
+    """Return a node's epoch, position, state and message as the panel displays them."""
     found: list[object] = panel.do(acts.positions)["nodes"][node]
     return found
 
 
 def slowest_of_others(panel: Panel, stack: Stack, *, after: int) -> float:
-    """Return the longest time from an edit to its proof at one of the stack's three nodes, in seconds; 99 in
-    100 of them.
-    """
+    """Return the 99th percentile of the seconds from edits to acknowledgments at the stack's three nodes."""
     found = panel.do(
         acts.rows,
         sql="""

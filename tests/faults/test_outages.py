@@ -1,4 +1,4 @@
-"""Rows 45 and 48: the control socket is gone, and the power of the whole site."""
+"""Rows 45 and 48: the control socket is missing, and the whole site loses power."""
 
 import contextlib
 import time
@@ -22,7 +22,7 @@ START_SECONDS = 20.0
 
 @contextlib.contextmanager
 def without_control_socket(node: Member) -> Iterator[None]:
-    """Take away the control socket: PowerDNS goes on, and gets no commands."""
+    """Remove the control socket, so that PowerDNS continues but receives no commands."""
     away = node.control_socket.with_suffix(".away")
     node.control_socket.rename(away)
     try:
@@ -76,7 +76,7 @@ def test_after_the_power_of_the_whole_site_nodes_answer_before_the_panel_is_back
 
 
 def faulty_at_once(stack: Stack) -> None:
-    """Kill every process, and let the supervisor start none of them again."""
+    """Kill all processes, without a restart by the supervisor."""
     for name in stack.supervisor.commands:
         with contextlib.suppress(ProcessLookupError):
             stack.supervisor.kill(name)

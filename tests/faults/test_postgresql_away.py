@@ -1,4 +1,4 @@
-"""PostgreSQL hangs or restarts under a running panel: every face says so in time, and no refused edit appears later."""
+"""PostgreSQL hangs or restarts: all interfaces report it soon, and no refused edit appears later."""
 
 import contextlib
 import http.client
@@ -36,7 +36,7 @@ _numbers = count(time.time_ns())
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a face answered, and how many seconds that took."""
+    """An interface's response, and the seconds it took."""
 
     status: int
     headers: Mapping[str, str]
@@ -45,7 +45,7 @@ class Answer:
 
 
 def ask(stack: Stack, path: str, *, method: str = "GET", body: str | None = None, **headers: str) -> Answer:
-    """Ask the panel through its proxy."""
+    """Send a request to the panel through its proxy."""
     began = time.monotonic()
     connection = http.client.HTTPConnection(urlsplit(stack.url).netloc, timeout=120)
     with contextlib.closing(connection):
@@ -55,7 +55,7 @@ def ask(stack: Stack, path: str, *, method: str = "GET", body: str | None = None
 
 
 def server_processes(stack: Stack) -> list[psutil.Process]:
-    """Return every process of the stack's PostgreSQL, the one that starts the others first."""
+    """Return all processes of the stack's PostgreSQL, the main process first."""
     pid = stack.supervisor.pid("postgres")
     assert pid is not None
     first = psutil.Process(pid)
@@ -64,7 +64,7 @@ def server_processes(stack: Stack) -> list[psutil.Process]:
 
 @contextlib.contextmanager
 def postgresql_stopped(stack: Stack) -> Iterator[None]:
-    """Stop PostgreSQL: it takes connections and bytes, and says nothing."""
+    """Stop PostgreSQL inside the block: it still accepts connections and data, but never answers."""
     stopped = server_processes(stack)
     for process in stopped:
         process.send_signal(signal.SIGSTOP)
@@ -84,21 +84,21 @@ def token(faulty: Stack, panel: Panel) -> Iterator[str]:
 
 
 def edit(stack: Stack, token: str, number: int) -> Answer:
-    """Create a record of its own name."""
+    """Create a record at a new name."""
     body = json.dumps({"ttl": 300, "rdata": [f"192.0.2.{number % 250 + 1}"]})
     path = f"/api/v2/zones/{ZONE}/rrsets/e{number}/A"
     return ask(stack, path, method="PUT", body=body, Authorization=f"Bearer {token}", Content_Type="application/json")
 
 
 def names_in_zone(stack: Stack, token: str) -> set[str]:
-    """Return the names of the zone, by API v1, which lists all of them."""
+    """Return all names in the zone, through API v1."""
     answer = ask(stack, f"/api/v1/servers/localhost/zones/{ZONE}", X_API_Key=token)
     assert answer.status == 200, answer
     return {rrset["name"].removesuffix(f".{ZONE}") for rrset in json.loads(answer.body)["rrsets"]}
 
 
 def judge(stack: Stack, token: str, edits: Mapping[int, Answer]) -> None:
-    """Check that no acknowledged edit is lost, and a refused one is there only if it was said to be in doubt."""
+    """Check that all acknowledged edits exist, and refused ones only if they were reported as in doubt."""
     present = names_in_zone(stack, token)
     for number, answer in edits.items():
         if answer.status < 300:
@@ -108,7 +108,7 @@ def judge(stack: Stack, token: str, edits: Mapping[int, Answer]) -> None:
 
 
 def dns_update(stack: Stack) -> dns.rcode.Rcode:
-    """Return what the gateway says to an update that is signed by some key. It cannot sign that, without PostgreSQL."""
+    """Send an update with an unknown key, and return the rcode. The response is unsigned without PostgreSQL."""
     keyring = dns.tsigkeyring.from_text({"somebody.": "c2VjcmV0IG9mIHNvbWVib2R5IHRoYXQgaXMgbG9uZw=="})
     update = dns.update.UpdateMessage(ZONE, keyring=keyring)
     update.add("www", 300, "A", "192.0.2.1")
@@ -130,7 +130,7 @@ FACES: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def refused_by(face: str, answer: Answer) -> None:
-    """Check for 503 with Retry-After, in the face's own form."""
+    """Check for status 503 with Retry-After, in the interface's own format."""
     assert (answer.status, int(answer.headers["Retry-After"]) > 0) == (503, True), (face, answer)
     assert answer.seconds < ANSWER_SECONDS, (face, answer)
     kind, text = answer.headers["Content-Type"].partition(";")[0], answer.body.decode()

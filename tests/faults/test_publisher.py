@@ -1,4 +1,4 @@
-"""Rows 3 to 6: those who hand out sequences and write segments are killed, stopped, doubled and held up."""
+"""Rows 3 to 6: processes that assign sequences and write segments are killed, stopped, duplicated and delayed."""
 
 import itertools
 import threading
@@ -37,9 +37,7 @@ def edit(panel: Panel) -> int:
 
 
 def assert_chain_is_complete(panel: Panel) -> None:
-    """Check for no gap and no fork: the publications are 1 to the head, and so are the segments of each
-    schema, end to end.
-    """
+    """Check that publications have the sequences from 1 to the head, and that segments cover them without gaps."""
     sequences = panel.do(acts.rows, sql="SELECT sequence FROM zones_publication ORDER BY 1")
     assert [row[0] for row in sequences] == list(range(1, len(sequences) + 1))
     rows = panel.do(
@@ -67,7 +65,7 @@ def publisher_pid(stack: Stack) -> int:
 
 
 def points_of_a_step(stack: Stack, panel: Panel, kinds: Sequence[str]) -> list[Point]:
-    """Return every call of these kinds that the publish worker makes for one edit."""
+    """Return all crash points of these kinds in the publish worker during one edit."""
 
     def operation() -> None:
         wait_until_encoded(panel, edit(panel))
@@ -77,7 +75,7 @@ def points_of_a_step(stack: Stack, panel: Panel, kinds: Sequence[str]) -> list[P
 
 
 def kill_publisher_at(stack: Stack, panel: Panel, point: Point) -> bool:
-    """Make one edit while the publisher is bound to die at the point; return whether it did. It is back in the end."""
+    """Make one edit and kill the publisher at the point. Wait until it is back, and return True if it died."""
     pid = publisher_pid(stack)
     sequence = 0
 
@@ -93,7 +91,7 @@ def kill_publisher_at(stack: Stack, panel: Panel, point: Point) -> bool:
 
 
 def kill_author_at(panels: Panels, point: Point) -> bool:
-    """Make one edit by a process that is bound to die at the point, inside its publishing transaction or around it."""
+    """Make one edit in a process that is killed at the point, in or near its transaction. Return True if it died."""
     try:
         with crash.at_call([panels.test.pid], point):
             edit(panels.test)

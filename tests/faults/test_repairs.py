@@ -1,4 +1,4 @@
-"""Rows 11 and 44: a node's files are not what the agent wrote: a flipped bit, a torn tree, a stranger's hand."""
+"""Rows 11 and 44: a node's files are altered by a flipped bit, a damaged tree or a foreign write."""
 
 import itertools
 import subprocess
@@ -35,7 +35,7 @@ def zone(panel: Panel, faulty: Stack, member: Member) -> Iterator[str]:
 
 
 def wait_until_mended(panel: Panel, node: Member, zone: str, *, seconds: float = FOUND_SECONDS) -> None:
-    """Wait until the zone was found different and repaired, and nothing else was."""
+    """Wait until the zone's divergence was found and repaired, without any other divergence."""
 
     def mended() -> bool:
         return [row[:1] + row[2:] for row in panel.do(acts.divergences, name=node.name)] == [[zone, True, ""]]
@@ -65,7 +65,7 @@ def test_a_flipped_bit_in_a_record_is_found_and_that_zone_repaired(
 def test_a_tree_that_cannot_be_read_is_built_beside_and_swapped(
     panel: Panel, member: Member, zone: str, new_checker: NewChecker
 ) -> None:
-    """The bench's machine is PowerDNS's supervisor here: it starts again what the agent ended, or the tear did."""
+    """Here the test restarts PowerDNS after the agent has ended it, or after it crashed at the damage."""
     values = {f"n{n}.{zone} TXT": f'"{n} {"x" * 150}"' for n in range(400)}
     panel.do(acts.change, zone=zone, values=values)
     member.wait_until_in_sync()

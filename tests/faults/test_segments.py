@@ -1,4 +1,4 @@
-"""Rows 10 and 12 to 18, 39 and 47: what comes is cut, flipped, forged, doubled, out of order, of the past, or gone."""
+"""Rows 10, 12 to 18, 39 and 47: segments are cut, altered, forged, duplicated, out of order, old or missing."""
 
 import base64
 import ssl
@@ -38,7 +38,7 @@ def edit(panel: Panel, zone: str, *, times: int = 1) -> int:
 
 
 def segments_of(panel: Panel, after: int, up_to: int) -> list[dict[str, object]]:
-    """Return the stored segments after a sequence, once they reach the other."""
+    """Wait until segments reach `up_to`, and return the stored segments after `after`."""
     until(
         lambda: panel.do(acts.rows, sql="SELECT coalesce(max(last), 0) FROM publish_segment")[0][0] >= up_to,
         seconds=60,
@@ -48,7 +48,7 @@ def segments_of(panel: Panel, after: int, up_to: int) -> list[dict[str, object]]
 
 
 def refusal(panel: Panel, node: Member, body: str) -> ActFailed:
-    """Return what the node refuses these bytes with; nothing of them is applied. No edit may be under way."""
+    """Push these bytes and return the node's refusal. Check that nothing was applied. Call it without active edits."""
     node.wait_until_in_sync()
     before = lmdb_files.sequence(node.files.lmdb), panel.do(forgery.status, name=node.name)["digest_records"]
     with pytest.raises(ActFailed) as refused:
@@ -72,7 +72,7 @@ def flipped(sealed: str) -> str:
 def lie_to(
     faulty: Stack, panel: Panel, node: Member, zone: str, damage: Callable[[Path], None], new_checker: NewChecker
 ) -> None:
-    """Damage segments that a node needs where they are stored; it is brought to the head another way."""
+    """Damage stored segments that a node needs. Check that the node reaches the head in another way."""
     with new_checker(edits_per_second=5) as checker:
         checker.add(node.server)
         panel.do(acts.drain, name=node.name)
@@ -89,7 +89,7 @@ def lie_to(
 
 
 def cure(panel: Panel, node: Member) -> None:
-    """Have the panel find the damage, make a snapshot, as beat has it do every minute, and give it to the node."""
+    """Let the panel find the damage, make a snapshot as its maintenance does, and send the snapshot to the node."""
     node.wait_until_in_sync(seconds=CURED_SECONDS, meanwhile=lambda: panel.do(acts.maintain))
 
 
@@ -227,7 +227,7 @@ def refusal_of_gap(panel: Panel, node: Member, body: str) -> bool:
 
 
 def _separately(panel: Panel, zone: str, head: int) -> int:
-    """Make one more edit, in a segment of its own."""
+    """Make one more edit that is stored in a separate segment."""
     segments_of(panel, head - 1, head)
     later = edit(panel, zone)
     segments_of(panel, head, later)

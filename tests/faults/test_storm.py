@@ -1,4 +1,4 @@
-"""A short storm of changes under query load: no answer is stale once the panel says "in sync"."""
+"""A short storm of changes under query load: no answer is stale after the panel displays "in sync"."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.turn(3, reason="a storm of changes
 
 
 def test_no_answer_is_stale_after_in_sync(faulty: Stack, sample: Sample) -> None:
-    """The shortened form of `./dev bench storm`."""
+    """A short form of `./dev bench storm`."""
     updates = sample.few(60, 300, reason="changes in a storm of queries")
     qps = sample.few(300, 3_000, reason="queries per second at each node while a storm changes it")
     options = ["--stack", str(faulty.directory), "--updates", str(updates), "--qps", str(qps)]

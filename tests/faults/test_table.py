@@ -1,4 +1,4 @@
-"""Every row of the fault table is automated, by a test that says so."""
+"""Each row of the fault table has an automated test with its mark."""
 
 import ast
 from collections import defaultdict
@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def marked_tests() -> Iterator[tuple[int, str]]:
-    """Yield each mark `row(number)` of a test function in this directory."""
+    """Yield the number and test of each mark `row(number)` in this directory."""
     for path in sorted(HERE.glob("test_*.py")):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.FunctionDef):

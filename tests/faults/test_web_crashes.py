@@ -1,4 +1,4 @@
-"""Rows 1 and 2: the web process is killed on both sides of the commit of a person's edit."""
+"""Rows 1 and 2: the web process is killed before and after the commit of a person's edit."""
 
 import contextlib
 import http
@@ -31,15 +31,13 @@ _numbers = count(time.time_ns())
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person that edits over API v2."""
+    """A person who edits through API v2."""
 
     stack: Stack
     token: str
 
     def put(self, address: str, reason: str) -> int | None:
-        """Return the status of the answer; None without an answer, which is what the proxy says when `web`
-        breaks off.
-        """
+        """Set the address. Return the status, or None if the web process broke off, which the proxy reports."""
         connection = http.client.HTTPConnection(urlsplit(self.stack.url).netloc, timeout=30)
         path = f"/api/v2/zones/{ZONE}/rrsets/www/A?reason={reason}"
         body = json.dumps({"ttl": 300, "rdata": [address]})
@@ -60,20 +58,20 @@ def person(faulty: Stack, panel: Panel) -> Iterator[Person]:
 
 
 def edit(person: Person) -> tuple[int | None, str, str]:
-    """Put another address; returns the status, the address and the reason that names the publication."""
+    """Set a new address. Return the status, the address and the publication's reason."""
     number = next(_numbers)
     address, reason = f"192.0.2.{number % 250 + 1}", f"crash-{number}"
     return person.put(address, reason), address, reason
 
 
 def warm(person: Person) -> None:
-    """Give both workers their connection to PostgreSQL: from here on every edit sends as many messages."""
+    """Make edits until both workers are connected to PostgreSQL. Later edits then send equal numbers of messages."""
     for _ in range(8):
         edit(person)
 
 
 def workers(stack: Stack) -> list[int]:
-    """Return the web processes that answer requests; not the one that starts them."""
+    """Return the web processes that answer requests, without their parent."""
     master = stack.supervisor.pid("web")
     return [child.pid for child in psutil.Process(master).children()] if master else []
 
@@ -84,14 +82,12 @@ def publications(panel: Panel, reason: str) -> int:
 
 
 def appending_in(calls: Sequence[Call], reason: str) -> Call | None:
-    """Return the first call that names the reason of the publication: the one that appends it to the log."""
+    """Return the call that appends the publication to the log: the first one that contains its reason."""
     return next((call for call in calls if reason in call.arguments), None)
 
 
 def is_committed(calls: Sequence[Call], reason: str) -> bool:
-    """Return True if the commit of the publication was sent: a call at which the process died is the last of
-    its thread.
-    """
+    """Return True if the publication's commit was sent. The last call of a killed thread doesn't count as sent."""
     appending = appending_in(calls, reason)
     if appending is None:
         return False
@@ -101,9 +97,7 @@ def is_committed(calls: Sequence[Call], reason: str) -> bool:
 
 
 def messages_of_one_edit(stack: Stack, person: Person) -> tuple[int, int]:
-    """Return how many messages an edit sends, and up to which of them it is not committed; a few more or less
-    next time.
-    """
+    """Return the number of messages of an edit, and of those up to its commit. Both may vary a little."""
     warm(person)
     reasons: list[str] = []
     calls = crash.calls_during(workers(stack), ["sendto"], lambda: reasons.append(edit(person)[2]))
@@ -115,9 +109,9 @@ def messages_of_one_edit(stack: Stack, person: Person) -> tuple[int, int]:
 
 
 def crash_at(stack: Stack, panel: Panel, person: Person, number: int) -> bool | None:
-    """Edit while the web process dies before its message of this number; what must hold holds.
+    """Edit while the web process is killed before message `number`, and check the promises.
 
-    Returns whether the edit was committed; None if the process got by with fewer messages and lived.
+    Return True if the edit was committed, and None if the process survived because it sent fewer messages.
     """
     warm(person)
     before = workers(stack)

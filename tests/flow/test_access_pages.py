@@ -1,4 +1,4 @@
-"""A person at a real browser makes a token, copies it, and a program uses it until it is revoked."""
+"""A person creates and copies a token in a real browser, and a program uses it until it is revoked."""
 
 import json
 import urllib.request
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.flow, pytest.mark.browser]
 
 
 def me(stack: Stack, secret: str) -> dict[str, object]:
-    """Return what API v2 says to this token about itself."""
+    """Return API v2's description of this token."""
     request = urllib.request.Request(f"{stack.url}/api/v2/me", headers={"Authorization": f"Bearer {secret}"})
     with urllib.request.urlopen(request, timeout=10) as answer:
         found = json.load(answer)

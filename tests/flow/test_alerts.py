@@ -1,4 +1,4 @@
-"""What goes wrong reaches people, also when Redis and every Celery worker are among what is wrong."""
+"""Alerts reach people, even if Redis and all Celery workers have failed."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def mail_server() -> Iterator[MailServer]:
 
 @pytest.fixture
 def told_stack(mail_server: MailServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    """Start a stack whose panel knows that mail server."""
+    """Start a stack whose panel sends mail through the test's mail server."""
     monkeypatch.setenv("PANEL_MAIL_HOST", "127.0.0.1")
     monkeypatch.setenv("PANEL_MAIL_PORT", str(mail_server.port))
     monkeypatch.setenv("PANEL_MAIL_TLS", "no")

@@ -1,4 +1,4 @@
-"""API v1 against a whole panel: with `wait=all` a write answers when all three name servers do."""
+"""API v1 with a complete panel: with `wait=all`, a write returns when all three name servers answer with it."""
 
 import http.client
 import json
@@ -22,7 +22,7 @@ Call = Callable[..., tuple[int, Any]]
 
 @pytest.fixture(scope="module")
 def call(stack: Stack) -> Call:
-    """Call the API as a person that may do everything."""
+    """Return a function that calls the API as a person with all rights."""
     make_person(stack, "vera")
     key = run_inside(stack, "tokens.make_token", "vera")
 
@@ -39,7 +39,7 @@ def call(stack: Stack) -> Call:
 
 
 def served(stack: Stack, name: str, rdtype: str) -> list[set[str]]:
-    """Return what each name server answers."""
+    """Return each name server's answer."""
     return [set(answer.rdata) for answer in ask_all(stack, name, rdtype)]
 
 

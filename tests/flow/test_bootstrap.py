@@ -1,4 +1,4 @@
-"""Nodes and panels that lost what they had come back by themselves, with every part real."""
+"""Nodes and panels that have lost data recover without help, with all parts real."""
 
 import shutil
 import socket
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.flow
 
 
 def answer(node: DemoNode, name: str) -> str:
-    """Return the address, or the code of an answer without one; nothing while it does not answer."""
+    """Return the address in the node's answer, the rcode if there is none, or "" if the node does not answer."""
     try:
         found = ask(node, name, timeout=1.0)
     except (dns.exception.Timeout, OSError):

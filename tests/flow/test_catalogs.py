@@ -1,8 +1,8 @@
-"""Catalogs both ways on a whole panel: one of a BIND is followed, and zones move between ours.
+"""Catalogs in both directions with a complete panel: it consumes a catalog of BIND, and zones move between its own.
 
-Others of ours, which people fill, are read by BIND, PowerDNS and the newer Knot and NSD.
+BIND, PowerDNS and newer releases of Knot and NSD consume catalogs that people fill in the panel.
 
-The SOAs' refresh is hours: only NOTIFY and the workers that it wakes can bring what changes.
+SOA refresh times are hours, so only NOTIFY and the workers that it wakes can deliver changes.
 """
 
 import re
@@ -58,7 +58,7 @@ def cata(stack: Stack) -> None:
 
 
 def made(bind: Foreign, zone: str) -> int:
-    """Return how often a catalog had it make the zone that moves: without coo, the second one could not."""
+    """Return how often BIND has added the zone from a catalog. Without coo, the second catalog could not add it."""
     return bind.log.read_text().count(f"adding zone '{zone.removesuffix('.')}' from catalog")
 
 
@@ -94,7 +94,7 @@ def test_what_a_catalog_of_bind_names_comes_to_every_node_and_leaves_them(stack:
 def test_who_follows_two_of_our_catalogs_goes_on_with_a_zone_that_moves(
     stack: Stack, tmp_path: Path, kind: str
 ) -> None:
-    """Knot knows no coo, and has it from the second once the first does not name it any more."""
+    """Knot doesn't support coo, and takes the zone from the second catalog once the first drops it."""
     port, moves = free_port(), f"{kind}-{MOVES}"
     (gold, silver) = run_inside(stack, "catalogs.set_up_secondaries", kind, port, moves)
     first, second = (re.findall(r"catalog-\d+\.secondaries\.dnspanel", part[0])[0] + "." for part in (gold, silver))
@@ -121,13 +121,13 @@ def test_who_follows_two_of_our_catalogs_goes_on_with_a_zone_that_moves(
 
 
 def log_without_reads(one: Foreign) -> str:
-    """Return the end of its log, without what the test itself looks at."""
+    """Return the end of the server's log, without lines about the test's own queries."""
     lines = [line for line in one.log.read_text().splitlines() if "zone-read" not in line and "AXFR-out" not in line]
     return "\n".join(lines[-40:])
 
 
 def both_of_bind(gold: list[str], silver: list[str]) -> list[str]:
-    """Return the configuration of one BIND by those that two secondaries' pages give to copy."""
+    """Combine the configurations on two secondaries' pages into one for a single BIND."""
     keys = re.findall(r'allow-notify \{ (key "[^"]+";) \};', gold[0] + silver[0])
     zones = re.findall(r'    zone "[^"]+"\n.*?;\n', gold[0] + silver[0], re.DOTALL)
     assert (len(keys), len(zones)) == (2, 2)
@@ -136,14 +136,12 @@ def both_of_bind(gold: list[str], silver: list[str]) -> list[str]:
 
 
 def both_of_knot(gold: list[str], silver: list[str]) -> list[str]:
-    """Return the same of one Knot DNS."""
+    """Combine the configurations on two secondaries' pages into one for a single Knot DNS."""
     return [gold[0] + silver[0].replace(": dnspanel", ": silver")]
 
 
 def told_by_anybody(part: str) -> str:
-    """Return what a secondary's configuration says of NOTIFY, for one that is not signed: that to an address
-    of a zone.
-    """
+    """Change a secondary's configuration so that it accepts unsigned NOTIFY from a zone's address."""
     part = re.sub(r"(allow-notify \{) key [^}]*\}", r"\1 127.0.0.1; }", part)
     part = re.sub(r"(id: dnspanel-notify\n    )key: \S+", r"\1address: 127.0.0.1", part)
     return re.sub(r"(allow-notify: 0\.0\.0\.0/0) \S+", r"\1 NOKEY", part)
@@ -152,7 +150,7 @@ def told_by_anybody(part: str) -> str:
 def test_bind_knot_and_nsd_read_a_catalog_of_ours_by_a_key_and_begin_anew_what_was_put_in_again(
     stack: Stack, tmp_path: Path
 ) -> None:
-    """The configuration is that of a secondary, with the catalog's name and the keys of people."""
+    """The configuration is a secondary's, with the catalog's name and TSIG keys of people."""
     kinds, members = ["bind", *newer_kinds()], [STAYS, LEAVES, AGAIN]
     ports = {kind: free_port() for kind in kinds}
     made = run_inside(stack, "catalogs.produce", OURS, members, ports, KEYS)
@@ -183,14 +181,14 @@ def test_bind_knot_and_nsd_read_a_catalog_of_ours_by_a_key_and_begin_anew_what_w
 
 
 def of_both(part: str, one: str, two: str) -> str:
-    """Return a configuration that follows one catalog, and also another one."""
+    """Return a configuration that consumes the second catalog in addition to the first."""
     block = rf'^( *)(?:zone "{one}"|- domain: {one}\.)(?: \{{)?\n(?:\1 {{2,}}.*\n)+(?:\1\}};\n)?'
     return re.sub(block, lambda found: found[0] + found[0].replace(one, two), part, flags=re.MULTILINE)
 
 
 @contextmanager
 def queried(foreign: list[Foreign], name: str) -> Iterator[dict[str, list[float]]]:
-    """Ask each server for the address of a name again and again: when, by kind, it had none."""
+    """Query each server for a name's address repeatedly. Yield the times without an answer, by kind of server."""
     without: dict[str, list[float]] = {one.kind: [] for one in foreign}
     is_over = threading.Event()
 
@@ -211,7 +209,7 @@ def queried(foreign: list[Foreign], name: str) -> Iterator[dict[str, list[float]
 
 
 def outages(times: list[float]) -> list[float]:
-    """Return how many seconds each time lasted without an answer."""
+    """Return the seconds of each period without an answer."""
     found: list[list[float]] = []
     for each in times:
         if not found or each - found[-1][1] > 1:
@@ -223,7 +221,7 @@ def outages(times: list[float]) -> list[float]:
 def test_who_reads_two_catalogs_of_ours_goes_on_with_a_zone_that_goes_from_one_into_the_other(
     stack: Stack, tmp_path: Path
 ) -> None:
-    """BIND makes it again when the second names it, and Knot, which knows no coo, when the first drops it."""
+    """BIND adds the zone when the second catalog lists it. Knot lacks coo, and adds it when the first drops it."""
     kinds = ["bind", *(kind for kind in newer_kinds() if kind != "newer-nsd")]
     powerdns = sqlite_powerdns(tmp_path)
     settings = {
@@ -279,7 +277,7 @@ def test_who_reads_two_catalogs_of_ours_goes_on_with_a_zone_that_goes_from_one_i
 
 
 def ttl_in(one: Foreign, catalog: str) -> int:
-    """Return the TTL of the record of a catalog's one member."""
+    """Return the TTL of the PTR record of a catalog's only member."""
     [ttl] = [ttl for _, ttl, type_, _ in one.records_of(catalog) if type_ == "PTR"]
     return ttl
 
@@ -290,13 +288,13 @@ def transferred(zone: str, port: int) -> str:
 
 
 def has_read(bind: Foreign, catalog: str) -> bool:
-    """Return True if it has done what the version of the catalog says that it has; wait a second for more of it."""
+    """Return True if the server's log shows that it has processed its current version of the catalog."""
     said = f"updating catalog zone '{catalog.removesuffix('.')}' with serial {bind.serial_of(catalog)}\n"
     return said in bind.log.read_text()
 
 
 def lists(one: Foreign, catalog: str) -> dict[str, str]:
-    """Return the zones that a catalog names, as a server has it, and where each went."""
+    """Return the zones in a server's copy of a catalog, each with its coo target or ""."""
     pointers = {name: rdata for name, _, type_, rdata in one.records_of(catalog) if type_ == "PTR"}
     members = {name: zone for name, zone in pointers.items() if not name.startswith("coo.")}
     return {zone: pointers.get(f"coo.{name}", "") for name, zone in members.items()}
@@ -305,7 +303,7 @@ def lists(one: Foreign, catalog: str) -> dict[str, str]:
 def test_a_powerdns_that_follows_our_catalog_is_given_the_key_of_its_members_by_a_timer(
     stack: Stack, tmp_path: Path
 ) -> None:
-    """Configured by the commands that its page gives to copy; the timer runs until a member is there."""
+    """The server is configured by the commands on its page. The timer runs until the catalog has a member."""
     powerdns = sqlite_powerdns(tmp_path)
     settings = {"secondary": "yes", "xfr-cycle-interval": 1, "cache-ttl": 0, "query-cache-ttl": 0}
     with powerdns.server(**settings) as port:

@@ -1,4 +1,4 @@
-"""The command line against a whole panel: imports, exports and waits, until all three name servers answer.
+"""The command-line client with a complete panel: imports, exports and waits until all three name servers answer.
 
 Tests `zones.exports`, `zones.imports` and `cli.waiting` too.
 """
@@ -23,7 +23,7 @@ Run = Callable[..., Ran]
 
 @pytest.fixture(scope="module")
 def run(stack: Stack, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Run:
-    """Run the command as a person that administers the stack; each module has a person of its own."""
+    """Return a function that runs the client as an administrator. Each module has a separate person."""
     person = request.module.__name__.rpartition(".test_")[2]
     make_person(stack, person)
     secret = run_inside(stack, "command_line.make_token", person)
@@ -33,7 +33,7 @@ def run(stack: Stack, tmp_path_factory: pytest.TempPathFactory, request: pytest.
 
 
 def test_the_command_of_a_stack_asks_its_panel(stack: Stack, tmp_path: Path) -> None:
-    """`./dev run` put `dnspanel` nowhere. This is its file, run with nothing but a token and Debian's Python."""
+    """Previously `./dev run` installed no `dnspanel`. Its program runs with only a token and Debian's Python."""
     make_person(stack, "cora")
     token = run_inside(stack, "command_line.make_token", "cora")
     environ = {"PATH": f"{stack.command_line.parent}:/usr/bin:/bin", "HOME": str(tmp_path), "DNSPANEL_TOKEN": token}

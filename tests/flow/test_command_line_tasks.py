@@ -1,6 +1,6 @@
-"""Ten tasks at a running panel, done as a new user does them: each command is found by `--help` alone.
+"""Ten tasks for a new user of the command-line client. The user finds each command only by `--help`.
 
-`./dev test -s tests/flow/test_command_line_tasks.py` prints the tasks, and the lines of the help that led to each.
+`./dev test -s tests/flow/test_command_line_tasks.py` prints the tasks, and the help lines that led to each command.
 """
 
 import sys
@@ -25,7 +25,7 @@ Clue = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The wish of a person, how they find out, and what they type."""
+    """A user's goal, the help that leads to it, and the commands."""
 
     goal: str
     clues: Sequence[Clue]

@@ -1,6 +1,6 @@
-"""The ten commonest tasks at a real Chromium, counted: with the mouse, with the keyboard alone, and at 360 px.
+"""The ten most frequent tasks in Chromium, with counted actions: by mouse, by keyboard alone, and at 360 px width.
 
-How many acts each takes is in the table of docs/develop/interface.md, which has to be what is counted here.
+The table in docs/develop/interface.md lists the actions per task and has to equal these counts.
 """
 
 import re
@@ -28,28 +28,28 @@ HOSTS = [f"host{number} 3600 A 192.0.2.{10 + number}" for number in range(10)]
 
 @pytest.fixture(autouse=True)
 def patience() -> Iterator[None]:
-    """Wait as long as a busy machine takes for a scan or a publication; what is counted is no time."""
+    """Use long timeouts for scans and publications on a busy machine, because the tests count actions and not time."""
     expect.set_options(timeout=PATIENCE)
     yield
     expect.set_options(timeout=USUAL_PATIENCE)
 
 
 class Pointer:
-    """A person that points and clicks.
+    """A person who uses a mouse.
 
-    An act is a click, or Enter; what is typed does not count, however long it is.
+    Each click and Enter is one action; typed text doesn't count.
     """
 
     def __init__(self, page: Page) -> None:
         self.page, self.acts = page, 0
 
     def presses(self, target: Locator, keys: str = "") -> None:
-        """Use a button, a link or a box; `keys` are what it has on the keyboard."""
+        """Use a button, link or check box. `keys` is its keyboard shortcut."""
         target.click()
         self.acts += 1
 
     def writes(self, field: Locator, text: str, keys: str = "") -> None:
-        """Replace what is in a field, which is clicked first unless it has the focus."""
+        """Replace a field's text. Click the field first unless it has the focus."""
         expect(field).to_be_visible()
         if not is_focused(field):
             self.presses(field, keys)
@@ -65,7 +65,7 @@ class Pointer:
         self.presses(row.locator(cell), keys)
 
     def publishes(self) -> None:
-        """Go from the records or from the review to the progress, which says in the end that all nodes answer."""
+        """Go from the records or the review to the progress page, and wait until it reports all nodes."""
         review, publish = self.page.locator("#draft-bar [data-ctrl-enter]"), self.page.locator("button.publish")
         if not publish.count():
             self.presses(review, "Control+Enter")
@@ -75,7 +75,7 @@ class Pointer:
 
 
 class Typist(Pointer):
-    """A person without a pointer: an act is a key that is pressed, except Tab and what is typed."""
+    """A person without a mouse. Each key press is one action, except Tab and typed text."""
 
     def reaches(self, target: Locator) -> None:
         expect(target).to_be_visible()
@@ -166,7 +166,7 @@ def delete_a_record(hands: Pointer, zone: str) -> None:
 
 
 def undo_a_publication(hands: Pointer, zone: str) -> None:
-    """Undo the one whose progress is there: the deletion."""
+    """Undo the publication on the progress page, which is a deletion."""
     hands.presses(hands.page.get_by_role("button", name="Undo this…"))
     expect(hands.page.locator("#publish-form")).to_be_visible()
     hands.publishes()
@@ -217,14 +217,14 @@ TASKS: dict[str, tuple[str, Callable[[Pointer, str], None]]] = {
 
 
 def expected(kind: str) -> Mapping[str, int]:
-    """Return the column of the table in the note."""
+    """Return one column of the table in the document, by task."""
     rows = [re.split(r"\s*\|\s*", line.strip("| \n")) for line in NOTE.read_text().splitlines() if line.startswith("|")]
     head = next(row for row in rows if row[0] == "Task")
     return {row[0]: int(row[head.index(kind.capitalize())]) for row in rows if row[0] in TASKS}
 
 
 def deletes(someone: Person, zone: str) -> None:
-    """Move a zone to the trash; this is not counted."""
+    """Move a zone to the trash, without counting actions."""
     someone.goes_to(f"/zones/{zone}/delete/")
     someone.page.get_by_label("Type the zone's name to delete it").fill(zone)
     someone.page.get_by_role("button", name=re.compile("^Delete")).click()

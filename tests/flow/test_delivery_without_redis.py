@@ -1,4 +1,4 @@
-"""While Redis is stopped, killed, full or hangs, an edit reaches the DNS answers of all nodes by polling."""
+"""While Redis is stopped, killed, full or hanging, edits reach all nodes' answers through polling."""
 
 import signal
 import time
@@ -31,7 +31,7 @@ def stopped(stack: Stack) -> Iterator[None]:
 
 @contextmanager
 def hanging(stack: Stack) -> Iterator[None]:
-    """Let Redis have every connection open and say nothing."""
+    """Stop Redis inside the block, so that connections stay open without an answer."""
     stack.supervisor.kill("redis", signal.SIGSTOP)
     try:
         yield

@@ -1,4 +1,4 @@
-"""A zone is signed, edited, denied in other ways and unsigned, while every node's answers are validated by others."""
+"""A zone is signed, edited, switched between NSEC and NSEC3, and unsigned. Validators check all nodes' answers."""
 
 import threading
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A person at a real browser signs a zone in one click, copies its DS, and unsigns it again."""
+"""A person signs a zone with one click in a real browser, copies its DS, and unsigns it."""
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -36,7 +36,7 @@ def test_a_zone_is_signed_in_one_click_and_unsigned(stack: Stack, chromium: Brow
 
 
 def test_two_people_meet_at_a_rollover(stack: Stack, chromium: Browser) -> None:
-    """What one has begun, the other sees, cannot undermine with a page from before, and can take back."""
+    """The second person sees the first one's rollover, cannot break it from an outdated page, and can cancel it."""
     run_inside(stack, "dnssec.create", SHARED)
     passwords = {name: make_person(stack, name, role="editor") for name in ("rollo", "kay")}
     with person(chromium, stack) as rollo, person(chromium, stack) as kay:

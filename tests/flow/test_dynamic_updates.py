@@ -1,4 +1,4 @@
-"""DNS UPDATE, AXFR and dyndns2 by the programs that people use, until all three name servers answer."""
+"""DNS UPDATE, AXFR and dyndns2 with common client programs, until all three name servers answer."""
 
 import base64
 import shutil
@@ -21,7 +21,7 @@ SECONDS_TO_ANSWER = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """The zone of these tests, and what programs need to change it."""
+    """The test zone, and the secrets for programs that change it."""
 
     stack: Stack
     secrets: dict[str, str]
@@ -35,7 +35,7 @@ class Zone:
         return f"hmac-sha512:acme.key:{self.secrets['acme']}"
 
     def nsupdate(self, *lines: str, options: tuple[str, ...] = (), key: str = "", names_zone: bool = True) -> str:
-        """Return what nsupdate says: nothing when all went well, else the rcode and more."""
+        """Run nsupdate and return its output: empty on success, else the rcode and details."""
         start = [f"server 127.0.0.1 {self.stack.update_port}", *([f"zone {ZONE}"] if names_zone else [])]
         signing = ("-y", key or self.key)
         if key == "none":
@@ -46,7 +46,7 @@ class Zone:
         return run(["dig", "@127.0.0.1", "-p", str(self.stack.update_port), *words])
 
     def answers(self, name: str, type_: str = "A", *, rdata: tuple[str, ...], rcode: str = "NOERROR") -> None:
-        """Check that every node answers this."""
+        """Wait until all nodes give this answer."""
         wanted = [(rcode, rdata)] * len(self.stack.nodes)
         until(
             lambda: [(a.rcode, a.rdata) for a in ask_all(self.stack, f"{name}.{ZONE}", type_)] == wanted,
@@ -56,7 +56,7 @@ class Zone:
 
 
 def run(command: list[str], *, input: str = "") -> str:
-    """Return what the program prints, on both of its outputs."""
+    """Run the program, and return its stdout and stderr."""
     done = subprocess.run(command, input=input, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30)
     return done.stdout.strip()
 
@@ -171,7 +171,7 @@ def ddclient(zone: Zone, directory: Path, address: str) -> str:
 
 
 def inadyn(zone: Zone, directory: Path, address: str) -> str:
-    """Run inadyn, which UniFi and OpenWrt have, once with this address."""
+    """Run inadyn, the client in UniFi and OpenWrt, once with this address."""
     config = directory / "inadyn.conf"
     config.write_text(
         "iterations = 1\nfake-address = false\nallow-ipv6 = false\n"

@@ -1,4 +1,4 @@
-"""From a line typed in the browser to the answer of all three name servers, with every part real."""
+"""An edit from the line typed in the browser to the answers of all three name servers, with all parts real."""
 
 import sys
 import time
@@ -42,7 +42,7 @@ def bob(chromium: Browser, stack: Stack, password: str) -> Iterator[Person]:
 
 
 def publishes_until(someone: Person, stack: Stack, name: str, *, rdata: tuple[str, ...], rcode: str) -> None:
-    """Publish what is under review; the nodes answer as wanted, and the page says so. Prints how long it took."""
+    """Publish the reviewed changes. Wait until nodes and page show the result, and print the time."""
     began = time.monotonic()
     someone.publishes()
     wanted = [(rcode, rdata)] * len(stack.nodes)

@@ -1,4 +1,4 @@
-"""A front before the nodes of a whole panel: publications wait for it, and what is in sync comes out of dnsdist."""
+"""A dnsdist front before the nodes of a complete panel: publications wait for it, and it serves them when in sync."""
 
 import threading
 from collections import Counter

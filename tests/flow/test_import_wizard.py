@@ -1,4 +1,4 @@
-"""The import wizard at a real Chromium: uploaded in chunks, chosen, tried dry, applied, corrected, undone."""
+"""The import wizard in Chromium: chunked upload, choices, dry run, import, corrections and undo."""
 
 import io
 import re
@@ -28,7 +28,7 @@ def zone(name: str, *lines: str) -> str:
 
 @pytest.fixture
 def files() -> dict[str, str]:
-    """Return thirty good zones, and one with two faults; a fix is known for one of them."""
+    """Return thirty valid zones, and one with two faults. A fix is known for one of the faults."""
     good = {f"zones/shop-{n:02}.test.zone": zone(f"shop-{n:02}.test", "www 300 A 192.0.2.1") for n in range(ZONES)}
     return {**good, "zones/bad.test.zone": zone("bad.test", "www 300 A 192.0.2.300", "@ MX mail.example.net.")}
 
@@ -61,7 +61,7 @@ def sends_in_chunks_of(page: Page, size: int) -> None:
 
 
 def applies(page: Page, zones: str) -> None:
-    """Go from the choices to the report."""
+    """Run the dry run and the import, and wait for the report."""
     page.get_by_role("button", name="Start the dry run").click()
     page.get_by_role("button", name=f"Apply to {zones}").click(timeout=SECONDS * 1000)
     expect(page.locator("#report-title")).to_have_text("Done", timeout=SECONDS * 1000)
@@ -117,7 +117,7 @@ def test_an_upload_goes_on_after_a_lost_connection_and_a_reload(ines: Person, ar
     lost: list[str] = []
 
     def lose_one(route: Route) -> None:
-        """Lose the third chunk: it never arrives, and is not answered."""
+        """Abort the third chunk's request, so that the chunk never arrives."""
         if route.request.method == "POST" and len(lost) < 1 and "offset=200" in route.request.url:
             lost.append(route.request.url)
             return route.abort("connectionreset")

@@ -1,4 +1,4 @@
-"""A server becomes a node, and another a front, by the published way: the wheel in an environment, and one command."""
+"""A server becomes a node, and another a front, in the documented way: the wheel in an environment and one command."""
 
 import contextlib
 import os
@@ -30,7 +30,7 @@ PIP_SECONDS = 300
 
 
 def installed_agent(directory: Path) -> Path:
-    """Return the program `dnspanel-agent`, from the wheel, in an environment that has nothing of the panel."""
+    """Build the wheel, install it into an environment without the panel, and return the program `dnspanel-agent`."""
     built = subprocess.run(
         [sys.executable, str(ROOT / "deploy" / "agent" / "build.py"), str(directory / "wheel")],
         check=True,
@@ -49,7 +49,7 @@ def installed_agent(directory: Path) -> Path:
 
 @contextlib.contextmanager
 def started(unit: Path, log: Path) -> Iterator[None]:
-    """Run the unit's last ExecStart as the stack's user, and again when it ends; systemd does it with more walls."""
+    """Run the unit's last ExecStart as the stack's user, and restart it when it ends. systemd would also sandbox it."""
     command = re.findall(r"^ExecStart=(.+)$", unit.read_text(), re.MULTILINE)[-1]
     loop = f"while :; do {' '.join(unprivileged.prefix())} {command}; sleep 0.2; done"
     with log.open("wb") as out:
@@ -65,7 +65,7 @@ def started(unit: Path, log: Path) -> Iterator[None]:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Return where the server's files are: not below the checkout, which the node's user may not be able to enter."""
+    """Yield a directory for the server's files, outside the checkout, which the node's user may be unable to enter."""
     with short_directory() as path:
         unprivileged.make_directory(path)
         yield path
@@ -105,7 +105,7 @@ def test_one_command_makes_a_server_a_node(fresh_stack: Stack, place: Path) -> N
 
 
 def assert_refused(stack: Stack, command: list[str], message: str) -> None:
-    """Check that the command ended without a person's approval, and said why; nothing was configured."""
+    """Check that the command fails without a person's approval, prints the message and writes no configuration."""
     account = unprivileged.account()
     assert account is not None
     command = [*command, "--panel", stack.url, "--user", account.pw_name, "--no-start"]
@@ -116,7 +116,7 @@ def assert_refused(stack: Stack, command: list[str], message: str) -> None:
 
 
 def a_front_joins(stack: Stack, place: Path, program: Path, running: contextlib.ExitStack) -> int:
-    """Join another server as a front before the node that joined, by one command as well; return where it answers."""
+    """Join another server as a front for the joined node, by one command. Return the front's DNS port."""
     dns_port, panel_port = free_port(), free_port()
     ports = ["--dns-port", str(dns_port), "--agent-port", str(panel_port)]
     code = stack.manage("create_node", "fronted", *ports, "--front").strip()
@@ -135,7 +135,7 @@ def a_front_joins(stack: Stack, place: Path, program: Path, running: contextlib.
 
 
 def join(stack: Stack, name: str, *words: list[str]) -> None:
-    """Run the command on the server; a person approves it by the fingerprint that it printed."""
+    """Run the join command, and approve the request by the printed fingerprint."""
     account = unprivileged.account()
     assert account is not None
     command = [word for part in words for word in part]

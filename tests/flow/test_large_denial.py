@@ -1,6 +1,6 @@
-"""A zone of a million records goes from one way of denial to another while Unbound validates what nodes answer.
+"""A zone of a million records changes its denial of existence while Unbound validates the nodes' answers.
 
-What carries the changes is killed in the middle of them: the publisher, agents, the worker that pushes, name servers.
+The publisher, agents, the push worker and name servers are killed during the changes.
 """
 
 import random

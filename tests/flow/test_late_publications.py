@@ -1,4 +1,4 @@
-"""Publications that do not reach the nodes: each place on their way hangs while edits arrive, and is named."""
+"""Publications that don't reach the nodes: each process on the way hangs while edits arrive, and is reported."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ LATE = {"panel.late", "panel.process:push", "panel.process:publish"}
 
 @pytest.fixture(scope="module")
 def canary_stack() -> Iterator[Stack]:
-    """Start a canary, three nodes and one zone."""
+    """Start a stack with a canary, three nodes and one zone, and wait until no alert is open."""
     with new_stack("late", sample_zones=False, traffic=False) as stack:
         run_inside(stack, "stages.create", ZONE)
         wait_until_in_sync(stack, seconds=60)
@@ -31,7 +31,7 @@ def canary_stack() -> Iterator[Stack]:
 
 @contextmanager
 def hanging(stack: Stack, process: str) -> Iterator[None]:
-    """Stop the process inside the block; in the end everything arrives."""
+    """Stop the process inside the block. Afterward, wait until the fleet is in sync and no publication waits."""
     pid = stack.supervisor.kill(process, signal.SIGSTOP)
     try:
         yield
@@ -47,7 +47,7 @@ def look(stack: Stack) -> dict[str, Any]:
 
 
 def edit(stack: Stack, name: str) -> int:
-    """Publish some edits of this name; return the sequence of the first."""
+    """Publish several edits of this name. Return the first sequence."""
     made = run_inside(stack, "stages.change_many_times", ZONE, f"{name}.{ZONE}", EDITS)
     return int(made[0])
 
@@ -59,7 +59,7 @@ def edit(stack: Stack, name: str) -> int:
 def test_a_worker_that_hangs_is_named_by_page_alert_and_metrics(
     canary_stack: Stack, process: str, place: str, words: str
 ) -> None:
-    """With the worker “push” stopped for seven minutes, the pages said "Live 4 of 4", and there was no alert."""
+    """Previously, with the worker "push" stopped for seven minutes, pages said "Live 4 of 4", without an alert."""
     with hanging(canary_stack, process):
         first = edit(canary_stack, process)
         # Until the next roll call goes unanswered, the worker counts as one that works.

@@ -1,4 +1,4 @@
-"""A real stack as Prometheus sees it: everything that rules and dashboards name is there, and moves."""
+"""A real stack's metrics: all those that rules and dashboards use exist, and change."""
 
 import urllib.request
 

@@ -1,4 +1,4 @@
-"""PowerDNS 4.7, 4.9 and 5.1 in one fleet, and a node whose PowerDNS is upgraded in place."""
+"""PowerDNS 4.7, 4.9 and 5.1 in one fleet, and a node with an in-place upgrade of PowerDNS."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ pytestmark = [
 
 
 class Server:
-    """A node of the fleet on this machine whose PowerDNS can be any release; a loop starts it again when it ends."""
+    """A node on this machine whose PowerDNS can be any release. A loop restarts PowerDNS when it ends."""
 
     def __init__(self, stack: Stack, name: str, powerdns: PowerDNS) -> None:
         self.stack, self.powerdns = stack, powerdns
@@ -37,7 +37,7 @@ class Server:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def join(self) -> None:
-        """Enroll, write both configurations, make the files, and start PowerDNS and the agent."""
+        """Enroll the node, write both configurations, create the files, and start PowerDNS and the agent."""
         node = self.node
         node.configure()
         self.install(self.powerdns)
@@ -67,7 +67,7 @@ class Server:
         self.start("agent")
 
     def install(self, powerdns: PowerDNS) -> None:
-        """Put this release of the program on disk from now on; what runs goes on until it is restarted."""
+        """Install this release of PowerDNS on disk. A running process keeps its release until a restart."""
         self.powerdns = powerdns
         command = " ".join(powerdns.command("pdns_server"))
         self.program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
@@ -114,7 +114,7 @@ class Server:
 
 @contextlib.contextmanager
 def visible_in(powerdns: PowerDNS, *directories: Path) -> Iterator[None]:
-    """Make these directories visible by the same paths inside the root of this PowerDNS."""
+    """Bind-mount these directories inside this PowerDNS's root, at the same paths."""
     with contextlib.ExitStack() as mounted:
         for directory in directories if powerdns.root is not None else ():
             assert powerdns.root is not None
@@ -164,7 +164,7 @@ def test_three_releases_answer_the_same_and_one_is_upgraded_in_place(
 
 
 def upgrade(stack: Stack, server: Server, powerdns: PowerDNS) -> None:
-    """Install another release over the one that runs; the page explains, and one button corrects it."""
+    """Install another release over the running one. Check that the page explains it and a button corrects it."""
     server.stop("pdns")
     server.install(powerdns)
     shutil.copy(server.node.lmdb, server.node.directory / "before.lmdb")

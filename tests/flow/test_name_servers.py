@@ -1,4 +1,4 @@
-"""Sets of name servers against a whole panel: what every node answers for zones of a team that has one."""
+"""Name server sets with a complete panel: all nodes' answers for zones of a team with a set."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""The runbooks of nodes (`docs/operate/runbooks/`), tried: the very commands of each document, in its order.
+"""The node runbooks (`docs/operate/runbooks/`): the tests run each document's commands in their order.
 
-Left out are only those that need systemd or another machine: `systemctl`, `journalctl`, `df`, `rm` and `date`. What
-`systemctl restart` does is done with a signal.
+Commands that need systemd or another machine are left out: `systemctl`, `journalctl`, `df`, `rm` and `date`. A signal
+replaces `systemctl restart`.
 """
 
 import contextlib
@@ -35,14 +35,14 @@ NOT_HERE = ("systemctl ", "rm ", "date ", "dnspanel fronts set ")  # the last on
 
 
 def commands(name: str, step: str) -> list[str]:
-    """Return the commands below a heading of this runbook, without those that cannot run here."""
+    """Return the commands in this section of a runbook, without those that cannot run here."""
     lines = command_lines_of(name, step)
     assert lines, f"{name} has no commands below {step}"
     return [line for line in lines if not line.startswith(NOT_HERE)]
 
 
 class Operator:
-    """Runs the commands of a runbook as they are written, at this stack."""
+    """Runs a runbook's literal commands against this stack."""
 
     def __init__(self, stack: Stack, place: Path) -> None:
         self.stack, self.place = stack, place
@@ -58,7 +58,7 @@ class Operator:
         self.node = DemoNode("ns2", place / "lib", sockets, free_port(), free_port(), free_port())
 
     def run(self, line: str, **words: str) -> str:
-        """Run a command of the document, with these words in place of those that stand for them."""
+        """Run a command of the runbook, with `words` in place of its placeholders."""
         for placeholder, word in words.items():
             line = line.replace(placeholder, word)
         program, *rest = shlex.split(line)
@@ -71,12 +71,12 @@ class Operator:
         return done.stdout
 
     def run_all(self, lines: list[str], **words: str) -> str:
-        """Run these commands; return what the last one printed."""
+        """Run these commands, and return the output of the last one."""
         return [self.run(line, **words) for line in lines][-1]
 
     @contextlib.contextmanager
     def joining(self, line: str, code: str) -> Iterator[str]:
-        """Run `join` as the document has it, with this server's places; yield the fingerprint that it prints."""
+        """Run the runbook's `join` command with this server's paths. Yield the printed fingerprint."""
         program, *words = shlex.split(line.replace("CODE", code).replace("https://panel.example.net", self.stack.url))
         assert program == "/opt/dnspanel-agent/bin/dnspanel-agent"
         account = unprivileged.account()
@@ -99,12 +99,12 @@ class Operator:
         assert process.returncode == 0, output
 
     def shows(self, name: str, *words: str) -> bool:
-        """Return True if `nodes show` has all of these words."""
+        """Return True if the output of `nodes show` contains all these words."""
         displayed = self.run(f"dnspanel nodes show {name}")
         return all(re.search(rf"\b{re.escape(word)}\b", displayed) for word in words)
 
     def restart_agent(self, sig: int = signal.SIGTERM) -> None:
-        """Do what `systemctl restart dnspanel-agent` does; its supervisor starts it again."""
+        """Send a signal to the agent, in place of `systemctl restart dnspanel-agent`. Its loop restarts it."""
         for directory in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 words = (directory / "cmdline").read_bytes().split(b"\0")
@@ -131,7 +131,7 @@ def test_a_node_is_removed_replaced_given_a_new_certificate_and_brought_to_the_h
 
 
 def remove(operator: Operator) -> str:
-    """Remove ns2 by the runbook, so that its name is free. Return what the old one is called now."""
+    """Remove ns2 by the runbook, which frees the name. Return the retired node's new name."""
     name = "remove-a-node"
     assert commands(name, "1. Stop queries to the node") == []
     retired = operator.run_all(commands(name, "2. Retire the node"))
@@ -147,7 +147,7 @@ def remove(operator: Operator) -> str:
 
 
 def join_with_an_expired_certificate(operator: Operator, running: contextlib.ExitStack) -> None:
-    """Join a new server that takes the name, and whose certificate has ended when its agent begins."""
+    """Join a new server as ns2 with a certificate that has expired when its agent starts."""
     node = operator.node
     ports = ["--dns-port", str(node.dns_port), "--agent-port", str(node.agent_port)]
     code = operator.stack.manage("create_node", "ns2", *ports).strip()
@@ -161,7 +161,7 @@ def join_with_an_expired_certificate(operator: Operator, running: contextlib.Exi
 
 
 def renew(operator: Operator) -> None:
-    """Renew by the runbook: the node has a certificate again."""
+    """Renew the node's certificate by the runbook, and check it."""
     name = "expired-certificate"
     assert commands(name, "1. Compare the clocks") == []
     revoking, making = commands(name, "2. Revoke the old certificate and create a join code")
@@ -178,7 +178,7 @@ def renew(operator: Operator) -> None:
 
 
 def unstick(operator: Operator) -> None:
-    """Bring by the runbook a node that was paused, and one whose agent hangs, to the head."""
+    """Let a paused node, and a node with a hanging agent, catch up by the runbook."""
     name = "node-stuck"
     [displaying] = commands(name, "1. Read the reason")
     [resuming] = [span for span in code_spans(FOLDER / f"{name}.md") if "nodes resume" in span]

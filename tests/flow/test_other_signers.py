@@ -1,6 +1,6 @@
-"""Two providers sign one zone, each with its own keys (RFC 8901): what either answers validates by both.
+"""Two providers sign one zone, each with separate keys (RFC 8901). Both providers' answers validate.
 
-The other one is a PowerDNS by itself, which knows nothing of the panel.
+The other provider is a PowerDNS that is independent of the panel.
 """
 
 import sys
@@ -31,9 +31,7 @@ RRSETS = [
 
 
 def other_provider(place: Place, ours: Sequence[str], zone: str = ZONE) -> str:
-    """Give another provider the zone, which it signs with a key of its own, and answers with ours too; return
-    its DNSKEY.
-    """
+    """Load the zone at the other provider, which adds its own key and the panel's DNSKEYs. Return its DNSKEY."""
     lines = [f"{label}{zone} 2 IN {type} {text}\n" for label, type, text in RRSETS]
     place.load_zone(zone, "".join([*lines, *(f"{zone} 2 IN DNSKEY {each}\n" for each in ours)]))
     place.pdnsutil("secure-zone", zone.rstrip("."))
@@ -42,7 +40,7 @@ def other_provider(place: Place, ours: Sequence[str], zone: str = ZONE) -> str:
 
 
 def without_spaces(answer: Answer) -> set[str]:
-    """Return keys without the spaces into which dnspython breaks their Base64."""
+    """Return the answer's keys without the spaces that dnspython inserts into Base64."""
     return {" ".join(text.split()[:3]) + " " + "".join(text.split()[3:]) for text in answer.rdata}
 
 
@@ -69,7 +67,7 @@ def test_what_two_signers_answer_validates_by_both(stack: Stack) -> None:
 
 
 def test_our_zone_signing_key_rolls_beside_the_other_signer(stack: Stack) -> None:
-    """By hand, as the documents say: what a validator sees of both, in turns and from its caches, never is bogus."""
+    """Follows the documented manual steps. A validator that caches and asks both providers sees no bogus answer."""
     zone = "rolled.test."
     run_inside(stack, "other_signers.create", zone, RRSETS)
     ours: list[str] = run_inside(stack, "other_signers.step", zone, "split")

@@ -1,4 +1,4 @@
-"""A zone that another operator signed is imported with its signatures, and every node serves it as it is."""
+"""A presigned zone is imported with its signatures, and all nodes serve it unchanged."""
 
 import tempfile
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ deep.empty A 192.0.2.7
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Make a directory that the user of the stack can read."""
+    """Create a directory that the stack's user can read."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
@@ -74,7 +74,7 @@ CHAIN_ZONE = "chains.test."
 def test_no_answer_is_bogus_while_successors_bring_other_chains(
     stack: Stack, tmp_path: Path, open_folder: Path
 ) -> None:
-    """Between its two chains a node answers SERVFAIL where it would have to prove something; never a wrong proof."""
+    """Between two chains a node answers SERVFAIL if a proof is needed, but never with a wrong proof."""
     path = open_folder / f"{CHAIN_ZONE}zone"
 
     def import_zone(serial: int, options: tuple[str, ...]) -> None:

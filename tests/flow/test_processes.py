@@ -1,4 +1,4 @@
-"""Each of the panel's processes is stopped: named by alert, page and metric, killed by its watchdog, started again.
+"""Stops each panel process: alert, page and metric report it, and its watchdog kills it, so that it is restarted.
 
 Tests `processes.workers`, `processes.clock`, `processes.roll_call`, `monitoring.proxy_probe` and `dnspanel.web_server`.
 """

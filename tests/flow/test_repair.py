@@ -1,7 +1,7 @@
-"""What a live node serves is altered: it is found, described in words, and put right, for that zone alone.
+"""Altered content of a running node is found, described and repaired, only in the affected zone.
 
-Real pdns_server, real pdnsutil, the whole panel. Each test damages ns1 in another way and waits until the panel's own
-record says that it is over; every row of every other zone has to be the very same bytes before and after.
+Uses real pdns_server and pdnsutil with the complete panel. Each test damages ns1 in another way, and waits until the
+panel records the repair. All rows of other zones must be the same bytes before and after.
 """
 
 import os
@@ -39,7 +39,7 @@ def node(stack: Stack) -> DemoNode:
 
 @contextmanager
 def table(path: str, name: bytes) -> Iterator[tuple[Any, Any]]:
-    """Yield a cursor over one table of a node's file, and its transaction."""
+    """Yield a cursor over one table of a node's file, and the transaction."""
     with lmdb.open(path, subdir=False, max_dbs=128, map_size=16_000 << 20, readonly=True) as env:
         handle = env.open_db(name, create=False)
         with env.begin() as txn, txn.cursor(db=handle) as cursor:
@@ -47,7 +47,7 @@ def table(path: str, name: bytes) -> Iterator[tuple[Any, Any]]:
 
 
 def records_of_others(node: DemoNode, zone_id: int) -> dict[bytes, bytes]:
-    """Return every row of every other zone, as it is in the file, except what tells the node's position."""
+    """Return all raw rows of other zones, without those that store the node's position."""
     ours = (zone_id.to_bytes(4, "big"), b"\x7f\xff\xff\xff")
     with table(f"{node.lmdb}-0", b"records") as (cursor, _):
         return {bytes(key): bytes(value) for key, value in cursor if not key.startswith(ours)}
@@ -60,7 +60,7 @@ def pdnsutil(node: DemoNode, *arguments: str) -> None:
 
 
 def damage_and_wait(stack: Stack, node: DemoNode, damage: Callable[[int], None]) -> dict[str, Any]:
-    """Damage the node, and return what the panel knows once it says that all is well again."""
+    """Damage the node, wait until the panel reports the repair, and return the panel's state."""
     before = state(stack)
     assert before["open"] == 0
     others = records_of_others(node, before["zone_id"])
@@ -146,7 +146,7 @@ def test_a_flipped_bit_in_a_page(stack: Stack, node: DemoNode) -> None:
 
 
 def test_a_publication_that_meets_altered_rows_gets_through_by_itself(stack: Stack, node: DemoNode) -> None:
-    """The segment is refused, the zone repaired at the node's own position, and the segment sent again."""
+    """The node refuses the segment, the panel repairs the zone at the node's position, and sends the segment again."""
     pdnsutil(node, "replace-rrset", ZONE, "@", "SOA", "3600", "ns1.foreign.test. x.foreign.test. 1 2 3 4 5")
     run_inside(stack, "repair.edit")
     until(lambda: ask(node, f"met.{ZONE}").rdata == ("192.0.2.77",), seconds=SECONDS_TO_REPAIR, what="the edit on ns1")

@@ -1,7 +1,7 @@
-"""A panel restored from yesterday's backup publishes nothing, shows what only its nodes know, and goes on as decided.
+"""A panel restored from yesterday's backup publishes nothing, shows the nodes' newer content, and asks for a decision.
 
-All the while every node is asked for every zone's SOA, over DNS: no serial ever goes down, and no zone that exists
-before and after is ever refused. `test_restored_rollovers.py` restores a panel in the middle of rollovers.
+Throughout, all nodes are asked for the SOA of each zone: no serial decreases, and no zone that exists before and after
+is refused. `test_restored_rollovers.py` restores a panel during rollovers.
 """
 
 import http.client
@@ -36,7 +36,7 @@ OF_PANEL = [name for name in PANEL if name != "proxy"]
 
 
 class Panel:
-    """The stack's panel as its API's clients see it."""
+    """The stack's panel, as an API client uses it."""
 
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
@@ -71,7 +71,7 @@ class Panel:
 
 
 class Watch:
-    """What each node answered for each zone's SOA, in order."""
+    """Polls all nodes for the zones' SOAs, and records the answers in order."""
 
     def __init__(self, stack: Stack, zones: tuple[str, ...]) -> None:
         self.stack, self.zones = stack, zones
@@ -121,7 +121,7 @@ class Watch:
 
 @pytest.fixture
 def yesterday(fresh_stack: Stack) -> tuple[Panel, Path]:
-    """Make a panel with three zones and a backup of them, and then a day's work that is only on the nodes any more."""
+    """Create three zones and back up the panel, then make a day's changes that are missing in the backup."""
     panel = Panel(fresh_stack)
     for zone in (KEPT, CHANGED, DELETED):
         panel.creates(zone)
@@ -135,7 +135,7 @@ def yesterday(fresh_stack: Stack) -> tuple[Panel, Path]:
 
 
 def work_of_a_day(panel: Panel) -> None:
-    """Do what the backup does not know: two changes, a deletion, a new zone."""
+    """Make the changes that the backup lacks: two edits, a deletion and a new zone."""
     for address in ("192.0.2.2", "192.0.2.3"):
         assert panel.publishes(CHANGED, address)[0] == 204
     assert panel.call("DELETE", f"{SERVER}/zones/{DELETED}?wait=all")[0] == 204
@@ -153,7 +153,7 @@ def restore(stack: Stack, archive: Path) -> None:
 
 
 def sees_the_hold(panel: Panel) -> None:
-    """Check that nothing can be published, by either API, and the nodes go on answering what they have."""
+    """Check that neither API can publish, and that nodes keep answering."""
     state = panel.state()
     assert "restored from the backup" in state["held"]
     status, reply = panel.publishes(KEPT, "192.0.2.66", wait="")
@@ -167,7 +167,7 @@ def sees_the_hold(panel: Panel) -> None:
 
 
 def decides(browser: Browser, panel: Panel, *, card: str, typed: str, button: str) -> None:
-    """Decide as a person that looks at the page."""
+    """Make the decision about the differences on the page, in a browser."""
     with person(browser, panel.stack) as rita:
         rita.signs_in("rita", "correct horse battery staple")
         expect(rita.page.locator("#held")).to_contain_text("Publishing is held")

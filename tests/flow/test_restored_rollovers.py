@@ -1,4 +1,4 @@
-"""A panel that is restored in the middle of rollovers breaks no zone, except those that a person accepted to break."""
+"""A panel restored during rollovers breaks no zone, except those that a person accepted to break."""
 
 import sys
 import time
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.flow, pytest.mark.browser]
 
 
 def keeps(browser: Browser, panel: Panel, broken: str) -> None:
-    """Read as a person which zone would not validate, keep the panel's content all the same, and say so."""
+    """Read on the page that this zone would not validate, and decide to keep the panel's content regardless."""
     with person(browser, panel.stack) as rita:
         rita.signs_in("rita", "correct horse battery staple")
         rita.page.get_by_role("link", name="Look and decide").click()
@@ -53,10 +53,10 @@ def decides_to_keep(rita: Person, *, accepts: bool, reason: str) -> None:
 def test_a_backup_restored_in_the_middle_of_rollovers_breaks_only_what_a_person_accepted(
     chromium: Browser, fresh_stack: Stack
 ) -> None:
-    """Of two zones, one is in a rollover at the backup; both have other keys, and other DS at their parent, since.
+    """Two zones have new keys and new DS records since a backup, and the backup is in one zone's rollover.
 
-    First what nodes have is taken over. Then the backup is restored again, and a person keeps what it has: the zone
-    that was in its rollover never is bogus, and the other one no longer than caches have what nodes answered before.
+    First the nodes' content is taken over. Then the backup is restored again, and a person keeps the panel's content.
+    The zone in the rollover is never bogus, and the other one only while caches contain earlier answers.
     """
     panel, ports = Panel(fresh_stack), [node.dns_port for node in fresh_stack.nodes]
     under_way, later = f"under-way.{PARENT}", f"later.{PARENT}"

@@ -1,9 +1,8 @@
-"""Every kind of rollover on real nodes with a real parent zone, while Unbound validates through its caches, records are
-edited, a node is cut off and comes back, and servers, agents, the publisher, the worker that pushes and the process
-that drives the rollover are killed at each step of it: no answer is bogus, and none is insecure too soon.
+"""All kinds of rollovers on real nodes with a real parent zone, while Unbound validates through its caches.
 
-The rollover's clock runs `SPEED` times as fast, so that the minute that each wait is longer than TTLs passes in four
-seconds; TTLs are so small that each wait still is longer than they really are.
+During each step records are edited, a node is cut off and returns, and servers, agents, publisher, push worker and
+rollover process are killed. No answer is bogus, and none is insecure too early. The rollover's clock is `SPEED` times
+as fast, and TTLs are short, so that waits still exceed TTLs.
 """
 
 import os
@@ -54,9 +53,9 @@ WAYS_BACK = [
 
 
 class Watch:
-    """Asks Unbound for names of the zone from `with` on; `replies` counts by code and by whether they were secure.
+    """Queries Unbound for the zone's names inside the block. `replies` counts rcodes, split into secure and insecure.
 
-    The DS of the apex, which only a parent zone answers, is asked where Unbound has a parent's address.
+    Queries the apex DS, which only the parent zone answers, if Unbound knows a parent.
     """
 
     def __init__(self, resolver: Unbound, zone: str, *, has_parent: bool) -> None:
@@ -91,7 +90,7 @@ class Watch:
 
 @dataclass
 class Killed:
-    """What was killed at each step: programs by the processes that they were and became; the steps in their order."""
+    """The steps in order, and the programs killed at each step, with their process ids before and after."""
 
     steps: list[str] = field(default_factory=list)
     programs: list[dict[str, tuple[int, int]]] = field(default_factory=list)
@@ -99,10 +98,10 @@ class Killed:
 
 @contextmanager
 def killed_at_each_step(stack: Stack, folder: Path, count: int) -> Iterator[Killed]:
-    """Kill at each step that `ROLL` reports in the folder before it goes on, inside the block.
+    """Kill `count` programs at each step that `ROLL` reports in the folder, before the step continues.
 
-    Killed are, of `count` programs in turns, the publisher, an agent, the worker that pushes, and another node's
-    server; the agent of a third node is stopped at that time.
+    The programs take turns: the publisher, an agent, the push worker and another node's server. A third node's agent is
+    stopped during that time.
     """
     found, ends = Killed(), threading.Event()
 
@@ -124,7 +123,7 @@ def killed_at_each_step(stack: Stack, folder: Path, count: int) -> Iterator[Kill
 
 
 def kill_programs(stack: Stack, turn: int, count: int) -> dict[str, tuple[int, int]]:
-    """Kill `count` programs, until they run as other processes; return by name what they were and are."""
+    """Kill `count` programs and wait until they run again. Return each program's process ids before and after."""
     supervisor, names = stack.supervisor, stack.node_names
     one, other, cut_off = (names[(turn + n) % len(names)] for n in range(3))
     stopped = supervisor.kill(f"{cut_off}-agent", signal.SIGSTOP)  # cut off: its server answers with what it had
@@ -140,9 +139,9 @@ def kill_programs(stack: Stack, turn: int, count: int) -> dict[str, tuple[int, i
 def roll(
     stack: Stack, zone: str, kind: str, algorithm: int | None, folder: Path, *, cancelled_at: str = ""
 ) -> dict[str, Any]:
-    """Return what became of the rollover, which was begun and driven to its end; it reports each step in the folder.
+    """Run a rollover to its end, and return its result. The process reports each step in the folder.
 
-    It is cancelled at a step, if one is named.
+    With `cancelled_at`, cancel the rollover at that step.
     """
     arguments = (zone, kind, algorithm or 0, SPEED, SECONDS, str(folder), cancelled_at)
     found: dict[str, Any] = run_inside(stack, "rollovers.roll", *arguments)
@@ -153,7 +152,7 @@ def roll(
 def resolved(
     stack: Stack, zone: str, split: str, algorithm: int, *, denial: str = "nsec"
 ) -> Iterator[tuple[Unbound, Watch]]:
-    """Create the zone, signed, with its DS at the parent, and watch it through Unbound."""
+    """Create the signed zone with its DS at the parent, and poll it through Unbound inside the block."""
     anchors: Sequence[str] = run_inside(stack, "rollovers.begin", PARENT, zone, split, algorithm, TTL, denial)
     wait_until_in_sync(stack)
     ports = [node.dns_port for node in stack.nodes]
@@ -254,7 +253,7 @@ def denial_of(name: str) -> str:
 
 
 def all_were_killed(killed: Killed, found: dict[str, Any], count: int) -> None:
-    """Check that at each step of the rollover `count` programs became other processes, and its driver died there."""
+    """Check that `count` programs and the rollover's process were killed at each step."""
     assert killed.steps == found["steps"]
     assert all(len(pids) == count and all(was != is_now for was, is_now in pids.values()) for pids in killed.programs)
     assert found["killed_drivers"] == [[step, signal.SIGKILL] for step in found["steps"]]

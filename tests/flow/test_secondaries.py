@@ -1,7 +1,7 @@
-"""BIND, Knot and NSD as secondaries of a whole panel, configured by nothing but what its page gives to copy.
+"""BIND, Knot and NSD as secondaries of a complete panel, configured only by the text on their pages.
 
-Some hundred random edits over a few zones: each is announced by NOTIFY and fetched, mostly by IXFR, and in the end
-every one of the three has record for record what is published. Members come and go by the catalog zone.
+NOTIFY announces some hundred random edits in a few zones, and transfers fetch them, mostly by IXFR. Finally all three
+servers have exactly the published records. Zones come and go through the catalog zone.
 """
 
 import re
@@ -43,7 +43,7 @@ EDITS_OF_MANY = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Estate:
-    """The panel and its three secondaries."""
+    """A panel with three secondaries."""
 
     stack: Stack
     foreign: list[Foreign]
@@ -60,7 +60,7 @@ class Estate:
         }
 
     def are_equal(self, zones: list[str], *, seconds: float) -> dict[str, set[Record]]:
-        """Check that every secondary answers with the published serial of each zone within `seconds` seconds."""
+        """Wait until all secondaries have the published serials, and check their records. Return the published ones."""
         published = self.published(zones)
         serials = {
             zone: int(next(text for _, _, kind, text in records if kind == "SOA").split()[2])
@@ -156,7 +156,7 @@ def test_a_zone_that_goes_and_one_that_comes_go_and_come_by_the_catalog(estate: 
 
 
 def validates(one: Foreign, zone: str, dnskey: str) -> None:
-    """Check that what the secondary answers validates from this key, names that are not there included."""
+    """Check that the secondary's answers validate with this key, including those for nonexistent names."""
     with unbound({zone: [one.port]}, [f"{zone} DNSKEY {dnskey}"]) as resolver:
         for name, type_ in ((f"www.{zone}", "A"), (zone, "SOA"), (f"www.{zone}", "MX"), (f"nothing.{zone}", "A")):
             assert resolver.ask(name, type_).is_secure, (one.kind, name, type_, resolver.bogus)

@@ -1,7 +1,7 @@
-"""BIND, Knot and NSD as secondaries over TLS alone, by certificates of their own, and asked over TLS (RFC 9103).
+"""BIND, Knot and NSD as secondaries over TLS only, with their own certificates, and queried over TLS (RFC 9103).
 
-Configured by nothing but what their pages give to copy. Knot is that of a newer Debian, since that of Debian 12 speaks
-no TLS, and so is a second NSD, which reads the catalog zone; kdig is another client.
+They are configured only by the text on their pages. Debian 12's Knot lacks TLS, so Knot is from a newer Debian, as is a
+second NSD that consumes the catalog zone. kdig is another client.
 """
 
 import re
@@ -27,7 +27,7 @@ KINDS = ("bind", "nsd")  # and the newer ones, where a root of their suite can b
 
 @pytest.fixture(scope="module")
 def made(stack: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Estate, dict[str, Any], Path]]:
-    """Return the estate, what each secondary's page said once, and the directory of their certificate."""
+    """Return the estate, the one-time text of each secondary's page, and the directory of their certificate."""
     make_person(stack, "secundus")
     kinds = [*KINDS, *newer_kinds()]
     ports, tls_ports = ({kind: free_port() for kind in kinds} for _ in range(2))

@@ -1,4 +1,4 @@
-"""A signed zone moves from a PowerDNS of another operator to our nodes, with its keys: validators notice nothing."""
+"""A signed zone moves from another operator's PowerDNS to the panel's nodes with its keys. Validation never fails."""
 
 import shutil
 import tempfile
@@ -33,8 +33,9 @@ alias CNAME www
 @pytest.mark.sample(1, reason="denials of zones that move with their keys")
 @pytest.mark.parametrize("nsec3", ["", "1 0 0 -"], ids=["nsec", "nsec3"])
 def test_an_imported_signed_zone_goes_on_without_a_gap(stack: Stack, nsec3: str) -> None:
-    """One trust anchor, the key of the old server, is all that Unbound has; it asks the old server and our nodes in
-    turns, from before the import on."""
+    """Unbound's only trust anchor is the old server's key. It asks the old server and the nodes in turn, from before
+    the import.
+    """
     try:
         powerdns = native()
     except Unavailable as exc:

@@ -1,4 +1,4 @@
-"""Slow clients cost the panel nothing: nginx before the web processes waits for them, and not a thread."""
+"""Slow clients occupy no thread of the panel, because nginx in front of the web processes waits for them."""
 
 import contextlib
 import http.client
@@ -26,7 +26,7 @@ BEGINNINGS = {
 
 @contextlib.contextmanager
 def slow_clients(stack: Stack, beginning: bytes) -> Iterator[None]:
-    """Open many connections that sent this, and neither send nor read anything more."""
+    """Open many connections that send this beginning, and then neither send nor read."""
     with contextlib.ExitStack() as clients:
         for _ in range(SLOW):
             sock = clients.enter_context(socket.socket())

@@ -1,4 +1,4 @@
-"""Ring 0, a canary, the rest: on a real stack, with publications that PowerDNS 4.7 really cannot answer with."""
+"""Ring 0, a canary and the rest on a real stack, with publications that PowerDNS 4.7 cannot serve."""
 
 import sys
 import threading
@@ -32,13 +32,13 @@ def change(stack: Stack, zone: str, label: str, type: str = "A", *values: str) -
 
 
 def acked(stack: Stack) -> dict[str, int]:
-    """Return what each node has acked, ring 0 included."""
+    """Return the acknowledged sequence of each node, including ring 0."""
     found: dict[str, int] = run_inside(stack, "stages.acked")
     return found
 
 
 def delivery(stack: Stack) -> dict[str, Any]:
-    """Return what is set; nothing is before anything ever was."""
+    """Return the delivery's settings, or the defaults if none are stored."""
     found: dict[str, Any] | None = run_inside(stack, "stages.delivery")
     return found or {"stopped_reason": "", "pinned": None, "stopped_whole": False}
 
@@ -49,7 +49,7 @@ def answers_with(node: DemoNode, name: str, value: str) -> bool:
 
 @pytest.fixture(scope="module")
 def staged() -> Iterator[Stack]:
-    """Start ring 0, then ns1 alone, then ns2 and ns3; three zones."""
+    """Start a stack with three groups (ring 0, ns1, ns2 and ns3) and three zones."""
     with new_stack("staged", sample_zones=False, traffic=False) as stack:
         run_inside(stack, "stages.set_up_groups", VERIFY_SECONDS)
         wait_until_in_sync(stack, seconds=60)
@@ -58,7 +58,7 @@ def staged() -> Iterator[Stack]:
 
 @pytest.fixture(autouse=True)
 def fleet_in_sync(staged: Stack) -> Iterator[None]:
-    """Begin each test with a fleet in which nothing is on its way, and end it with nothing stopped or pinned."""
+    """Wait for a fleet in sync before each test. Afterward, release stops and pins."""
     wait_until_in_sync(staged, seconds=60)
     yield
     run_inside(staged, "stages.release_delivery")
@@ -113,7 +113,7 @@ def test_a_canary_that_does_not_answer_stops_the_rest_until_a_person_resumes(sta
 
 
 def test_a_zone_deleted_under_its_questions_stops_at_the_canary(staged: Stack) -> None:
-    """Its clients get REFUSED from then on: the share rises at the canary, and the rest keeps the zone."""
+    """Then the zone's clients get REFUSED. The share rises at the canary, and the other nodes keep the zone."""
     run_inside(staged, "stages.verify_canary_for", 20)
     over = threading.Event()
 
@@ -168,7 +168,7 @@ def test_a_stopped_fleet_gets_nothing_not_even_ring_0(staged: Stack) -> None:
 
 
 def _watch_for_failures(stack: Stack, names: list[str], over: threading.Event, seen: list[str]) -> threading.Thread:
-    """Ask every public node for these names all the time; keep what no client may ever see."""
+    """Query all public nodes for these names repeatedly. Collect answers that no client may get."""
 
     def watch() -> None:
         while not over.is_set():
@@ -273,7 +273,7 @@ def test_signatures_that_do_not_validate_are_stopped_at_ring_0(staged: Stack) ->
 
 
 def test_a_poison_that_comes_to_ring_0_in_a_snapshot_reaches_no_other_node(staged: Stack) -> None:
-    """An agent that installs one looks at a sample: after its ack all nodes got what had not been looked at."""
+    """Agents check only a sample of a snapshot. Previously ring 0's ack released all of it to the other nodes."""
     zone = "arriving.test."
     keys = run_inside(staged, "stages.create_signed", zone)
     for number in range(40):  # so many that the poisoned ones are found by no sample
@@ -324,7 +324,7 @@ end
 
 @contextmanager
 def faulty(stack: Stack, nodes: Sequence[DemoNode], zone: str) -> Iterator[None]:
-    """Let these servers have no keys of the zone inside the block, for every client."""
+    """Let these servers answer SERVFAIL for the zone's DNSKEY inside the block."""
     for node in nodes:
         unprivileged.write(node.pdns / "faulty.lua", FAULTY % zone)
         conf = (node.pdns / "pdns.conf").read_text()
@@ -368,7 +368,7 @@ def answers_at_all(node: DemoNode) -> bool:
 
 
 def test_a_zone_whose_chain_is_broken_by_no_publication_holds_up_no_other(staged: Stack) -> None:
-    """At ring 0 and at the canary, so that both would hold up the rest; ns2 and ns3 validate as ever."""
+    """The fault is at ring 0 and at the canary, which could delay all others. ns2 and ns3 still validate."""
     zone = "outside.test."
     keys = run_inside(staged, "stages.create_signed", zone)
     wait_until_in_sync(staged, seconds=60)

@@ -1,4 +1,4 @@
-"""A start loads the panel in one process, and its pages can be opened before anything else of it runs."""
+"""A start loads the panel in one process, and serves pages before all other processes run."""
 
 import shutil
 import subprocess
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.flow
 
 
 class CountedStack(Stack):
-    """A stack in which each process that loads Django writes down its command."""
+    """A stack in which each process that loads Django records its command."""
 
     @property
     def loads(self) -> Path:
@@ -35,7 +35,7 @@ class CountedStack(Stack):
 
 @pytest.fixture
 def started() -> Iterator[CountedStack]:
-    """Start the pages of a stack that has run before."""
+    """Start a copy of a prepared stack, up to its pages."""
     directory = FOLDER / "started"
     shutil.rmtree(directory, ignore_errors=True)
     files = prepared_stack()
@@ -48,7 +48,7 @@ def started() -> Iterator[CountedStack]:
 
 
 def test_a_start_loads_the_panel_once_before_its_pages_can_be_opened(started: CountedStack) -> None:
-    """Six processes loaded it, each in 2.4 CPU seconds, and the link came when all processes and nodes ran."""
+    """Previously six processes loaded the panel, for 2.4 CPU seconds each, and the link came after all of them."""
     assert "/welcome/" in started.manage("demo_welcome")
     with urllib.request.urlopen(f"{started.url}/sign-in/", timeout=30) as answer:
         assert answer.status == 200

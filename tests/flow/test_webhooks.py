@@ -1,4 +1,4 @@
-"""Webhooks in a whole panel: a publication is noticed, and sent only to where the panel sends."""
+"""Webhooks with a complete panel: a publication triggers them, and they go only to allowed addresses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Redis is gone: people still sign in, edit and publish, and pages say what is missing."""
+"""Without Redis people can sign in, edit and publish, and pages display the missing functions."""
 
 import pytest
 from playwright.sync_api import Browser, expect

@@ -1,6 +1,6 @@
-"""A zone whose primary is BIND: by its NOTIFY a change is at every node at once; one that no node has is deleted.
+"""A zone whose primary is BIND. NOTIFY brings changes to all nodes at once. A zone can be deleted before it arrives.
 
-The SOA's refresh is hours: only NOTIFY, taken by the gateway and carried out by a Celery worker, can bring the change.
+The SOA refresh is hours, so only NOTIFY, through the gateway and a Celery worker, can deliver the change.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ www 2 A 192.0.2.1
 
 @contextmanager
 def primary(stack: Stack, directory: Path, *zones: str) -> Iterator[int]:
-    """Start BIND with these zones, which takes DNS UPDATE from every client and notifies the gateway."""
+    """Start BIND with these zones. It accepts DNS UPDATE from all clients and notifies the gateway."""
     options = f"allow-update {{ any; }}; notify explicit; also-notify {{ 127.0.0.1 port {stack.update_port}; }};"
     texts = {zone: TEXT.replace(ZONE, zone) for zone in zones}
     with named(directory, texts, dict.fromkeys(zones, options)) as port:

@@ -1,4 +1,4 @@
-"""A client that validates all the time: asks every node in turn, with a trust anchor, by dnspython."""
+"""A client that continuously queries all nodes and validates the answers with dnspython from a trust anchor."""
 
 import base64
 import random
@@ -28,7 +28,7 @@ _TYPES = ("A", "TXT", "DS", "NS", "MX")
 
 
 class Validator:
-    """Asks from `with` on, until its end; `faults` says in words which answers did not validate."""
+    """Queries the nodes inside the block. `faults` describes answers that did not validate."""
 
     def __init__(self, nodes: Sequence[DemoNode], zone: str, dnskeys: Sequence[str], names: Sequence[str]) -> None:
         self._nodes, self._names = list(nodes), list(names)
@@ -63,7 +63,7 @@ class Validator:
                 self.questions += 1
 
     def check(self, node: DemoNode, name: str, type: str) -> str:
-        """Return why what a node answers does not validate; empty if it does."""
+        """Return the reason why a node's answer does not validate, or an empty string if it does."""
         query = dns.message.make_query(name, type, want_dnssec=True)
         try:
             answer = dns.query.udp_with_fallback(query, "127.0.0.1", port=node.dns_port, timeout=5)[0]
@@ -93,7 +93,7 @@ class Validator:
         return self._denial_fault(answer, name, type)
 
     def _denial_fault(self, answer: dns.message.Message, name: dns.name.Name, type: int) -> str:
-        """Return what a negative answer lacks of the proof that the name, or the type at it, is not there."""
+        """Return the part that is missing in a negative answer's proof, or an empty string if the proof is complete."""
         if answer.answer:
             return ""
         referral = next((r for r in answer.authority if r.rdtype == dns.rdatatype.NS and r.name != self._apex), None)
@@ -115,9 +115,7 @@ class Validator:
         return self._nsec3_fault(nsec3, name, is_missing=is_missing)
 
     def _nsec3_fault(self, nsec3: Sequence[dns.rrset.RRset], name: dns.name.Name, *, is_missing: bool) -> str:
-        """Return what lacks by RFC 5155 section 8: the closest encloser is there, and what is next closer is
-        covered.
-        """
+        """Return the missing part of a proof by RFC 5155 section 8, or an empty string if the proof is complete."""
         one = nsec3[0][0]
 
         def hashed(each: dns.name.Name) -> str:

@@ -1,7 +1,7 @@
-"""Read by Python at its start where `clocks` put this directory first: `time.sleep` as libfaketime can bear it.
+"""Replaces `time.sleep`. Python reads this file at startup if `clocks` puts its directory first in the path.
 
-Python sleeps until a moment of the monotonic clock, and libfaketime 0.9.10 refuses that call when it must leave
-that clock alone. A wait for what never comes takes the same time by another call.
+Python sleeps until a time of the monotonic clock. libfaketime 0.9.10 rejects that call if it must not change this
+clock, so the replacement waits for an event that never comes.
 """
 
 import threading
@@ -9,7 +9,7 @@ import time
 
 
 def sleep(seconds: float) -> None:
-    """Sleep as `time.sleep` does."""
+    """Sleep like `time.sleep`."""
     threading.Event().wait(max(0.0, seconds))
 
 
