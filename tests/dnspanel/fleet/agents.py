@@ -1,4 +1,4 @@
-"""An agent without a PowerDNS: real TLS, real segments, a real LMDB, and counters that a test writes."""
+"""A test agent without PowerDNS: real TLS, real segments, a real LMDB, and counters that the test sets."""
 
 import ssl
 import tempfile
@@ -26,7 +26,7 @@ from replication.wire.segment import open_segment, open_segments
 
 @dataclass
 class Agent:
-    """One node's side of the push channel; `refuse_with` makes it refuse, `digest` makes it lie."""
+    """The node's side of the push channel. `refuse_with` makes it refuse, and `digest` overrides its digest."""
 
     store: Store
     signing_keys: tuple[bytes, ...]
@@ -91,7 +91,7 @@ class Agent:
         return ack
 
     def ack(self) -> Ack:
-        """Return the newest ack; an agent that starts has none."""
+        """Return the newest ack. Raise Busy if the agent has just started."""
         if self.last_ack is None:
             raise Busy(what="the agent")
         position = self.store.position()
@@ -119,7 +119,7 @@ class Agent:
         return IntegrityScanner(self.store)
 
     def offer(self, name: str, sealed: bytes) -> list[int]:
-        """Return which chunks lack; those of another snapshot are forgotten."""
+        """Return the missing chunks of the snapshot. Chunks of another snapshot are dropped."""
         if self.refuse_snapshots_with is not None:
             raise self.refuse_snapshots_with
         assert snapshot_id(sealed) == name
@@ -135,7 +135,7 @@ class Agent:
         self.chunks[number] = self.manifest.chunks[number].open(stored)
 
     def install(self) -> Ack:
-        """Make the store what the snapshot is, in place."""
+        """Replace the store's content by the snapshot's."""
         manifest = self.manifest
         assert manifest is not None
         assert len(self.chunks) == len(manifest.chunks)

@@ -1,4 +1,4 @@
-"""Nodes for tests: made by the verbs, approved with a real signing request."""
+"""Fixtures of the fleet tests: nodes that the panel's functions create and approve with a real signing request."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 
 def signing_request(key: ec.EllipticCurvePrivateKey | None = None, name: str = "node") -> str:
-    """Return a PEM request as an agent makes it."""
+    """Return a certificate signing request in PEM, as an agent creates it."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key or new_key(), hashes.SHA256())
     return request.public_bytes(serialization.Encoding.PEM).decode()
@@ -72,7 +72,7 @@ def create_front(name: str = "front1", agent_port: int = 8534) -> Node:
 def create_active_node(
     name: str = "ns1", key: ec.EllipticCurvePrivateKey | None = None, agent_port: int = 8533
 ) -> Node:
-    """Create a node whose agent was approved; `key` is the agent's own."""
+    """Create a node with an approved agent. `key` is the agent's private key."""
     node = create_waiting_node(name, agent_port)
     code = node_lifecycle.make_code(node=node, now=NOW, by=None)
     node_lifecycle.submit_request(code=code, csr_pem=signing_request(key), now=NOW)
@@ -81,19 +81,19 @@ def create_active_node(
 
 @pytest.fixture
 def waiting_node() -> MakeNode:
-    """Return a function that makes nodes that wait for their agent."""
+    """Return a function that creates nodes without an agent yet."""
     return create_waiting_node
 
 
 @pytest.fixture
 def active_node() -> MakeNode:
-    """Return a function that makes nodes whose agent was approved."""
+    """Return a function that creates nodes with an approved agent."""
     return create_active_node
 
 
 @pytest.fixture
 def live_redis() -> Iterator[None]:
-    """Clear live numbers in Redis, before and after."""
+    """Delete all telemetry in Redis before and after the test."""
     redis = telemetry.connection(settings.REDIS_URL)
     kinds = ("live", "totals", "top", "watched", "log", "minutes", "hours", "zone-minute", "zone-top")
     for moment in ("before", "after"):
@@ -114,7 +114,7 @@ class Served:
 
 @pytest.fixture
 def served(waiting_node: MakeNode, tmp_path: Path) -> Iterator[Callable[..., Served]]:
-    """Yield a function that makes active nodes whose agents answer on a port of this machine."""
+    """Yield a function that creates active nodes with running test agents on this machine."""
     running: list[Agent] = []
 
     def make(name: str = "ns1") -> Served:
@@ -141,7 +141,7 @@ def served(waiting_node: MakeNode, tmp_path: Path) -> Iterator[Callable[..., Ser
 
 @pytest.fixture
 def enrolled_agent(tmp_path: Path) -> Iterator[Callable[..., "EnrolledAgent"]]:
-    """Yield a function that makes active nodes whose real agent runs on a port of this machine, without a PowerDNS."""
+    """Yield a function that creates active nodes with real agents on this machine, without PowerDNS."""
     running: list[EnrolledAgent] = []
 
     def make(name: str = "ns1", age: timedelta = timedelta(0)) -> EnrolledAgent:
@@ -155,7 +155,7 @@ def enrolled_agent(tmp_path: Path) -> Iterator[Callable[..., "EnrolledAgent"]]:
 
 
 class EnrolledAgent:
-    """A real agent that enrolled; it can be stopped, copied and started again."""
+    """An enrolled real agent that tests can stop, copy and restart."""
 
     def __init__(self, name: str, directory: Path, age: timedelta) -> None:
         self.directory = directory
@@ -174,7 +174,7 @@ class EnrolledAgent:
         self.start()
 
     def enroll(self, age: timedelta = timedelta(0)) -> None:
-        """Become the node that long ago, as the agent's command does, with a person who approves at once."""
+        """Enroll as the node `age` ago, like the agent's command. The request is approved at once."""
         now = timezone.now() - age
         code = node_lifecycle.make_code(node=self.node, now=now, by=None)
         identity = self.directory / "identity"
@@ -194,7 +194,7 @@ class EnrolledAgent:
             write_atomically(identity / file, text)
 
     def start(self, more: str = "") -> None:
-        """Run the agent; `more` are further lines of its agent.toml."""
+        """Run the agent. `more` is appended to its agent.toml."""
         config = self.directory / "agent.toml"
         config.write_text(
             'identity_dir = "identity"\nstate_dir = "state"\nlmdb_path = "lmdb/pdns.lmdb"\n'
@@ -213,7 +213,7 @@ class EnrolledAgent:
             self.agent.__exit__(None, None, None)
 
     def client(self) -> NodeClient:
-        """Return a new connection of the panel; it lives as long as the caller keeps it open."""
+        """Return a new connection of the panel to the agent. The caller keeps it open."""
         self.node.refresh_from_db()
         context = client_ssl_context(ensure_authority(now=timezone.now()))
         return NodeClient("127.0.0.1", self.port, context, certificate_sha256=self.node.pins)

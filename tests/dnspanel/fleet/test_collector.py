@@ -1,4 +1,4 @@
-"""The collector against agents over real TLS, Redis and PostgreSQL."""
+"""Tests of the collector against agents over real TLS, Redis and PostgreSQL."""
 
 import time
 from collections.abc import Callable
@@ -28,7 +28,7 @@ ticks = count(step=RECORD_SECONDS)
 
 
 def seconds_of(collector: Collector, number: int = 1) -> None:
-    """Let this many ticks pass, each so late that it is recorded in PostgreSQL."""
+    """Run this many ticks. Each is late enough to be recorded in PostgreSQL."""
     for _ in range(number):
         collector.tick(next(ticks))
         collector.settle()
@@ -201,7 +201,7 @@ def test_the_collector_says_that_it_is_at_work(served: Serve, collector: Collect
 
 
 def test_a_collector_that_has_asked_nobody_yet_does_not_say_so(served: Serve, collector: Collector) -> None:
-    """After a restart of the panel, "no contact for 2 minutes" was said of nodes that had not been asked."""
+    """Regression test: after a restart, nodes that weren't asked yet had "no contact for 2 minutes"."""
     served()
     collector.tick(next(ticks))
     assert COLLECTOR not in heartbeats()

@@ -1,4 +1,4 @@
-"""What one edit costs the panel, in counts that no machine changes: the next doubling fails here, not in a benchmark.
+"""Tests of the panel's cost of one edit, in counts that are the same on all machines, unlike benchmarks.
 
 A count that rises is a decision: change it together with the reason in the commit, after `./dev bench compare`.
 """
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
-    """Count what is sent to PostgreSQL by any connection, transactions' own BEGIN and COMMIT apart."""
+    """Return a function that counts SQL statements of all connections, except BEGIN and COMMIT of transactions."""
     sent: list[str] = []
     execute = psycopg.Cursor.execute
 
@@ -48,7 +48,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
 
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[Any, ...]]]:
-    """Return the messages to the broker."""
+    """Return a list that records the messages to the broker."""
     messages: list[tuple[str, tuple[Any, ...]]] = []
     for task in (tasks.push_node, tasks.push_nodes, tasks.mend_node):
         name = task.name.rpartition(".")[2]

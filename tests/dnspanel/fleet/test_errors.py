@@ -1,4 +1,4 @@
-"""Messages for people."""
+"""Tests of error messages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a node's page tells."""
+"""Tests of the events on a node's page."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What the database itself refuses."""
+"""Tests of database constraints."""
 
 import pytest
 from django.db import IntegrityError, transaction

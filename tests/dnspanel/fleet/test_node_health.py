@@ -1,4 +1,4 @@
-"""One word and one sentence from numbers."""
+"""Tests of node health: a word and a sentence that are computed from numbers."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What a person asks of one node."""
+"""Tests of users' orders for one node: resync, rebuild, drain, check."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Minutes and hours of a node, summed up in a real Redis from the seconds there."""
+"""Tests of a node's minutes and hours, which are sums of its seconds in a real Redis."""
 
 import time
 from typing import Any
@@ -20,7 +20,7 @@ def keep(*samples: Any) -> None:
 
 @pytest.fixture
 def minute() -> int:
-    """Return the end of a minute that is over, and not the end of an hour."""
+    """Return the end of a past minute that isn't the end of an hour."""
     end = int(time.time()) // 60 * 60 - 60
     return end if end % 3600 else end - 60
 

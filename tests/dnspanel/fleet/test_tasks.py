@@ -1,4 +1,4 @@
-"""Push over real TLS to agents with a real LMDB."""
+"""Tests of the push tasks over real TLS to agents with a real LMDB."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -88,7 +88,7 @@ def test_a_new_node_takes_a_log_of_many_pages(served: Serve, monkeypatch: pytest
 
 @pytest.fixture
 def scheduled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the nodes that this process would ask again in a moment."""
+    """Return a list that records the nodes to ask again soon, instead of asking them."""
     found: list[int] = []
     monkeypatch.setattr(tasks, "_ask_again", lambda node_id, connection: found.append(node_id))
     return found
@@ -96,7 +96,7 @@ def scheduled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def listing(served: Serve, scheduled: list[int]) -> Served:
-    """Return a node that has acked sequence 1, and has 2 in its files while its PowerDNS reads its list."""
+    """Return a node that has acked sequence 1, and has stored 2 while its PowerDNS still reads the list of zones."""
     made = served()
     publish("one.test.")
     push_node(made.node.pk)
@@ -267,7 +267,7 @@ def test_several_nodes_are_woken_by_one_message(served: Serve, monkeypatch: pyte
 
 
 class Threads:
-    """Runs what is submitted, each in a thread of its own that closes its connection to the database."""
+    """A pool that runs each submitted call in its own thread, and closes the thread's database connection."""
 
     def __init__(self) -> None:
         self.submitted: list[tuple[Any, ...]] = []
@@ -289,7 +289,7 @@ class Threads:
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Threads]:
-    """Replace the pools of a worker."""
+    """Replace all pools of the worker by threads. Yield the replacement."""
     made = Threads()
     for pool in ("_together", "_singly", "_away"):
         monkeypatch.setattr(tasks, pool, made)
@@ -298,7 +298,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Threads]:
 
 
 class Queue:
-    """A pool that runs nothing until the test says so."""
+    """A pool that keeps submitted calls and doesn't run them."""
 
     def __init__(self) -> None:
         self.submitted: list[tuple[Any, ...]] = []
@@ -314,7 +314,7 @@ class Queue:
 def test_nodes_that_are_away_wait_among_themselves_and_once_each(
     served: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beat asks for every late node every two seconds, and each that is away takes a thread for seconds."""
+    """Beat requests every late node every two seconds, and an absent node blocks a thread for seconds."""
     pools = {name: Queue() for name in ("_together", "_singly", "_away")}
     for name, pool in pools.items():
         monkeypatch.setattr(tasks, name, pool)
@@ -343,7 +343,7 @@ def test_nodes_that_are_away_wait_among_themselves_and_once_each(
 
 
 def test_what_cannot_be_pushed_together_is_pushed_singly(served: Serve, threads: Threads) -> None:
-    """New nodes have no connection yet; after that they get what is new together."""
+    """New nodes have no connection yet. After the first push, they get news together with the others."""
     made = [served(name) for name in ("ns1", "ns2", "ns3")]
     ids = [each.node.pk for each in made]
     made[2].agent.stop()

@@ -1,4 +1,4 @@
-"""Live numbers in a real Redis."""
+"""Tests of live telemetry in a real Redis."""
 
 import time
 from typing import Any

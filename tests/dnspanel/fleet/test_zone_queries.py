@@ -1,4 +1,4 @@
-"""Queries of a zone, estimated from what nodes remember: the arithmetic, the hour, and what is not known."""
+"""Tests of a zone's query rate, estimated from the nodes' samples: arithmetic, the last hour, and unknown values."""
 
 import math
 import time
@@ -20,7 +20,7 @@ def top_of(zone: str, times: int, *, questions: int = 10_000, **lists: tuple[Cou
 
 
 def serves(node_id: int, per_second: int) -> None:
-    """Let the node have been asked this often in the last seconds."""
+    """Give the node samples with this query rate for the last three seconds."""
     now = int(time.time())
     telemetry.keep_samples(node_id=node_id, samples=[sample(now - n, per_second) for n in (2, 1, 0)])
 
@@ -38,7 +38,7 @@ def test_the_share_times_what_the_node_is_asked_is_the_number() -> None:
 
 
 def test_the_error_holds_the_true_value_in_19_of_20_samples() -> None:
-    """Of every share, over all samples there are, weighted by how likely each is."""
+    """The test covers several shares and all possible samples, weighted by probability."""
     questions, qps = 400, 100.0
     for share in (0.05, 0.3, 0.9):
         within = 0.0

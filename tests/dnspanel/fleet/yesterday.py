@@ -1,4 +1,4 @@
-"""A panel whose zones and log go back to an earlier moment, as after a restored backup, while its nodes do not."""
+"""A panel whose zones and log return to an earlier state, as after a restore, while its nodes don't."""
 
 from django.db import connection
 
@@ -21,7 +21,7 @@ _SEQUENCES = ("zones_zone_id_seq", "zones_zonekey_id_seq", "zones_signing_row_id
 
 
 class Yesterday:
-    """The zones, the log and its segments as they are when this is made."""
+    """A copy of the zones, the log and its segments at the time of its creation."""
 
     def __init__(self) -> None:
         self._rows: dict[str, bytes] = {}
@@ -35,7 +35,7 @@ class Yesterday:
                 self._last_ids[sequence] = cursor.fetchone()[0]
 
     def come_back(self) -> None:
-        """Bring them back, ids of zones and keys included."""
+        """Restore the copy, including the ids of zones and keys."""
         with connection.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")
             for table in _TABLES:

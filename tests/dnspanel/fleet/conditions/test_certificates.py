@@ -1,4 +1,4 @@
-"""A certificate that ends, of a node or of the panel."""
+"""Tests of alert conditions for expiring certificates of nodes and of the panel."""
 
 from datetime import timedelta
 

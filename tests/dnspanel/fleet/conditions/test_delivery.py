@@ -1,4 +1,4 @@
-"""Publications on their way to the nodes: where they wait, and when that is an alert."""
+"""Tests of alert conditions for delivery: where publications wait, and when that is an alert."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -24,7 +24,7 @@ from tests.people import NOW
     ],
 )
 def test_publications_that_wait_are_an_alert_by_the_age_of_the_oldest(seconds: int, expected: list[Any]) -> None:
-    """While the worker “push” hung, 420 publications reached no node: all nodes were "held back", and all was well."""
+    """Regression test: while the worker “push” hung, 420 publications waited, but all nodes counted as "held back"."""
     back = [node(name, health=health(Word.LIMITED, seconds)) for name in ("ns1", "ns2")]
     assert found(inputs(*back, waiting=waiting(Place.PUSH, seconds))) == expected
 

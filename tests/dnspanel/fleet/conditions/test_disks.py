@@ -1,4 +1,4 @@
-"""A disk that fills up, of a node or of the panel."""
+"""Tests of alert conditions for full disks of nodes and of the panel."""
 
 import pytest
 

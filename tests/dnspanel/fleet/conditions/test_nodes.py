@@ -1,4 +1,4 @@
-"""What is wrong with a node: where each trouble begins, and where it ends."""
+"""Tests of alert conditions for nodes: where each one begins and ends."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Signed zones that do not validate, from their parents or on nodes."""
+"""Tests of alert conditions for signed zones that don't validate at their parents or on nodes."""
 
 from dnspanel.conditions import NamedZones
 from tests.dnspanel.condition_inputs import ago, inputs, only

@@ -1,4 +1,4 @@
-"""Alerts about how a node is set up: an agent older than the panel, and what is not as the panel has it."""
+"""Tests of alert conditions for a node's setup: an old agent, and settings that differ from the panel's."""
 
 import pytest
 

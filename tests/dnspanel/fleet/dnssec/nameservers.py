@@ -1,4 +1,4 @@
-"""Name servers on loopback that answer as a test says, over UDP and TCP: each has an address, all one port."""
+"""Name servers on loopback with scripted answers over UDP and TCP. They share a port and have different addresses."""
 
 import contextlib
 import selectors
@@ -24,7 +24,7 @@ SOA = "ns.parent.test. hostmaster.parent.test. 1 3600 600 86400 "
 
 @contextlib.contextmanager
 def serving(servers: Mapping[str, Answers], port: int) -> Iterator[None]:
-    """Let these servers, by address, answer inside the block."""
+    """Run these servers, by address, inside the block."""
     with contextlib.ExitStack() as stack:
         selector = stack.enter_context(selectors.DefaultSelector())
         stop, stopped = socket.socketpair()
@@ -80,7 +80,7 @@ def reply_to(query: dns.message.Message, *, aa: bool = True) -> dns.message.Mess
 
 
 def has(*ds: str, ttl: int = 3600) -> Answers:
-    """Return a server of the parent with these DS records for the zone; without any it says so."""
+    """Return a parent's server with these DS records for the zone, or with a negative answer if there are none."""
 
     def answer(query: dns.message.Message, is_tcp: bool) -> dns.message.Message:
         reply = reply_to(query)
@@ -95,7 +95,7 @@ def has(*ds: str, ttl: int = 3600) -> Answers:
 
 
 def changed(answers: Answers, change: Callable[[dns.message.Message], None]) -> Answers:
-    """Return the same with something done to each reply."""
+    """Return a server whose replies are changed by `change`."""
 
     def answer(query: dns.message.Message, is_tcp: bool) -> dns.message.Message:
         reply = answers(query, is_tcp)
@@ -107,7 +107,7 @@ def changed(answers: Answers, change: Callable[[dns.message.Message], None]) -> 
 
 
 def cut_short(answers: Answers) -> Answers:
-    """Return the same over TCP only."""
+    """Return a server that truncates its answers over UDP and gives them over TCP."""
 
     def answer(query: dns.message.Message, is_tcp: bool) -> "dns.message.Message | bytes | None":
         if is_tcp:
@@ -120,7 +120,7 @@ def cut_short(answers: Answers) -> Answers:
 
 
 def resolver_of(nameservers: Mapping[str, tuple[str, ...]], *more: tuple[str, str, str]) -> Answers:
-    """Return a resolver that knows the parent's name servers with their addresses, and more: (name, type, text)."""
+    """Return a resolver that knows the parent's name servers, their addresses, and more records."""
     records = [(PARENT, "NS", host) for host in nameservers]
     for host, addresses in nameservers.items():
         records += [(host, "AAAA" if ":" in address else "A", address) for address in addresses]
@@ -149,4 +149,4 @@ def resolver_of(nameservers: Mapping[str, tuple[str, ...]], *more: tuple[str, st
 
 
 def nobody(query: dns.message.Message, is_tcp: bool) -> None:
-    """Answer nothing to a query."""
+    """Don't answer the query."""

@@ -1,4 +1,4 @@
-"""What the DS records of a parent's servers mean for a zone."""
+"""Tests of the comparison of a parent's DS records with a zone's keys."""
 
 from collections.abc import Sequence
 

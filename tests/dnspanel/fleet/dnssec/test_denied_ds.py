@@ -1,4 +1,4 @@
-"""What NSEC and NSEC3 records prove of a name without a DS; that real ones do is for `test_chain` to show."""
+"""Tests of proofs that a name has no DS, with artificial NSEC and NSEC3 records. `test_chain` uses real ones."""
 
 import dns.dnssec
 import dns.name
@@ -21,7 +21,7 @@ def hash_of(name: str, *, iterations: int = 0, salt: str = "") -> str:
 
 
 def beside(hash: str, step: int) -> str:
-    """Return the hash that comes before (-1) or after (1)."""
+    """Return the NSEC3 hash directly before (-1) or after (1) this one."""
     number = int(hash, 32) + step
     return "".join(_NUMBERS[number >> 5 * at & 31] for at in reversed(range(32)))
 
@@ -29,14 +29,14 @@ def beside(hash: str, step: int) -> str:
 def nsec3_at(
     name: str, types: str, *, flags: int = 0, iterations: int = 0, salt: str = "", algorithm: int = 1
 ) -> dns.rrset.RRset:
-    """Return the record that matches the name."""
+    """Return the NSEC3 record that matches the name."""
     hash = hash_of(name, iterations=iterations, salt=salt)
     text = f"{algorithm} {flags} {iterations} {salt or '-'} {beside(hash, 1)} {types}"
     return dns.rrset.from_text(f"{hash}.test.", 60, "IN", "NSEC3", text)
 
 
 def nsec3_over(name: str, *, flags: int = 0, salt: str = "") -> dns.rrset.RRset:
-    """Return one that covers the name."""
+    """Return an NSEC3 record that covers the name."""
     hash = hash_of(name, salt=salt)
     text = f"1 {flags} 0 {salt or '-'} {beside(hash, 1)} NS"
     return dns.rrset.from_text(f"{beside(hash, -1)}.test.", 60, "IN", "NSEC3", text)
@@ -47,7 +47,7 @@ LAST = dns.rrset.from_text(f"{'0' * 32}.test.", 60, "IN", "NSEC3", f"1 0 0 - {'0
 
 
 def last_before(name: str) -> dns.rrset.RRset:
-    """Return the last record of a chain, if the name is the first."""
+    """Return the last NSEC3 record of a chain whose first name is this one."""
     return dns.rrset.from_text(f"{'V' * 32}.test.", 60, "IN", "NSEC3", f"1 0 0 - {hash_of(name)} A")
 
 
@@ -98,7 +98,7 @@ def test_an_nsec_proves(owner: str, text: str, expected: Denial | str) -> None:
     ],
 )
 def test_of_what_is_below_a_cut_or_a_dname_the_zone_above_proves_nothing(types: str, expected: Denial | str) -> None:
-    """RFC 6840 section 4.1."""
+    """RFC 6840 section 4.1 forbids such proofs."""
     assert found(nsec("b.test.", f"c.test. {types} RRSIG NSEC"), name="x.b.test.") == expected
     assert found(nsec3_at("b.test.", types), nsec3_over("x.b.test."), name="x.b.test.") == expected
 
@@ -143,7 +143,7 @@ def test_nsec3_records_prove(rrsets: list[dns.rrset.RRset], expected: Denial | s
 
 
 def test_what_lies_above_an_opt_out_is_the_next_closer_name() -> None:
-    """An empty name between unsigned delegations has no NSEC3 of its own; what is covered is that name."""
+    """An empty non-terminal between unsigned delegations has no NSEC3, so the opt-out record covers its name."""
     rrsets = [APEX, nsec3_over("b.test.", flags=1)]
     assert found(*rrsets, name="x.b.test.") is Denial.OPT_OUT
     assert found(APEX, nsec3_over("x.b.test.", flags=1), name="x.b.test.") == "nothing proves that x.b.test. has no DS"

@@ -1,7 +1,7 @@
-"""Rollovers go on when every node answers and the parent has the DS, and not before; by a clock of the test.
+"""Tests of the rollover driver: a step needs all nodes' confirmation and the parent's DS. Time is simulated.
 
 Tests `signing.rollovers`, `dnssec.rollover_parents`, `signing.parent_zone`, `signing.first_ds` and `dnssec.served_ttls`
-too: what they find or store is only of use to the driver.
+too: only the driver uses their results.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ LONG = 16
 
 
 class World:
-    """A parent and a signed zone below it, two nodes, and a clock."""
+    """A parent zone with a signed child zone, two nodes and a clock."""
 
     def __init__(self, author: User, nodes: list[Node]) -> None:
         self.author, self.nodes, self.now = author, nodes, NOW
@@ -86,7 +86,7 @@ class World:
 
     @property
     def ds(self) -> set[str]:
-        """The tags that the parent's DS name."""
+        """The key tags in the parent's DS records."""
         found = Zone.objects.get(pk=self.parent.pk).rrsets.filter(type=rdtypes.DS).first()
         return {text.split()[0] for text in found.rdata} if found else set()
 
@@ -95,7 +95,7 @@ class World:
         return [(str(key.tag), key.active, key.published) for key in queries.keys_of(self.zone)]
 
     def answer(self, *names: str) -> None:
-        """Let nodes (all, or these) answer with everything that was published."""
+        """Let these nodes, or all, confirm all publications."""
         head = LogHead.objects.get()
         nodes = Node.objects.filter(name__in=names) if names else Node.objects.all()
         nodes.update(epoch=head.epoch, acked=head.sequence)
@@ -106,7 +106,7 @@ class World:
         return Step(self.row.step)
 
     def run(self, *, until: Step | None = None, seconds: int = STEP) -> list[Step]:
-        """Let nodes answer and time go by until the rollover has ended, or is at a step; return the steps."""
+        """Let nodes confirm and time pass until the rollover ends or reaches `until`. Return the steps."""
         seen = [Step(self.row.step)]
         for _ in range(110_000 // seconds):
             if self.row.ended_at or seen[-1] == until:
@@ -213,7 +213,7 @@ def test_a_late_node_a_drained_one_and_one_that_differs_are_waited_for(world: Wo
 
 
 def transferred(serial: int | None = None) -> None:
-    """Let the secondaries know of everything that was published, and answer with it, or with this serial."""
+    """Note all publications for the secondaries, and let them serve the newest serial or this one."""
     members.note_publications(now=NOW)
     for member in Member.objects.select_related("zone"):
         assert member.zone is not None
@@ -480,7 +480,7 @@ def test_new_keys_wait_until_the_name_servers_of_other_signers_have_them(
 
 
 def test_a_step_that_is_refused_says_so_and_somebody_is_told(world: World) -> None:
-    """It was only in a log: the page showed a rollover that waits for nothing, and no alert came."""
+    """Regression test: the refusal was only logged. The page showed no reason, and there was no alert."""
     world.sign()
     rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=world.acting)
     world.answer()
@@ -523,7 +523,7 @@ def test_the_end_of_a_rollover_is_in_the_audit_log(world: World) -> None:
 
 
 def test_a_parent_here_gets_the_first_ds_once_caches_know_the_zone_as_signed(world: World) -> None:
-    """There was no way to put it there but by hand, at any moment."""
+    """Regression test: the first DS could only be added by hand, and at any moment."""
     world.sign(has_ds=False)
     begun = rollovers.begin(zone=world.zone, kind=Kind.SECURE, acting=world.acting)
     assert begun.old_keys == []
@@ -570,13 +570,13 @@ def test_trust_is_cancelled_without_a_trace(world: World) -> None:
 
 
 def has_first_ds(world: World, **says: Any) -> None:
-    """Let the policy that is for all zones have the first DS come by itself."""
+    """Create a default policy that adds the first DS automatically."""
     terms = Terms(first_ds=True, **says)
     policies.create_policy(name="First", terms=terms, is_default=True, by=world.author, now=world.now)
 
 
 def test_the_first_ds_comes_by_itself_where_the_policy_says_so(world: World) -> None:
-    """A person had to begin it for each zone that a job signed."""
+    """Regression test: a user had to start this for every zone that a job signed."""
     world.sign(has_ds=False)
     assert automatic.begin_first_ds(now=world.now) == 0, "no policy says so"
     has_first_ds(world)
@@ -604,7 +604,7 @@ def test_the_first_ds_waits_while_a_node_does_not_answer_signed(world: World) ->
 
 
 def test_who_decided_about_the_ds_is_not_overruled(world: World) -> None:
-    """Cancelled, or taken away again: the panel does not begin a second time."""
+    """After a user cancels the DS or removes it, the panel doesn't begin again."""
     world.sign(has_ds=False)
     has_first_ds(world)
     automatic.begin_first_ds(now=world.now)
@@ -615,7 +615,7 @@ def test_who_decided_about_the_ds_is_not_overruled(world: World) -> None:
 
 @pytest.mark.parametrize("had", ["ds", "delete", "nothing below"])
 def test_zones_for_which_there_is_no_first_ds_to_wait_for(world: World, had: str) -> None:
-    """A DS is there, the zone asks to have none, or a parent elsewhere has nowhere to take it from."""
+    """The zone has a DS, its CDS asks for none, or its external parent can't read a CDS."""
     world.sign(has_ds=had == "ds")
     has_first_ds(world)
     if had == "delete":
@@ -674,7 +674,7 @@ def test_others_that_sign_a_zone_have_their_ds_put_by_hand(world: World) -> None
 def test_no_cds_names_the_wrong_keys_while_a_rollover_needs_other_ds(
     world: World, kind: Kind, split: bool, algorithm: int | None, last: Step
 ) -> None:
-    """A parent that follows CDS had the DS of both algorithms, and the rollover never ended."""
+    """Regression test: a parent that followed CDS kept the DS of both algorithms, so the rollover never ended."""
     world.sign(split=split)
     sign.set_cds(zone=world.zone, cds="2", cdnskey=True, acting=world.acting)
     rollovers.begin(zone=world.zone, kind=kind, acting=world.acting, algorithm=algorithm)
@@ -694,7 +694,7 @@ def test_no_cds_names_the_wrong_keys_while_a_rollover_needs_other_ds(
 
 @pytest.mark.parametrize(("kind", "split"), [(Kind.KSK, True), (Kind.CSK, False), (Kind.SECURE, False)])
 def test_nobody_has_the_ds_deleted_that_a_rollover_needs(world: World, kind: Kind, split: bool) -> None:
-    """A parent that polls would have made the zone insecure, and the rollover would have waited for ever."""
+    """A parent that polls CDS would make the zone insecure, and the rollover would wait forever."""
     world.sign(split=split, has_ds=kind is not Kind.SECURE)
     rollovers.begin(zone=world.zone, kind=kind, acting=world.acting)
     with pytest.raises(DnssecRefused, match="needs the DS that its parent would delete"):

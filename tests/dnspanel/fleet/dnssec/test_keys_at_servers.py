@@ -1,4 +1,4 @@
-"""Every name server of a zone that others sign too is asked for the new keys, at each of its addresses."""
+"""Tests of the check of new keys in multi-signer zones, at every address of every name server."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What nodes answer for a zone: a real PowerDNS with the zone's key, and others behind which answers are changed.
+"""Tests of nodes' signed answers: a real PowerDNS with the zone's key, and proxies that change its answers.
 
 Tests `dnssec.answer_signatures` too, as `test_chain` does.
 """
@@ -45,7 +45,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 @pytest.fixture
 def port(zone: Zone) -> Iterator[int]:
-    """Run a PowerDNS that signs the zone with its key."""
+    """Run a PowerDNS that signs the zone with its key. Yield its port."""
     try:
         installation = powerdns.native()
     except powerdns.Unavailable as exc:
@@ -71,7 +71,7 @@ def behind(port: int, change: Change) -> Answers:
 
 
 def without(type: str) -> Change:
-    """Leave out the records of a type from answers."""
+    """Return a change that removes the records of a type from answers."""
 
     def change(reply: dns.message.Message) -> None:
         reply.answer = [each for each in reply.answer if dns.rdatatype.to_text(each.rdtype) != type]

@@ -1,4 +1,4 @@
-"""The daily look at parents: which zones are due, what is kept, requests at once. Tests `fleet.ask_parent` too."""
+"""Tests of the daily check of parents: due zones, results, immediate checks. Tests `fleet.ask_parent` too."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -64,7 +64,7 @@ def surroundings(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def signed(make_zone: MakeZone) -> Zone:
-    """Create a signed zone whose parent is elsewhere."""
+    """Create a signed zone whose parent isn't in the panel."""
     zone = make_zone("www 300 A 192.0.2.1", name=ZONE)
     sign.sign(zones=[zone], acting=acting())
     return zone
@@ -76,9 +76,7 @@ def ds(zone: Zone) -> str:
 
 @pytest.fixture
 def check() -> Check:
-    """Return a function that checks what is due, through servers with scripted answers, and returns what is
-    known then.
-    """
+    """Return a function that runs due checks through servers with scripted answers, and returns the stored result."""
 
     def check_once(now: datetime, first: Answers, second: Answers) -> ParentCheck | None:
         port = free_port()
@@ -247,7 +245,7 @@ def test_of_a_zone_that_was_never_signed_nothing_is_asked(make_zone: MakeZone, a
 
 
 def test_the_zone_is_validated_from_the_root_down(make_zone: MakeZone, alice: User, settings: Any) -> None:
-    """A PowerDNS with a root of its own serves one zone with the panel's key, and one with another."""
+    """A PowerDNS with its own root serves one zone with the panel's key, and one with another key."""
     try:
         installation = powerdns.native()
     except powerdns.Unavailable as exc:
@@ -290,7 +288,7 @@ def test_a_resolver_that_passes_no_signatures_on_proves_nothing(signed: Zone, ch
 
 
 def test_workers_do_what_is_due_and_the_request_wakes_one(signed: Zone, alice: User, settings: Any) -> None:
-    """No resolver is set up: what a worker finds out is that it cannot know."""
+    """No resolver is configured, so the worker can't find the parent."""
     settings.DNS_RESOLVERS = ["127.0.9.9:9"]
     tasks.check_parents()
     first = ParentCheck.objects.get()

@@ -1,4 +1,4 @@
-"""What the servers of a parent have, asked of each of them. Tests `dnssec.dns_exchange` and `dnssec.resolver` too."""
+"""Tests of queries to each server of a parent. Tests `dnssec.dns_exchange` and `dnssec.resolver` too."""
 
 import errno
 import socket
@@ -40,7 +40,7 @@ Look = Callable[..., ParentLook]
 
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> Look:
-    """Return a function that looks at the parent through servers with scripted answers."""
+    """Return a function that queries the parent through servers with scripted answers."""
     monkeypatch.setattr(dns_exchange, "TRY_SECONDS", 0.3)
     port = free_port()
 
@@ -200,7 +200,7 @@ def test_more_servers_than_can_be_asked_are_not_asked(look: Look) -> None:
 def test_a_family_without_a_route_is_left_out_where_names_have_the_other(
     look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The kernel says at once that the route is missing; on a machine with IPv6 a patch does."""
+    """The kernel reports the missing IPv6 route at once. A patch does it on machines with IPv6."""
     monkeypatch.setattr(parent_dns, "has_route", lambda address, port: ":" not in address)
     networks = [*LOOPBACK, "fd00::/8"]
     both = resolver_of({"a.ns.test.": (A, "fd00::1"), "b.ns.test.": (B,)})

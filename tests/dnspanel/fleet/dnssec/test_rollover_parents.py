@@ -1,4 +1,4 @@
-"""A parent that is a zone of this panel: what its nodes may answer, and its name servers that are no nodes."""
+"""Tests of a parent zone in this panel: possible answers of its nodes, and of its other name servers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,7 +35,7 @@ def surroundings(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def world(alice: User, active_node: MakeNode) -> Iterator[World]:
-    """Make a world in which a rollover of the zone below is under way, and every node has everything."""
+    """Create a world with a rollover of the child zone, and let every node confirm everything."""
     found = World(alice, [active_node("ns1", agent_port=8533), active_node("ns2", agent_port=8534)])
     found.sign()
     rollovers.begin(zone=found.zone, kind=Kind.CSK, acting=found.acting)
@@ -44,7 +44,7 @@ def world(alice: User, active_node: MakeNode) -> Iterator[World]:
 
 
 def add_nameserver(world: World, host: str, *addresses: str) -> None:
-    """Give the parent one more name server, and its address."""
+    """Add a name server to the parent, with its addresses."""
     key = "example.com.", rdtypes.NS
     world.publish(world.parent, key, zone_patches.add_records(rr(f"@ 3600 NS {host}", origin="example.com.")))
     if addresses:
@@ -65,7 +65,7 @@ def test_nodes_are_known_by_what_they_have_acked(world: World) -> None:
 
 
 def test_a_node_that_answers_with_something_else_in_the_parent_proves_nothing(world: World) -> None:
-    """Only what differs in the zone of the rollover itself was looked at."""
+    """Regression test: only divergences in the rollover's own zone were considered."""
     Divergence.objects.create(
         node=world.nodes[0], zone_id=world.parent.pk, zone_name=world.parent.name, found_at=world.now
     )
@@ -77,7 +77,7 @@ def test_a_node_that_answers_with_something_else_in_the_parent_proves_nothing(wo
 
 
 def test_name_servers_that_are_no_nodes_are_asked(world: World) -> None:
-    """What a secondary of others had was not seen: a new key could take over while it still had the old DS alone."""
+    """Regression test: foreign secondaries weren't asked. A new key could take over while one had only the old DS."""
     add_nameserver(world, "outside.example.com.", OUTSIDE)
     ours = ask_parents([world.row], acked=LogHead.objects.get().sequence, now=world.now, port=9)[world.row.pk]
     assert "outside.example.com. 127.0.5.7: no" in ours.silent

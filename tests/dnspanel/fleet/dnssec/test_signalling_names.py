@@ -1,4 +1,4 @@
-"""Signalling names come and go with what they are for. Tests `signing.signalling` too."""
+"""Tests of signalling names, which exist exactly as long as they are needed. Tests `signing.signalling` too."""
 
 from datetime import timedelta
 
@@ -28,7 +28,7 @@ SIGNAL = f"_dsboot.shop.test._signal.{HOST}"
 
 
 class World:
-    """A provider's zone with a name server, and a signed zone of a customer on it whose parent has no DS."""
+    """A provider's zone with a name server, and a customer's signed zone on it whose parent has no DS."""
 
     def __init__(self, author: User) -> None:
         self.author = author
@@ -48,7 +48,7 @@ class World:
         ParentCheck.objects.update_or_create(zone=self.shop, defaults={"state": state, "due_at": NOW})
 
     def names(self, zone: Zone | None = None) -> dict[tuple[str, str], set[str]]:
-        """Return the records at signalling names."""
+        """Update the signalling names. Return their records by name and type."""
         reconcile(now=NOW + timedelta(minutes=1))
         rows = (zone or self.provider).rrsets.filter(name__startswith="_dsboot.")
         return {

@@ -1,6 +1,6 @@
-"""Following the chain of trust through real signed zones of a PowerDNS that has a root of its own.
+"""Tests of chains of trust through real signed zones of a PowerDNS with its own root.
 
-BIND's delv, which follows the same answers from the same anchors, comes to the same verdicts.
+BIND's delv, with the same answers and anchors, must give the same verdicts.
 """
 
 import base64
@@ -56,9 +56,9 @@ class Key:
     dnskey: DNSKEY
 
     def sign(self, rrset: dns.rrset.RRset) -> list[dns.rrset.RRset]:
-        """Return the RRset, and its signature, which began an hour ago.
+        """Return the RRset and its signature, which is valid since an hour ago.
 
-        A validator of the chain may have read the clock a second before this answer is made.
+        The validator may have read the clock a second before this call.
         """
         began = datetime.now(UTC) - timedelta(hours=1)
         signature = dns.dnssec.sign(
@@ -69,7 +69,7 @@ class Key:
 
 @dataclass(frozen=True)
 class World:
-    """A PowerDNS with a private root, and the root's DS; the keys of the zones that delegate."""
+    """A PowerDNS with a private root, the root's DS, and the keys of the delegating zones."""
 
     port: int
     anchors: tuple[str, ...]
@@ -80,14 +80,14 @@ class World:
 
 
 def ds_of(place: powerdns.Place, zone: str) -> list[str]:
-    """Return the DS records of SHA-256 and SHA-384."""
+    """Return the zone's DS records with SHA-256 and SHA-384 digests."""
     lines = place.pdnsutil("export-zone-ds", zone.rstrip(".") or ".").splitlines()
     found = [line.split(" IN DS ")[1].partition(" ;")[0].strip() for line in lines if " IN DS " in line]
     return [text for text in found if text.split()[2] in ("2", "4")]
 
 
 def sign_zone(place: powerdns.Place, zone: str) -> Key:
-    """Sign the zone with a new key."""
+    """Sign the zone with a new key, and return the key."""
     pair = key_material.generate(13)
     (place.directory / "key").write_text(pair.private_text)
     place.pdnsutil("import-zone-key", zone.rstrip("."), place.seen(place.directory / "key"), "ksk")
@@ -99,7 +99,7 @@ def sign_zone(place: powerdns.Place, zone: str) -> Key:
 
 
 def lines_of(place: powerdns.Place, parent: str) -> str:
-    """Return a zone that delegates: signed and not, below empty names, below an alias, and with the DS of another."""
+    """Return the records of a zone with signed and unsigned delegations, below empty names and an alias."""
     lines = "plain 3600 IN NS ns.test.\nfar.open 3600 IN NS ns.test.\nalias 3600 IN CNAME ns.test.\n"
     lines += "*.wild 3600 IN A 192.0.2.1\n"
     of = {name: f"{name}.{parent}" for name in SIGNED}
@@ -114,7 +114,7 @@ def lines_of(place: powerdns.Place, parent: str) -> str:
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    """Make a signed root, and below it zones that deny in every way and delegate signed zones and unsigned ones.
+    """Create a signed root and zones below it, with every kind of denial and with signed and unsigned delegations.
 
     The zone other.test. has the DS of good.test.
     """
@@ -156,7 +156,7 @@ def follow(world: World, zone: str, *, anchors: tuple[str, ...] | None = None, n
 
 
 def delved(world: World, zone: str, folder: Path, *, address: str = RESOLVER, port: int = 0) -> Verdict:
-    """Return what BIND's validator finds from the same anchors."""
+    """Return the verdict of BIND's validator with the same anchors."""
     anchors = [f'. static-ds {" ".join(text.split()[:3])} "{"".join(text.split()[3:])}";' for text in world.anchors]
     (folder / "anchors").write_text(f"trust-anchors {{ {' '.join(anchors)} }};\n")
     command = ["delv", f"@{address}", "-p", str(port or world.port), "-a", str(folder / "anchors"), "+root=."]
@@ -180,7 +180,7 @@ def test_a_ds_of_another_zone_is_bogus(world: World) -> None:
 def test_the_way_leads_past_what_is_proven_to_be_no_delegation(
     world: World, name: str, parent: str, tmp_path: Path
 ) -> None:
-    """An empty name, an alias, and the zone itself in every way of denial."""
+    """The path has an empty name, an alias, and every kind of denial."""
     assert follow(world, f"{name}.{parent}") == Chain(Verdict.SECURE)
     assert delved(world, f"{name}.{parent}", tmp_path) is Verdict.SECURE
 
@@ -201,7 +201,7 @@ def test_a_delegation_that_is_proven_to_be_unsigned_ends_it(
 
 
 def test_the_proofs_of_a_resolver_with_a_cache_are_complete(world: World) -> None:
-    """Unbound takes them from its cache, and puts a part together itself (RFC 8198)."""
+    """Unbound answers with cached proofs, and composes some of them itself (RFC 8198)."""
     zones = [".", *PARENTS, *(f"{name}.{parent}" for parent in PARENTS for name in (*SIGNED, *PLAIN))]
     with unbound({zone: [world.port] for zone in zones}, [f". DS {text}" for text in world.anchors]) as resolver:
         servers = Resolver(((RESOLVER, resolver.port),))
@@ -250,7 +250,7 @@ def test_a_clock_that_is_wrong_by_weeks_is_no_fault_of_the_zone(world: World, da
 
 
 def through(world: World, type: str, zone: str, change: Change, *, to: str = "good.test.") -> Chain:
-    """Return the chain to a zone where what is answered for one RRset was changed on the way."""
+    """Return the chain to a zone through a proxy that changes the answer for one RRset."""
     return behind(changing(world, type, zone, change), world, to=to)
 
 
@@ -357,7 +357,7 @@ def _old_proof(world: World, reply: dns.message.Message) -> None:
 
 
 def _altered_proof(world: World, reply: dns.message.Message) -> None:
-    """Alter a proof: another type is in its bitmap, under the old signature."""
+    """Add a type to the proof's bitmap, but keep the old signature."""
     [link] = [each for each in reply.authority if _is_denial(each)]
     kind = dns.rdatatype.to_text(link.rdtype)
     changed = dns.rrset.from_text(link.name, link.ttl, "IN", kind, f"{link[0]} TXT")
@@ -365,7 +365,7 @@ def _altered_proof(world: World, reply: dns.message.Message) -> None:
 
 
 def authority_of(name: str, type: str) -> Forgery:
-    """Answer nothing, with what is said of another question for a proof."""
+    """Return a forgery: an empty answer with the proof of another query."""
 
     def forge(world: World, reply: dns.message.Message) -> None:
         reply.answer.clear()
@@ -375,7 +375,7 @@ def authority_of(name: str, type: str) -> Forgery:
 
 
 def signed_again(zone: str, **changes: Any) -> Forgery:
-    """Let the zone itself sign NSEC3 records with these changes."""
+    """Return a forgery: NSEC3 records with these changes, signed with the zone's key."""
 
     def forge(world: World, reply: dns.message.Message) -> None:
         links = [each for each in reply.authority if each.rdtype == dns.rdatatype.NSEC3]
@@ -493,7 +493,7 @@ def test_nobody_takes_a_ds_away(
     ],
 )
 def test_what_delv_takes_otherwise(world: World, zone: str, forge: Forgery, expected: Chain) -> None:
-    """It looks at more records, goes after the alias for 12 seconds, and reads unknown flags.
+    """delv examines more records, follows the alias for 12 seconds, and accepts unknown flags.
 
     RFC 5155 section 8.2.
     """

@@ -1,4 +1,4 @@
-"""A panel restored in the middle of a rollover tells which zones either decision would break, and needs a yes to it."""
+"""Tests of a panel restored during a rollover: it lists the zones that a decision would break, and asks first."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -45,7 +45,7 @@ def ds_of(name: str, *ids: int) -> list[str]:
 
 
 def delegate(texts: Sequence[str], *, name: str = CHILD) -> None:
-    """Give the parent these DS records, whatever they break on the way."""
+    """Set these DS records in the parent, even if they break the child zone."""
     steps = [((name, rdtypes.NS), zone_patches.replace_with(make(name, rdtypes.NS, 60, ["ns1.example.net."])))]
     steps.append(((name, rdtypes.DS), zone_patches.replace_with(make(name, rdtypes.DS, 60, texts) if texts else None)))
     zone_patches.publish_patches(
@@ -57,7 +57,7 @@ def delegate(texts: Sequence[str], *, name: str = CHILD) -> None:
 
 @pytest.fixture
 def made(served: Serve, settings: Any) -> Served:
-    """Return a node that has a signed zone with its parent, and one whose parent is elsewhere."""
+    """Return a node with a signed zone and its parent, and with a signed zone without a parent in the panel."""
     settings.DNS_RESOLVERS = ["127.0.0.1:9"]  # where nobody answers
     node = served()
     for name in (PARENT, CHILD, OTHER):
@@ -70,12 +70,12 @@ def made(served: Serve, settings: Any) -> Served:
 
 
 def add_key(name: str) -> int:
-    """Add a new key that also signs the zone; return its id."""
+    """Add a second signing key to the zone. Return its id."""
     return sign.add_key(zone=zone_of(name), acting=acting()).pk
 
 
 def finish_rollover(node: Served) -> None:
-    """Exchange the zone's key and its DS, one step after the other, as in a rollover."""
+    """Replace the zone's key and its DS, in the steps of a rollover."""
     [old] = [key.id for key in queries.keys_of(zone_of(CHILD))]
     delegate(ds_of(CHILD, add_key(CHILD)))
     sign.delete_key(zone=zone_of(CHILD), key_id=old, acting=acting())
@@ -151,7 +151,7 @@ def test_a_parent_elsewhere_is_asked_for_what_it_has_now(
 def test_keys_in_caches_that_nothing_is_signed_by_any_more_are_told(
     made: Served, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a zone with split keys only the one that signs records was exchanged: its DS is unchanged."""
+    """In a zone with split keys, only the ZSK was replaced. The DS is unchanged."""
     sign.unsign(zones=[zone_of(OTHER)], acting=acting())
     sign.sign(zones=[zone_of(OTHER)], acting=acting(), split=True)
     publish_to(made)

@@ -1,4 +1,4 @@
-"""What was wrong with a zone on a node, and when it was over."""
+"""Tests of divergences: the difference of a zone on a node, and its end."""
 
 from datetime import timedelta
 

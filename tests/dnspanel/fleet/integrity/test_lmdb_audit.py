@@ -1,4 +1,4 @@
-"""The audit finds what differs from PostgreSQL in the panel's LMDB and on nodes, and nothing else."""
+"""Tests of the audit, which finds exactly the differences between PostgreSQL, the panel's LMDB and the nodes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,7 +27,7 @@ WWW = "www.example.test."
 
 @pytest.fixture
 def made(served: Serve) -> Served:
-    """Create two zones, at PostgreSQL, in the panel's LMDB and on one node."""
+    """Create two zones in PostgreSQL, in the panel's LMDB and on one node. Return the node."""
     made = served()
     create("example.test.", rrset(WWW, rdtypes.A, "192.0.2.1"))
     create("other.test.")
@@ -56,7 +56,7 @@ def lines() -> list[str]:
 
 
 def alter(where: object, zone: str = "example.test.") -> None:
-    """Alter the records of a store as another hand does."""
+    """Change the store's records behind its back."""
     table = where._records  # type: ignore[attr-defined]
     key = keys.record_key(Zone.objects.get(name=zone).pk, b"www\0", rdtypes.A)
     with table.env.begin(write=True) as txn:

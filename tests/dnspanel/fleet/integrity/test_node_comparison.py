@@ -1,4 +1,4 @@
-"""What follows from what a node says of its content; and the comparison of all nodes from what was collected."""
+"""Tests of the reaction to a node's digests, and of the comparison of all nodes."""
 
 from dataclasses import replace
 from datetime import timedelta

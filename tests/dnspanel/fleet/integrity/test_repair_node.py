@@ -1,4 +1,4 @@
-"""A node whose content is not the panel's is repaired: by one zone, by looking closer, or by a snapshot."""
+"""Tests of repairs of a node with wrong content: of one zone, after a check of all rows, or by a snapshot."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,7 +32,7 @@ WWW = "www.example.test."
 
 @pytest.fixture
 def made(served: Serve, monkeypatch: pytest.MonkeyPatch) -> Served:
-    """Return a node at the head, with two zones, that has looked at its rows."""
+    """Return a node with two zones and all publications that has checked its rows."""
     monkeypatch.setattr(repair_node, "_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(repair_node, "_POLL_SECONDS", 0.01)
     made = served()
@@ -58,7 +58,7 @@ def www_key(zone: str = "example.test.") -> bytes:
 
 
 def alter(made: Served, key: bytes, value: bytes | None) -> None:
-    """Alter the node's records as another program does."""
+    """Change the node's records directly in its LMDB."""
     table = made.agent.store._records
     with table.env.begin(write=True) as txn:
         if value is None:
@@ -146,7 +146,7 @@ def test_a_zone_deleted_later_is_repaired_while_the_node_is_not_that_far(made: S
 
 
 def test_digests_that_differ_without_a_name_make_the_node_look_first(made: Served) -> None:
-    """Here the look puts the digest right: the rows were, and only the sum had drifted."""
+    """The check corrects the digest here: the rows were right, and only the sum had drifted."""
     drift(made)
     checks = made.agent.checks
     assert mend(made)
@@ -164,7 +164,7 @@ def drift(made: Served) -> None:
 
 
 def test_what_no_look_explains_gets_a_snapshot(made: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A zone that the node believes to have written itself: its rows and its digests agree, the panel has another."""
+    """The node has wrong rows with matching digests, but the panel has other content."""
     alter(made, www_key(), b"wrong")
     table = made.agent.store._records
     zone_id = Zone.objects.get(name="example.test.").pk

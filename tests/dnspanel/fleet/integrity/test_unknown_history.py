@@ -1,4 +1,4 @@
-"""A node that knows what the panel does not stops publishing, and a person decides what counts."""
+"""Tests of nodes with publications that the panel lacks: publishing stops until a person decides."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -36,7 +36,7 @@ def publish(name: str) -> None:
 
 
 def set_back(made: Served) -> None:
-    """Set the panel back: the node is one publication further than it."""
+    """Set the panel back, so that the node has one publication more."""
     publish("one.test.")
     push_node(made.node.pk)
     yesterday = Yesterday()

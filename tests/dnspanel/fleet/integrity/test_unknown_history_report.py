@@ -1,4 +1,4 @@
-"""What only a node knows is found, by asking it over real TLS, and both decisions do what they say.
+"""Tests of the report about history that only a node has, over real TLS, and of both decisions.
 
 Tests `integrity.carry_out_epoch` too.
 """
@@ -67,9 +67,7 @@ def at(name: str, zone: str) -> Values | None:
 
 @pytest.fixture
 def restored(served: Serve) -> Served:
-    """Return a panel that was set back: its node has one zone more, one less, one that changed, and one that
-    did not.
-    """
+    """Set the panel back. Return its node, which has one zone more, one less, one changed and one unchanged zone."""
     made = served()
     create("same.test.", "www 300 A 192.0.2.1")
     create("changed.test.", "www 300 A 192.0.2.1", "old 300 A 192.0.2.2", "off 300 A 192.0.2.3")

@@ -1,4 +1,4 @@
-"""A panel that was restored in the middle of a rollover gets keys back from its nodes, which go on signing.
+"""Tests of a panel restored during a rollover: nodes keep signing, and the panel gets lost keys back from them.
 
 Tests `publishing.lost_keys` too.
 """
@@ -43,8 +43,8 @@ def private_texts(zone: Zone) -> dict[int, str]:
 
 @pytest.fixture
 def made(served: Serve, settings: Any) -> Served:
-    """Return a node that has what a panel of yesterday lost: a key of a rollover, a zone that was signed, a
-    new signed one.
+    """Return a node with everything that the restored panel lost: a rollover's key, a newly signed zone, and a new
+    signed zone.
     """
     settings.DNS_RESOLVERS = ["127.0.0.1:9"]  # where nobody answers
     node = served()
@@ -57,7 +57,7 @@ def made(served: Serve, settings: Any) -> Served:
 
 
 def lose_a_day(node: Served) -> dict[str, tuple[object, dict[int, str]]]:
-    """Return how each zone was signed at the end of the day, and its private keys."""
+    """Change the zones' signing, then set the panel back. Return each zone's lost settings and private keys."""
     yesterday = Yesterday()
     rollovers.begin(zone=zone_of("rolling.test."), kind=Kind.CSK, acting=acting())
     sign.set_cds(zone=zone_of("rolling.test."), cds="2", acting=acting())
@@ -71,7 +71,7 @@ def lose_a_day(node: Served) -> dict[str, tuple[object, dict[int, str]]]:
 
 
 def has_the_keys(node: Served, name: str) -> bool:
-    """Return True if the node has the keys and metadata that the panel has for the zone."""
+    """Return True if the node has as many keys for the zone as the panel."""
     assert node.agent.store is not None
     zone = zone_of(name)
     rows = [row for row in node.agent.store.attached_rows(name) if row[0].name == "KEYDATA"]

@@ -1,4 +1,4 @@
-"""Delegations, asked about over DNS: servers that answer, that are lame, and NS sets that differ."""
+"""Tests of delegation checks over DNS: servers that answer, lame servers, and different NS sets."""
 
 from collections.abc import Callable, Mapping
 
@@ -31,7 +31,7 @@ Look = Callable[..., DelegationLook]
 
 
 def answers(*hosts: str, aa: bool = True) -> Answers:
-    """Return a server that has these NS records of the zone."""
+    """Return a server that answers with these NS records for the zone."""
 
     def answer(query: dns.message.Message, is_tcp: bool) -> dns.message.Message:
         assert not query.flags & dns.flags.RD
@@ -44,7 +44,7 @@ def answers(*hosts: str, aa: bool = True) -> Answers:
 
 
 def refers(*hosts: str) -> Answers:
-    """Return a server of the parent that delegates the zone to these."""
+    """Return a parent's server that delegates the zone to these name servers."""
 
     def answer(query: dns.message.Message, is_tcp: bool) -> dns.message.Message:
         reply = reply_to(query, aa=not hosts)
@@ -63,7 +63,7 @@ def refused(query: dns.message.Message, is_tcp: bool) -> dns.message.Message:
 
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> Look:
-    """Return a function that looks at a delegation through servers with scripted answers."""
+    """Return a function that checks a delegation through servers with scripted answers."""
     monkeypatch.setattr(dns_exchange, "TRY_SECONDS", 0.3)
     port = free_port()
 

@@ -1,4 +1,4 @@
-"""SPF followed over DNS: look-ups counted as receivers do, bounded, and what is found as addresses."""
+"""Tests of SPF lookups over DNS: the count and limits of receivers, and the resulting addresses."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The certificate of a server: taken over TLS and STARTTLS, from allowed addresses alone, and in bounded time."""
+"""Tests of reading a server's certificate over TLS and STARTTLS, from allowed addresses, in limited time."""
 
 import contextlib
 import socket
@@ -31,7 +31,7 @@ def der(pem: Path) -> bytes:
 
 @contextlib.contextmanager
 def server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Run a server of one connection; yield its port."""
+    """Run a server for one connection. Yield its port."""
     listening = socket.create_server(("127.0.0.1", 0))
     listening.settimeout(20)
 

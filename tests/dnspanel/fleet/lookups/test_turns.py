@@ -1,4 +1,4 @@
-"""Look-ups take turns: a bounded number at once; one that finds none free gets a message."""
+"""Tests of turns for lookups: a limited number runs at once, and others get a message."""
 
 from contextlib import ExitStack
 

@@ -1,4 +1,4 @@
-"""`manage.py approve_node` shows the fingerprint that `join` prints, before the approval."""
+"""Tests of `manage.py approve_node`, which shows the fingerprint that `join` prints before the approval."""
 
 from io import StringIO
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def request_from(node: Node) -> str:
-    """Ask as a server to be this node; return what `join` prints there."""
+    """Send an enrollment request for this node. Return the fingerprint that `join` prints."""
     code = node_lifecycle.make_code(node=node, now=timezone.now(), by=None)
     waiting = node_lifecycle.submit_request(code=code, csr_pem=signing_request(), now=timezone.now())
     assert isinstance(waiting, node_lifecycle.Waiting)
@@ -28,7 +28,7 @@ def run(*words: str) -> str:
 
 
 def test_both_sides_show_one_fingerprint(waiting_node: MakeNode) -> None:
-    """It printed the fingerprint of the certificate, which `join` never shows, and only when it was too late."""
+    """Regression test: the command printed the certificate's fingerprint, which `join` never shows, and too late."""
     fingerprint = request_from(waiting_node("ns1"))
     lines = run("ns1", "--fingerprint", fingerprint).splitlines()
     assert lines == ["The server that asks to be ns1 has the fingerprint", fingerprint, "ns1 is approved and active."]

@@ -1,4 +1,4 @@
-"""The authority, and a TLS handshake in which both sides use its certificates."""
+"""Tests of the certificate authority, and of a TLS handshake with its certificates on both sides."""
 
 import socket
 import ssl
@@ -35,7 +35,7 @@ def test_the_client_context_is_made_once_per_process() -> None:
 
 
 def handshake(tmp_path: Path, host: str, server_name: str) -> str | None:
-    """Shake hands with an agent certified for `host`; return the common name that it sees of the panel."""
+    """Do a TLS handshake with an agent certified for `host`. Return the panel's common name in its certificate."""
     from django.utils import timezone
 
     authority = ensure_authority(now=timezone.now())

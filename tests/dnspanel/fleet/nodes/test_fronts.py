@@ -1,4 +1,4 @@
-"""What a front is set to, what its agent gets of it, and what a front is not asked for."""
+"""Tests of fronts: their settings, the configuration of their agents, and requests that fronts don't get."""
 
 import shutil
 import threading
@@ -35,7 +35,7 @@ TERMS = Terms({"ns1": 1, "ns2": 3}, minimum=2, cache_entries=1000)
 
 @pytest.fixture
 def front() -> Node:
-    """Create a front before two nodes."""
+    """Create a front with two nodes behind it."""
     create_active_node("ns1")
     create_active_node("ns2")
     front = create_front()
@@ -44,7 +44,7 @@ def front() -> Node:
 
 
 def expected_out(front: Node) -> dict[str, str]:
-    """Return why each node may not answer, by name."""
+    """Return for each node of the front the reason why it is out of service, or ""."""
     row = Front.objects.get(node=front)
     return {backend.name: backend.out for backend in fronts.settings_of([row])[front.pk].backends}
 
@@ -119,7 +119,7 @@ def test_a_front_goes_along_with_the_schema_of_the_nodes(front: Node) -> None:
 
 @pytest.fixture
 def running(front: Node, tmp_path: Path) -> Iterator[Node]:
-    """Run the front's agent; dnsdist does not run."""
+    """Run the front's agent without dnsdist."""
     if shutil.which("dnsdist") is None:
         pytest.skip("dnsdist is not installed")
     ensure_signing_key(now=timezone.now())

@@ -1,4 +1,4 @@
-"""Processes say that they are at work; the newest word counts."""
+"""Tests of process heartbeats: the newest one counts."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Which machine is a node."""
+"""Tests of the assignment of machines to nodes."""
 
 import shutil
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A name goes to a new node once the old one was retired, and nothing of the two is mixed."""
+"""Tests of reused node names: a new node gets a retired node's name, but none of its data."""
 
 from datetime import timedelta
 
@@ -22,14 +22,14 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def retired(active_node: MakeNode) -> Node:
-    """Return the former ns1, with an event."""
+    """Return a retired node ns1 with an event."""
     node = active_node("ns1")
     events.note(node_id=node.pk, kind="check", message="Of the old one.", now=NOW)
     return node_lifecycle.retire(node=node, now=NOW, by=None)
 
 
 def test_a_new_node_takes_the_name_of_a_retired_one(retired: Node, active_node: MakeNode) -> None:
-    """The name could never be used again: the machine that replaced ns1 could not be called ns1."""
+    """Regression test: names of retired nodes were blocked, so a replacement for ns1 needed another name."""
     new = active_node("ns1")
     assert node_lifecycle.node_by_name("ns1") == new
     assert node_status(name="ns1", now=NOW).node == new

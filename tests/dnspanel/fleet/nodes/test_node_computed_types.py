@@ -1,4 +1,4 @@
-"""ALIAS and LUA: which node shall, which can, and what is refused because one cannot.
+"""Tests of ALIAS and LUA: the nodes that support them, and the refusal of records that one node can't answer.
 
 Tests `rules.computed_types` too.
 """
@@ -49,7 +49,7 @@ def computes(resolver: str = RESOLVER, *, lua: bool = False) -> dict[str, Any]:
 
 
 def refused(zone: Zone, author: User, line: str) -> str:
-    """Publish an RRset past any draft, as every face but the editor does; the reason that is given."""
+    """Publish an RRset without a draft, as the APIs do. Return the reason of the refusal."""
     rrset = rr(line)
     patch = Patch(zone, lambda current: {(rrset.name, rrset.type): rrset}, {rrset.name})
     try:
@@ -62,7 +62,7 @@ def refused(zone: Zone, author: User, line: str) -> str:
 def test_an_alias_is_refused_while_one_node_cannot_answer_it_and_the_node_is_named(
     alice: User, make_zone: MakeZone, settings: Any
 ) -> None:
-    """It was recommended at the apex, passed the checks, was "everywhere 3/3", and no node answered it."""
+    """Regression test: ALIAS passed all checks and was reported as "everywhere 3/3", but no node answered it."""
     zone = make_zone("www 300 A 192.0.2.1")
     line = "@ 300 ALIAS cdn.example.net."
     assert "PANEL_ALIAS_RESOLVER" in refused(zone, alice, line)

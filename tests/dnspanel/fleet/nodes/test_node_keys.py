@@ -1,4 +1,4 @@
-"""Signing keys on their way to real agents."""
+"""Tests of the delivery of signing keys to real agents."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -23,7 +23,7 @@ Make = Callable[..., EnrolledAgent]
 
 
 def hear(*agents: EnrolledAgent) -> None:
-    """Do what the collector does every few seconds."""
+    """Store the agents' reports, as the collector does every few seconds."""
     for agent in agents:
         Node.objects.filter(pk=agent.node.pk).update(
             contact_at=timezone.now(), report={"signing_keys": list(agent.status().signing_keys)}

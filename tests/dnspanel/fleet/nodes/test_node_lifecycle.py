@@ -1,4 +1,4 @@
-"""Enrollment with real keys, requests and certificates."""
+"""Tests of enrollment with real keys, requests and certificates."""
 
 import base64
 import re
@@ -196,7 +196,7 @@ def test_a_node_is_found_by_name_or_unknown(waiting_node: MakeNode) -> None:
 
 
 def test_a_code_is_one_word_on_any_command_line(waiting_node: MakeNode) -> None:
-    """A code that began with a dash was taken for an option, about once in sixty enrollments."""
+    """Regression test: about one code in sixty began with a dash and was parsed as an option."""
     node = waiting_node()
     for _ in range(5):
         code = node_lifecycle.make_code(node=node, now=NOW, by=None)

@@ -1,4 +1,4 @@
-"""What may be said about a node."""
+"""Tests of the validation of node settings."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Values that not every release of PowerDNS reads back from its rows are refused while a node runs such a release."""
+"""Tests of values that some PowerDNS releases can't read back: they are refused while a node runs such a release."""
 
 import pytest
 from django.utils import timezone
@@ -30,7 +30,7 @@ def runs(name: str, release: str, *, is_ring0: bool = False) -> Node:
 def test_an_empty_caa_is_refused_while_one_node_cannot_read_it_and_the_node_is_named(
     alice: User, make_zone: MakeZone
 ) -> None:
-    """Every type at its name was SERVFAIL at all nodes, and the zone's page said: in sync."""
+    """Regression test: all nodes answered SERVFAIL for the whole name, but the zone's page reported "in sync"."""
     zone = make_zone("www 300 A 192.0.2.1")
     assert "before 4.9" in refused(zone, alice, EMPTY)  # nobody knows yet which release the first node will run
     ring0 = runs("ring0", "4.9.17", is_ring0=True)

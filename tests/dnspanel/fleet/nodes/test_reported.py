@@ -1,4 +1,4 @@
-"""What agents say, made readable."""
+"""Tests of the texts for agents' reports."""
 
 from datetime import UTC, datetime
 from typing import Any

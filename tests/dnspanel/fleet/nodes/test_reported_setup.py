@@ -1,4 +1,4 @@
-"""How a server that says that it is set up otherwise than the panel has it is found out."""
+"""Tests of the detection of a server whose setup differs from the panel's settings."""
 
 from typing import Any
 

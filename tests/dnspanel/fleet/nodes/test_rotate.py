@@ -1,4 +1,4 @@
-"""Certificates that follow one another, with real agents over real TLS."""
+"""Tests of certificate renewal, with real agents over real TLS."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Nodes that were made and never joined."""
+"""Tests of nodes that were created but never joined."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def change(node: Node, by: User | None = None, **fields: Any) -> Node:
 
 
 def test_everything_that_was_typed_can_be_changed(waiting_node: MakeNode, alice: User) -> None:
-    """A typing error in an address stayed: the page had no form, and the name was taken for good."""
+    """Regression test: a mistyped address could not be corrected, and the node's name was lost."""
     node, group = waiting_node("ns1"), NodeGroup.objects.create(name="first", order=1)
     change(node, alice, group=group)
     kept = Node.objects.get(pk=node.pk)

@@ -1,4 +1,4 @@
-"""The address that agents know."""
+"""Tests of the URL that agents use."""
 
 from django.urls import resolve
 

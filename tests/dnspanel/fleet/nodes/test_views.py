@@ -1,4 +1,4 @@
-"""The endpoint for agents, as an agent sees it."""
+"""Tests of the endpoint for agents."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rows of processes: written, replaced, taken away. Tests `processes.state` and `processes.alive` too."""
+"""Tests of process rows: written, replaced, removed. Tests `processes.state` and `processes.alive` too."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Beat goes on from when each entry was last done, and calls the roll of every queue."""
+"""Tests of beat's clock: it continues from each entry's last run, and checks every queue."""
 
 from datetime import timedelta
 from typing import Any

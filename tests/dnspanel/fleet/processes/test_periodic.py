@@ -1,4 +1,4 @@
-"""What became of periodic work: noted in memory, written in one statement."""
+"""Tests of the results of periodic work: kept in memory, and written in one statement."""
 
 from datetime import timedelta
 from typing import Any

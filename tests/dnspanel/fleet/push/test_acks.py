@@ -1,4 +1,4 @@
-"""What nodes said, written down by conditional updates."""
+"""Tests of acks, which conditional updates store."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""One connection per node, one push at a time."""
+"""Tests of agent connections: one connection and one push at a time for each node."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Asking for a snapshot: once, with the first reason, and only for nodes that take pushes."""
+"""Tests of snapshot requests: one per node, with the first reason, and only for nodes that accept pushes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""One worker at a time gives a node its snapshot, also if workers are killed or paused."""
+"""Tests of the snapshot lease: one worker at a time sends a node's snapshot, even if workers are killed or paused."""
 
 import time
 from datetime import timedelta
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def node(active_node: MakeNode) -> Node:
-    """Return a node that a snapshot was asked for."""
+    """Return a node with a requested snapshot."""
     made = active_node()
     assert ask_for_snapshot(node_id=made.pk, reason="a test wants it", now=timezone.now())
     return made

@@ -1,4 +1,4 @@
-"""What the fleet needs of the log, and that it is done."""
+"""Tests of log maintenance: the entries that the fleet needs, snapshots, merges and pruning."""
 
 from datetime import timedelta
 from pathlib import Path

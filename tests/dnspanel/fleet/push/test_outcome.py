@@ -1,4 +1,4 @@
-"""What follows from each error of a push."""
+"""Tests of the reaction to each error of a push."""
 
 from collections.abc import Iterator
 from uuid import uuid4
@@ -67,7 +67,7 @@ def test_what_an_agent_refuses_with_is_compared_by_class() -> None:
 
 
 def test_every_error_that_a_push_may_meet_is_decided() -> None:
-    """A new class that asks for more than being shown has to be added to the decision, and here."""
+    """A new error class that needs more than a message must be added to the decision, and to this test."""
     displayed_only = {
         "BadBytes",
         "BadName",

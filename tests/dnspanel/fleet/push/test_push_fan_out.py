@@ -1,4 +1,4 @@
-"""Pushes to several nodes at once, over real TLS to agents with a real LMDB."""
+"""Tests of pushes to several nodes at once, over real TLS to agents with a real LMDB."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ def publish(name: str) -> None:
 
 @pytest.fixture
 def nodes(served: Callable[..., Served]) -> dict[str, Served]:
-    """Create three nodes that have sequence 1, and lack 2."""
+    """Create three nodes that have sequence 1 but not 2."""
     made = {name: served(name) for name in ("ns1", "ns2", "ns3")}
     publish("one.test.")
     for each in made.values():
@@ -52,7 +52,7 @@ def never(node_id: int, connection: AgentConnection) -> None:
 
 
 def push(nodes: dict[str, Served]) -> tuple[list[int], list[int]]:
-    """Push to these nodes; return those that need a push of their own, and those that need one more."""
+    """Push to these nodes. Return the ids of nodes to push singly, and of nodes to push again."""
     lefts = list(push_together([each.node.pk for each in nodes.values()], never))
     return sorted(n for left in lefts for n in left.singly), sorted(n for left in lefts for n in left.again)
 

@@ -1,4 +1,4 @@
-"""Nodes that say that they have less than they had proved."""
+"""Tests of nodes that report less than they had confirmed."""
 
 from datetime import timedelta
 from typing import Any

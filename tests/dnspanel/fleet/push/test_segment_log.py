@@ -1,4 +1,4 @@
-"""The change log over real segments."""
+"""Tests of the change log over real segments."""
 
 from pathlib import Path
 
@@ -130,7 +130,7 @@ def test_the_snapshot_on_the_way_is_one_that_segments_lead_on_from() -> None:
 
 
 def test_a_snapshot_of_what_was_taken_back_since_is_for_nobody() -> None:
-    """A new node got it, and answered with what ring 0 could not until the merged segment came behind it."""
+    """Regression test: a new node got the snapshot and served the bad publication until the merged segment arrived."""
     for number in range(4):
         publish(f"z{number}.test.")
         make_snapshot(schema=4, now=timezone.now())

@@ -1,4 +1,4 @@
-"""Nodes that no segment can help, over real TLS to agents with a real LMDB."""
+"""Tests of snapshots for nodes that need more than segments, over real TLS to agents with a real LMDB."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -37,7 +37,7 @@ Serve = Callable[..., Served]
 
 @pytest.fixture(autouse=True)
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """Return what was enqueued, instead of sending it to a broker."""
+    """Return a list that records enqueued tasks in place of a broker."""
     heard: list[tuple[str, int]] = []
     for task in (tasks.push_node, tasks.bootstrap_node):
         name = task.name.rpartition(".")[2]
@@ -58,7 +58,7 @@ def delete(name: str) -> None:
 
 
 def snapshot_and_prune() -> None:
-    """Make a snapshot of now, and prune what no node needs of the log, and with it what those far behind would need."""
+    """Make a snapshot, and prune the log of everything before it. Nodes that are behind need the snapshot."""
     make_snapshot(schema=4, now=timezone.now())
     prune_log(needed={}, now=timezone.now())
 
@@ -73,7 +73,7 @@ def zones(made: Served) -> set[str]:
 
 
 def give(made: Served) -> None:
-    """Do what the two workers do, one after the other: the snapshot, then the segments behind it."""
+    """Send the node its snapshot and then the later segments, as two workers would."""
     bootstrap_node(made.node.pk)
     push_node(made.node.pk)
 

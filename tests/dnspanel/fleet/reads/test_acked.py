@@ -1,4 +1,4 @@
-"""How far all active nodes have come."""
+"""Tests of the sequence that all active nodes have confirmed."""
 
 from uuid import uuid4
 

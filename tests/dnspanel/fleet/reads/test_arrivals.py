@@ -1,4 +1,4 @@
-"""How far a publication has come."""
+"""Tests of the progress of a publication."""
 
 from datetime import timedelta
 from typing import Any

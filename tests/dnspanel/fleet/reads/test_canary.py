@@ -1,4 +1,4 @@
-"""The short wait for the canary's verdict."""
+"""Tests of the short wait for the canary's verdict."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Zones that are not everywhere."""
+"""Tests of the list of zones that not every node serves as published."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The addresses at which resolvers reach nodes: the public ones, else that of their DNS."""
+"""Tests of the addresses at which resolvers reach nodes: the public ones, or else the DNS address."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How nodes stand, in few queries."""
+"""Tests of the state of all nodes, in few queries."""
 
 from datetime import timedelta
 from typing import Any
@@ -92,7 +92,7 @@ def test_a_node_of_another_epoch_is_not_at_the_head(active_node: MakeNode) -> No
 
 
 def test_a_node_of_the_history_before_is_behind_since_the_new_one_began(active_node: MakeNode) -> None:
-    """After *take over*, nodes were "behind for 64 min": since the first publication of all."""
+    """Regression test: after *take over*, nodes were "behind for 64 min", counted from the very first publication."""
     publish(3)
     node = active_node()
     at_sequence(node, 3)

@@ -1,4 +1,4 @@
-"""What pages show of delivery."""
+"""Tests of the delivery status on pages."""
 
 import pytest
 from django.utils import timezone

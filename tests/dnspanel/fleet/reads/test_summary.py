@@ -1,4 +1,4 @@
-"""The fleet in one line, and the oldest publication that waits, as the database has them."""
+"""Tests of the fleet's summary line and of the oldest waiting publication, from the database."""
 
 from datetime import timedelta
 from typing import Any
@@ -33,7 +33,7 @@ def waiting() -> Waiting:
 
 @pytest.fixture
 def staged(active_node: MakeNode) -> None:
-    """Create a canary and three nodes at sequence 3 of 5, all sealed; the collector works."""
+    """Create a canary and three nodes at sequence 3 of 5. All sequences are sealed, and the collector runs."""
     publish(5)
     seal(5)
     for name in ("ring0", "ns1", "ns2", "ns3"):

@@ -1,4 +1,4 @@
-"""Releases follow proofs; stops, pins and skips hold until a person ends them."""
+"""Tests of releases to groups, which follow confirmations. Stops, pins and skips last until a person ends them."""
 
 import threading
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def log() -> LogHead:
 
 @pytest.fixture
 def woken() -> Iterator[list[set[str]]]:
-    """Yield the names of the nodes woken each time."""
+    """Yield a list that grows by the names of the woken nodes at each wake-up."""
     woken: list[set[str]] = []
 
     def hear(*, node_ids: list[int], **_: object) -> None:
@@ -52,7 +52,7 @@ def woken() -> Iterator[list[set[str]]]:
 
 @pytest.fixture
 def staged(active_node: MakeNode) -> tuple[Node, Node, Node]:
-    """Create ring 0, a canary and the rest; all have proved the first publication."""
+    """Create ring 0, a canary group and a second group. All nodes have confirmed the first publication."""
     canary = NodeGroup.objects.create(name="canary", order=1)
     rest = NodeGroup.objects.create(name="rest", order=2)
     ring0, first, second = (active_node(name) for name in ("ring0", "ns1", "ns2"))
@@ -157,7 +157,7 @@ def test_a_refusal_of_the_canary_stops_the_rest_until_a_person_resumes(staged: t
 
 
 def test_each_reads_in_their_language_what_the_canary_refused(staged: tuple[Node, Node, Node]) -> None:
-    """It is read by statements of SQL, on the way from the node's row to the reason why delivery is stopped."""
+    """SQL statements copy the refusal from the node's row to the reason of the stopped delivery."""
     refusal = gettext("{path} is full: its map size is {size} MiB").format(path="/var/lib/pdns", size=1)
     since = timezone.now() - timedelta(minutes=1)
     Node.objects.filter(name="ns1").update(refusal=refusal, refused_since=since)

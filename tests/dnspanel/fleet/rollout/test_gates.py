@@ -1,4 +1,4 @@
-"""What delivery reads: limits of nodes in their own statement, and how stages stand."""
+"""Tests of the inputs of delivery: the nodes' limits in a statement of their own, and the state of stages."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ HEAD = 5
 
 @pytest.fixture(autouse=True)
 def log() -> LogHead:
-    """Create a log of a few publications, and a collector that runs."""
+    """Create a log of a few publications, and a heartbeat of the collector."""
     for number in range(HEAD):
         edit.create_zone(zone=edit.NewZone(f"z{number}.test."), acting=Acting(None, "system", timezone.now()))
     heartbeats.beat(process=heartbeats.COLLECTOR, now=timezone.now())
@@ -34,7 +34,7 @@ def log() -> LogHead:
 
 
 def at(node: Node, sequence: int, *, ago: float = 0.0, heard_ago: float = 0.0) -> Node:
-    """Let the node have proved this some seconds ago, and have been heard since."""
+    """Let the node have confirmed this sequence `ago` seconds ago, and have reported `heard_ago` seconds ago."""
     now, epoch = timezone.now(), LogHead.objects.get().epoch
     moment = now - timedelta(seconds=ago)
     Ack.objects.create(node=node, epoch=epoch, sequence=sequence, at=moment)

@@ -1,4 +1,4 @@
-"""Groups and their order."""
+"""Tests of rollout groups and their order."""
 
 import pytest
 from django.utils import timezone

@@ -1,4 +1,4 @@
-"""Up to where stages may go: the rule over all small cases, and each reason in words."""
+"""Tests of the limits of stages: the rule over all small cases, and the text of each reason."""
 
 from dataclasses import replace
 from itertools import product
@@ -58,7 +58,7 @@ def test_a_group_gets_what_every_live_node_before_it_proved() -> None:
 
 
 def test_no_case_lets_a_stage_go_beyond_a_live_node_before_it_or_below_what_was_released() -> None:
-    """Every small fleet of three stages: positions, life, and what was released before."""
+    """The test tries every small fleet of three stages: positions, live or not, and the previous release."""
     cases = list(product(range(HEAD + 1), range(HEAD + 1), (True, False)))
     members = [member(acked=max(p, s), verified=min(p, s), live=live) for p, s, live in cases]
     checked = 0

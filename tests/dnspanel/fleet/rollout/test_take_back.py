@@ -1,4 +1,4 @@
-"""What failed and what takes it back are one segment before anybody else goes on."""
+"""Tests of taking back: the failed publication and its inverse become one segment before other nodes continue."""
 
 from pathlib import Path
 

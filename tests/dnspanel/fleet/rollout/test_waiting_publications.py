@@ -1,4 +1,4 @@
-"""The place at which the oldest publication waits, for every place on its way."""
+"""Tests of the place at which the oldest publication waits, for every possible place."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ HEAD = 9
 
 
 def follower(name: str, acked: int, *, ago: int = 100, **more: Any) -> Follower:
-    """Return a node that has proved this sequence; the next one was published `ago` seconds before now."""
+    """Return a node that has confirmed this sequence. The next one was published `ago` seconds before NOW."""
     since = NOW - timedelta(seconds=ago) if acked < HEAD else None
     given = {"limit": None, "encoded": HEAD, "is_ring0": name == "canary", **more}
     return Follower(node_id=ord(name[-1]), name=name, sequence=acked + 1, since=since, **given)
@@ -109,7 +109,7 @@ def test_a_node_with_an_alert_of_its_own_does_not_hide_what_the_others_wait_for(
 
 
 def test_the_first_place_that_does_not_pass_it_on_is_named() -> None:
-    """The nodes behind it are held back, which is no fault of theirs: so said every page while pushes hung."""
+    """Regression test: while pushes hung, every page blamed the held-back nodes, which weren't at fault."""
     back = {"limit": 3}
     assert staged(follower("canary", 3), follower("ns1", 3, **back), follower("ns2", 3, **back))[0] == Place.PUSH
     slow = staged(follower("canary", 3), follower("ns1", 3, **back), follower("ns2", 3, **back), push_works=True)
@@ -119,7 +119,7 @@ def test_the_first_place_that_does_not_pass_it_on_is_named() -> None:
 
 
 def test_what_the_canary_has_proved_and_no_group_was_released_to_waits_for_the_push_worker() -> None:
-    """It is the one that lets groups go on."""
+    """The push worker releases publications to groups."""
     passed = follower("canary", HEAD, acked_at=NOW)
     assert staged(passed, follower("ns1", 3, limit=3), follower("ns2", 3, limit=3))[0] == Place.PUSH
 
@@ -176,7 +176,7 @@ def test_behind_a_stopped_group_it_may_still_wait_before_that() -> None:
 
 
 def test_a_front_is_a_node_too() -> None:
-    """Fronts are in no stage: no node waits for them."""
+    """Fronts belong to no stage, so no node waits for them."""
     node, front = follower("ns1", HEAD, acked_at=NOW), follower("front2", 3)
     assert place([node, front], stage("all", node)) == (Place.NODE, "front2", False)
 
