@@ -75,7 +75,8 @@ def begin_with_a_small_heap(**signal: object) -> None:
 
 @contextmanager
 def while_postgresql_answers() -> Iterator[None]:
-    """Run a task on a live connection. If PostgreSQL is unreachable, leave the work to beat without an error.
+    """Run the block on a live connection. If PostgreSQL is unreachable, end it without an error: beat sends the task
+    again.
 
     The worker logs one line when PostgreSQL becomes unreachable and one line when it is back, no matter how many tasks
     beat sends in between. Beat also repeats a task whose statement exceeded its time limit, and the traceback is

@@ -18,10 +18,10 @@ def poll(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> bool:
-    """Wait for a condition, at most this number of seconds. Return True if the condition became true.
+    """Call `ask` until it returns True, for at most `seconds`, and return True if it did.
 
-    Stop early if `ask` returns None. Errors of `ask` are raised. Do not call this function in a transaction, because it
-    closes the connection in long pauses.
+    Return False early if `ask` returns None. Exceptions of `ask` propagate. During long pauses the database connection
+    is closed, so that other processes can use it; in a transaction it stays open.
     """
     end, pause = clock() + seconds, _FIRST_PAUSE
     while True:

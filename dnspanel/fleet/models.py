@@ -87,7 +87,7 @@ class Isolation(models.Model):
 
 
 class Node(models.Model):
-    """One authoritative name server with its agent."""
+    """An authoritative name server with its agent, or a dnsdist in front of such servers (`is_front`)."""
 
     # Unique among the nodes in the fleet. Retired nodes keep their names for their history.
     name = models.SlugField(max_length=63)

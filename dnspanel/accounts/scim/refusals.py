@@ -1,4 +1,4 @@
-"""Audit entries about refused SCIM requests. A count limits them, so that many requests write few entries. Verbs."""
+"""Audit entries about refused SCIM requests. Of many refusals in an hour, only a few are recorded. Verbs."""
 
 from datetime import datetime
 

@@ -39,10 +39,11 @@ class Rewritten:
 
 
 def begin_rotation(*, now: datetime) -> DatabaseKey:
-    """Store PANEL_MASTER_KEY as the database's key, and the previous key as the former one.
+    """Record that PANEL_MASTER_KEY is now the database's key and that the previous key is the former one, by
+    fingerprint.
 
-    A repeated call changes nothing. Raise RotationRefused if the former key isn't in PANEL_MASTER_KEY_OLD, or if
-    another rotation has not ended.
+    A repeated call changes nothing. Raise RotationRefused if the database has no key yet, if the former key isn't in
+    PANEL_MASTER_KEY_OLD, or if another rotation has not ended.
     """
     new = next(iter(own_keys()))
     with transaction.atomic(durable=True):

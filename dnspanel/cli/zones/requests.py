@@ -91,9 +91,9 @@ def ask(
 @shared_options
 @pass_session
 def approve(session: Session, key: str, digest: str, text: str) -> None:
-    """Approve a request in the version with this DIGEST.
+    """Approve the version of a request that has this DIGEST.
 
-    `dnspanel requests show` prints the digest. The approval fails if the request has changed since.
+    `dnspanel requests show` prints the digest. The command fails if the request has changed since then.
     """
     _act(session, key, "approve", {"digest": digest, "text": text})
 

@@ -83,9 +83,9 @@ def push_together(node_ids: Sequence[int], attempt: Callable[[int, AgentConnecti
 
 
 def _sort_out(taken: Mapping[int, AgentConnection]) -> tuple[dict[int, _Plain], list[int]]:
-    """Return the nodes for a common push, and the ids of nodes that need a push of their own.
+    """Return the healthy nodes for a common push, and the ids of nodes that need a push of their own.
 
-    Nodes that lack nothing are in neither.
+    Healthy nodes that lack nothing are in neither result.
     """
     plain: dict[int, _Plain] = {}
     singly: list[int] = []

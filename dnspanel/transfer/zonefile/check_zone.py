@@ -134,7 +134,7 @@ def _suspect_aliases(content: Content, ordered: list[bytes], misplaced: set[str]
 
 
 def _suspect_noted(content: Content, ordered: list[bytes], found: Suspects) -> None:
-    """Suspect internationalized names, and RRsets that the reader marked for a check."""
+    """Add RRsets with internationalized names, and RRsets that the reader marked, to the suspects."""
     if content.special:
         found.grave |= dict.fromkeys(content.special)
     if content.has_doubtful_caa:

@@ -210,9 +210,9 @@ def _concern(revisions: Sequence[NewRevision]) -> dict[str, Any]:
 
 
 def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | None:
-    """Return the sequence and epoch of the new publication.
+    """Append the publication to the log in one statement. Return its sequence and epoch.
 
-    Return None while publishing is on hold, or if rules must be checked first.
+    Write nothing and return None while publishing is on hold, or if rules must be checked first.
     """
     with prepared_cursor() if zones == 1 else connection.cursor() as cursor:
         cursor.execute(_APPEND_ONE if zones == 1 else _APPEND, parameters)

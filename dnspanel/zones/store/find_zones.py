@@ -30,11 +30,10 @@ CROSS JOIN LATERAL (SELECT name, id FROM zones_zone WHERE deleted_at IS NULL AND
 
 
 def living_zone(name: str, relations: tuple[str, ...] = ()) -> Zone | None:
-    """Return the zone with this canonical name that isn't deleted. For access checks only, since it checks no rights.
+    """Return the zone with this canonical name, or None. Deleted zones are ignored. No rights are checked.
 
-    `relations` are names of one-to-one relations, with `__` before a foreign key of such a relation. The result equals
-    that of Django's `select_related`, which takes longer to build the SQL than PostgreSQL takes to run it. Needs one
-    query.
+    `relations` names one-to-one relations to load with the zone, such as `signing` or `produced__catalog`. The result
+    is that of `select_related`, which takes longer to build the SQL than PostgreSQL takes to run it. One query.
     """
     statement = _statement_with(relations)
     with prepared_cursor() as cursor:

@@ -33,9 +33,9 @@ _GONE_WITHOUT_DOUBT = 3
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The server's answer about a linked person. Without an `identity`, `reason` is one word.
+    """The server's answer about a linked person. If `identity` is None, `reason` is a code.
 
-    The reason is `gone`, `disabled`, or the reason why the server's answer is unusable.
+    The code is `gone`, `disabled`, or the code of the problem that makes the answer unusable.
     """
 
     link: ProviderLink

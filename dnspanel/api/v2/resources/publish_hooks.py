@@ -205,7 +205,7 @@ class OnePublishHook(V2View):
     def delete(self, request: Request, hook_id: int) -> HttpResponse:
         """Delete a publish hook.
 
-        The panel stops asking the hook. Changes that wait for the hook can be published again. Needs the right
+        The panel stops asking the hook. Changes that the hook refused can then be published without it. Needs the right
         `govern`.
         """
         actor = actor_in(request)
