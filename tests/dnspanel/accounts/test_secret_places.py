@@ -21,13 +21,13 @@ from tests.syntax import nodes_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# Columns of bytes that hold no secret: names in DNS order, hashes, digests, public keys, contents of answers.
+# Columns of bytes without secrets: names in DNS order, hashes, digests, public keys, contents of answers.
 NO_SECRETS = {
     *("owner_key", "place", "first_key", "end_key", "secret_sha256", "request_sha256", "digest", "public"),
     *("content", "chain", "body"),
 }
 
-# Which places each module writes secrets to. A module that is not here fails the test: think of rotation first.
+# The places that each module writes secrets to. A new module fails the test: think of rotation first.
 WRITERS = {
     "dnspanel/accounts/sign_in/mfa_adapter.py": {"mfa.Authenticator.data"},
     "dnspanel/accounts/providers/ldap/ldap_servers.py": {"accounts.SignInProvider.client_secret"},
@@ -52,9 +52,9 @@ WRITERS = {
     "dnspanel/transfer/exports/export_jobs.py": {"transfer.ExportJob.secret"},
     "dnspanel/transfer/imports/import_jobs.py": {"transfer.ImportJob.secret"},
     "dnspanel/transfer/imports/read.py": {"transfer.KeptItem.value"},
-    # Puts new secrets where those of a lost key were: into the places above.
+    # Writes new secrets to the places above, in place of those of a lost key.
     "dnspanel/backup/lost_key.py": set(),
-    # A page that is shown once, within seconds, out of a session; a rotation may make it unreadable.
+    # A page that is displayed once, within seconds, from a session. A rotation may make it unreadable.
     "dnspanel/web/frame/one_time_page.py": set(),
     "dnspanel/webhooks/hooks.py": {"webhooks.Webhook.secret", "webhooks.Webhook.old_secret"},
     "dnspanel/webhooks/place_publish_hooks.py": {"zones.PublishHook.secret", "zones.PublishHook.old_secret"},
@@ -116,7 +116,7 @@ def _fill(place: SecretPlace, number: int) -> bytes:
             value = json.dumps({"keys": [[1, base64.b64encode(token).decode()]]})
     table = sql.Identifier(place.table)
     with connection.cursor() as cursor:
-        # Foreign keys and rules are about other columns, and the transaction is rolled back.
+        # Foreign keys and rules concern other columns, and the transaction is rolled back.
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute(
             "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass AND contype IN ('c', 'f')", [place.table]

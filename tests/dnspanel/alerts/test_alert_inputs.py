@@ -81,7 +81,7 @@ def test_the_oldest_publication_that_some_schema_lacks(settings: Any) -> None:
     seal(1, 5)
     reading = read(NOW)
     assert (reading.of(FleetInputs).head, reading.of(FleetInputs).encoded) == (5, {4: 5, 5: 0})
-    assert reading.of(FleetInputs).unencoded_since is None  # 5 was just taken up and is being made
+    assert reading.of(FleetInputs).unencoded_since is None  # 5 is being encoded
     seal(1, 3, schema=5)
     assert read(NOW).of(FleetInputs).unencoded_since == NOW + timedelta(seconds=4)
     Snapshot.objects.create(
@@ -165,7 +165,7 @@ def test_as_many_queries_for_thirty_nodes_as_for_one(active_node: MakeNode) -> N
             with CaptureQueriesContext(connection) as queries:
                 assert len(read(NOW).of(FleetInputs).nodes) == number + 1
             counted.append(len(queries))
-    assert counted[0] == counted[1] <= 31  # a publication waits: where, takes five of them
+    assert counted[0] == counted[1] <= 31  # five of them find the place of a waiting publication
 
 
 def test_zones_whose_parents_are_a_trouble_are_named_and_counted(make_zone: MakeZone) -> None:

@@ -38,7 +38,7 @@ def test_a_hold_after_a_restore_is_one_alert() -> None:
         "waiting": waiting(Place.HOLD, 900, has_own_alert=True),
     }
     assert found(inputs(*ahead, **hold)) == [("panel.held", "critical")]
-    # What has nothing to do with it stays an alert.
+    # An unrelated condition stays an alert.
     full = node("ns9", node_id=9, health=health(Word.REJECTING), report={"disk_free_bytes": GIB})
     assert found(inputs(*ahead, full, **hold)) == [
         ("panel.held", "critical"),

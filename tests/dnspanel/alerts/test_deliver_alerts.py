@@ -135,7 +135,7 @@ def test_a_test_is_sent_at_any_hour_by_any_route_and_once(route: MakeRoute, mail
     assert routes_with_due(now=NOW) == [made.pk]
     assert send(made, NOW)
     message = Message.objects.get()
-    assert (states(), message.attempts) == (["failed"], 1)  # whoever tests wants to know now, not in a day
+    assert (states(), message.attempts) == (["failed"], 1)  # a test needs an answer now, not in a day
     assert "550 5.1.1 no such mailbox here" in message.answer["error"]
     assert not send(made, NOW)
     routes.change_route(route=made, terms=routes.RouteTerms("off", "mail", "ops@people.test"), by=None, now=NOW)

@@ -91,11 +91,11 @@ def test_the_message_says_what_does_not_work() -> None:
 @pytest.mark.parametrize(
     ("left", "watched", "expected"),
     [
-        (ago(seconds=30), ago(hours=3), False),  # it is being started again
+        (ago(seconds=30), ago(hours=3), False),  # it is restarting
         (ago(seconds=70), ago(hours=3), True),
         (ago(hours=9), ago(seconds=40), False),  # the whole panel was off
         (None, ago(minutes=4), False),
-        (None, ago(minutes=6), True),  # it was never started
+        (None, ago(minutes=6), True),  # it never started
     ],
 )
 def test_a_process_that_was_stopped_and_not_started_again_is_named(

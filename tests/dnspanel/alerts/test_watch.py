@@ -100,7 +100,7 @@ def test_in_quiet_hours_only_what_is_critical_is_told_at_once(route: MakeRoute) 
     keep([late(), late("ns2", Severity.CRITICAL)], now=NOW)
     assert sorted(due for _, _, due in waiting()) == [NOW + GATHER, later(hours=3)]
     keep([late("ns1", Severity.CRITICAL), late("ns2", Severity.CRITICAL)], now=later(minutes=1))
-    assert max(due for _, _, due in waiting()) == later(minutes=1) + GATHER  # it can wait no longer
+    assert max(due for _, _, due in waiting()) == later(minutes=1) + GATHER  # it can't wait any longer
     keep([], now=later(minutes=5))
     assert [is_over for _, is_over, _ in waiting()].count(True) == 2
 
@@ -120,12 +120,12 @@ def test_a_look_reads_the_fleet_and_says_that_it_was_made(active_node: MakeNode)
 
 def test_only_one_looks_at_a_time_and_not_again_at_once() -> None:
     assert look(now=NOW) is not None
-    assert look(now=later(seconds=1)) is None  # somebody just did
+    assert look(now=later(seconds=1)) is None  # another look was a moment ago
     assert look(now=later(seconds=5)) is not None
-    assert look(now=NOW - timedelta(hours=1)) is not None  # the clock was set back: no reason to be blind for an hour
-    with connection.cursor() as cursor:  # a lock of this session does not exclude itself: take its key from another
+    assert look(now=NOW - timedelta(hours=1)) is not None  # the clock was set back: the watch must not pause
+    with connection.cursor() as cursor:  # a session's own lock doesn't exclude it, so use another session
         cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s", [int(Lock.WATCH)])
-        assert cursor.fetchone()[0] == 0  # nobody holds it after a look
+        assert cursor.fetchone()[0] == 0  # the lock is free after a look
 
 
 def test_disks_are_marked_a_few_times_a_day_and_growth_follows_from_it(active_node: MakeNode) -> None:
@@ -200,5 +200,5 @@ def test_who_subscribed_is_told_by_mail_and_by_chat(
 def test_alerts_that_nobody_subscribed_to_are_no_events(django_assert_num_queries: Any) -> None:
     keep([late()], now=NOW)
     assert not Event.objects.exists()
-    with django_assert_num_queries(4):  # a savepoint and its release, the open alerts, and what is known of them
+    with django_assert_num_queries(4):  # a savepoint and its release, the open alerts, and their details
         keep([late()], now=later(seconds=5))

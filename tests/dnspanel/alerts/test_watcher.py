@@ -81,7 +81,7 @@ def test_a_postgresql_that_stays_away_is_told_without_it_once_and_is_an_alert_wh
 ) -> None:
     route("ops", "mail", "ops@people.test")
     watcher = Watcher()
-    watcher.step()  # knows the routes from now on
+    watcher.step()  # reads the routes
 
     def away(**_: object) -> None:
         raise OperationalError("connection refused")

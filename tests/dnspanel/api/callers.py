@@ -34,7 +34,7 @@ class Caller(StrEnum):
 
     NOBODY = "no token"
     HALF_SIGNED_IN = "an administrator's browser, before the second factor"
-    SIGNED_IN = "an administrator's browser"  # sessions are for pages alone
+    SIGNED_IN = "an administrator's browser"  # sessions are for pages only
     BAD = "a token that there is not"
     REVOKED = "a revoked token"
     EXPIRED = "an expired token"
@@ -42,19 +42,19 @@ class Caller(StrEnum):
     ROTATED = "a token that was rotated, without overlap"
     DESCENDANT = "made by an earlier form of a rotated and revoked token"
     LEAVER = "an administrator's whose account is closed"
-    READER = "a reader's"  # sees all zones and nodes
-    OTHER_TEAM = "another team's"  # a member who edits the zones of a team, of which ZONE is none
+    READER = "a reader's"  # can see all zones and nodes
+    OTHER_TEAM = "another team's"  # a member who edits a team's zones, but not ZONE
     ACME = "ACME for one name"  # _acme-challenge.www in ZONE
-    CI = "CI for one zone"  # ZONE, by a token that was rotated
-    MONITORING = "read-only monitoring"  # an administrator's, but reading alone
+    CI = "CI for one zone"  # ZONE, with a rotated token
+    MONITORING = "read-only monitoring"  # an administrator's, but only for reading
     EDITOR = "an editor's"
-    ADMINISTRATOR = "an administrator's"  # everything
-    AUDITOR = "an auditor's"  # a role of one's own: sees zones, and reads the audit log
-    SERVICE = "a service account's"  # an editor that nobody signs in with
-    APPROVER = "another administrator's"  # who asked for nothing, and owns nothing
+    ADMINISTRATOR = "an administrator's"  # every right
+    AUDITOR = "an auditor's"  # a custom role: sees zones and reads the audit log
+    SERVICE = "a service account's"  # an editor account without sign-in
+    APPROVER = "another administrator's"  # requested nothing, and owns nothing
 
 
-# They get no further than the access check.
+# Callers that the access check stops.
 STRANGERS = (
     Caller.NOBODY,
     Caller.HALF_SIGNED_IN,
@@ -148,7 +148,7 @@ def secret_of(caller: Caller, *, zone_id: int = 0, now: datetime | None = None) 
         return tokens.SECRET_START + "x" * 43
     owner, terms = _terms(caller, zone_id, now)
     new = tokens.create_token(owner=owner, terms=terms, by=owner, now=now)
-    if caller is Caller.CI:  # by its successor, which may do just as much
+    if caller is Caller.CI:  # the former token, with the same rights as its successor
         new = tokens.rotate_token(token=new.token, by=owner, now=now)
     if caller is Caller.REVOKED:
         tokens.revoke_token(token=new.token, by=owner, now=now)

@@ -13,13 +13,13 @@ from jsonschema import Draft202012Validator, FormatChecker
 from dnspanel.api.v2.schema.document import document
 
 ROOT = "/api/v2"
-# Headers of any answer of the panel, which the document does not repeat.
+# Headers that every answer of the panel can have. The document doesn't repeat them.
 ORDINARY = {
     *("Allow", "Cache-Control", "Content-Encoding", "Content-Length", "Content-Security-Policy", "Content-Type"),
     *("Cross-Origin-Opener-Policy", "Referrer-Policy", "Vary", "X-Content-Type-Options", "X-Frame-Options"),
     "X-Request-ID",
 }
-# Their ETag is that of a dry run, or of an RRset that may be gone.
+# Operations whose ETag is missing for dry runs, or for RRsets that no longer exist.
 SOMETIMES_TAGGED = {"actOnRRsets", "actOnZones", "restoreZones", "setRRset", "changeRRset", "deleteRRset"}
 PROBLEM = "application/problem+json"
 
@@ -39,7 +39,7 @@ def check_answer(method: str, url: str, response: HttpResponseBase) -> None:
         assert response.status_code in {401, 404, 405, 429}, f"{method} {url} is in no document"
         return
     status = str(response.status_code)
-    if status in {"304", "405"}:  # any GET, any resource
+    if status in {"304", "405"}:  # possible for every GET and every resource
         return
     assert status in operation["responses"], (
         f"{method} {url} answered {status}, which is not described: {_body(response)}"
@@ -74,16 +74,16 @@ def _check_headers(
 ) -> None:
     """Fail if a sent header isn't described, or if a described header is missing."""
     sent, declared = set(response.headers), set(promised.get("headers", {}))
-    if "Deprecation" in sent:  # of what the document marks as deprecated
+    if "Deprecation" in sent:  # the operation is marked as deprecated
         sent -= {"Deprecation", "Sunset", "Link"}
     unknown = sorted(sent - declared - ORDINARY)
     assert unknown == [], f"{answer}: {unknown} are not described; dnspanel/api/v2/schema/headers.py has a set for each"
-    if response.status_code >= 300 or "dry_run=true" in answer:  # of what is not there, no version and no address
+    if response.status_code >= 300 or "dry_run=true" in answer:  # these have no version and no address
         return
     certain = {name for name in declared if name.startswith("RateLimit")}
     if operation["operationId"] not in SOMETIMES_TAGGED:
         certain |= declared & {"ETag"}
-    if "wait" not in {each["name"] for each in operation.get("parameters", [])}:  # else only with a publication
+    if "wait" not in {each["name"] for each in operation.get("parameters", [])}:  # otherwise only with a publication
         certain |= declared & {"Location"}
     assert certain - sent == set(), f"{answer}: these headers are described, and were not sent"
 
@@ -128,7 +128,7 @@ def _patterns() -> list[tuple[re.Pattern[str], dict[str, Any]]]:
 
 def _expression(path: str) -> str:
     parts = re.split(r"(\{\w+\})", path)
-    # A file of an import may lie in folders, and a zone of RFC 2317 is called `0/25.2.0.192.in-addr.arpa.`.
+    # An imported file can be in a folder, and a zone of RFC 2317 is called `0/25.2.0.192.in-addr.arpa.`.
     rest = ".+" if "/files/{" in path else "[^/]+"
     names = {"{zone_name}": r"[^/]+(?:/[^/]+\.)?"}
     return "".join(names.get(part, rest) if part.startswith("{") else re.escape(part) for part in parts)

@@ -22,7 +22,7 @@ COLUMNS = (
 )
 OPEN = "open"
 
-# Callers who get as far as others in COLUMNS, but where OTHERWISE, at the end, says how far.
+# Callers with the results of a similar caller in COLUMNS. OTHERWISE, at the end, has the exceptions.
 LIKE = {
     Caller.AUDITOR: Caller.READER,
     Caller.SERVICE: Caller.EDITOR,
@@ -38,7 +38,7 @@ class State(StrEnum):
     GOVERNED = "approval needed"
 
 
-# Names of things that the tests make; numbers are found by name.
+# Names of objects that the tests create. Ids are found by name.
 SERVER = {"server_id": "localhost"}
 V1_ZONE = {**SERVER, "zone_id": "example.test."}
 ZONE = {"zone_name": "example.test."}
@@ -117,7 +117,7 @@ PATCH_TXT = {
     ]
 }
 V1_NEW = {"name": "new.test.", "kind": "Native", "nameservers": ["ns.x.test."]}
-# A zone of the other team, with a tag, below the zone of all others.
+# A zone of the other team, with a tag, below everyone's zone.
 INSIDE = {"zone_name": "inside.example.test."}
 
 
@@ -288,7 +288,7 @@ V2_ZONES = [
     Endpoint("v2-named-draft-take-up", "POST", "000+-0+", NAMED_DRAFT, {"aside": "Before"}),
     Endpoint("v2-named-draft-put-back", "POST", "000+-0+", NAMED_DRAFT),
     Endpoint("v2-named-draft", "DELETE", "000+-0+", NAMED_DRAFT),
-    # Alice asked, who is the administrator and owns the tokens of CI and monitoring.
+    # Alice made the request. She is the administrator and owns the tokens of CI and monitoring.
     Endpoint("v2-requests", "GET", "+++++++"),
     Endpoint("v2-requests", "POST", "-!!+-!+", {}, {"name": "Asked too"}),
     Endpoint("v2-request", "GET", "+00++++", REQUEST),
@@ -535,8 +535,8 @@ OTHERS = [
 
 ENDPOINTS = [*V1, *METRICS, *V2_ZONES, *V2_MORE, *OTHERS]
 
-_NO_NODES, _NOBODY_ELSE = {Caller.AUDITOR: "-"}, {Caller.AUDITOR: "0"}  # sees no nodes; knows no other people
-# What is another administrator's alone: not there, not without a draft of one's own or having asked, a secret.
+_NO_NODES, _NOBODY_ELSE = {Caller.AUDITOR: "-"}, {Caller.AUDITOR: "0"}  # sees neither nodes nor other people
+# Another administrator's own objects: not visible, not possible without a draft or a request of one's own, secret.
 _NOT_THEIRS, _NOT_REQUESTED, _SECRET = {Caller.APPROVER: "0"}, {Caller.APPROVER: "!"}, {Caller.APPROVER: "-"}
 OTHERWISE: dict[str, dict[Caller, str]] = {
     "GET v1-statistics": _NO_NODES,
@@ -587,7 +587,7 @@ OTHERWISE: dict[str, dict[Caller, str]] = {
     "PUT v1-tsigkey": _SECRET,
     "POST v2-token-rotate": _SECRET,
 }
-# What publishes something of the zone, whatever keeps it back. Named drafts, requests and settings of it go on.
+# Operations that publish to the zone, so every rule stops them. Named drafts, requests and settings continue.
 _PUBLISHING = {
     "DELETE v1-zone": "-",
     "DELETE v2-rrset the challenge": "-",
@@ -610,7 +610,7 @@ _PUBLISHING = {
     "PUT v2-rrset the challenge": "-",
     "PUT v2-rrset www A": "-",
 }
-# A zone below takes names out of the zone above, whose rules are asked.
+# A zone below another takes names out of it, so the rules of the upper zone apply.
 _BELOW = {"POST v1-zones below another team's": "-", "POST v2-zones below another team's": "-"}
 KEPT_BACK: dict[State, dict[str, str]] = {
     State.FROZEN: {
@@ -647,7 +647,7 @@ KEPT_BACK: dict[State, dict[str, str]] = {
         "POST v2-request-act publish": "!",
     },
 }
-# How far who asked for approval, and another administrator, get with the request where a rule asks for one approval.
+# Results for the requester and for another administrator, if a rule asks for one approval.
 AT_REQUEST = {
     "approve": "!+",
     "decline": "!+",

@@ -21,7 +21,7 @@ from tests.dnspanel.api.described import ROOT, fits, operation_of
 from tests.people import NOW
 
 IS_RECORDING = bool(os.environ.get("RECORD_EXAMPLES"))
-LONGEST = 2500  # characters of an example worth reading
+LONGEST = 2500  # the longest example that is worth reading, in characters
 MOST_ITEMS = 2
 PANEL = "https://panel.example.net"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|\+00:00)")
@@ -118,7 +118,7 @@ def _without_secrets(value: Any, name: str = "") -> Any:
     if isinstance(value, list):
         return [_without_secrets(each, name) for each in value]
     if isinstance(value, str) and (name in _SECRETS or value.startswith(("dnsp_", "whsec_"))):
-        if _UUID.fullmatch(value):  # the key of a draft
+        if _UUID.fullmatch(value):  # a draft's key
             return value
         parts = value.split("/") if value.startswith("http") else [value]
         return "/".join(_SECRET.sub(lambda match: _stand_in(match[0]), part) for part in parts)

@@ -4,7 +4,7 @@ from typing import Any
 
 import schemathesis
 
-# `test_schemathesis_v2` gives whoever calls ids from here on.
+# `test_schemathesis_v2` gives its caller ids from this one on.
 FIRST_OWN_ID = 1_000_000
 
 

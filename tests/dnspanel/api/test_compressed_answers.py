@@ -54,7 +54,7 @@ def test_a_large_answer_of_either_api_is_compressed_for_who_accepts_it(call: Cal
 
 
 def test_conditions_hold_for_a_client_that_reads_compressed_answers(call: Caller, zone: Zone) -> None:
-    for weak in ("", "W/"):  # a proxy that compresses makes a tag weak
+    for weak in ("", "W/"):  # a proxy that compresses makes a tag weak (RFC 9110)
         call.good("PUT", WWW, LARGE)
         read = call("GET", WWW, **GZIP)
         tag = weak + read["ETag"]

@@ -360,7 +360,7 @@ def test_asking_all_the_time_is_abuse(zone: Zone, client: Client, alice: User) -
     terms = replace(TokenTerms("hectic", (Grant(frozenset({Right.READ}), everywhere=True),)), requests_per_minute=1)
     secret = tokens.create_token(owner=alice, terms=terms, by=alice, now=timezone.now()).secret
     url = "/nic/update?hostname=home.example.test"
-    replies = [client.get(url, headers={"X-API-Key": secret}) for _ in range(3)]  # a minute may end between two
+    replies = [client.get(url, headers={"X-API-Key": secret}) for _ in range(3)]  # a minute may end in between
     assert (429, b"abuse\n") in {(reply.status_code, reply.content) for reply in replies}
 
 
@@ -407,7 +407,7 @@ def test_while_publishing_is_held_a_router_is_told_to_come_back(zone: Zone, ask:
 
 @pytest.mark.django_db(transaction=True)
 def test_an_update_that_the_canary_refuses_is_an_error(ask: Ask, zone: Zone, active_node: MakeNode) -> None:
-    # `good` was the last that a router heard of a change that was taken back two seconds later.
+    # Regression test: routers got `good` for a change that was taken back two seconds later.
     Node.objects.filter(pk=active_node("canary").pk).update(is_ring0=True)
     with refusing(2):
         assert ask(myip="192.0.2.7") == "dnserr"

@@ -27,23 +27,23 @@ WRITES = [
     and endpoint.verdict != OPEN
     and endpoint.verdict[-1] == "+"
 ]
-# What zones are made of. A publication is a row of the log.
+# The tables of zones. A publication is a row of the log.
 OF_ZONES = {"zones_zone", "zones_rrset", "zones_publication", "zones_revision", "zones_change"}
-# Operations that change these and have no dry run.
+# Operations that change these tables but have no dry run.
 WITHOUT = {"POST v2-locks": "A lock keeps records as they are."}
-# Noted of every request with the token, whatever becomes of the request.
+# Written for every request with the token, whatever its result.
 OF_REQUESTS = {"accounts_token"}
 
 
 @cache
 def views() -> dict[str, type[APIView]]:
-    patterns = import_module("dnspanel.api.v2.urls").urlpatterns  # not before the URLs have their converters
+    patterns = import_module("dnspanel.api.v2.urls").urlpatterns  # only now do the URLs have their converters
     return {pattern.name: pattern.callback.view_class for pattern in patterns}
 
 
 def has_dry_run(endpoint: Endpoint) -> bool:
     view = views()[endpoint.name]()
-    view.request, view.args, view.kwargs = None, (), {}  # as `dispatch` sets them
+    view.request, view.args, view.kwargs = None, (), {}  # as `dispatch` does
     taken = taken_by(view, endpoint.method)
     return taken is not None and "dry_run" in taken.parameters
 

@@ -130,7 +130,7 @@ def things(
         found = things_of(alice, charlie, api)
         for caller in Caller:
             api(caller)
-        found["other_team"] = Team.objects.get(name="Other").pk  # which that caller has made
+        found["other_team"] = Team.objects.get(name="Other").pk  # created by that caller
         yield found
 
 
@@ -166,7 +166,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     ).hook
     create_active_node("ns1")
     create_front("front1")
-    Node.objects.update(dns_address="127.0.0.1", dns_port=1)  # where nobody answers
+    Node.objects.update(dns_address="127.0.0.1", dns_port=1)  # no server listens there
     team = teams.create_team(name="Ours", by=alice, now=NOW)
     grant = grant_edit.give_grant(grant=Grant(frozenset({Right.READ}), everywhere=True), to=team, by=alice, now=NOW)
     terms = ci_terms(zone_id=zone.pk, zone_name=zone.name, now=NOW)
@@ -296,7 +296,7 @@ def _kept_set(zone: Zone) -> ZoneTemplate:
 def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Return a function that calls an endpoint as a caller, rolls back all changes, and returns the status."""
     monkeypatch.setattr(node_answers, "SECONDS", 0.05)
-    monkeypatch.setattr(settings, "DNS_RESOLVERS", ["127.0.0.1:1"])  # where nobody answers
+    monkeypatch.setattr(settings, "DNS_RESOLVERS", ["127.0.0.1:1"])  # no server listens there
 
     def known(values: Any) -> Any:
         return {
@@ -313,7 +313,7 @@ def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.Mon
         headers = {"Authorization": f"Basic {_basic(client.secret)}"} if endpoint.name.startswith("dyndns") else {}
         if endpoint.name.startswith("v1"):
             headers = {"X-API-Key": client.secret, "Authorization": "", "Accept": "application/json"}
-        # As the test's own block is, so that verbs which insist on being outermost do not mind it.
+        # Marked like the test's own block, so that functions which must be outermost accept it.
         block = transaction.atomic()
         block._from_testcase = True  # type: ignore[attr-defined]
         with block:
@@ -377,7 +377,7 @@ def test_what_is_kept_back_and_nothing_else(call: Call) -> None:
     for endpoint in ENDPOINTS:
         if endpoint.method == "GET" or endpoint.verdict[-1:] != "+":
             continue
-        # What goes on under both is kept back by neither; under a lock it may leave alone what they keep back.
+        # An operation that works with both rules is stopped by neither. With a lock, it may skip records.
         rules = (State.FROZEN, State.GOVERNED)
         by_rules = rules if call(endpoint, Caller.ADMINISTRATOR, *rules) >= 400 else ()
         for state in (State.LOCKED, *by_rules):

@@ -20,7 +20,7 @@ from tests.people import bob
 __all__ = ["bob"]
 HERE = Path(__file__).parent
 SEED = 4
-EXAMPLES = 10  # per operation, besides those that cover the description
+EXAMPLES = 10  # per operation, in addition to those that cover the description
 SECONDS = 900  # on a busy machine
 
 
@@ -41,7 +41,7 @@ def test_no_request_that_schemathesis_makes_is_answered_otherwise_than_described
     make_what_the_examples_are_about(ask)
     (tmp_path / "swagger.json").write_text(json.dumps(typed_document()))
     operations, examples = operations_of(json.loads(document_json())), EXAMPLES
-    if phases == "stateful":  # it goes from one operation to the next, and needs them all
+    if phases == "stateful":  # it chains operations, so it needs them all
         examples = sample.few(3, EXAMPLES, reason="sequences of requests that schemathesis makes of API v1")
     else:
         operations = sample.some(operations, 6, reason=f"operations of API v1 that schemathesis tries ({phases})")

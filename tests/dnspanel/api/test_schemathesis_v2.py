@@ -22,7 +22,7 @@ from tests.people import NOW
 HERE = Path(__file__).parent
 SEED = 4
 EXAMPLES = 10  # per operation
-SECONDS = 900  # on a busy machine; it takes some forty on a free one
+SECONDS = 900  # on a busy machine; on a free one it takes about forty
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_no_request_that_schemathesis_makes_is_answered_otherwise_than_described
     settings.API_REQUESTS_PER_MINUTE = 1_000_000
     settings.TRANSFER_DIR = tmp_path / "transfer"
     make_zone("www 300 A 192.0.2.1")
-    # It takes no pushes: else every request that waits for all nodes would do so for its whole minute.
+    # Without pushes: otherwise every request that waits for all nodes would take its whole minute.
     node_lifecycle.drain(node=active_node("ns1"), now=NOW, by=None)
     secret = secret_of(Caller.ADMINISTRATOR)
     (tmp_path / "openapi.json").write_text(json.dumps(described()))
@@ -54,7 +54,7 @@ def test_no_request_that_schemathesis_makes_is_answered_otherwise_than_described
         [
             *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(HERE / "schemathesis_v2.toml")),
             *("run", str(tmp_path / "openapi.json"), "--url", live_server.url),
-            # Both, because it makes up what it is not given.
+            # Both headers, because schemathesis invents the one that it isn't given.
             *("--header", f"Authorization: Bearer {secret}", "--header", f"X-API-Key: {secret}"),
             *("--checks", "all", "--phases", "fuzzing", "--mode", "all"),
             *("--seed", str(SEED), "--max-examples", str(EXAMPLES), "--continue-on-failure"),

@@ -86,8 +86,8 @@ def test_when_too_many_wait_the_next_one_does_not(
 def test_a_publication_that_is_taken_back_ends_the_wait_at_once(
     publication: Publication, active_node: MakeNode
 ) -> None:
-    # The rows of the publication were read before the canary refused it, and all nodes ack the sequence that took it
-    # back: those who waited were told that all nodes answer with it.
+    # Regression test: the waiter had read the publication before the canary refused it. All nodes then acked the
+    # inverse publication, so the waiter was informed that all nodes had the change.
     active_node("ns1")
     clock = Clock()
 

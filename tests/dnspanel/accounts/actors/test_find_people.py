@@ -41,7 +41,7 @@ def test_an_account_without_a_canonical_spelling_is_found_by_what_stands_in_it(k
     assert account_named("Kims") == account_named("Kims@people.test") == kim
     assert account_named("kims") is None
     assert account_named("kims@people.test") is None
-    # Nobody else can have them, in whichever spelling.
+    # No other account can take either of them, in any spelling.
     assert name_is_taken("kimS")
     assert mail_is_taken("KIMS@people.test")
     assert not name_is_taken("kimS", but=kim.pk)

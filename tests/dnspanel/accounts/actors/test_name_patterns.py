@@ -46,12 +46,12 @@ def test_a_pattern_fits(pattern: str, name: str) -> None:
         ("@", "www.example.test."),
         ("_acme-challenge", "_acme-challenge.www.example.test."),
         ("www", "www.sub.example.test."),
-        ("w.w", "wxw.example.test."),  # a dot is a dot
+        ("w.w", "wxw.example.test."),  # a dot matches only a dot
         (r"\*", "www.example.test."),
         ("www.example.test.", "www.example.test.evil.test."),
         ("example.test.", "notexample.test."),
-        ("ab*ba", "aba.example.test."),  # the first and the last piece share no character
-        (r"a\.", r"a\..example.test."),  # ends in a dot, hence a whole name
+        ("ab*ba", "aba.example.test."),  # the first and the last piece must not overlap
+        (r"a\.", r"a\..example.test."),  # ends in a dot, so it is an absolute name
         (r"*\.", r"a\..example.test."),
     ],
 )

@@ -30,9 +30,9 @@ def test_the_request_and_its_answer_have_one_id() -> None:
 @pytest.mark.parametrize(
     ("connected", "forwarded", "sender"),
     [
-        ("192.0.2.1", "198.51.100.7", "192.0.2.1"),  # no proxy of ours: not believed
+        ("192.0.2.1", "198.51.100.7", "192.0.2.1"),  # not from our proxy: ignored
         ("127.0.0.1", "198.51.100.7", "198.51.100.7"),
-        ("127.0.0.1", "203.0.113.9, 198.51.100.7", "198.51.100.7"),  # what the sender wrote before is not believed
+        ("127.0.0.1", "203.0.113.9, 198.51.100.7", "198.51.100.7"),  # the part that the client wrote is ignored
         ("127.0.0.1", "198.51.100.7, 10.0.0.5", "198.51.100.7"),
         ("10.0.0.5", "2001:db8::1", "2001:db8::1"),
         ("127.0.0.1", "unknown", "127.0.0.1"),

@@ -47,6 +47,6 @@ def test_the_only_open_account_has_the_spelling(capsys: pytest.CaptureFixture[st
     assert keys_of(ada) == ("ada", "ada@x.test")
     assert keys_of(double) == (None, None)
     assert f"Account {double.pk} " in capsys.readouterr().out
-    User.objects.filter(pk=double.pk).update(is_active=True)  # what another account has by now is not taken from it
+    User.objects.filter(pk=double.pk).update(is_active=True)  # a spelling that another account has by now stays there
     call_command("check_accounts")
     assert keys_of(double) == (None, None)

@@ -24,7 +24,7 @@ def test_accounts_that_belong_together_are_one_human_being(alice: User, bob: Use
     everybody = {alice.pk: alice.pk, bob.pk: alice.pk, charlie.pk: alice.pk, zoe.pk: zoe.pk}
     assert humans_of(everybody) == everybody
     assert accounts_of(fresh(bob)) == [alice, charlie]
-    # The one that others name goes along with all of them.
+    # If others are linked to an account, they all move with it.
     set_same_person(user=fresh(alice), other=zoe, by=None, now=NOW)
     assert set(humans_of(everybody).values()) == {zoe.pk}
     told = AuditEntry.objects.filter(action="person.same").order_by("pk").values_list("target", "details__other")

@@ -95,7 +95,7 @@ def test_a_team_that_is_gone_is_unknown(alice: User, bob: User, team: Team) -> N
 
 
 def test_a_token_cannot_put_its_owner_into_a_team_whose_zones_it_may_not_touch(alice: User, team: Team) -> None:
-    # Otherwise a token for people alone would be a token for everything.
+    # Otherwise a token with only the permission `people` could get every right.
     terms = TokenTerms("people", permissions=frozenset({Permission.PEOPLE}))
     narrow = _actor(alice, terms)
     with pytest.raises(GrantRefused):

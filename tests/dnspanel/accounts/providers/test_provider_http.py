@@ -51,7 +51,7 @@ def test_a_provider_is_asked_for_what_it_is(idp: AtProvider) -> None:
     assert found["issuer"] == idp.issuer
     assert oidc_discovery.keys_of(found)["keys"]
     idp.file.parent.joinpath("unused").touch()
-    assert oidc_discovery.configuration_of(idp.issuer) is found  # remembered
+    assert oidc_discovery.configuration_of(idp.issuer) is found  # cached
 
 
 def test_the_connection_goes_to_the_checked_address_and_speaks_of_the_host(

@@ -19,7 +19,7 @@ def identity(group_claim: str = "groups", trusts_mail: bool = False, **claims: A
     [
         (True, False, True),
         ("true", False, True),
-        (False, True, False),  # what the provider says of one person is not outdone by what is said of the provider
+        (False, True, False),  # the claim about one person overrides the provider's setting
         ("false", True, False),
         (1, False, False),
         ("yes", False, False),

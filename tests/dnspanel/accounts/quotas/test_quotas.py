@@ -88,7 +88,7 @@ def test_rotating_again_and_again_makes_no_more_tokens_than_the_quota_and_one(bo
 
 def test_the_tokens_of_a_team_are_those_of_its_members(team: Team, alice: User) -> None:
     carol, dan = member("carol", team), member("dan", team)
-    Membership.objects.create(team=team, user=alice, role="reader")  # hers are counted for herself only
+    Membership.objects.create(team=team, user=alice, role="reader")  # hers count only for herself
     tokens.create_token(owner=alice, terms=TERMS, by=alice, now=NOW)
     set_quotas(of=team, quotas={Kind.TOKENS: 1}, by=None, now=NOW)
     tokens.create_token(owner=carol, terms=terms_in(team), by=carol, now=NOW)

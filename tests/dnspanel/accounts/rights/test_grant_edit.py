@@ -113,7 +113,7 @@ def somebody() -> User:
     return User.objects.filter(username="somebody").first() or make_person("somebody", Role.MEMBER)
 
 
-# All that opens an account, or says whose it is, and so may be done to who may no more than the token.
+# Every operation that opens an account or changes its owner. A token can do it only to people with fewer rights.
 OPENING: dict[str, Callable[[User, Any], object]] = {
     "password link": lambda user, by: make_password_link(user=user, by=by, now=NOW),
     "second factor": lambda user, by: reset_second_factor(user=user, by=by, now=NOW),
@@ -162,7 +162,7 @@ def test_a_token_of_people_deletes_no_team_and_joins_none_that_has_more(alice: U
     of_team = token_of(alice, Grant(EVERY_RIGHT, teams=frozenset({team.pk})))
     mel = make_person("mel", Role.MEMBER)
     teams.set_member(team=team, user=mel, role="reader", by=of_team, now=NOW)
-    # What the team was granted is had by each of its members.
+    # Each member has the team's grants.
     grant_edit.give_grant(grant=Grant(READING, everywhere=True), to=team, by=alice, now=NOW)
     for act in (
         lambda: teams.set_member(team=team, user=mel, role="editor", by=of_team, now=NOW),

@@ -125,7 +125,7 @@ def test_a_token_makes_no_link_for_somebody_at_or_above_its_owner(alice: User, b
     for person in (make_person("otto", Role.ADMINISTRATOR), alice):
         with pytest.raises(AboveYou):
             make_password_link(user=person, by=by, now=now)
-    with pytest.raises(OpensMore):  # who is below, and may more than the token
+    with pytest.raises(OpensMore):  # a lower role, but with rights that the token lacks
         make_password_link(user=bob, by=by, now=now)
     assert make_password_link(user=make_person("rita", Role.MEMBER), by=by, now=now)
 

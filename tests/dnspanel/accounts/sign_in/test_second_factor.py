@@ -82,7 +82,7 @@ def test_a_code_is_taken_once_whatever_became_of_the_cache(bob: User) -> None:
     with pytest.raises(CodeUsed):
         use(bob, app.code(NOW))
     with pytest.raises(CodeUsed):
-        use(bob, app.code(NOW, -1))  # seen over the shoulder, and kept for later
+        use(bob, app.code(NOW, -1))  # watched by someone, and kept for later
     assert use(bob, app.code(NOW, 1), at=STEP) == "totp"
     assert acts() == ["set-up", "replayed", "replayed"]
 
@@ -182,7 +182,7 @@ def test_after_too_many_wrong_codes_not_even_a_right_one_is_taken(bob: User) -> 
             use(bob, code, at=later, address="203.0.113.9")
     assert acts() == ["set-up", *["failed"] * 5, "locked", "locked"]
     assert use(bob, app.code(NOW, 10), at=STEP * 10) == "totp"
-    for turn in range(1, 4):  # five more tries for five minutes, and so on, but not all day long
+    for turn in range(1, 4):  # five more attempts after five minutes, and so on, but not all day
         for number in range(5):
             with pytest.raises(CodeWrong):
                 use(bob, app.wrong_code(NOW), at=400 * turn, address=f"203.0.113.{number}")
@@ -236,7 +236,7 @@ def test_a_token_resets_nobody_at_or_above_its_owner(alice: User, bob: User) -> 
         with pytest.raises(AboveYou):
             second_factor.reset_second_factor(user=person, by=by, now=NOW)
         assert second_factors_of(person)
-    with pytest.raises(OpensMore):  # who is below, and may more than the token
+    with pytest.raises(OpensMore):  # a lower role, but with rights that the token lacks
         second_factor.reset_second_factor(user=bob, by=by, now=NOW)
     assert second_factors_of(bob)
 

@@ -56,7 +56,7 @@ def test_a_strangers_wrong_passwords_do_not_keep_the_owner_out(client: Client, b
     assert actions == ["sign-in.failed"] * 5 + ["sign-in.locked"] * 7
     refused = sign_in(Client(), "bob", PASSWORD, "203.0.113.99")
     assert "Wait a few minutes" in refused.content.decode()
-    for address in ("192.0.2.7", "2001:db8:1:2:3:4:5:6"):  # whose host has another address by now
+    for address in ("192.0.2.7", "2001:db8:1:2:3:4:5:6"):  # the host has changed its address
         assert sign_in(Client(), "bob", PASSWORD, address).status_code == 302
     assert sign_in(Client(), "bob", PASSWORD, "2001:db8:1:3::7").status_code == 200
     for _ in range(5):

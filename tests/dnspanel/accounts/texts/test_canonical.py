@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.accounts.texts.canonical import ascii_lower, canonical_domain, canonical_mail, canonical_username
 
-# What `UPPER` in PostgreSQL or `lower` in Python make a letter of ASCII, and what has the look of one.
+# Characters that PostgreSQL's `UPPER` or Python's `lower` turn into ASCII letters, and lookalikes.
 FOLDED = ("adm\u0131n", "adm\u0130n", "\u017fam", "\u212aim")
 
 
@@ -54,7 +54,7 @@ def test_domains() -> None:
         ("Ju\u0308rgen", "jürgen"),
         ("\uff21da", "ada"),  # a full-width A
         ("Иван", "иван"),
-        ("adm\u0131n", "adm\u0131n"),  # a name of its own, not admin
+        ("adm\u0131n", "adm\u0131n"),  # a different name, not admin
     ],
 )
 def test_user_names(text: str, canonical: str) -> None:

@@ -241,7 +241,7 @@ def test_revoking_what_a_token_became_ends_what_its_earlier_forms_made(alice: Us
     second = tokens.rotate_token(token=first.token, by=alice, now=NOW)
     third = tokens.rotate_token(token=second.token, by=alice, now=NOW)
     tokens.revoke_token(token=third.token, by=alice, now=NOW)
-    assert set(Token.objects.filter(revoked_at=None)) == {first.token, second.token}  # which end with their overlap
+    assert set(Token.objects.filter(revoked_at=None)) == {first.token, second.token}  # these end with their overlap
     assert AuditEntry.objects.filter(action="token.revoke").count() == 3
     assert tokens.actor_by_secret(secret=first.secret, address=None, now=NOW)
     with pytest.raises(errors.TokenDead):

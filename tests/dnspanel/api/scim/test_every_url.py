@@ -18,7 +18,7 @@ PATCHES = {
     "user": {"schemas": [PATCH], "Operations": [{"op": "replace", "path": "active", "value": True}]},
     "group": {"schemas": [PATCH], "Operations": [{"op": "replace", "path": "displayName", "value": "x"}]},
 }
-# Name of the URL → method → status for its own directory, and for another one.
+# The name of the URL → method → status for its own directory, and for another one.
 _WITHOUT_SLASH = {
     "config": {"GET": (200, 200)},
     "resource-types": {"GET": (200, 200)},

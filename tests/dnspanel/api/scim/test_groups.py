@@ -55,7 +55,7 @@ def test_groups_without_a_rule_are_teams_where_the_directory_says_so(directory: 
     assert Team.objects.count() == 2
     okta.patch_of(f"Groups/{ops['id']}", {"op": "replace", "value": {"id": ops["id"], "displayName": "Operations"}})
     assert teams_of("eve") == {"Operations": "editor"}
-    # Okta's push of a group.
+    # Okta pushes a group like this.
     members = [{"value": eve["id"], "display": "eve"}]
     after = okta.patch_of(f"Groups/{made['id']}", {"op": "replace", "path": "members", "value": members}).json()
     assert [each["value"] for each in after["members"]] == [eve["id"]]
@@ -65,7 +65,7 @@ def test_groups_without_a_rule_are_teams_where_the_directory_says_so(directory: 
     )
     okta.scim("DELETE", f"Groups/{ops['id']}")
     assert teams_of("ada") == {}
-    assert Team.objects.filter(name="Operations").exists()  # zones may hang on it
+    assert Team.objects.filter(name="Operations").exists()  # zones may belong to it
 
 
 def test_what_somebody_was_by_hand_comes_back(directory: MakeDirectory, alice: User) -> None:
@@ -95,7 +95,7 @@ def test_a_group_is_no_team_that_was_here_unless_an_administrator_selected_it(
     assert teams_of("ada") == {"beta": "editor"}
     okta.row.refresh_from_db()
     assert verbs.teams_not_selected(okta.row) == []
-    # The group is called otherwise; the team, which is others' as well, is not.
+    # The group is renamed, but not its team, which has other members too.
     body = {"schemas": [GROUP], "displayName": "Gamma", "members": [{"value": ada["id"]}]}
     assert okta.scim("PUT", f"Groups/{group['id']}", body).status_code == 200
     assert teams_of("ada") == {"beta": "editor"}
@@ -190,7 +190,7 @@ def test_the_last_administrator_stays_one_among_many_who_lose_it(directory: Make
     assert roles == [Role.MEMBER, Role.MEMBER, Role.MEMBER, Role.ADMINISTRATOR]
     kept = AuditEntry.objects.get(action="scim.kept")
     assert (kept.target, kept.details["directory"]) == ("p3", "Okta")
-    # Who becomes one at the same time counts: nobody has to stay.
+    # New administrators of the same request count, so the last one can be demoted.
     rules = (Rule("others", Role.ADMINISTRATOR),)
     assert okta.row is not None
     okta.group("others", crowd[0])

@@ -85,7 +85,7 @@ def test_pages_cost_the_same_and_each_person_is_on_one(
     made = [okta.made(f"p{number}") for number in range(7)]
     okta.group("web", *made)
     seen = []
-    okta.scim("GET", "Users")  # the token's use is noted
+    okta.scim("GET", "Users")  # stores the token's use
     for start in (1, 4, 7):
         with django_assert_num_queries(8):  # the token and its rights (3), directory, ids, page, kept, groups
             page = okta.scim("GET", "Users", startIndex=start, count=3).json()
@@ -130,7 +130,7 @@ def test_deactivation_ends_sessions_and_tokens_at_once(directory: MakeDirectory,
     assert token.revoked_at is not None
     entry = AuditEntry.objects.get(action="person.close")
     assert (entry.target, entry.details, entry.token) == ("ada", {"directory": "Okta"}, Token.objects.get(kind="scim"))
-    # Whoever comes back has neither session nor token of before.
+    # A person who comes back has none of the former sessions and tokens.
     assert okta.patch_of(f"Users/{made['id']}", ENABLE).json()["active"] is True
     assert browser.get("/zones/").status_code == 302
 
@@ -144,7 +144,7 @@ def test_whom_the_directory_deletes_is_closed_and_listed_no_more(directory: Make
     assert okta.scim("DELETE", f"Users/{made['id']}").status_code == 404
     assert okta.scim("GET", "Users").json()["totalResults"] == 0
     assert "members" not in okta.scim("GET", f"Groups/{group['id']}").json()
-    assert not User.objects.get(username="ada").is_active  # history names her
+    assert not User.objects.get(username="ada").is_active  # the history refers to her
     assert list(AuditEntry.objects.filter(target="ada").values_list("action", flat=True).order_by("pk")) == [
         "person.join",
         "person.close",
@@ -172,11 +172,11 @@ def test_accounts_of_others_are_there_only_for_who_may_take_over(directory: Make
     assert okta.scim("GET", f"Users/{bob.pk}").status_code == 404
     assert okta.patch_of(f"Users/{bob.pk}", DISABLE).status_code == 404
     names = [each["userName"] for each in entra.scim("GET", "Users").json()["Resources"]]
-    assert names == ["bob"]  # no administrator, no service account
+    assert names == ["bob"]  # without administrators and service accounts
     assert entra.patch_of(f"Users/{bob.pk}", {"op": "Add", "path": "externalId", "value": "e1"}).status_code == 200
     assert ScimPerson.objects.get(user=bob).directory == entra.row
     assert AuditEntry.objects.filter(action="scim.take-over", target="bob").count() == 1
-    # One directory alone keeps a person.
+    # Only one directory keeps a person.
     other = directory("Other", takes_over=True)
     assert other.scim("GET", f"Users/{bob.pk}").status_code == 404
 
@@ -234,7 +234,7 @@ def test_the_address_of_an_account_with_something_of_its_own_stays(
     user.set_unusable_password()
     user.save()
     made = okta.made("ada")
-    assert new_address(okta, made["id"]) == 200  # its own person, with nothing but what it gives
+    assert new_address(okta, made["id"]) == 200  # the directory's own person, with rights from it alone
     OF_THEIR_OWN[own](user, alice)
     assert new_address(okta, user.pk) == 403
     body = {"schemas": [USER], "userName": "ed2", "emails": [{"value": "attacker@evil.test"}]}
@@ -244,7 +244,7 @@ def test_the_address_of_an_account_with_something_of_its_own_stays(
     same = {"schemas": [USER], "userName": "ed2", "emails": [{"value": "ED2@People.test"}], "name": {"givenName": "Ed"}}
     assert okta.scim("PUT", f"Users/{user.pk}", same).status_code == 200
     assert okta.scim("DELETE", f"Users/{user.pk}").status_code == 204
-    assert okta.scim("POST", "Users", body).status_code == 403  # made again, with another address
+    assert okta.scim("POST", "Users", body).status_code == 403  # created again, with another address
 
 
 def test_what_rules_give_is_not_of_ones_own(directory: MakeDirectory) -> None:

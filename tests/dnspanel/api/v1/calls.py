@@ -21,7 +21,7 @@ from replication.dns.rrset import RRset, make
 from tests.people import NOW
 
 SERVER = "/api/v1/servers/localhost"
-# What an editor has; private keys are for administrators only.
+# An editor's rights. Private keys are for administrators only.
 EVERYTHING = Grant(EVERY_RIGHT, everywhere=True)
 
 

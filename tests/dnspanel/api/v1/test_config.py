@@ -16,7 +16,7 @@ def test_settings_come_by_name_and_each_says_what_it_is(bob: User) -> None:
     assert [item["name"] for item in found] == sorted(config(unanswered=()))
     assert {item["type"] for item in found} == {"ConfigSetting"}
     assert all(isinstance(item["value"], str) for item in found)
-    # Clients look for this one, because every PowerDNS has it.
+    # Clients look for this setting, because every PowerDNS has it.
     assert "daemon" in config(unanswered=())
 
 

@@ -9,7 +9,7 @@ from replication.dns import rdata, rdtypes
 NAME = "x.example.test."
 KEY = "mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ=="
 
-# Taken and shown alike by the real server.
+# The real server accepts and shows these unchanged.
 SAMPLES = [
     ("A", "192.0.2.1"),
     ("AAAA", "2001:db8::1"),

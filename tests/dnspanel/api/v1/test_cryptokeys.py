@@ -226,5 +226,5 @@ def test_listing_takes_no_query_per_signed_zone(bob: User, django_assert_max_num
         sign.sign(zones=[zone], acting=Acting(None, Channel.API, NOW))
     ask = caller(bob)
     ask.value("GET", "/zones")
-    with django_assert_max_num_queries(3):  # one asks whether there are catalogs of others
+    with django_assert_max_num_queries(3):  # one query asks for consumed catalogs
         assert [each["dnssec"] for each in ask.value("GET", "/zones")] == [True] * 5

@@ -12,7 +12,7 @@ from dnspanel.api.v1.discovery import VERSION
 from dnspanel.api.v1.docs import document
 from tests.dnspanel.api.v1.calls import caller
 
-# As PowerDNS's own document has them: operation, tag, and parameters besides `server_id`.
+# From PowerDNS's own document: operation, tag, and parameters except `server_id`.
 PUBLISHED = """
 listServers servers
 listServer servers
@@ -49,7 +49,7 @@ getAutoprimaries autoprimary
 createAutoprimary autoprimary autoprimary
 deleteAutoprimary autoprimary ip nameserver
 """
-# Ours alone.
+# Parameters that only the panel has.
 MORE = {"wait", "timeout"}
 
 
@@ -89,7 +89,7 @@ def test_every_reference_leads_somewhere_and_every_definition_is_used() -> None:
     definitions = document()["definitions"]
     named = {reference.split('"')[0] for reference in text.split('"#/definitions/')[1:]}
     assert named <= definitions.keys()
-    # Kept for clients that name these, though no answer is described by them alone.
+    # Kept for clients that use these names, although no answer uses them directly.
     assert definitions.keys() - named <= {"Servers", "StatisticItem", "MapStatisticItem"}
 
 

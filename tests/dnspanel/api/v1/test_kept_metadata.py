@@ -33,7 +33,7 @@ def replace(zone: Zone, kind: str, *values: str) -> None:
     kept_metadata.replace_metadata(zone=zone, kind=kind, values=values, by=None, now=NOW)
 
 
-# How the serial of a zone moves that was not made over this API.
+# How a zone's serial changes if the zone wasn't created over this API.
 USUAL = {"SOA-EDIT-API": ["INCREASE"]}
 
 
@@ -83,7 +83,7 @@ def test_cds_and_cdnskey_are_how_a_zone_with_keys_is_signed(zone: Zone) -> None:
     state = queries.signing_of(zone)
     assert (state.cds, state.cdnskey) == ("2,4", True)
     assert kept_metadata.metadata_of(zone) == {"PUBLISH-CDS": ["2,4", "1"], "PUBLISH-CDNSKEY": ["1"], **USUAL}
-    sign.set_cds(zone=zone, cds="0", cdnskey=False, acting=acting())  # on a page, say
+    sign.set_cds(zone=zone, cds="0", cdnskey=False, acting=acting())  # for example on a page
     assert kept_metadata.metadata_of(zone) == {"PUBLISH-CDS": ["0"], **USUAL}
     replace(zone, "PUBLISH-CDS")
     assert queries.signing_of(zone).cds == ""

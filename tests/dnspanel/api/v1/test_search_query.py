@@ -71,7 +71,7 @@ def test_at_a_name_that_fits_all_records_are_found(text: str, actor: Actor) -> N
     found = records(actor, text)
     assert ("example.test.", "www.example.test.", "192.0.2.1") in found
     assert ("example.test.", "www.example.test.", "192.0.2.2") in found
-    # And those that hold the name.
+    # Also those that contain the name.
     assert ("example.test.", "mail.example.test.", "www.example.test.") in found
     assert len(found) == 3
 
@@ -198,7 +198,7 @@ def plans(find: Callable[[], object]) -> list[str]:
         find()
     found = []
     with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")  # among so few, reading all may be cheaper
+        cursor.execute("SET LOCAL enable_seqscan = off")  # among so few rows, a sequential scan may be cheaper
         for query in captured.captured_queries:
             if "zones_zone" in query["sql"] and query["sql"].startswith("SELECT"):
                 cursor.execute("EXPLAIN " + query["sql"])
@@ -209,7 +209,7 @@ def plans(find: Callable[[], object]) -> list[str]:
 @pytest.mark.usefixtures("many_zones")
 def test_names_of_zones_are_found_by_the_index_of_trigrams(actor: Actor) -> None:
     assert find_zones(actor, pattern_of("*z99?9.est*"), 100) == Matches([f"z99{n}9.estate.test." for n in range(10)])
-    # What waits makes the index look dear, that of other tests too: their rows are rolled back, their entries are not.
+    # Waiting entries make the index look expensive, also those of other tests: a rollback removes rows, not entries.
     assert waiting_entries.sort_in(waiting_entries.NAMES_AND_TEXTS) > 0
     (plan,) = plans(lambda: find_zones(actor, pattern_of("*z99?9.est*"), 100))
     assert "zone_name_trigram" in plan

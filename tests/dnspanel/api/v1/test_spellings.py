@@ -64,7 +64,7 @@ def test_every_type_is_given_back_as_it_was_sent(caller: Caller, zone: Zone, typ
     assert contents(caller, name, type) == [content]
     found = caller.get(f"/search-data?q={name.rstrip('.')}&object_type=record")
     assert [each["content"] for each in found] == [content]
-    # Sent again, it is nothing new.
+    # The same value again changes nothing.
     count = Revision.objects.filter(zone=zone).count()
     write(caller, name, type, content)
     assert Revision.objects.filter(zone=zone).count() == count
@@ -98,7 +98,7 @@ def test_changes_by_others_leave_the_spelling_of_values_that_stay(caller: Caller
     write(caller, name, "TXT", GREETING)
     [row] = RRset.objects.filter(zone=zone, name=name)
     canonical = row.rdata[0]
-    # A page or API v2 knows no spellings: what they send unchanged is no change, and what they add is one.
+    # Pages and API v2 have no spellings. Values that they send unchanged are no change, and new ones are.
     same = make(name, rdtypes.TXT, 300, [canonical])
     assert draft.change_rrsets(author=alice, zone=zone, afters={(name, rdtypes.TXT): same}, now=NOW) == {}
     write(caller, name, "TXT", '"more"', changetype="EXTEND")

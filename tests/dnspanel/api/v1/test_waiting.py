@@ -59,7 +59,7 @@ def test_who_may_not_see_the_fleet_reads_how_many_lack(call: Caller, zone: Zone)
 @pytest.mark.django_db(transaction=True)
 def test_the_answer_comes_when_every_node_has_proved_it(call: Caller, zone: Zone) -> None:
     nodes = [node("ns1"), node("ns2")]
-    Ack.objects.create(node=nodes[0], epoch=uuid4(), sequence=99, at=NOW)  # of another history
+    Ack.objects.create(node=nodes[0], epoch=uuid4(), sequence=99, at=NOW)  # of another epoch
     found: list[tuple[int, str]] = []
 
     def write() -> None:

@@ -51,10 +51,10 @@ def test_an_export_can_be_made_a_zone_again(call: Caller, zone: Zone) -> None:
     call.patch("example.test.", replace("t.example.test.", "TXT", '"a\\"b;c"', '"two" "strings"'))
     text = call.get(f"{ZONE}/export")["zone"]
     assert call("DELETE", ZONE).status_code == 204
-    # With another word the serial of the text would move, as in PowerDNS.
+    # With another value, the serial of the text would change, as in PowerDNS.
     body = {"name": "example.test.", "kind": "Native", "nameservers": [], "zone": text, "soa_edit_api": ""}
     assert call("POST", "/zones", body).status_code == 201
-    # Secondaries that still have the deleted zone take it, because it begins above the serial that they know.
+    # Secondaries with the deleted zone accept this one, because its serial begins above the one that they have.
     assert call.get(f"{ZONE}/export")["zone"] == text.replace(" 2 10800 ", " 3 10800 ")
 
 

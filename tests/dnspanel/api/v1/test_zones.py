@@ -204,7 +204,7 @@ def test_the_whole_zone_object_can_be_sent_back_as_a_new_zone(call: Caller, zone
     made = call("POST", "/zones", found, content_type="application/json")
     assert made.status_code == 201, made.content
     again, soa_then = json.loads(made.content)["rrsets"], found["rrsets"][1]["records"][0]
-    soa_then["content"] = soa_then["content"].replace(" 1 ", " 2 ")  # its serial is given, and moves
+    soa_then["content"] = soa_then["content"].replace(" 1 ", " 2 ")  # the serial is given, and grows
     assert again == found["rrsets"]
 
 
@@ -215,7 +215,7 @@ def test_a_zone_is_created_from_zone_text(call: Caller) -> None:
     )
     made = call("POST", "/zones", {"name": ZONE, "kind": "Master", "nameservers": [], "zone": text})
     assert made.status_code == 201, made.content
-    # The one of the text, moved by SOA-EDIT-API, as PowerDNS does.
+    # The serial of the text, changed by SOA-EDIT-API, as in PowerDNS.
     assert json.loads(made.content)["serial"] == soa.first_serial(timezone.now()).value
     assert RRset.objects.filter(name=WWW, type=rdtypes.CNAME, rdata=["ns1.example.test."]).exists()
 

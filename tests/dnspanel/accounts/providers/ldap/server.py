@@ -27,7 +27,7 @@ READER = f"cn=panel,{SUFFIX}"
 ROOT = f"cn=root,{SUFFIX}"
 SECRET = "nobody reads this aloud"
 PASSWORD = "mellon, mellon, mellon"
-# What Active Directory says of a person, as an auxiliary class; syntaxes are those of [MS-ADA].
+# Active Directory's attributes of a person, as an auxiliary class. The syntaxes are those of [MS-ADA].
 _SCHEMA = """
 attributetype ( 1.2.840.113556.1.4.2 NAME 'objectGUID' SYNTAX 1.3.6.1.4.1.1466.115.121.1.40
     EQUALITY octetStringMatch SINGLE-VALUE )

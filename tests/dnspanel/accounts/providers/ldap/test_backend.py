@@ -75,7 +75,7 @@ def test_a_first_sign_in_makes_an_account_with_what_groups_give(at_ldap: AtLdap,
     assert actions[:3] == ["ldap.create", "person.join", "ldap.link"]
     assert actions[-2:] == ["ldap.sign-in", "sign-in"]
     assert PASSWORD not in str(list(AuditEntry.objects.values_list("details", "target")))
-    # By the mail address, and after a change of the name there, it is the same person.
+    # The email address, or a new name on the server, leads to the same account.
     assert is_signed_in(signs_in("eve@work.test")[0])
 
 
@@ -90,7 +90,7 @@ def test_a_wrong_or_empty_password_signs_nobody_in_and_is_written_down(at_ldap: 
     before = at_ldap.log.count("BIND dn=")
     assert signs_in("eve", "")[1].context["form"].errors
     assert authenticate(None, username="eve", password="") is None
-    # RFC 4513, section 5.1.2: the server would be content with it, so it is never asked.
+    # RFC 4513, section 5.1.2: the server would accept an empty password, so the panel never sends one.
     assert at_ldap.log.count("BIND dn=") == before
     assert not User.objects.exists()
 
@@ -127,11 +127,11 @@ def test_an_account_has_one_password_alone(at_ldap: AtLdap, alice: User, bob: Us
     assert words(signs_in("bob", HERE)[1]) == WRONG
     assert is_signed_in(signs_in("bob")[0])
     assert is_signed_in(signs_in("BOB@people.test")[0])
-    # A person with a password here is not looked for at the server, whose secret would else open it.
+    # An account with a password here is not searched on the server, whose password would otherwise open it.
     at_ldap.person("alice")
     assert words(signs_in("alice")[1]) == WRONG
     assert is_signed_in(signs_in("alice", HERE)[0])
-    # Without the link there is no password, neither here nor there.
+    # Without the link, the account has no password, neither here nor on the server.
     unlink(link=ProviderLink.objects.get(), by=alice, now=NOW)
     bob.refresh_from_db()
     assert not bob.has_password
@@ -156,7 +156,7 @@ def test_an_account_is_taken_over_by_nobody_who_has_its_mail_address_there(at_ld
     at_ldap.person("mallory", mail="bob@people.test")
     provider = ldap_added(at_ldap, makes_people=True, mail_domains=("people.test",))
     assert "There is an account with your mail address" in words(signs_in("mallory")[1])
-    # Not verified there: not even where the provider may open accounts.
+    # The address isn't verified, so the provider can't open accounts by it.
     SignInProvider.objects.update(links_by_mail=True, trusts_mail=False)
     assert "not verified your mail address" in words(signs_in("mallory")[1])
     assert refusals() == ["mail-taken", "unverified-mail"]
@@ -170,11 +170,11 @@ def test_a_provider_that_may_opens_the_account_with_the_verified_address(
     at_ldap.person("bob", mail="bob@people.test")
     at_ldap.person("alice", mail="another@people.test")
     ldap_added(at_ldap, links_by_mail=True)
-    assert is_signed_in(signs_in("bob", HERE)[0])  # until it has happened, the password here counts
+    assert is_signed_in(signs_in("bob", HERE)[0])  # until then, the password here counts
     assert is_signed_in(signs_in("bob")[0])
     bob.refresh_from_db()
     assert bob.signs_in_by_ldap
-    # Whoever has the name there, and another address, is somebody else.
+    # An entry with the same name but another address is a different person.
     assert words(signs_in("alice")[1]) == WRONG
     assert words(signs_in("bob", HERE)[1]) == WRONG
 
@@ -204,7 +204,7 @@ def test_each_name_costs_the_server_the_same(at_ldap: AtLdap, alice: User, bob: 
         after = at_ldap.log[len(before) :]
         costs.append((after.count(" method=128"), after.count(" SRCH base=")))
         assert HERE not in after
-    # The panel's own name, one question, and one password.
+    # One bind of the panel, one search, and one password check.
     assert costs == [(2, 1)] * 4
 
 
@@ -215,7 +215,7 @@ def test_who_is_disabled_in_active_directory_is_refused(at_ldap: AtLdap, bob: Us
     at_ldap.change(dn, userAccountControl="514")
     _, answer = signs_in("bob")
     assert words(answer) == "Your account is disabled there."
-    assert words(signs_in("bob", "wrong")[1]) == WRONG  # who does not know the password is told nothing
+    assert words(signs_in("bob", "wrong")[1]) == WRONG  # without the password, the answer reveals nothing
     ticks = (int(time.time()) - 60 + 11_644_473_600) * 10_000_000
     at_ldap.change(dn, userAccountControl="512", accountExpires=str(ticks))
     assert words(signs_in("bob")[1]) == "Your account is disabled there."

@@ -79,11 +79,11 @@ def test_a_sign_out_at_the_provider_ends_the_sessions_that_came_from_it(
     eve = User.objects.get(username="eve")
     eve.set_password(PASSWORD)
     eve.save()
-    for each in (client, other):  # whose sessions hang on the password
+    for each in (client, other):  # the new password ended their sessions
         comes(each, idp, "eve")
     by_password.post("/sign-in/", {"login": "eve", "password": PASSWORD})
     assert all(map(is_signed_in, (client, other, by_password)))
-    for _ in range(2):  # the same again ends nothing more
+    for _ in range(2):  # a repetition ends no other session
         answer = Client().post(ENDED, {"logout_token": sign()})
         assert (answer.status_code, answer["Cache-Control"]) == (200, "no-store")
     assert [is_signed_in(each) for each in (client, other, by_password)] == [False, False, True]
@@ -162,7 +162,7 @@ def test_who_signs_out_here_is_shown_the_way_out_there(idp: AtProvider, client: 
     assert query["post_logout_redirect_uri"].endswith("/sign-in/")
     claims = jwt.decode(query["id_token_hint"], options={"verify_signature": False})
     assert claims["sub"] == "e1"
-    # The provider takes the hint for what it is: it does not know this way back, and says so.
+    # The request has the hint, but not the return URL, which the provider doesn't know.
     query.pop("post_logout_redirect_uri")
     there = requests.get(f"{idp.issuer}{url.path}", query, timeout=10, allow_redirects=False)
     assert there.status_code in {200, 302}, there.text

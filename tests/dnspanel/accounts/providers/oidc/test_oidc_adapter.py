@@ -102,7 +102,7 @@ def test_a_verified_mail_opens_its_account_only_where_the_provider_may(
     provider.save()
     comes(client, idp, "al")
     assert client.get("/zones/").context["user"] == alice
-    # From then on it is the subject that counts: whoever has the address there later on is somebody else.
+    # From then on, only the subject counts: a later owner of the address is a different person.
     idp.users(a2=Somebody("al", alice.email))
     assert comes(Client(), idp, "al").status_code == 403
 
@@ -151,7 +151,7 @@ def test_a_group_removed_at_the_provider_takes_what_it_gave(idp: AtProvider, cli
     comes(client, idp, "eve")
     eve = User.objects.get(username="eve")
     assert eve.role == Role.ADMINISTRATOR
-    # During the session nobody tells the panel; it ends by itself after the provider's hours.
+    # The provider doesn't report changes during a session, so the session ends after the provider's hours.
     idp.users(e1=Somebody("eve", "eve@people.test"))
     session = client.session
     assert 0 < session["session-ends"] - time.time() <= provider.session_hours * 3600
@@ -186,7 +186,7 @@ def test_an_own_role_comes_and_goes_with_its_group(idp: AtProvider, client: Clie
     comes(client, idp, "eve")
     eve = User.objects.get(username="eve")
     assert (eve.role, eve.own_role) == (Role.MEMBER, auditor)
-    User.objects.filter(pk=eve.pk).update(own_role=other)  # by hand, until the next sign-in
+    User.objects.filter(pk=eve.pk).update(own_role=other)  # set by hand, until the next sign-in
     comes(client, idp, "eve")
     eve.refresh_from_db()
     assert eve.own_role == auditor
@@ -246,7 +246,7 @@ def test_a_code_of_somebody_elses_question_is_refused(idp: AtProvider, client: C
     mine, stolen = begun(client), idp.sign_in(begun(Client()), "eve")
     code, state = (parse_qs(urlsplit(url).query) for url in (stolen, mine))
     assert back(client, changed(stolen, code=code["code"][0], state=state["state"][0])).status_code == 403
-    assert refusals() == ["code"]  # the provider holds it against the challenge
+    assert refusals() == ["code"]  # the provider compares it with the challenge
 
 
 def test_a_token_that_answers_another_question_is_refused(idp: AtProvider, client: Client) -> None:
@@ -284,7 +284,7 @@ def test_one_subject_at_two_providers_is_two_people(
     comes(client, idp, "eve", "one")
     comes(client, second_running_provider, "eve", "two")
     assert client.get("/zones/").context["user"].username == "eve-2"
-    # An answer of one provider is none of the other, though both questions wait in one session.
+    # An answer of one provider doesn't count for the other, although one session waits for both.
     url = idp.sign_in(begun(client, "one"), "eve")
     begun(client, "two")
     assert back(client, url.replace("/by/one/", "/by/two/")).status_code == 403
@@ -357,7 +357,7 @@ def test_an_account_is_linked_from_its_own_session_alone(
     client.force_login(bob, backend="django.contrib.auth.backends.ModelBackend")
     link = f"/account/providers/{provider.pk}/link/"
     url = idp.sign_in(str(client.post(link).context["url"]), "bobby")
-    # Alice signs in in the same browser before the answer comes: it is not her account that is meant.
+    # Alice signs in with the same browser before the answer comes. The answer isn't about her account.
     cookies = dict(client.session.items())
     client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
     session = client.session
@@ -373,7 +373,7 @@ def test_an_account_is_linked_from_its_own_session_alone(
     comes(client, idp, "bobby")
     assert client.get("/zones/").context["user"] == bob
     bob.refresh_from_db()
-    assert bob.role == Role.MEMBER  # the rules decide, and give him nothing
+    assert bob.role == Role.MEMBER  # the rules apply, and give him nothing
     client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
     assert back(client, idp.sign_in(str(client.post(link).context["url"]), "bobby")).status_code == 403
     assert refusals()[-1] == "linked-to-another"
@@ -385,7 +385,7 @@ def test_nobody_goes_and_comes_all_the_time(idp: AtProvider, client: Client, set
     assert [client.post("/sign-in/by/one/").status_code for _ in range(2)] == [200, 200]
     assert [client.get("/sign-in/by/one/answer/").status_code for _ in range(4)] == [403, 403, 429, 429]
     assert client.post("/sign-in/by/one/").status_code == 429
-    assert refusals() == ["state", "state"]  # and no more entries than tries
+    assert refusals() == ["state", "state"]  # one entry per attempt
 
 
 def test_nobody_is_led_to_another_site_afterwards(idp: AtProvider, client: Client) -> None:

@@ -81,7 +81,7 @@ def test_a_provider_is_asked_before_it_is_added(reachable: None, monkeypatch: py
         ("rules", (Rule("g", Role.READER),) * 501),
         ("mail_domains", ("people",)),
         ("mail_domains", ("Pe ople.test",)),
-        ("makes_people", True),  # whoever is there, without a domain and without a group
+        ("makes_people", True),  # for everyone, without a domain and a group
     ],
     ids=lambda value: str(value)[:40],
 )

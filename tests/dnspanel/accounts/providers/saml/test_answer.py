@@ -152,7 +152,7 @@ def test_a_wrapped_signature_signs_nobody_in(saml_idp: AtSaml, client: Client, a
     assert answer.status_code == 403, answer.headers
     assert not is_signed_in(client)
     assert refusals()[0] in {"signature", "unsigned", "invalid"}
-    assert ends(client, good).status_code == 302  # what was forged had been good
+    assert ends(client, good).status_code == 302  # the original is valid
     assert client.get("/zones/").context["user"].username == "eve"
 
 
@@ -161,7 +161,7 @@ def test_a_comment_does_not_cut_a_name(saml_idp: AtSaml, client: Client, alice: 
     ProviderLink.objects.create(provider=provider, user=alice, subject="a1", linked_at=NOW)
     saml_idp.users(eve=Member("a1.evil.test", "eve@people.test", ["web"]))
     good = saml_idp.sign_in(begun_saml(client), "eve")
-    # Canonicalisation leaves comments out, so that the signature stays good.
+    # Canonicalization removes comments, so the signature stays valid.
     ends(client, encoded_of(xml_of(good).replace("a1.evil.test", "a1<!---->.evil.test")))
     assert client.get("/zones/").context["user"].username == "eve"
 
@@ -173,7 +173,7 @@ def test_an_assertion_is_good_once_and_in_its_own_browser(saml_idp: AtSaml, clie
     led = posted(good)["Location"]
     assert posted(good).status_code == 403  # used twice
     assert Client().get(led).status_code == 403  # a victim who follows an attacker's link
-    assert client.get(led).status_code == 403  # which is used up by that
+    assert client.get(led).status_code == 403  # that attempt used it up
     again = posted(saml_idp.sign_in(begun_saml(client), "eve"))["Location"]
     assert client.get(again).status_code == 302
     client.post("/sign-out/")
