@@ -1,4 +1,4 @@
-"""What `docker build` sends to the engine, and what the stages of a Dockerfile copy: computed as Docker does."""
+"""The build context that `docker build` sends, and the files that a Dockerfile's stages copy, computed like Docker."""
 
 import json
 import os
@@ -18,10 +18,10 @@ Pattern = tuple[bool, re.Pattern[str]]
 
 
 def parse_dockerignore(text: str) -> list[Pattern]:
-    """Return the patterns in their order: whether a pattern excludes, and what it matches.
+    """Parse the ignore file. Return its patterns in order, each with True if it excludes.
 
-    As moby/patternmatcher and its ignorefile reader: comments only at the start of a line, `!` includes again, paths
-    are cleaned, a leading slash means nothing.
+    Follows moby/patternmatcher and its ignorefile reader: comments start at the line's beginning, `!` includes again,
+    paths are normalized, and leading slashes are ignored.
     """
     found: list[Pattern] = []
     for line in text.removeprefix("\ufeff").splitlines():
@@ -36,7 +36,7 @@ def parse_dockerignore(text: str) -> list[Pattern]:
 
 
 def is_sent(path: str, patterns: Sequence[Pattern]) -> bool:
-    """Say whether the file is in the build context: the last pattern that matches it, or a directory above, decides."""
+    """Return True if the file is in the build context. The last pattern that matches it or its directory decides."""
     above = [path, *(path[:place] for place, character in enumerate(path) if character == "/")]
     sent = True
     for excludes, pattern in patterns:
@@ -46,7 +46,7 @@ def is_sent(path: str, patterns: Sequence[Pattern]) -> bool:
 
 
 def _expression(pattern: str) -> str:
-    """Return the pattern as a regular expression: `*` and `?` stop at a slash, `**` is any number of directories."""
+    """Convert a pattern to a regular expression. `*` and `?` exclude slashes; `**` matches any directories."""
     made, place = "", 0
     while place < len(pattern):
         character = pattern[place]
@@ -71,7 +71,7 @@ def _expression(pattern: str) -> str:
 
 @dataclass(frozen=True)
 class Copy:
-    """A COPY or ADD: `stage` is the name after --from, empty for the build context."""
+    """A COPY or ADD instruction. `stage` is the name after --from, or empty for the build context."""
 
     stage: str
     sources: tuple[str, ...]
@@ -80,7 +80,7 @@ class Copy:
 
 @dataclass
 class Stage:
-    """A stage of a Dockerfile, with what it takes over from the stages that it is built on."""
+    """A Dockerfile stage, including instructions that it inherits from its base stages."""
 
     name: str
     base: "Stage | None"
@@ -92,14 +92,14 @@ class Stage:
 
     @property
     def line(self) -> "Iterator[Stage]":
-        """The stage and those below it, itself first."""
+        """This stage, followed by its base stages."""
         stage: Stage | None = self
         while stage is not None:
             yield stage
             stage = stage.base
 
     def has_made(self, path: str) -> bool:
-        """Say whether something was copied to this path, or a RUN of the stage names it."""
+        """Return True if an instruction copies to this path, or a RUN names it."""
         for stage in self.line:
             if any(f"{path}/".startswith(f"{copy.target.rstrip('/')}/") for copy in stage.copies):
                 return True
@@ -109,7 +109,7 @@ class Stage:
 
 
 def parse_dockerfile(text: str) -> dict[str, Stage]:
-    """Return the stages in their order, by name. Raises KeyError for a COPY of a stage that does not come before."""
+    """Parse a Dockerfile into its stages by name. Raise KeyError if a COPY names a stage that is not above it."""
     text = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE)
     stages: dict[str, Stage] = {}
     stage = Stage(name="", base=None)
@@ -149,7 +149,7 @@ def _copy(rest: str, *, directory: str, earlier: Sequence[str]) -> Copy:
 
 
 def files_of(source: str, files: Sequence[str]) -> list[str]:
-    """Return the files of the context that a source of COPY names: itself, those below it, or those of a pattern."""
+    """Return the context's files for a COPY source: a file, a directory's files, or the matches of a pattern."""
     wanted = posixpath.normpath(source.lstrip("/"))
     if wanted == ".":
         return list(files)
@@ -166,7 +166,7 @@ def context_files() -> list[str]:
 
 
 def copy_files(stage: Stage, root: Path) -> None:
-    """Copy into `root` what the stage copies from the context, as Docker would."""
+    """Copy the files that the stage copies from the context into `root`, like Docker."""
     for copy in [copy for each in stage.line for copy in each.copies if not copy.stage]:
         target = root / copy.target.lstrip("/")
         for source in copy.sources:

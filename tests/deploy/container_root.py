@@ -1,7 +1,7 @@
-"""A service of `docker-compose.yml` without Docker: its files, its mounts, its user and its environment, and no others.
+"""Runs a service of `docker-compose.yml` without Docker, with only its files, mounts, user and environment.
 
-The root is read-only and has only the system's programs, Python's packages and what the image has of the repository.
-Only what the service mounts can be written. Needs root, for mount namespaces; all mounts end with the command.
+The root is read-only and contains only system programs, Python packages and the image's repository files. Only mounted
+paths are writable. Needs root for mount namespaces. All mounts end with the command.
 """
 
 import os
@@ -40,7 +40,7 @@ exec chroot "$root" "$@"
 
 @dataclass
 class Containers:
-    """What all services have together: the images' files in `images`, and the volumes in `volumes`."""
+    """The directories that all services share: image files in `images` and volumes in `volumes`."""
 
     stages: Mapping[str, Stage]
     images: Path
@@ -48,15 +48,15 @@ class Containers:
     made: set[str] = field(default_factory=set)
 
     def run(self, service: Mapping[str, Any], command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-        """Run a command in the place of the service's own, as the user of its image."""
+        """Run a command instead of the service's own, as the image's user."""
         return subprocess.run(self.command(service, command), capture_output=True, text=True, timeout=300)
 
     def command(self, service: Mapping[str, Any], command: Sequence[str], *, network: bool = True) -> list[str]:
-        """Return the words that run the command as if the container were started again.
+        """Return the command line that runs the command as in a restarted container.
 
-        At a second start runc gives a mount in memory the mode of the directory below it, and that directory is root's
-        where the image lacks it. Without `network` the container has its own loopback and process ids: the end of its
-        first process ends all.
+        At a restart, runc gives a tmpfs mount the mode of the directory below it, which belongs to root if the image
+        lacks it. Without `network`, the container has a separate loopback and separate process ids, and ends with its
+        first process.
         """
         stage = self.stages[service["build"]["target"]]
         mounts = _system()
@@ -84,7 +84,7 @@ class Containers:
         return [*enter, *words, "--", "/usr/bin/env", "-i", *variables, *inside, *command]
 
     def _volume(self, name: str, target: str, stage: Stage) -> Path:
-        """Return the volume's directory. Its first mount decides the owner: the image's directory, or root."""
+        """Return a volume's directory. At its first mount, the owner comes from the image's directory, or is root."""
         path = self.volumes / name
         if name not in self.made:
             self.made.add(name)
@@ -96,7 +96,7 @@ class Containers:
 
 
 def owner_of(stage: Stage) -> tuple[int, int]:
-    """Return the user and the group that the image runs as, and that its directories for volumes belong to."""
+    """Return the user and group that run the image and own its volume directories."""
     if stage.name == "panel":
         return PANEL_USER, PANEL_USER
     user = pwd.getpwnam("pdns")
@@ -104,7 +104,7 @@ def owner_of(stage: Stage) -> tuple[int, int]:
 
 
 def _system() -> list[tuple[str, str, str]]:
-    """Return the mounts of the system's programs, and of Python's packages where the image has them."""
+    """Return the mounts of system programs, and of Python packages if the image has them."""
     found = []
     for path in map(Path, SYSTEM):
         if path.is_symlink():

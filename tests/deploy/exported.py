@@ -1,4 +1,4 @@
-"""Which metrics rules and dashboards name, and which an exposition has."""
+"""The metrics that rules and dashboards name, and the metrics of an exposition."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def rule_expressions() -> list[str]:
 
 
 def dashboard_expressions(path: Path) -> list[str]:
-    """Return the expressions of the panels and of the variables."""
+    """Return the expressions of a dashboard's panels and variables."""
     board: dict[str, Any] = json.loads(path.read_text())
     panels = [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())]
     variables = [variable["query"] for variable in board["templating"]["list"] if variable["type"] == "query"]
@@ -33,5 +33,5 @@ def named(expressions: list[str]) -> set[str]:
 
 
 def exported(exposition: str) -> set[str]:
-    """Return the names of an exposition's metrics, also of those that have no sample just now."""
+    """Return the names of an exposition's metrics, including those without samples."""
     return set(re.findall(r"^# TYPE (\S+) ", exposition, re.MULTILINE))

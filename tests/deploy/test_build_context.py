@@ -1,4 +1,4 @@
-"""The images can be built: each COPY finds what it names in the context that Docker computes from `.dockerignore`."""
+"""The images can be built: the sources of each COPY exist in the context that `.dockerignore` leaves."""
 
 import os
 import re
@@ -63,7 +63,7 @@ def test_patterns_mean_what_they_mean_to_docker(text: str, path: str, sent: bool
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_each_source_of_a_copy_is_there(stage: str) -> None:
-    """`COPY locale` failed for weeks: the directory is in the repository, and `.dockerignore` kept it from Docker."""
+    """Previously `COPY locale` failed for weeks, because `.dockerignore` excluded the directory."""
     for copy in STAGES[stage].copies:
         for source in copy.sources:
             found = STAGES[copy.stage].has_made(source) if copy.stage else files_of(source, CONTEXT)
@@ -71,7 +71,7 @@ def test_each_source_of_a_copy_is_there(stage: str) -> None:
 
 
 def test_each_directory_of_the_context_is_copied_by_a_stage() -> None:
-    """Else it costs each build time, and changes of it throw away what Docker has cached."""
+    """Other directories would slow down each build, and their changes would invalidate Docker's cache."""
     copied = {source for stage in STAGES.values() for copy in stage.copies if not copy.stage for source in copy.sources}
     assert sorted({path.split("/")[0] for path in CONTEXT} - {source.split("/")[0] for source in copied}) == []
 
@@ -136,7 +136,7 @@ def test_the_code_of_an_image_needs_no_file_that_the_image_lacks(
 
 
 def test_a_step_that_installs_packages_fetches_their_lists_itself() -> None:
-    """Docker keeps the layers of earlier steps: lists of weeks ago name packages that no mirror has any more."""
+    """Docker caches the layers of earlier steps, and old package lists name packages that mirrors no longer have."""
     text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
     steps = [line for line in text.splitlines() if line.startswith("RUN") and "apt-get install" in line]
     assert len(steps) > 3

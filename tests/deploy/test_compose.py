@@ -1,4 +1,4 @@
-"""`docker-compose.yml`: what it names is there, and no service has more than it needs."""
+"""`docker-compose.yml`: everything that it names exists, and no service has more access than it needs."""
 
 import ipaddress
 import os
@@ -43,7 +43,7 @@ TO_BECOME_ANOTHER_USER = {"CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"}
 
 
 def mounts(service: dict[str, Any]) -> list[tuple[str, str, bool]]:
-    """Return volume or path, where, and whether it can be written."""
+    """Return a service's mounts: volume or path, target, and True if it is writable."""
     found = (entry.split(":") for entry in service.get("volumes", ()))
     return [(source, target, "ro" not in rest) for source, target, *rest in found]
 
@@ -56,7 +56,7 @@ def command_of(service: dict[str, Any]) -> str:
 
 
 def runs_the_panel(service: dict[str, Any]) -> bool:
-    """Say whether Django's checks run when the service starts, or would have to pass for it."""
+    """Return True if the service's start runs Django's checks or depends on their success."""
     return "build" in service and bool(
         re.search(r"manage\.py|celery -A dnspanel|gunicorn dnspanel", command_of(service))
     )
@@ -72,7 +72,7 @@ PANEL_SERVICES = {
 
 @pytest.fixture(scope="module")
 def containers() -> Iterator[Containers]:
-    """Return the images' files and the volumes, after the first service has made the secrets."""
+    """Return the containers with the image files, and volumes with the secrets that the first service has made."""
     if os.geteuid() != 0:
         pytest.skip("only root can give a process mounts of its own")
     # Not below `tmp_path`, which only root can enter.
@@ -90,13 +90,13 @@ def containers() -> Iterator[Containers]:
 
 @pytest.mark.parametrize("name", PANEL_SERVICES.values())
 def test_the_checks_of_the_panel_pass_with_what_the_service_mounts(name: str, containers: Containers) -> None:
-    """`ready` had no volume for what the panel encodes: E007 ended it, so no link was printed and no node let in."""
+    """Previously `ready` had no volume for encoded data, so check E007 ended it before it printed the link."""
     done = containers.run(SERVICES[name], ["python", "manage.py", "check"])
     assert done.returncode == 0, done.stderr
 
 
 def test_web_serves_the_command_line(containers: Containers) -> None:
-    """The file is made of the packages that the image has, and runs without them."""
+    """The command-line file is built from the image's packages, and runs without them."""
     make = "import sys; from dnspanel.cli_file import command_line; sys.stdout.buffer.write(command_line('https://x.test'))"
     run_it = (
         f'python -c "{make}" >/tmp/dnspanel && chmod +x /tmp/dnspanel && PATH=/usr/bin:/bin /tmp/dnspanel --version'
@@ -121,7 +121,7 @@ def test_most_services_run_the_panel() -> None:
 
 
 def test_nothing_of_our_images_is_mounted_in_memory_where_the_image_has_no_directory() -> None:
-    """At each later start runc gives the mount the mode of the directory it made at the first one: 0755, of root."""
+    """At a restart, runc gives the mount the mode of the directory that it created at the first start: 0755, root."""
     for name, service in SERVICES.items():
         if "build" in service:
             targets = {path.split(":")[0] for path in service["tmpfs"]} - {"/tmp"}
@@ -154,7 +154,7 @@ def test_a_busy_machine_has_minutes_before_up_gives_up() -> None:
     [(b"HTTP/1.1 200 OK\r\n\r\n", True), (b"HTTP/1.1 503 Service Unavailable\r\n\r\n", False), (b"", False)],
 )
 def test_web_is_healthy_when_it_answers_that_it_can_serve(answer: bytes, healthy: bool, tmp_path: Path) -> None:
-    """A socket that takes connections is not enough: gunicorn takes them while all that it could answer is 503."""
+    """A connection to the socket is not enough: gunicorn accepts connections even if it could only answer 503."""
     path = tmp_path / "web.sock"
     command, *arguments = SERVICES["web"]["healthcheck"]["test"][1:]
     probe = [argument.replace("/run/dnspanel/web.sock", str(path)) for argument in arguments]
@@ -172,14 +172,14 @@ def test_web_is_healthy_when_it_answers_that_it_can_serve(answer: bytes, healthy
 
 
 def test_web_starts_before_the_other_processes_of_the_panel() -> None:
-    """All at once, each has a tenth of a small machine, and everything waits for `web`."""
+    """If all start together on a small machine, each gets a tenth of it, and everything waits for `web`."""
     for name in set(PANEL_SERVICES.values()) | {"push", "collector"}:
         if SERVICES[name].get("restart"):
             assert ("web" in SERVICES[name]["depends_on"]) == (name != "web")
 
 
 def test_no_other_container_can_get_the_address_of_a_node() -> None:
-    """While a node is down, Docker would give its address to the next container, and the node could not start."""
+    """Otherwise Docker could give a stopped node's address to another container, and the node could not start again."""
     [config] = COMPOSE["networks"]["fleet"]["ipam"]["config"]
     nodes = {
         ipaddress.ip_address(each["networks"]["fleet"]["ipv4_address"])
@@ -223,7 +223,7 @@ def test_a_service_sees_its_own_secrets_and_no_others(name: str) -> None:
 
 
 def test_no_secret_stands_in_the_file() -> None:
-    """Read only names of files: a reader of the repository, or of the list of containers, learns no secret."""
+    """It has only names of secret files, so readers of the repository or the container list learn no secret."""
     named = {key: str(value) for each in SERVICES.values() for key, value in (each.get("environment") or {}).items()}
     for key, value in named.items():
         if re.search("KEY|PASSWORD|SECRET|DATABASE|REDIS", key):
@@ -264,7 +264,7 @@ def test_only_the_proxy_and_the_gateway_are_reached_from_outside_and_only_from_t
 
 
 def test_volumes_belong_to_the_panels_user_from_the_image_on() -> None:
-    """A volume gets its owner from the directory of the image that mounts it first."""
+    """A new volume gets its owner from the image's directory at its first mount."""
     made = (ROOT / "Dockerfile").read_text()
     for _, target, _ in mounts(SERVICES["secrets"]):
         assert re.search(rf"[ \n]{target}\b", made), target
@@ -279,7 +279,7 @@ def test_volumes_belong_to_the_panels_user_from_the_image_on() -> None:
     ],
 )
 def test_the_link_has_the_port_that_was_chosen(given: dict[str, str], expected: str) -> None:
-    """With PANEL_PORT alone the printed link led to port 8000."""
+    """Previously, with only PANEL_PORT set, the printed link had port 8000."""
     assert given.keys() <= SERVICES["ready"]["environment"].keys()
     secrets = dict.fromkeys(("PANEL_SECRET_KEY", "PANEL_MASTER_KEY", "PANEL_DATABASE", "PANEL_REDIS_URL"), "x")
     command = [sys.executable, "-c", "from dnspanel import settings; print(settings.PANEL_URL)"]
@@ -289,7 +289,7 @@ def test_the_link_has_the_port_that_was_chosen(given: dict[str, str], expected: 
 
 
 def test_both_images_are_told_their_version_and_keep_it() -> None:
-    """A context has no .git: without this every image would be of an unknown version."""
+    """The build context has no .git, so without this argument all images would have an unknown version."""
     builds = [each["build"] for each in SERVICES.values() if "build" in each]
     assert {build["args"]["DNSPANEL_VERSION"] for build in builds} == {"${DNSPANEL_VERSION:-}"}
     stages = re.split(r"^FROM ", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Rules and dashboards name only what panel and agents export."""
+"""Rules and dashboards name only metrics that the panel and agents export."""
 
 import json
 from pathlib import Path

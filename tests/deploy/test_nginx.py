@@ -1,6 +1,6 @@
-"""nginx takes each of its configurations, that of `demo.proxy` too, and each keeps slow clients from the panel.
+"""nginx accepts all its configurations, including that of `demo.proxy`, and each shields the panel from slow clients.
 
-Each also answers people and programs while the panel cannot, and logs every request without the secrets in it.
+Each also answers people and programs while the panel is down, and logs all requests without secrets.
 """
 
 import contextlib
@@ -72,7 +72,7 @@ def test_nginx_takes_the_configuration_and_waits_for_whole_requests(
 
 @dataclass(frozen=True)
 class Running:
-    """An nginx without a panel behind it."""
+    """A running nginx without a panel."""
 
     port: int
     log: Path
@@ -105,7 +105,7 @@ class Running:
 
 @pytest.fixture(params=[stack_conf, container_conf, site_conf])
 def nginx(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
-    """Start nginx with each configuration; the socket of the web processes is not there."""
+    """Start nginx with each configuration, without the web processes' socket."""
     tls = request.param is site_conf
     ports = {"80": free_port(), "443": free_port(), "8000": free_port()}
     # Several of these could run on one machine at once: only on loopback, at ports of their own.
@@ -231,7 +231,7 @@ def test_what_nginx_refuses_is_said_in_the_same_ways(nginx: Running, accept: str
 
 
 def test_a_body_that_is_too_large_is_a_problem_however_it_comes(nginx: Running) -> None:
-    """Review A13: 30 MB were answered with HTML, to a program that reads problems."""
+    """Previously nginx answered 30 MB with HTML to a program that expects problem details (review A13)."""
     content = b"x" * (17 * 1024 * 1024)
     chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content)
     for path in ("/api/v2/bulk", "/api/v1/servers/localhost/zones"):
@@ -243,13 +243,13 @@ def test_a_body_that_is_too_large_is_a_problem_however_it_comes(nginx: Running) 
 
 
 def test_the_pages_of_nginx_are_not_pages_of_the_panel(nginx: Running) -> None:
-    """A request for one of the pages is answered with 404, and not with a page that says that the panel is away."""
+    """A direct request for one of these pages gets 404 instead of a page that says the panel is unavailable."""
     for name in ("unavailable.html", "unavailable.json", "other"):
         assert nginx.ask("GET", f"/nginx-pages/{name}", PERSON)[0] == 404
 
 
 def _paths_with_secrets(resolver: URLResolver, before: str = "") -> Iterator[str]:
-    """Yield the web's paths that let their reader in: those with a text that is a secret."""
+    """Yield the web's paths that contain a secret, which gives access to their reader."""
     for pattern in resolver.url_patterns:
         route = before + str(pattern.pattern)
         if isinstance(pattern, URLResolver):

@@ -1,4 +1,4 @@
-"""A node's container answers again after each start: `docker restart`, a kill, a reboot."""
+"""A node's container answers again after each restart: `docker restart`, a kill and a reboot."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ SERVICE["environment"]["NODE_ADDRESS"] = "127.0.0.1"
 
 @pytest.fixture
 def containers() -> Iterator[Containers]:
-    """Return the image's files, and a volume with the identity of a node that has joined."""
+    """Return containers with the image's files, and a volume with the identity of a joined node."""
     directory = Path(tempfile.mkdtemp(prefix="dnspanel-node-", dir="/tmp"))
     directory.chmod(0o755)
     copy_files(STAGES["node"], directory / "images" / "node")
@@ -55,7 +55,7 @@ def containers() -> Iterator[Containers]:
 
 @contextmanager
 def started(containers: Containers) -> Iterator[Path]:
-    """Start the service as its image starts it; kill it with all its processes at the end. Yield what it printed."""
+    """Start the service like its image. Yield the file with its output, and kill all its processes at the end."""
     printed = containers.volumes.parent / "printed"
     printed.touch()
     os.chown(printed, *owner_of(STAGES["node"]))
@@ -71,7 +71,7 @@ def started(containers: Containers) -> Iterator[Path]:
 
 
 def wait_until_healthy(containers: Containers, printed: Path) -> None:
-    """Return when PowerDNS answers on its control socket, as the health check of the service asks it to."""
+    """Wait until PowerDNS answers on its control socket, as in the service's health check."""
     assert SERVICE["healthcheck"]["test"] == ["CMD", "pdns_control", "--config-dir=/var/lib/node", "rping"]
     volume = containers.volumes / "ns1"
     deadline = time.monotonic() + 120
@@ -91,7 +91,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def test_a_node_answers_after_its_container_was_killed(containers: Containers) -> None:
-    """PowerDNS could not bind its control socket at any start but the first: Permission denied, again and again."""
+    """Previously PowerDNS bound its control socket at the first start only, and then got Permission denied."""
     for _ in range(2):
         with started(containers) as printed:
             wait_until_healthy(containers, printed)

@@ -1,4 +1,4 @@
-"""What starts processes names modules and management commands that exist."""
+"""Start scripts and configurations name only modules and management commands that exist."""
 
 import re
 

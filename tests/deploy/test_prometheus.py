@@ -1,4 +1,4 @@
-"""The rules as Prometheus's own tool reads them, and their cases as it runs them."""
+"""Prometheus rules, checked by Prometheus's own tool, with their test cases."""
 
 import shutil
 import subprocess
@@ -30,7 +30,7 @@ def test_the_rules_do_what_their_cases_say(cases: str) -> None:
 
 
 def test_a_case_that_is_wrong_fails(tmp_path: Path) -> None:
-    """That is, the cases above could fail."""
+    """Shows that the rules' test cases can fail."""
     for file in ("alerts.yml", "alerts_test.yml"):
         text = (RULES.parent / file).read_text()
         (tmp_path / file).write_text(text.replace("dnspanel_node_lag_seconds > 30", "dnspanel_node_lag_seconds > 300"))

@@ -1,4 +1,4 @@
-"""The agent's wheel: one commit always gives the same bytes, and pip takes that of a later commit for an upgrade."""
+"""The agent's wheel: a commit always gives the same bytes, and pip upgrades to a later commit's wheel."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ PIP_SECONDS = 300
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Make a repository of its own with what the wheel is built from."""
+    """Create a repository with the sources of the wheel."""
     path = tmp_path / "checkout"
     for name in ("replication", "deploy/agent"):
         shutil.copytree(ROOT / name, path / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -30,7 +30,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def built(checkout: Path, directory: Path, *, umask: int = 0o022) -> Path:
-    """Return the wheel that the published command makes."""
+    """Run the documented build command, and return the path of the wheel."""
     command = [sys.executable, str(checkout / "deploy" / "agent" / "build.py"), str(directory)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PIP_SECONDS, umask=umask)
     return Path(done.stdout.split()[-1])
@@ -42,7 +42,7 @@ def digest(wheel: Path) -> str:
 
 @pytest.mark.turn(3, reason="a wheel of a later commit, built three times")
 def test_a_wheel_of_a_later_commit_is_installed_over_an_earlier_one(checkout: Path, tmp_path: Path) -> None:
-    """It was 0.1.0 in every commit: pip said "already installed", changed nothing, and exited with 0."""
+    """Previously each commit's wheel was 0.1.0: pip said "already installed", changed nothing, and exited with 0."""
     first = built(checkout, tmp_path / "first")
     for path in (checkout / "replication").rglob("*.py"):
         os.utime(path, (1, 1))

@@ -1,4 +1,4 @@
-"""Ask a server every question that a zone can be asked, and keep what matters of the answers."""
+"""All questions that a zone can be asked, and comparable answers of a server."""
 
 import random
 import socket
@@ -26,7 +26,7 @@ Section = frozenset[str]
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer without what may differ from run to run: id, and order of records."""
+    """A server's answer without parts that vary between runs: the id and the order of records."""
 
     rcode: int
     authoritative: bool
@@ -36,7 +36,7 @@ class Answer:
 
 
 def questions(zone: str, rrsets: Iterable[RRset]) -> list[Question]:
-    """Return every name with its own types and the usual ones, what is above them, and names that are not there."""
+    """Return questions for each name (with its own and the usual types), for names above, and for nonexistent names."""
     types: dict[str, set[int]] = {zone: set()}
     for rrset in rrsets:
         types.setdefault(rrset.name, set()).add(rrset.type)
@@ -53,7 +53,7 @@ def questions(zone: str, rrsets: Iterable[RRset]) -> list[Question]:
 
 
 def _absent_below(name: str, prefixes: Iterable[str]) -> Iterator[str]:
-    """Yield names of NXDOMAIN, or what a wildcard or a delegation makes of it."""
+    """Yield nonexistent names below this one, which get NXDOMAIN, a wildcard's answer or a referral."""
     for prefix in prefixes:
         below = f"{prefix}.{name}" if name != names.ROOT else f"{prefix}."
         if len(names.to_wire(below)) <= names.MAX_WIRE:
@@ -61,7 +61,7 @@ def _absent_below(name: str, prefixes: Iterable[str]) -> Iterator[str]:
 
 
 class Asker:
-    """Asks one server: UDP first, TCP where an answer is truncated."""
+    """Queries one server over UDP, and over TCP if the answer is truncated."""
 
     def __init__(self, port: int) -> None:
         self._address = ("127.0.0.1", port)
@@ -95,7 +95,7 @@ _TC = 0x02  # in the third byte of a message
 
 
 def ask_both(theirs: Asker, ours: Asker, question: Question) -> tuple[Answer, Answer]:
-    """Return their answer and ours. Equal bytes, the usual case, are parsed once."""
+    """Ask both servers, and return both answers. Equal responses, the usual case, are parsed only once."""
     number = random.getrandbits(16)
     one, other = theirs.ask(question, number), ours.ask(question, number)
     their_answer = parse(one)
@@ -103,12 +103,12 @@ def ask_both(theirs: Asker, ours: Asker, question: Question) -> tuple[Answer, An
 
 
 def parse(wire: bytes) -> Answer:
-    """Return what matters of an answer's bytes."""
+    """Parse a response into an Answer."""
     return answer_of(dns.message.from_wire(wire))
 
 
 def answer_of(response: dns.message.Message) -> Answer:
-    """Return what matters of an answer."""
+    """Return the comparable parts of a response."""
     return Answer(
         int(response.rcode()),
         bool(response.flags & dns.flags.AA),

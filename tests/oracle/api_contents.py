@@ -1,4 +1,4 @@
-"""Record contents for both APIs."""
+"""Record contents for calls to both APIs, by type."""
 
 # Content as a client must write it, for every type that both know.
 GOOD = {

@@ -1,4 +1,4 @@
-"""The calls that both APIs get, in an order in which each finds what the ones before it made."""
+"""The calls that both APIs get in the same order, because later calls depend on earlier ones."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ ACCEPTS = ("application/json", "text/html", "text/plain", "*/*", "", "text/html,
 
 
 def rrset(name: str, type: str, *contents: Any, changetype: str = "REPLACE", ttl: Any = 300, **more: Any) -> Any:
-    """Return a member of a PATCH."""
+    """Return an RRset for the body of a PATCH."""
     records = [{"content": content, "disabled": False} for content in contents]
     return {"name": name, "type": type, "changetype": changetype, "ttl": ttl, "records": records, **more}
 
@@ -28,7 +28,7 @@ def patch(zone: str, *rrsets: Any) -> Call:
 
 
 def corpus() -> Iterator[Call]:
-    """Yield all of it."""
+    """Yield all calls in their order."""
     for part in (
         discovery,
         creation,
@@ -133,7 +133,7 @@ def bad_creation() -> Iterator[Call]:
 
 
 def contents() -> Iterator[Call]:
-    """Yield calls for every type: written, read, written otherwise, deleted."""
+    """Yield calls that write, read, rewrite and delete records of each type."""
     yield Call("POST", ZONES, new("t.test."))
     for type_, texts in GOOD.items():
         for number, text in enumerate(texts):
@@ -249,7 +249,7 @@ _OF_RAW_SLASHES = "before a further part of the path theirs takes %2F alone"
 
 
 def ids() -> Iterator[Call]:
-    """Yield zone ids as they come in URLs, on every kind of call."""
+    """Yield all kinds of calls with zone ids in the forms in which they occur in URLs."""
     for id in (
         "absent.test.",
         "absent.test",
@@ -505,7 +505,7 @@ def search() -> Iterator[Call]:
 
 
 def frame() -> Iterator[Call]:
-    """Yield what every call shares: keys, and errors in the form that is accepted."""
+    """Yield calls for behavior that all calls share: API keys, and errors in the accepted format."""
     for accept in ACCEPTS:
         for key in ("", "wrong"):
             for path in ("/api", "/api/v1", "/api/docs", "", ZONES, f"{ZONES}/own.test."):
@@ -549,7 +549,7 @@ _WEEKS = "weeks are added to a serial that is not the one served; here both are 
 
 
 def otherwise() -> Iterator[Call]:
-    """Yield what the two do not answer alike, and why. What is not written here, and in zones of its own, they do."""
+    """Yield calls whose answers differ between the servers, with the reasons. All other calls have equal answers."""
     yield Call("POST", ZONES, new("d.test."))
 
     def differing(differs: str, *rrsets: Any) -> Call:

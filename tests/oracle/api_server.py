@@ -1,4 +1,4 @@
-"""A real PowerDNS with its HTTP API over an SQLite database, to compare API v1 with."""
+"""A real PowerDNS with its HTTP API and a SQLite database, as the reference for API v1."""
 
 import json
 import shutil
@@ -27,9 +27,9 @@ ANSWER_SECONDS = 20
 
 @dataclass(frozen=True)
 class Call:
-    """A request below `/api/v1/servers/localhost`, or of an absolute path; `body` is bytes, or anything for JSON.
+    """A request to a path below `/api/v1/servers/localhost` or to an absolute path. `body` is bytes or a JSON value.
 
-    `differs`: why the two servers do not answer it alike.
+    `differs` is the reason why the two servers' answers differ.
     """
 
     method: str
@@ -55,7 +55,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server answered."""
+    """The status, media type and body of a server's answer."""
 
     status: int
     type: str
@@ -64,7 +64,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class TheirApi:
-    """The API of a running pdns_server, which answers DNS on another port."""
+    """The API of a running pdns_server. It answers DNS on another port."""
 
     port: int
     dns_port: int
@@ -85,7 +85,7 @@ class TheirApi:
 
 @contextmanager
 def their_api(**settings: object) -> Iterator[TheirApi]:
-    """Start a pdns_server without zones. Raise Unavailable without one."""
+    """Start a pdns_server without zones. Raise Unavailable if it or its SQLite backend is not installed."""
     schema = next((path for path in SCHEMAS if path.exists()), None)
     if schema is None:
         raise Unavailable("the SQLite backend of pdns-server is not installed on this machine")

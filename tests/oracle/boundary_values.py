@@ -1,8 +1,8 @@
-"""Boundary values of every record type, made from the layout of its rdata: what a program may stumble over.
+"""Boundary values of all record types, derived from their rdata layout.
 
-Each field has values at its edges (0, the highest, empty, the longest, registered and unregistered codes). A type's
-values vary one field at a time, then two at a time, from a plain value. They are wire forms; whether the panel takes
-one as a value is a question for `replication.dns.rdata`.
+Each field has values at its bounds (0, highest, empty, longest, registered and unregistered codes). Starting from a
+plain value, one field varies, then two. The values are in wire format; `replication.dns.rdata` decides whether the
+panel accepts one.
 """
 
 import itertools
@@ -26,7 +26,7 @@ def _numbers(size: int, *more: int) -> Field:
 
 
 def _bytes(*sizes: int) -> Field:
-    """Return bytes to the end of the rdata."""
+    """Return the values of a field that extends to the end of the rdata, with these sizes."""
     return tuple(bytes(range(256)) * (size // 256) + bytes(range(size % 256)) for size in sizes)
 
 
@@ -297,7 +297,7 @@ MOST_OF_A_TYPE = 4000
 
 
 def wires_of(type: int) -> list[bytes]:
-    """Return boundary values of a type: one field at its edges, then two."""
+    """Return a type's boundary values in wire format: one field at a bound, then two fields."""
     layout = LAYOUTS[type]
     plain = [field[0] for field in layout]
     found: dict[bytes, None] = {b"".join(plain): None}
@@ -314,7 +314,7 @@ def wires_of(type: int) -> list[bytes]:
 
 
 def values_of(type: int) -> Iterator[str]:
-    """Yield those of them that are values of the type, as the texts that the panel keeps."""
+    """Yield the boundary values that are valid for the type, as the panel's canonical text."""
     if rdtypes.refusal(type) is not None:
         return
     for wire in wires_of(type):

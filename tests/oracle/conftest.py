@@ -1,4 +1,4 @@
-"""The same corpus in two databases per PowerDNS: theirs, loaded by pdnsutil, and ours."""
+"""The same corpus in two databases for each PowerDNS: one loaded by pdnsutil, the other written by dnspanel."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same zones in two databases of one installation."""
+    """Two databases of one installation with the same zones."""
 
     theirs: Place
     ours: Place

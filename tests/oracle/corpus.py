@@ -1,7 +1,6 @@
-"""The zones that are compared: zone files beside this module, and generated ones.
+"""The zones that the tests compare: zone files next to this module, and generated zones.
 
-Each line is `owner TTL IN type rdata`, so that our own reader can stay trivial
-and PowerDNS reads the very same text.
+Each line is `owner TTL IN type rdata`, so that the tests' own reader stays trivial and PowerDNS reads the same text.
 """
 
 import random
@@ -21,7 +20,7 @@ APEX = [
 
 
 def zone_texts() -> dict[str, str]:
-    """Return zone file text by zone name."""
+    """Return the zones' file texts by zone name."""
     texts = {path.name.removesuffix("zone"): path.read_text() for path in sorted(ZONES.glob("*.zone"))}
     generated = {"d.": _deep(), "long.test.": _long(), "large.test.": _large(), "txt.test.": _txt()}
     generated |= {f"random{seed}.test.": _random(seed) for seed in range(6)}
@@ -31,7 +30,7 @@ def zone_texts() -> dict[str, str]:
 
 
 def rrsets_of(zone: str, text: str) -> list[RRset]:
-    """Return the RRsets of a zone file in the form of this corpus."""
+    """Parse a zone file in this corpus's form into RRsets."""
     found: dict[tuple[str, int, int], list[str]] = defaultdict(list)
     for line in text.splitlines():
         owner, ttl, _, mnemonic, value = line.split(None, 4)
@@ -43,7 +42,7 @@ def rrsets_of(zone: str, text: str) -> list[RRset]:
 
 
 def _deep() -> list[str]:
-    """Return names of up to 127 labels, which is the most that 255 bytes hold; delegations and wildcards far down."""
+    """Return lines with names of up to 127 labels, the most in 255 bytes, with delegations and wildcards deep down."""
     deepest = ".".join(["x"] * 126)
     half = ".".join(["y"] * 60)
     return [
@@ -56,7 +55,7 @@ def _deep() -> list[str]:
 
 
 def _long() -> list[str]:
-    """Return labels of 63 bytes and names of 255."""
+    """Return lines with labels of 63 bytes and names of 255 bytes."""
     zone_size = len(names.to_wire("long.test."))
     label = "a" * 63
     rest = 255 - zone_size - 3 * 64 - 1
@@ -73,7 +72,7 @@ def _long() -> list[str]:
 
 
 def _large() -> list[str]:
-    """Return RRsets that just fit a DNS message, and rdata as large as a message allows."""
+    """Return lines with RRsets that just fit into a DNS message, and with the largest possible rdata."""
     addresses = [f"many 300 IN A 10.{n >> 16}.{n >> 8 & 255}.{n & 255}" for n in range(4090)]
     texts = [f'texts 300 IN TXT "{n:05}{"x" * 250}"' for n in range(243)]
     one = " ".join(['"' + "y" * 255 + '"'] * 255)
@@ -82,7 +81,7 @@ def _large() -> list[str]:
 
 
 def _random(seed: int) -> list[str]:
-    """Return delegations, DS, wildcards and empty non-terminals on top of each other; always the same for a seed."""
+    """Return lines with overlapping delegations, DS, wildcards and empty non-terminals. Each seed gives fixed lines."""
     chance = random.Random(seed)
     lines: set[str] = set()
     for number in range(30):
@@ -102,7 +101,7 @@ def _random(seed: int) -> list[str]:
 
 
 def _txt() -> list[str]:
-    """Return strings of every byte, and every length near the limit."""
+    """Return lines with strings of all bytes, and of all lengths near the limit."""
     every = ['"' + "".join(f"\\{byte:03}" for byte in range(start, start + 64)) + '"' for start in range(0, 256, 64)]
     lines = [f"every 300 IN TXT {' '.join(every)}"]
     lines += [f'len{size} 300 IN TXT "{"z" * size}"' for size in (0, 1, 254, 255)]

@@ -1,4 +1,4 @@
-"""PowerDNS's LMDB files, written with our codec and read back as decoded rows."""
+"""PowerDNS's LMDB files, written with dnspanel's codec and read back as decoded rows."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ def write(
     zones: Mapping[str, tuple[int, list[Row]]],
     signing: Sequence[dnssec.MetadataObject | dnssec.KeyObject] = (),
 ) -> None:
-    """Write a database of compiled zones, each with its id, and of how they are signed, as a node would have it."""
+    """Write compiled zones, each with its id, and signing data into a database, in a node's format."""
     schema = schema_for(schema_number)
     now = time.time_ns()
     with open_environment(path) as main:
@@ -73,7 +73,7 @@ def _attached(obj: dnssec.MetadataObject | dnssec.KeyObject, schema: Schema) -> 
 
 @dataclass(frozen=True)
 class Contents:
-    """What the tools and the server see of a database, without the headers."""
+    """The content of a database for tools and servers, without the headers."""
 
     zones: Mapping[str, ZoneObject]
     rows: Mapping[tuple[int, bytes, int], bytes]
@@ -84,7 +84,7 @@ class Contents:
 
 
 def read(path: Path, schema_number: int) -> Contents:
-    """Return zones, with the ids of their keys, and record bodies."""
+    """Return a database's zones, with their key ids, and its record bodies."""
     schema = schema_for(schema_number)
     zones: dict[str, ZoneObject] = {}
     for key, body in _bodies(path, schema, Dbi.DOMAINS):
@@ -105,7 +105,7 @@ def _bodies(path: Path, schema: Schema, dbi: Dbi) -> Iterable[tuple[bytes, bytes
 
 
 def bodies(path: Path, schema_number: int) -> dict[tuple[Dbi, bytes], bytes]:
-    """Return every row of every table of both files, without the header, which states when it was written."""
+    """Return all rows of both files without headers, which contain the write time."""
     schema = schema_for(schema_number)
     return {
         (dbi, key): body for dbi in schema.all_dbis for key, body in _bodies(_file_of(path, schema, dbi), schema, dbi)
@@ -113,7 +113,7 @@ def bodies(path: Path, schema_number: int) -> dict[tuple[Dbi, bytes], bytes]:
 
 
 def settings(path: Path, schema_number: int) -> list[tuple[bytes, bytes]]:
-    """Return the rows of PowerDNS's own settings."""
+    """Return the rows of PowerDNS's settings table."""
     schema = schema_for(schema_number)
     with open_environment(path, readonly=True) as env, env.begin() as txn:
         table = env.open_db(SETTINGS_DBI, txn=txn, create=False)
@@ -125,12 +125,12 @@ def _file_of(path: Path, schema: Schema, dbi: Dbi) -> Path:
 
 
 def shard_of(path: Path) -> Path:
-    """Return the records file beside a main file."""
+    """Return the path of the records file of a main file."""
     return path.with_name(path.name + "-0")
 
 
 def canonical_body(body: bytes, rel: bytes, type: int, zone: str) -> bytes:
-    """Return a row as we would write it: names in full, records sorted by wire form."""
+    """Return a row's body in dnspanel's form: uncompressed names, and records sorted by wire format."""
     owner = keys.name_from_relative_key(rel, zone)
     records = values.decode_records(body)
     return values.encode_records(
@@ -151,5 +151,5 @@ def canonical_body(body: bytes, rel: bytes, type: int, zone: str) -> bytes:
 
 
 def key_text(zone: str, rel: bytes, type: int) -> str:
-    """Return a row's key for the reader of a failed test."""
+    """Return a readable form of a row's key for failure messages."""
     return f"{names.relative_text(keys.name_from_relative_key(rel, zone), zone)} TYPE{type}"

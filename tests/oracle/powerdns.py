@@ -1,6 +1,6 @@
-"""PowerDNS installations to compare with: the machine's own, and others in throwaway roots of Debian suites.
+"""PowerDNS installations for comparison: the installed one, and others in root directories of Debian suites.
 
-So are other programs that are newer there than here: dnsdist, Knot DNS and NSD, and kdig and curl with QUIC.
+The suites also provide other newer programs: dnsdist, Knot DNS, NSD, and kdig and curl with QUIC.
 """
 
 import fcntl
@@ -37,12 +37,12 @@ _SCHEMAS = [((4, 7), 4), ((4, 8), 5), ((5, 0), 6)]
 
 
 class Unavailable(Exception):
-    """This PowerDNS cannot be had here; the text is the reason to skip with."""
+    """An error: this PowerDNS is not available here. The text is the reason to skip a test."""
 
 
 @dataclass(frozen=True)
 class PowerDNS:
-    """One installation; `root` is where to chroot, None for the machine's own."""
+    """A PowerDNS installation. `root` is its chroot directory, or None for the installed one."""
 
     version: str
     root: Path | None
@@ -54,7 +54,7 @@ class PowerDNS:
 
     @contextmanager
     def place(self, name: str) -> Iterator["Place"]:
-        """Make an empty directory that this installation sees, with a configuration; remove it afterwards."""
+        """Yield an empty directory with a configuration, which this installation can access. Remove it at the end."""
         parent = "/tmp" if self.root is None else self.root / "tmp"
         directory = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
         try:
@@ -69,14 +69,14 @@ class PowerDNS:
 
 @dataclass(frozen=True)
 class Place:
-    """A directory with one LMDB database, and the programs of one installation on it."""
+    """A directory with an LMDB database for the programs of one installation."""
 
     powerdns: PowerDNS
     directory: Path
 
     @property
     def database(self) -> Path:
-        """The main file; the shard is beside it."""
+        """The path of the main file. The records file is next to it."""
         return self.directory / "pdns.lmdb"
 
     @property
@@ -84,7 +84,7 @@ class Place:
         return self.directory / "pdns.lmdb-0"
 
     def seen(self, path: Path) -> str:
-        """Return what the installation calls this path of ours."""
+        """Return this path as it is inside the installation's root."""
         root = self.powerdns.root
         return str(path) if root is None else "/" + str(path.relative_to(root))
 
@@ -94,11 +94,11 @@ class Place:
         (self.directory / "pdns.conf").write_text("\n".join(lines) + "\n")
 
     def check_zone(self, zone: str) -> str:
-        """Return what check-zone says; its exit code states whether it found errors or warnings."""
+        """Run check-zone and return its output. Exit codes for found errors and warnings are allowed."""
         return self.pdnsutil("check-zone", zone, allowed=(0, 1, 2))
 
     def pdnsutil(self, *arguments: str, allowed: tuple[int, ...] = (0,)) -> str:
-        """Return output of pdnsutil, both streams; AssertionError for an exit code that is not allowed."""
+        """Run pdnsutil and return its stdout and stderr. Raise AssertionError if the exit code is not allowed."""
         self._write_config()
         command = self.powerdns.command("pdnsutil", f"--config-dir={self.seen(self.directory)}", *arguments)
         done = subprocess.run(
@@ -118,9 +118,9 @@ class Place:
     def server(
         self, environment: Mapping[str, str] | None = None, prefix: Sequence[str] = (), **settings: object
     ) -> Iterator[int]:
-        """Start a pdns_server, with these variables and settings added; yield its port on 127.0.0.1.
+        """Start a pdns_server with additional variables and settings, and yield its port on 127.0.0.1.
 
-        With words before its command it runs elsewhere, and the caller has to find out if it answers yet.
+        With `prefix`, a command prefix, it may run elsewhere, and the caller has to wait until it answers.
         """
         port = free_port()
         self._write_config(
@@ -173,16 +173,16 @@ def _wait_for_port(port: int, process: "subprocess.Popen[bytes]", log: Path) -> 
 
 
 def native() -> PowerDNS:
-    """Return the machine's own PowerDNS. Raise Unavailable."""
+    """Return the installed PowerDNS. Raise Unavailable if there is none."""
     if shutil.which("pdns_server") is None or shutil.which("pdnsutil") is None:
         raise Unavailable("pdns-server is not installed on this machine")
     return PowerDNS(_version(PowerDNS("0", None)), None)
 
 
 def of_suite(suite: str) -> PowerDNS:
-    """Return PowerDNS of a Debian suite in a root below `~/.cache/dnspanel/roots`, made on first use.
+    """Return a Debian suite's PowerDNS in a root below `~/.cache/dnspanel/roots`, which the first use creates.
 
-    Raise Unavailable.
+    Raise Unavailable without root rights or if the root cannot be created.
     """
     if os.geteuid() != 0:
         raise Unavailable("only root may run a program in another root directory")
@@ -203,9 +203,9 @@ def of_suite(suite: str) -> PowerDNS:
 
 
 def program_of_suite(suite: str, path: str, directory: Path) -> Path:
-    """Make a program in this directory that is one of a Debian suite, of this path, and sees what we see.
+    """Create a program in this directory that runs a Debian suite's program, with access to this machine's files.
 
-    Raise Unavailable.
+    Raise Unavailable if the suite is not available.
     """
     root = of_suite(suite).root
     assert root is not None
@@ -237,10 +237,10 @@ def _make_root(suite: str, root: Path) -> None:
 
 
 def _add_packages(root: Path) -> None:
-    """Install all packages into the root, and start none of them.
+    """Install all packages into the root without starting them.
 
-    By apt, as debootstrap does not know that a package may replace others, such as libre2-11 for
-    libre2-11-absl20240722, which dnsdist needs.
+    Uses apt, because debootstrap does not know that a package may replace another, as libre2-11-absl20240722, which
+    dnsdist needs, does.
     """
     policy = root / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")
@@ -278,7 +278,7 @@ def debootstrap(suite: str, directory: Path, mirror: str) -> None:
 
 
 def debian_mirror() -> str:
-    """Return where this machine gets its Debian packages from."""
+    """Return the URL of this machine's Debian mirror."""
     etc = Path("/etc/apt")
     for path in [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]:
         text = path.read_text() if path.is_file() else ""

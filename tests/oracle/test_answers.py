@@ -1,4 +1,4 @@
-"""A live pdns_server gives the same answers from our file as from its own."""
+"""A real pdns_server gives the same answers from dnspanel's file as from its own."""
 
 import dns.rcode
 import pytest
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.sample(1, reason="releases of PowerDNS whose answers to
 
 @pytest.fixture(scope="module")
 def answers(pair: Pair) -> dict[Question, tuple[Answer, Answer]]:
-    """Return what both servers say to every question: theirs, ours."""
+    """Return both servers' answers to all questions, as (theirs, ours)."""
     with (
         pair.theirs.server() as their_port,
         pair.ours.server() as our_port,
@@ -33,7 +33,7 @@ def test_every_answer_is_the_same(answers: dict[Question, tuple[Answer, Answer]]
 
 
 def test_the_questions_reach_every_kind_of_answer(answers: dict[Question, tuple[Answer, Answer]]) -> None:
-    """Two servers that refuse everything would agree too."""
+    """Otherwise two servers that refuse all queries would pass, too."""
     ours = [ours for _, ours in answers.values()]
     kinds = {
         "answer": any(a.rcode == dns.rcode.NOERROR and a.authoritative and a.answer for a in ours),

@@ -1,7 +1,7 @@
-"""DNSSEC in API v1, side by side with the real server: the same calls in the same order, answers field by field.
+"""DNSSEC in API v1 compared with the real server: the same calls in the same order, with answers compared by field.
 
-Ids and key material differ, so each side is asked with its own ids; what a key says of itself (tag, digest, public
-part) is compared where both have the same one, which one side exported and the other took in.
+Ids and key material differ, so each server gets its own ids. Key tags, digests and public parts are compared only if
+one server exported the key and the other imported it.
 """
 
 import json
@@ -49,14 +49,17 @@ Ask = Callable[[Call], Answer]
 
 @dataclass
 class Pair:
-    """Both servers; `keys` has, for each key that was added to both, the ids on either side."""
+    """Both servers. `keys` has the two servers' ids of each key that was added to both."""
 
     theirs: Ask
     ours: Ask
     keys: list[tuple[int, int]]
 
     def __call__(self, method: str, path: str, body: Any = None, *, key: int | None = None) -> tuple[Any, Any]:
-        """Return what both answer, which is alike except for what is of each one's own; `key` is an index in `keys`."""
+        """Call both servers, check that the answers are equal except their own values, and return both.
+
+        `key` is an index in `keys`.
+        """
         found = []
         for side, ask in enumerate((self.theirs, self.ours)):
             answer = ask(Call(method, path if key is None else f"{path}/{self.keys[key][side]}", body))
@@ -68,13 +71,13 @@ class Pair:
         return their_value, our_value
 
     def add(self, body: Mapping[str, Any], zone: str = ZONE) -> tuple[Any, Any]:
-        """Return the same, for a key that both make."""
+        """Create a key on both servers, and return both answers."""
         theirs, ours = self("POST", f"{ZONES}/{zone}/cryptokeys", body)
         self.keys.append((theirs["id"], ours["id"]))
         return theirs, ours
 
     def look(self, zone: str = ZONE) -> None:
-        """Look at all that both show of the zone's signing."""
+        """Compare all answers about a zone's signing."""
         self("GET", f"{ZONES}/{zone}?rrsets=false")
         self("GET", f"{ZONES}?zone={zone}")
         self("GET", f"{ZONES}?zone={zone}&dnssec=false")
@@ -85,7 +88,7 @@ class Pair:
 
 
 def shape(value: Any, status: int) -> Any:
-    """Return a value of JSON with the names of what is each server's own; errors of 422 are worded by each release."""
+    """Return a JSON value with server-specific values replaced by their `size`, and a 422 error's field names only."""
     if status == 422:
         return sorted(value)
     if isinstance(value, list):
@@ -97,7 +100,7 @@ def shape(value: Any, status: int) -> Any:
 
 
 def size(value: Any) -> Any:
-    """Return how much there is of what must differ: DS records by algorithm and digest, the length of a public key."""
+    """Return the comparable part of a differing value: a DS record's algorithm and digest, or a key's length."""
     if isinstance(value, list):
         return [(text.split()[1:3], len(text.split()[3])) for text in value]
     if isinstance(value, str) and value.startswith("25"):
@@ -146,7 +149,7 @@ def test_keys_are_made_in_each_algorithm_and_type(pair: Pair, algorithm: Any, bi
 def test_a_key_that_one_exports_is_the_same_in_the_other(
     pair: Pair, algorithm: int, bits: int | None, key_type: str, field: str
 ) -> None:
-    """Made by theirs and taken in by ours, and the other way round: one DNSKEY, one DS."""
+    """Creates a key on one server and imports it on the other, in both directions. Both have the same DNSKEY and DS."""
     make = {"keytype": key_type, "algorithm": algorithm, **({"bits": bits} if bits else {})}
     for zone, maker, taker in (("a.test.", pair.theirs, pair.ours), ("b.test.", pair.ours, pair.theirs)):
         pair("POST", f"{ZONES}?rrsets=false", new(zone))
@@ -385,7 +388,7 @@ def test_where_the_two_differ_is_written_down(pair: Pair) -> None:
 
 
 def test_a_key_is_taken_in_once(pair: Pair) -> None:
-    """Theirs has it twice then, and answers with the same DNSKEY twice over."""
+    """The real server stores the key twice, and answers with the same DNSKEY twice."""
     _, made = pair.add({"keytype": "csk"})
     body = {"keytype": "csk", "privatekey": made["privatekey"]}
     call = Call("POST", KEYS, body)
@@ -394,7 +397,7 @@ def test_a_key_is_taken_in_once(pair: Pair) -> None:
 
 
 def test_no_server_is_asked_in_vain(pair: Pair) -> None:
-    """Two that refuse everything would agree too."""
+    """Otherwise two servers that refuse all calls would pass, too."""
     theirs, made = pair.add({"keytype": "csk", "active": True})
     assert theirs["privatekey"].startswith("Private-key-format: v1.2\nAlgorithm: 13 (ECDSAP256SHA256)\nPrivateKey: ")
     assert without(theirs, *OWN) == without(made, *OWN)

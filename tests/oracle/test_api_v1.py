@@ -1,4 +1,4 @@
-"""API v1 answers as the real server's API does, to the same calls in the same order."""
+"""API v1 answers like the real server's API to the same calls in the same order."""
 
 import json
 import re
@@ -40,7 +40,7 @@ Answers = list[tuple[Call, Answer, Answer]]
 
 
 class AskDns(Protocol):
-    """Sends a message of DNS and returns the first one that answers it."""
+    """Sends a DNS message and returns the first message of the answer."""
 
     def __call__(self, wire: bytes, *, over_tcp: bool) -> bytes: ...
 
@@ -56,7 +56,7 @@ def theirs() -> Iterator[TheirApi]:
 
 @pytest.fixture
 def answers(theirs: TheirApi, bob: User, settings: Any) -> Answers:
-    """Return every call with their answer and ours."""
+    """Return all calls with the real server's answer and the panel's."""
     settings.API_REQUESTS_PER_MINUTE = 1_000_000
     settings.DEFAULT_NAMESERVERS, settings.DEFAULT_HOSTMASTER = [NAMESERVER], HOSTMASTER
     key = caller(bob, permissions=[Permission.FLEET, Permission.SECRETS]).key
@@ -79,7 +79,7 @@ def test_every_call_is_answered_alike_or_the_difference_is_listed(answers: Answe
 
 @pytest.mark.django_db
 def test_serials_begin_and_move_as_theirs(theirs: TheirApi, bob: User) -> None:
-    """Ours answers DNS with the one serial that it has; theirs with `edited_serial`."""
+    """The panel uses one serial for DNS and the API. The real server's API has the served one as `edited_serial`."""
     key = caller(bob).key
     for number, settings in enumerate(SERIAL_SETTINGS):
         zone = f"s{number}.test."
@@ -157,9 +157,7 @@ def test_producers_are_made_filled_shown_and_transferred_as_theirs(alice: User) 
 def sequence_of_producer(
     api: Callable[[Call], Answer], transferred: Callable[[str, dns.tsig.Key], list[dns.message.Message]]
 ) -> list[tuple[str, Any]]:
-    """Return what is answered while a catalog is made, filled, emptied and deleted, and which members a
-    transfer of it has.
-    """
+    """Return the answers while a catalog is created, filled, emptied and deleted, and its members in transfers."""
     catalog, secret = "producer.test.", b64encode(bytes(range(32))).decode()
     keyring = dns.tsig.Key("k1.keys.test.", secret, "hmac-sha256.")
     found: list[tuple[str, Any]] = []
@@ -205,7 +203,7 @@ def sequence_of_producer(
 
 
 def consumer_told(answer: Answer) -> tuple[int, list[Any]]:
-    """Return the status, and what an answer says of the kind of a zone and from where it comes."""
+    """Return an answer's status, and the fields about the zone's kind and primaries."""
     value = json.loads(answer.body) if answer.body and answer.status < 300 else {}
     one = value[0] if isinstance(value, list) else value
     return answer.status, [one.get(name) for name in ("name", "kind", "masters", "catalog", "account")]
@@ -213,7 +211,7 @@ def consumer_told(answer: Answer) -> tuple[int, list[Any]]:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_tsig_key_may_what_its_zones_say_and_no_more(bob: User) -> None:
-    """Statuses of the API and rcodes of DNS, in one sequence: a key alone opens no zone."""
+    """Compares API statuses and DNS rcodes in one sequence of calls. A key alone gives no access to a zone."""
     key = caller(bob, permissions=[Permission.FLEET]).key
 
     def ask_ours(wire: bytes, *, over_tcp: bool) -> bytes:
@@ -238,9 +236,7 @@ def test_a_tsig_key_may_what_its_zones_say_and_no_more(bob: User) -> None:
 
 
 def sequence_of_keys(api: Callable[[Call], Answer], dns_server: AskDns) -> list[tuple[str, int | str]]:
-    """Return what is answered to a key that a zone does not name, names with others, and names alone; and
-    when it is deleted.
-    """
+    """Return statuses and rcodes while a zone names no key, another key and this key, and after the key's deletion."""
     zone, secret = "keys.test.", b64encode(bytes(range(32))).decode()
     keyring = dns.tsig.Key("k1.keys.test.", secret, "hmac-sha256.")
     found: list[tuple[str, int | str]] = []
@@ -278,7 +274,7 @@ def sequence_of_keys(api: Callable[[Call], Answer], dns_server: AskDns) -> list[
 
 
 def ask_dns(port: int, wire: bytes, *, over_tcp: bool) -> bytes:
-    """Return the first message that a server of this machine answers."""
+    """Send a DNS message to a local server, and return the first message of the answer."""
     with closing(socket.socket(type=socket.SOCK_STREAM if over_tcp else socket.SOCK_DGRAM)) as connection:
         connection.settimeout(20)
         connection.connect(("127.0.0.1", port))
@@ -311,7 +307,7 @@ def ours(call: Call, key: str) -> Answer:
 
 
 def told(call: Call, answer: Answer) -> tuple[int, str, Any]:
-    """Return what must be equal: status, media type, and the body without what each server has of its own."""
+    """Return the comparable parts of an answer: status, media type, and the body without server-specific values."""
     media_type = answer.type.partition(";")[0] if answer.body else ""
     if media_type != "application/json":
         return answer.status, media_type, _text(answer.body.decode())
@@ -326,7 +322,7 @@ def told(call: Call, answer: Answer) -> tuple[int, str, Any]:
 
 
 def _rendered(value: Any) -> Any:
-    """Return a value of JSON without serials; RRsets and records in one order."""
+    """Return a JSON value without serials, and with RRsets and records sorted."""
     if isinstance(value, list):
         return [_rendered(item) for item in value]
     if not isinstance(value, dict):
@@ -337,7 +333,7 @@ def _rendered(value: Any) -> Any:
 
 
 def _text(text: str) -> str:
-    """Return a text without serials of SOA records; and without HTML of another day."""
+    """Return a text without SOA serials, and with a uniform doctype."""
     lines = []
     for line in text.replace("<!doctype html>", "<!html>").split("\n"):
         fields = line.split(" ")

@@ -1,7 +1,7 @@
-"""Every value that the panel takes is one that each release of PowerDNS reads back from our rows and answers.
+"""Each release of PowerDNS answers all values that the panel accepts, from rows that dnspanel wrote.
 
-What a release does not read is refused by `rules.unreadable`, and only that: docs/develop/boundary-values.md has the
-counts that these tests print.
+`rules.unreadable` refuses exactly the values that a release cannot read. The tests print counts, which
+docs/develop/boundary-values.md lists.
 """
 
 import sys
@@ -34,7 +34,7 @@ Case = tuple[str, int, str]  # an owner of its own, type and value
 
 
 def cases() -> list[Case]:
-    """Return all boundary values that can be typed, a SOA aside, which is only at an apex."""
+    """Return all boundary values that can be typed, except SOA, which exists only at an apex."""
     found = [(type, text) for type in LAYOUTS if type != rdtypes.SOA for text in dict.fromkeys(values_of(type))]
     return [(f"n{number}.{ZONE}", type, text) for number, (type, text) in enumerate(found)]
 
@@ -45,14 +45,14 @@ def release_of(powerdns: PowerDNS) -> tuple[int, int]:
 
 
 def is_refused(case: Case, release: tuple[int, int]) -> bool:
-    """Return True if the panel refuses the value in a fleet of this release."""
+    """Return True if the panel refuses the value when a node has this release."""
     _, type, text = case
     unread = {kind: "not read" for kind, since in unreadable.READ_SINCE.items() if release < since}
     return bool(unreadable.reason_against(type, text, unread))
 
 
 def fault_of(asker: Asker, case: Case) -> str:
-    """Return what is wrong with what the server answers for a value; empty if nothing is."""
+    """Return the fault of the server's answer for a value, or an empty string if it is correct."""
     name, type, text = case
     packet = asker.ask((name, type), 7)
     expected = {rdata.to_wire(type, text)}
@@ -67,7 +67,7 @@ def fault_of(asker: Asker, case: Case) -> str:
 
 
 def test_what_is_taken_is_answered_and_only_what_is_not_answered_is_refused(installation: PowerDNS) -> None:
-    """After `CAA 0 issue ""` every type at its name was SERVFAIL at nodes that the panel called in sync."""
+    """After `CAA 0 issue ""`, nodes answered SERVFAIL for all types at its name while the panel said "in sync"."""
     everything = cases()
     release = release_of(installation)
     rrsets = [*_APEX, *(RRset(name, type, TTL, (text,)) for name, type, text in everything)]

@@ -1,7 +1,7 @@
-"""Names in rdata keep their capitals: pdns_server answers with them, signed or not, and its tools see them.
+"""Names in rdata keep their capitals in answers, signed and unsigned, and in PowerDNS's tools.
 
-RFC 4343 4.1: a server preserves the letter case that it was given. But a name that is compressed has the capitals of
-the one that it points to, so that each RRset has one name here, outside of the zone, and one ends in the question's.
+RFC 4343 section 4.1: a server preserves letter case. A compressed name gets the case of the name that it points to, so
+each RRset here has one name outside the zone and one that ends in the question's name.
 """
 
 import subprocess
@@ -48,7 +48,7 @@ IN_LOWER_CASE = {"SVCB", "HTTPS", "LP", "IPSECKEY"}
 
 
 def served_text(type: str, text: str) -> str:
-    """Return what nodes have of a value."""
+    """Return the form of a value that nodes store."""
     return fold(type_from_text(type), text) if type in IN_LOWER_CASE else text
 
 

@@ -1,4 +1,4 @@
-"""The gateway answers questions from PostgreSQL as a `pdns_server` does that has the same zones."""
+"""The gateway answers queries from PostgreSQL like a `pdns_server` with the same zones."""
 
 import random
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def theirs() -> Iterator[Asker]:
 
 @pytest.fixture
 def key(make_key: MakeKey, alice: User) -> Key:
-    """Return a key for everything, with every zone of the corpus in PostgreSQL."""
+    """Store all zones of the corpus in PostgreSQL, and return a TSIG key with all rights."""
     for name, text in texts().items():
         rrsets = rrsets_of(name, text)
         apex = [rrset for rrset in rrsets if rrset.name == name and rrset.type in (rdtypes.SOA, rdtypes.NS)]
@@ -96,9 +96,7 @@ def key(make_key: MakeKey, alice: User) -> Key:
 
 
 def is_known_difference(question: Question, they: Answer, we: Answer) -> bool:
-    """Return True where the gateway does what the standard says, or cannot do as PowerDNS does; each with its
-    reason.
-    """
+    """Return True for differences that are known: the gateway follows a standard, or cannot do the same as PowerDNS."""
     name, type_ = question
     if we.rcode == dns.rcode.SERVFAIL and not we.authoritative:
         return name.split(".")[0] in COMPUTED  # ring 0 would answer, and there is none here

@@ -1,4 +1,4 @@
-"""Zones that BIND signed, read by the import, compiled by us, served by PowerDNS: validators find them right."""
+"""Zones signed by BIND, parsed by the import, compiled by dnspanel and served by PowerDNS: validators accept them."""
 
 import subprocess
 from collections.abc import Iterator
@@ -44,9 +44,9 @@ QUESTIONS = [each for each in ALL_QUESTIONS if each[0] not in ("lonely-ds", "bel
 
 
 def text_of(zone: str) -> str:
-    """Return the zone with every kind of delegation, without a DS beside no NS, which BIND does not sign.
+    """Return the zone with all kinds of delegations, without DS records that have no NS, which BIND does not sign.
 
-    With opt-out also without the addresses and texts at insecure delegations, which PowerDNS would hash.
+    With opt-out, leave out addresses and texts at insecure delegations, which PowerDNS would hash.
     """
     lines = text_for(zone).splitlines(keepends=True)
     if zone == "optout.test.":
@@ -152,7 +152,7 @@ def test_what_the_import_refuses_would_not_validate(installation: PowerDNS, zone
 
 @pytest.mark.parametrize("zone", MODES)
 def test_while_the_denial_is_paused_no_answer_is_bogus(installation: PowerDNS, zone: str, tmp_path: Path) -> None:
-    """What exists is secure; where something had to be denied, PowerDNS fails, and resolvers ask another server."""
+    """Existing names are secure. Queries that need a denial get SERVFAIL, and resolvers then ask another server."""
     nsec3, options = MODES[zone]
     parsed = read(zone, signed_text(zone, text_of(zone), tmp_path, *options))
     assert parsed.signatures is not None
@@ -172,7 +172,7 @@ def test_while_the_denial_is_paused_no_answer_is_bogus(installation: PowerDNS, z
 
 
 def signed_by_ldns(zone: str, text: str, folder: Path) -> str:
-    """Return the zone file, signed with NSEC3 whose parameters have the TTL of the SOA's minimum."""
+    """Sign the zone file with ldns and NSEC3. The NSEC3PARAM has the TTL of the SOA minimum."""
     path, before = folder / "ldns.zone", set(folder.glob("K*.private"))
     path.write_text(text)
     run("ldns-keygen", "-a", "ECDSAP256SHA256", "-k", zone, cwd=folder)
@@ -182,7 +182,7 @@ def signed_by_ldns(zone: str, text: str, folder: Path) -> str:
 
 
 def signed_by_knot(zone: str, text: str, folder: Path) -> str:
-    """Return the zone file, signed with NSEC3 by Knot DNS."""
+    """Sign the zone file with Knot DNS and NSEC3."""
     (folder / "knot").mkdir()
     (folder / "knot" / f"{zone}zone").write_text(text)
     conf = folder / "knot.conf"
@@ -204,7 +204,7 @@ def run(*command: str, cwd: Path) -> None:
 def test_what_ring_0_transfers_is_a_signed_zone_with_the_ttls_of_its_signer(
     installation: PowerDNS, signer: str, tmp_path: Path
 ) -> None:
-    """PowerDNS gives the parameters and the chain the SOA's minimum, and all signatures of an owner had one TTL."""
+    """PowerDNS gives NSEC3PARAM and chain the SOA minimum. Previously an owner's signatures all had one TTL."""
     zone = "ttls.test."
     text = f"""$ORIGIN {zone}
 $TTL 3600

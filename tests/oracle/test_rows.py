@@ -1,4 +1,4 @@
-"""Our rows are PowerDNS's rows."""
+"""dnspanel's rows equal PowerDNS's rows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rows, metadata and keys of signed zones are what pdnsutil makes of them."""
+"""Rows, metadata and keys of signed zones equal those that pdnsutil writes."""
 
 from collections.abc import Iterator
 
@@ -29,13 +29,13 @@ MODES: dict[str, tuple[str, Nsec3]] = {
 
 
 def text_for(zone: str) -> str:
-    """Return the zone with every kind of delegation under another name."""
+    """Return the corpus's zone with all kinds of delegations, renamed to this zone."""
     return zone_texts()["cuts.test."].replace("cuts.test.", zone)
 
 
 @pytest.fixture(scope="module")
 def signed(installation: PowerDNS) -> Iterator[Place]:
-    """Make the zone in all modes, signed and rectified by pdnsutil."""
+    """Create the zone in all denial modes, signed and rectified by pdnsutil."""
     with installation.place("signed") as place:
         for zone in (NSEC, *MODES):
             place.load_zone(zone, text_for(zone))
@@ -69,7 +69,7 @@ def test_nsec3_rows_are_equal_in_every_mode(contents: Contents, zone: str) -> No
 
 
 def test_nsec_rows_are_equal_but_for_what_5_x_no_longer_writes(contents: Contents, installation: PowerDNS) -> None:
-    """Up to 4.9 PowerDNS sets a flag and writes a row per name in NSEC zones, which nothing reads."""
+    """Up to 4.9, PowerDNS sets a flag and writes a row for each name in NSEC zones. It uses neither."""
     expected = {
         key_text(NSEC, rel, type): _without_flag(canonical_body(body, rel, type, NSEC), installation)
         for (rel, type), body in contents.rows_of(NSEC).items()
@@ -81,7 +81,7 @@ def test_nsec_rows_are_equal_but_for_what_5_x_no_longer_writes(contents: Content
 
 @pytest.fixture(scope="module")
 def switched(installation: PowerDNS) -> Iterator[Contents]:
-    """Sign the zone with NSEC and then switch it by `set-nsec3`; one of them back by `unset-nsec3`."""
+    """Sign zones with NSEC and switch them with `set-nsec3`, one of them back with `unset-nsec3`."""
     with installation.place("switched") as place:
         for zone in (BACK, *MODES):
             place.load_zone(zone, text_for(zone))
@@ -96,8 +96,9 @@ def switched(installation: PowerDNS) -> Iterator[Contents]:
 
 @pytest.mark.parametrize("zone", [BACK, *MODES])
 def test_rows_are_those_that_a_switch_by_pdnsutil_leaves(switched: Contents, zone: str) -> None:
-    """To NSEC3 with a chain they are equal. To NSEC and narrow, PowerDNS leaves rows and flags of the old mode, which
-    nothing reads in the new one and which we take away."""
+    """After a switch to NSEC3 with a chain, rows are equal. After one to NSEC or narrow mode, PowerDNS leaves unused
+    rows and flags behind, which dnspanel removes.
+    """
     nsec3 = MODES[zone][1] if zone in MODES else None
     expected = {
         key_text(zone, rel, type): (type, canonical_body(body, rel, type, zone))
@@ -121,7 +122,7 @@ def _without_flag(body: bytes, installation: PowerDNS) -> bytes:
 
 
 def _unflagged(body: bytes) -> bytes:
-    """Return the body without the flag that marks names of an NSEC3 chain for PowerDNS."""
+    """Return the body without PowerDNS's flag for names in an NSEC3 chain."""
     records = values.decode_records(body)
     return values.encode_records(StoredRecord(r.content, r.ttl, r.auth, r.disabled, False) for r in records)
 

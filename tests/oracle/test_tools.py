@@ -1,4 +1,4 @@
-"""PowerDNS's own tools have nothing to say about our files, and change nothing in them."""
+"""PowerDNS's own tools report no fault in dnspanel's files, and change nothing in them."""
 
 import re
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.sample(1, by="installation", reason="releases of PowerD
 
 
 def _check_all(place_output: str) -> dict[str, tuple[str, str]]:
-    """Return errors and warnings by zone."""
+    """Parse the output of check-all-zones. Return the numbers of errors and warnings by zone."""
     found = re.findall(r"Checked \d+ records of '(.*?)', (\d+) errors, (\d+) warnings", place_output)
     return {zone: (errors, warnings) for zone, errors, warnings in found}
 
@@ -49,6 +49,6 @@ def test_rectify_changes_no_byte_of_a_body(pair: Pair) -> None:
 
 
 def test_the_file_keeps_its_schema(pair: Pair) -> None:
-    """Any tool of a newer release converts an older file at once: this one found nothing to convert."""
+    """Tools of newer releases convert older files at once. These tools did not, so the schema number is correct."""
     number = dict(lmdb_file.settings(pair.ours.database, pair.schema))[b"schemaversion"]
     assert number == pair.schema.to_bytes(4, "little" if pair.schema == 4 else "big")

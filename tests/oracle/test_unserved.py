@@ -1,7 +1,7 @@
-"""What a real pdns_server answers for a zone that it has without being able to serve it: REFUSED, never SERVFAIL.
+"""The answer of a real pdns_server for a zone that it cannot serve is REFUSED, never SERVFAIL.
 
-RFC 1034 has an expired zone answered with SERVFAIL. Only what is an error of the whole backend makes PowerDNS say that,
-so expired zones leave the nodes (`publishing.transferred`).
+By RFC 1034, an expired zone gets SERVFAIL. PowerDNS answers that only for backend errors, so expired zones are removed
+from the nodes (`publishing.transferred`).
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Validators of others find nothing bogus in zones that we wrote, in every denial mode, and do find what we break."""
+"""Third-party validators find no bogus answer in zones that dnspanel wrote, and do find broken zones."""
 
 import json
 import re
@@ -109,22 +109,22 @@ OUTSIDE, OUT = "other.test.", ("out.alias", "far-out.alias")
 
 @dataclass(frozen=True)
 class Served:
-    """A pdns_server with a zone per mode and its child: its port, and the DNSKEY rdata of each zone."""
+    """A pdns_server with a zone and a child zone for each mode: its port, and each zone's DNSKEY rdata."""
 
     port: int
     dnskeys: dict[str, str]
 
     def transfer(self, zone: str) -> str:
-        """Return the zone as it is transferred, as a zone file."""
+        """Transfer the zone, and return it as a zone file."""
         command = ["dig", "@127.0.0.1", "-p", str(self.port), zone, "AXFR", "+noall", "+answer", "+onesoa"]
         return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
 
 
 def text_for(zone: str) -> str:
-    """Return the zone with every kind of delegation, except a wildcard one, which BIND refuses to load.
+    """Return the zone with all kinds of delegations except at a wildcard, which BIND refuses to load.
 
-    A DS and a delegation below another one are left out too: PowerDNS signs or denies them as if they were not
-    occluded (`test_signed`).
+    A DS and a delegation below another one are left out too: PowerDNS signs or denies them as if they were not occluded
+    (`test_signed`).
     """
     lines = zone_texts()["cuts.test."].replace("cuts.test.", zone).splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith(("*.sub ", "only-ds.insecure ", "again.under.mixed ")))
@@ -135,12 +135,12 @@ def child_of(zone: str) -> str:
 
 
 def text_for_child(zone: str) -> str:
-    """Return the zone of aliases below that zone; some lead above."""
+    """Return the child zone with aliases. Some point into the parent zone."""
     return zone_texts()["alias.test."].replace("alias.test.", child_of(zone)).replace("cuts.test.", zone)
 
 
 def delegation_of_child(zone: str, ds: str) -> str:
-    """Return what the zone above has: the delegation, and an alias into the child."""
+    """Return the parent zone's lines about the child: a delegation, and an alias into the child."""
     lines = [f"alias 3600 IN NS ns1.{child_of(zone)}", "ns1.alias 3600 IN A 192.0.2.70"]
     lines += [f"alias 3600 IN DS {ds}", f"below 3600 IN CNAME one.{child_of(zone)}"]
     return "\n".join(lines) + "\n"
@@ -159,7 +159,7 @@ def served(installation: PowerDNS) -> Iterator[Served]:
 def serve(
     installation: PowerDNS, environment: Mapping[str, str] | None = None, *, ds_fits: bool = True
 ) -> Iterator[Served]:
-    """Start a pdns_server with files that our encoder wrote; with these variables added, if it has its own clock."""
+    """Start a pdns_server with files that dnspanel's encoder wrote. `environment` can give it another clock."""
     pairs = {name: key_material.generate(13) for zone in MODES for name in (zone, child_of(zone))}
     texts = {OUTSIDE: "\n".join([*APEX, "ns1 3600 IN A 192.0.2.80"])}
     for zone in MODES:
@@ -182,7 +182,7 @@ def serve(
 
 
 def verified(tool: str, zone: str, text: str, folder: Path) -> tuple[bool, str]:
-    """Return True if the tool finds the signed zone right, and what it says."""
+    """Return True if the tool accepts the signed zone, and the tool's output."""
     path = folder / "zone"
     path.write_text(text)
     command = [*TOOLS[tool], *([zone] if tool == "dnssec-verify" else []), str(path)]
@@ -191,7 +191,7 @@ def verified(tool: str, zone: str, text: str, folder: Path) -> tuple[bool, str]:
 
 
 def delved(served: Served, zone: str, name: str, kind: str, dnskey: str, folder: Path) -> list[str]:
-    """Return what delv says of the parts of the answer, with this key as its trust anchor; nothing if it is bogus."""
+    """Return delv's verdicts on an answer, with this key as trust anchor, or an empty list if the answer is bogus."""
     flags, protocol, algorithm, key = dnskey.split()
     anchor = folder / "anchor"
     anchor.write_text(f'trust-anchors {{ "{zone}" static-key {flags} {protocol} {algorithm} "{key}"; }};\n')
@@ -248,7 +248,7 @@ def test_every_answer_validates_from_our_trust_anchor(served: Served, zone: str,
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What DNSViz says of a zone: of it, of everything in it, and each error and warning."""
+    """DNSViz's result for a zone: its verdict, the verdicts of all parts, and all errors and warnings."""
 
     verdict: str
     verdicts: frozenset[str]
@@ -256,9 +256,9 @@ class Diagnosis:
 
 
 def probed(served: Served, folder: Path) -> dict[str, Path]:
-    """Return files in which DNSViz has asked for the apex of each zone, and for a name and types that are not there.
+    """Let DNSViz query each zone's apex, a nonexistent name and nonexistent types. Return its files by zone.
 
-    All at once: of each zone it waits half a minute for the addresses of name servers that are not there.
+    The zones run in parallel, because DNSViz waits half a minute per zone for nonexistent name server addresses.
     """
     files, running = {zone: folder / zone for zone in MODES}, []
     for zone, file in files.items():
@@ -271,7 +271,7 @@ def probed(served: Served, folder: Path) -> dict[str, Path]:
 
 
 def diagnosed(answers: Path, zone: str, dnskey: str) -> Diagnosis:
-    """Return what DNSViz judges from this trust anchor."""
+    """Return DNSViz's judgment of these answers, from this trust anchor."""
     anchor = answers.with_name("anchor")
     anchor.write_text(f"{zone} 3600 IN DNSKEY {dnskey}\n")
     grok = ["/usr/bin/python3", str(GROK), "-r", str(answers), "-t", str(anchor), "-l", "info", zone.rstrip(".")]

@@ -1,4 +1,4 @@
-"""Zone files get the verdict here that named-checkzone gives them, or there is a reason why not."""
+"""dnspanel accepts and rejects the same zone files as named-checkzone, or a test gives the reason for a difference."""
 
 import ipaddress
 import random
@@ -114,7 +114,7 @@ OTHER_CONTENT = {
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Which tools accept a zone file, whether we do, and what named-checkzone reads in it."""
+    """The tools that accept a zone file, dnspanel's parsed zone, and named-checkzone's reading of the file."""
 
     accepted: dict[str, bool]
     ours: ParsedZone
@@ -217,7 +217,7 @@ ORIGIN = dns.name.from_text(ZONE)
 
 
 def hosts(chance: random.Random) -> str:
-    """Return a name as people write it: absolute or relative, inside the zone or not, in any letter case."""
+    """Return a random host name as people write it: absolute or relative, inside the zone or not, in any case."""
     label = "".join(chance.choices("abcdefghijklmnopqrstuvwxyz0123456789-_", k=chance.randrange(1, 12)))
     ending = chance.choice(("", "", ".example.test.", ".EXAMPLE.test.", ".other.test.", ".example.test", ".sub"))
     name = chance.choice((label, label.upper(), f"{label}.{label[::-1]}", f"*.{label}")) + ending

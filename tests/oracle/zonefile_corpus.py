@@ -1,4 +1,4 @@
-"""Zone files, good ones and every kind of bad one, by title: what zonefiles.txt has."""
+"""Valid and faulty zone files of zonefiles.txt by title."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ BYTES = {
 
 
 def corpus() -> dict[str, bytes]:
-    """Return every case of zonefiles.txt by its title."""
+    """Return all cases of zonefiles.txt by title."""
     found: dict[str, bytes] = {}
     text = Path(__file__).with_name("zonefiles.txt").read_text()
     for case in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:

@@ -1,1 +1,1 @@
-"""The images and docker-compose.yml in a real Docker engine."""
+"""Tests of images and docker-compose.yml in a real Docker engine."""

@@ -1,6 +1,6 @@
-"""What people and programs do to the panel in the containers: sign in by the link, edit over API v2, ask the nodes.
+"""The actions of people and programs on the panel in containers: sign-in by link, edits by API v2, and DNS queries.
 
-Everything is called in the engine's network: `Engine.inside`.
+All functions run in the engine's network, through `Engine.inside`.
 """
 
 import re
@@ -30,7 +30,7 @@ Fields = Mapping[str, str | list[str]]
 
 
 def first_token(link: str) -> str:
-    """Open the link of the first administrator, make the account, and make a token on the pages. Return the token."""
+    """Open the first administrator's link, create the account, and create a token on the pages. Return the token."""
     with requests.Session() as browser:
         _send_form(browser, link, PERSON)
         terms: Fields = {"purpose": "edits", "rights": RIGHTS, "where": "all", "kind": "api", "expires": "7"}
@@ -41,7 +41,7 @@ def first_token(link: str) -> str:
 
 
 def _send_form(browser: requests.Session, url: str, fields: Fields) -> str:
-    """Open a page, fill in its form, send it, and return the page that follows."""
+    """Open a page, fill in and send its form, and return the resulting page."""
     page = browser.get(url, timeout=PAGE_SECONDS)
     page.raise_for_status()
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.text)
@@ -53,7 +53,7 @@ def _send_form(browser: requests.Session, url: str, fields: Fields) -> str:
 
 
 def create_zone(token: str, zone: str) -> None:
-    """Create a zone over API v2, and wait until all nodes serve it."""
+    """Create a zone through API v2, and wait until all nodes serve it."""
     content = {"name": zone, "nameservers": ["ns1.example.net.", "ns2.example.net."]}
     answer = requests.post(f"{URL}/api/v2/zones?wait=60", json=content, headers=_headers(token), timeout=90)
     assert answer.ok, answer.text
@@ -61,7 +61,7 @@ def create_zone(token: str, zone: str) -> None:
 
 
 def edit(token: str, zone: str, name: str, text: str, *, wait: int | None = None) -> requests.Response:
-    """Write one TXT record over API v2, and wait `wait` seconds for all nodes if that is asked for."""
+    """Write a TXT record through API v2. With `wait`, wait up to that many seconds for all nodes."""
     return requests.put(
         f"{URL}/api/v2/zones/{zone}/rrsets/{name}/TXT",
         params={} if wait is None else {"wait": str(wait), "wait_for": "all"},
@@ -72,7 +72,7 @@ def edit(token: str, zone: str, name: str, text: str, *, wait: int | None = None
 
 
 def ask(node: str, name: str, rdtype: str = "TXT") -> tuple[str, ...] | None:
-    """Return what a node answers, as texts; None where it does not answer."""
+    """Return a node's answer as texts, or None if the node does not answer."""
     question = dns.message.make_query(name, rdtype)
     try:
         reply = dns.query.udp(question, "127.0.0.1", port=NODE_PORTS[node], timeout=2)
@@ -83,9 +83,10 @@ def ask(node: str, name: str, rdtype: str = "TXT") -> tuple[str, ...] | None:
 
 @dataclass
 class Edits:
-    """Edits that arrive all the time, and what the panel acknowledged of them.
+    """Continuous edits, and the record of acknowledged ones.
 
-    An edit without an acknowledgment may be done or not, also later: a request that timed out may wait in the panel.
+    An edit without acknowledgment may happen or not, even later, because a request that timed out may wait in the
+    panel.
     """
 
     engine: Engine
@@ -98,7 +99,7 @@ class Edits:
 
     @contextmanager
     def arriving(self) -> Iterator[None]:
-        """Send edits, one after the other, as long as this is entered."""
+        """Send edits one after another inside the block."""
         ends = threading.Event()
         thread = threading.Thread(target=self._send, args=(ends,))
         thread.start()
@@ -113,7 +114,7 @@ class Edits:
             self.send_one()
 
     def send_one(self) -> bool:
-        """Send the next edit; return whether it was acknowledged."""
+        """Send the next edit. Return True if it was acknowledged."""
         number = self.acknowledged + self.failed
         name, text = f"e{number // EDITS_OF_A_NAME}.{self.zone}", f"edit {number}"
         possible = self.possible.setdefault(name, [None])
@@ -130,7 +131,7 @@ class Edits:
         return done
 
     def lost(self) -> list[str]:
-        """Return what a node answers that is not the last that was acknowledged, or what was sent after that."""
+        """Return a node's answers that are neither the last acknowledged edit nor a later one."""
         return self.engine.inside(self._lost)
 
     def _lost(self) -> list[str]:

@@ -1,8 +1,8 @@
-"""A Docker engine of a test: Debian's docker.io in namespaces of its own, with its own socket and data folder.
+"""A test's Docker engine: Debian's docker.io in separate namespaces, with a separate socket and data directory.
 
-The engine is not the machine's: it has its own process ids, mounts and network, so that its bridges, its iptables
-rules, its published ports and its containers exist inside only. To kill its first process kills everything in it at
-once, which is what a power cut does to a host. What the kernel has in memory for the disk survives that.
+The engine has its own process ids, mounts and network, so its bridges, iptables rules, published ports and containers
+exist only inside. Killing its first process kills everything in it at once, like a power cut, except that the kernel
+still writes its disk cache.
 """
 
 import contextlib
@@ -39,15 +39,15 @@ exec docker-init -s -- dockerd "$@"
 
 
 class Missing(Exception):
-    """A Docker engine cannot be had here; the text is the reason to skip with."""
+    """An error: a Docker engine is not available here. The text is the reason to skip a test."""
 
 
 class CommandFailed(Exception):
-    """A command of Docker ended with an error; the text has the end of what it printed."""
+    """An error: a Docker command failed. The text ends with its output."""
 
 
 class Engine:
-    """One engine. `has_network` gives it a network of its own; without one it builds, on the machine's network."""
+    """A Docker engine. Without `has_network`, it uses the machine's network, which image builds need."""
 
     def __init__(self, place: Path, data: Path, *, has_network: bool = True) -> None:
         missing = [path for path in PROGRAMS if not os.path.exists(path)]
@@ -61,14 +61,14 @@ class Engine:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a client of this engine is started with. It reads no configuration of the person who runs the tests."""
+        """The environment variables of this engine's clients. They hide the personal Docker configuration."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_OTHERS)}
         own = {"DOCKER_HOST": f"unix://{self.socket}", "DOCKER_CONFIG": str(self.place / "client")}
         # Debian's `docker` is the one that a program finds.
         return {**kept, **own, "HOME": str(self.place), "PATH": f"/usr/bin:/usr/sbin:{os.environ.get('PATH', '')}"}
 
     def start(self) -> None:
-        """Start the engine and wait until it answers. Containers with a restart policy start as well."""
+        """Start the engine and wait until it answers. It also starts containers with a restart policy."""
         spaces = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         options = [f"--host=unix://{self.socket}", f"--data-root={self.data}", "--exec-root=/run/docker"]
         options += ["--pidfile=/run/docker.pid", "--storage-driver=overlay2", "--exec-opt=native.cgroupdriver=cgroupfs"]
@@ -91,7 +91,7 @@ class Engine:
         self._inside = ThreadPoolExecutor(initializer=_enter_network, initargs=(self._first_process(),))
 
     def stop(self) -> None:
-        """Stop the engine as a shutdown does: containers are asked to end first."""
+        """Stop the engine like a shutdown, which asks containers to end first."""
         if self._process is not None and self._process.poll() is None:
             os.kill(self._first_process(), signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -99,7 +99,7 @@ class Engine:
         self.power_off()
 
     def power_off(self) -> None:
-        """Kill the engine, containerd and every process of every container at the same moment."""
+        """Kill the engine, containerd and all container processes at the same moment."""
         if self._inside is not None:
             self._inside.shutdown(wait=False, cancel_futures=True)
             self._inside = None
@@ -111,9 +111,9 @@ class Engine:
         until(self._remove_cgroups, seconds=60, what="the end of all processes of the engine")
 
     def inside(self, function: Callable[..., Result], *arguments: object, **named: object) -> Result:
-        """Call a function in a thread that is in the engine's network, and return what it returns.
+        """Call a function in a thread inside the engine's network, and return its result.
 
-        Raise ConnectionError if the engine does not run, or ends before the function has begun.
+        Raise ConnectionError if the engine does not run, or ends before the function starts.
         """
         try:
             if self._inside is None:
@@ -123,21 +123,22 @@ class Engine:
             raise ConnectionError("the engine does not run") from exc
 
     def kill_process(self, process: int) -> None:
-        """Kill a process of a container, by the number that the engine knows it by, as the kernel does when memory
-        is short. The engine was not asked, so a restart policy applies."""
+        """Kill a container's process by its id inside the engine, like the kernel's out-of-memory killer. The engine
+        didn't request this, so a restart policy applies.
+        """
         subprocess.run(
             ["nsenter", f"--target={self._first_process()}", "--pid", "--mount", "kill", "-KILL", str(process)],
             check=True,
         )
 
     def docker(self, *arguments: str, seconds: float = COMMAND_SECONDS) -> str:
-        """Run the command line of Docker; return what it printed. Raise CommandFailed."""
+        """Run Docker's command-line client and return its output. Raise CommandFailed if it fails."""
         return self.run([DOCKER, *arguments], seconds=seconds)
 
     def run(
         self, command: Sequence[str], *, seconds: float = COMMAND_SECONDS, more: Mapping[str, str] | None = None
     ) -> str:
-        """Run a client of this engine; return what it printed, both streams. Raise CommandFailed."""
+        """Run a client of this engine and return its stdout and stderr. Raise CommandFailed if it fails."""
         try:
             done = subprocess.run(
                 command,
@@ -167,13 +168,13 @@ class Engine:
         return self.log.read_text(errors="replace")[-3000:]
 
     def _first_process(self) -> int:
-        """Return the process id, as the machine counts, of the first process inside."""
+        """Return the machine's process id of the first process inside."""
         assert self._process is not None
         [child] = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
         return int(child)
 
     def _remove_cgroups(self) -> bool:
-        """Remove the engine's control groups, the innermost first; False while a process is in one of them."""
+        """Remove the engine's control groups, innermost first. Return False while one contains a process."""
         for top in [CGROUPS / self._cgroup, *CGROUPS.glob(f"*/{self._cgroup}")]:
             for directory, _, _ in os.walk(top, topdown=False):
                 try:
@@ -186,7 +187,7 @@ class Engine:
 
 
 def _enter_network(process: int) -> None:
-    """Move the calling thread, and no other, into the network of a process."""
+    """Move only the calling thread into a process's network namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
     with open(f"/proc/{process}/ns/net") as namespace:
         if libc.setns(namespace.fileno(), _CLONE_NEWNET) != 0:
@@ -195,7 +196,7 @@ def _enter_network(process: int) -> None:
 
 @contextlib.contextmanager
 def running_engine(place: Path, data: Path, *, has_network: bool = True) -> Iterator[Engine]:
-    """Start an engine that runs while it is entered. Raise Missing."""
+    """Run an engine inside the block. Raise Missing if no engine is available."""
     place.mkdir(parents=True, exist_ok=True)
     (place / "client").mkdir(exist_ok=True)
     data.mkdir(parents=True, exist_ok=True)

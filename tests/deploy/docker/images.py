@@ -1,9 +1,8 @@
-"""The images that docker-compose.yml names, made here: no registry of images is asked.
+"""The images of docker-compose.yml, created locally without a registry.
 
-`debian:12-slim` is made by debootstrap from the mirror of this machine, and knows what this machine knows about
-getting packages: apt's mirror and settings, certificates, pip's settings. The images of others are made from it by
-the Dockerfiles below `images/`, under the tags that docker-compose.yml names. The panel's own are built by
-docker-compose itself, on the machine's network.
+debootstrap creates `debian:12-slim` from this machine's mirror, with its apt and pip settings and certificates. The
+Dockerfiles below `images/` build the third-party images from it, with the tags of docker-compose.yml. docker-compose
+builds the panel's own images, on the machine's network.
 """
 
 import ast
@@ -37,7 +36,7 @@ _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 
 
 def make_images_of_others(engine: Engine) -> None:
-    """Make the base image, and what is made from it, where they are not the same as before. Raise Unavailable."""
+    """Create outdated base and third-party images. Raise Unavailable if a base image cannot be created."""
     recipe = f"dnspanel-base:{_recipe()}"
     if not engine.docker("images", "--quiet", recipe).strip():
         _import_base(engine)
@@ -51,14 +50,14 @@ def make_images_of_others(engine: Engine) -> None:
 
 
 def image_sizes(engine: Engine) -> dict[str, int]:
-    """Return bytes of each image, those of its base included."""
+    """Return the size of each image in bytes, including its base."""
     names = [BASE, *OF_OTHERS, *OURS]
     sizes = engine.docker("image", "inspect", "--format={{.Size}}", *names).split()
     return dict(zip(names, map(int, sizes), strict=True))
 
 
 def write_build_settings(path: Path) -> Path:
-    """Write the file that is given to docker-compose beside ours for builds: the machine's network and proxies."""
+    """Write an additional docker-compose file for builds, with the machine's network and proxies. Return its path."""
     build = {"network": "host", "args": _proxies()}
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     built = {name: {"build": build} for name, service in services.items() if "build" in service}
@@ -67,13 +66,13 @@ def write_build_settings(path: Path) -> Path:
 
 
 def compose_programs(folder: Path) -> dict[str, list[str]]:
-    """Return the command lines of docker-compose, by major version: Debian 12's, and Debian 13's. Raise Unavailable."""
+    """Return docker-compose's command lines: Debian 12's "v1" and 13's "v2". Raise Unavailable without the latter."""
     second = program_of_suite("trixie", "usr/libexec/docker/cli-plugins/docker-compose", folder)
     return {"v1": ["/usr/bin/docker-compose"], "v2": [str(second)]}
 
 
 def _recipe() -> str:
-    """Return a digest of everything that the base image is made from, the state of the mirror excepted."""
+    """Return a digest of all sources of the base image except the mirror's packages."""
     digest = hashlib.sha256(inspect.getsource(_import_base).encode())
     for path, text in sorted(_settings_of_machine().items()):
         digest.update(f"{path}\0{text}\0".encode())
@@ -105,7 +104,7 @@ def _import_base(engine: Engine) -> None:
 
 
 def _settings_of_machine() -> dict[str, str]:
-    """Return files of the base image, by path, that let a build get packages where this machine gets them."""
+    """Return the base image's files, by path, that let builds use this machine's package sources."""
     excluded = "".join(f"path-exclude /usr/share/{name}/*\n" for name in _NOT_IN_SLIM)
     files = {
         "etc/apt/sources.list": f"deb {debian_mirror()} {SUITE} main\n",
@@ -119,9 +118,7 @@ def _settings_of_machine() -> dict[str, str]:
 
 
 def _apt_settings() -> str:
-    """Return what apt is configured with for fetching; archives are removed after each install, as in
-    official images.
-    """
+    """Return apt's download settings. As in official images, archives are deleted after each install."""
     dumped = subprocess.run(["apt-config", "dump"], check=True, capture_output=True, text=True).stdout
     lines = re.findall(r"^Acquire::(?:http|https|Check|Retries)\b.*$", dumped, re.MULTILINE)
     return "\n".join([*lines, 'DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb"; };', ""])
@@ -135,6 +132,6 @@ def _pip_settings() -> str:
 
 
 def _proxies() -> dict[str, str]:
-    """Return the proxies in the environment: build arguments that every Dockerfile takes."""
+    """Return the proxy variables of the environment, which all Dockerfiles accept as build arguments."""
     names = [spelling for name in _PROXIES for spelling in (name, name.upper())]
     return {name: os.environ[name] for name in names if name in os.environ}

@@ -1,4 +1,4 @@
-"""An installation by docker-compose in an engine: what an operator does to it, and whether all of it runs."""
+"""A docker-compose installation in an engine: the operator's actions, and checks of its services."""
 
 import json
 import re
@@ -21,14 +21,14 @@ _LINK = re.compile(r"http://\S+/welcome/\S+/")
 
 @dataclass(frozen=True)
 class Installation:
-    """A project of docker-compose; `compose` is the command line of the program."""
+    """A docker-compose project. `compose` is the program's command line."""
 
     engine: Engine
     compose: list[str]
     project: str = "dnspanel"
 
     def run(self, *arguments: str, files: tuple[Path, ...] = (), seconds: float = 900) -> str:
-        """Run docker-compose with our file, and more files behind it; return what it printed. Raise CommandFailed."""
+        """Run docker-compose with its file and more files, and return its output. Raise CommandFailed if it fails."""
         named = [f"--file={path}" for path in (FILE, *files)]
         # Version 1 runs `docker build`, and without this the builder before BuildKit, which has a cache of its own.
         more = {"DOCKER_BUILDKIT": "1"}
@@ -43,12 +43,12 @@ class Installation:
         self.run("down", *(["--volumes"] if with_volumes else []))
 
     def link(self) -> str | None:
-        """Return the one-time link that `ready` has printed, None if it has not yet."""
+        """Return the one-time link in the log of `ready`, or None if it is not there yet."""
         found = _LINK.findall(self.log_of("ready"))
         return found[-1] if found else None
 
     def log_of(self, service: str, *, lines: int = 200) -> str:
-        """Return the end of what a service wrote; empty if it has no container."""
+        """Return the end of a service's log, or an empty string if it has no container."""
         container = self._containers().get(service)
         return self.engine.docker("logs", f"--tail={lines}", container["Id"]) if container else ""
 
@@ -57,11 +57,11 @@ class Installation:
         return str(self._containers()[service]["Id"])
 
     def crash(self, service: str) -> None:
-        """Kill the first process of a service's container behind the engine's back."""
+        """Kill the first process of a service's container without the engine's request."""
         self.engine.kill_process(int(self._containers()[service]["State"]["Pid"]))
 
     def faults(self) -> list[str]:
-        """Return which lasting services do not run, or are not healthy; empty when all is well."""
+        """Return the long-running services that are not running or unhealthy, or an empty list if there are none."""
         try:
             containers = self._containers()
         except CommandFailed as exc:
@@ -75,11 +75,11 @@ class Installation:
         return found
 
     def starts(self, service: str) -> str:
-        """Return since when a service's container runs: another text after each start."""
+        """Return the start time of a service's container, which differs after each start."""
         return str(self._containers()[service]["State"]["StartedAt"])
 
     def _containers(self) -> dict[str, dict[str, Any]]:
-        """Return what the engine knows of each container of the project, by the name of its service."""
+        """Return the engine's description of each container of the project, by service."""
         project = f"label=com.docker.compose.project={self.project}"
         ids = self.engine.docker("ps", "--all", "--quiet", "--no-trunc", "--filter", project).split()
         known = json.loads(self.engine.docker("inspect", *ids)) if ids else []

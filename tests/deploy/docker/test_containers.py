@@ -1,6 +1,6 @@
-"""The images are built and docker-compose.yml runs in a real Docker engine, while edits arrive and parts of it die.
+"""Builds the images and runs docker-compose.yml in a real Docker engine, while edits arrive and parts fail.
 
-No edit that was acknowledged is lost, and everything comes back without help. The figures are printed: `-s` shows them.
+No acknowledged edit is lost, and all services recover without help. `-s` shows the printed measurements.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ PAUSE = 0.5
 
 @dataclass(frozen=True)
 class Site:
-    """An engine in which the panel was installed by version 2, and its edits."""
+    """An engine with a panel that docker-compose version 2 installed, and the edits sent to it."""
 
     engine: Engine
     programs: dict[str, list[str]]
@@ -53,7 +53,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    """Start an engine of its own that has all images. They are kept for the next run, in ~/.cache/dnspanel/docker."""
+    """Start an engine that has all images. ~/.cache/dnspanel/docker keeps them for the next run."""
     CACHED.mkdir(parents=True, exist_ok=True)
     place = Path(tempfile.mkdtemp(prefix="dnspanel-docker-"))
     try:
@@ -75,7 +75,7 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def site(engine: Engine) -> Iterator[Site]:
-    """Install the panel by `up` on a busy machine, sign in the first administrator, and serve a zone."""
+    """Install the panel with `up` on a busy machine, sign in the first administrator, and create a zone."""
     programs = images.compose_programs(engine.place)
     installation = Installation(engine, programs["v2"])
     with _logs_of_failures(installation):
@@ -88,7 +88,7 @@ def site(engine: Engine) -> Iterator[Site]:
 
 
 def test_every_container_comes_back_from_a_restart_and_from_a_crash(site: Site) -> None:
-    """A crash is not announced to the engine, as it is when memory is short; `docker kill` counts as a stop."""
+    """A crash happens without a request to the engine, as when memory is short. `docker kill` would count as a stop."""
     acts: dict[str, Callable[[str], object]] = {
         "restart": lambda service: site.engine.docker("restart", site.installation.container(service)),
         "crash": site.installation.crash,
@@ -127,7 +127,7 @@ def test_down_and_up_keep_everything(site: Site) -> None:
 
 
 def test_everything_comes_back_after_the_host_lost_its_power(site: Site) -> None:
-    """Engine, containerd and all containers die at the same moment; the engine that starts then starts them."""
+    """Engine, containerd and all containers die at the same moment. The restarted engine starts them again."""
     with site.edits.arriving():
         _wait_for_edits(site)
         began = time.monotonic()
@@ -152,7 +152,7 @@ def test_version_1_of_docker_compose_installs_the_same(site: Site) -> None:
 
 
 def test_an_edit_is_on_all_nodes_without_a_wait_that_somebody_notices(site: Site) -> None:
-    """Nothing is asserted of the time, since others may use the machine: it is printed beside that of `./dev run`."""
+    """The time is printed but not checked, because others may use the machine. `./dev run` prints a comparable time."""
     seconds = []
     for number in range(MEASURED_EDITS):
         began = time.monotonic()
@@ -167,7 +167,7 @@ def say(text: str) -> None:
 
 
 def _build(builder: Engine) -> None:
-    """Build all images, ours with both versions of docker-compose."""
+    """Build all images, and the panel's own with both versions of docker-compose."""
     images.make_images_of_others(builder)
     settings = images.write_build_settings(builder.place / "build.yml")
     for version, program in images.compose_programs(builder.place).items():
@@ -179,7 +179,7 @@ def _build(builder: Engine) -> None:
 
 
 def _install(installation: Installation) -> str:
-    """Run the first `up`, sign in by the link, create a zone that all nodes then serve. Return a token."""
+    """Run the first `up`, sign in by the link, and create a zone on all nodes. Return an API token."""
     installation.up()
     until(
         lambda: installation.link() is not None,
@@ -193,13 +193,13 @@ def _install(installation: Installation) -> str:
 
 
 def _wait_for_edits(site: Site) -> None:
-    """Wait until some more edits were acknowledged, so that some can be lost."""
+    """Wait for several more acknowledged edits, so that a loss would be noticed."""
     wanted = site.edits.acknowledged + EDITS_BEFORE
     until(lambda: site.edits.acknowledged >= wanted, seconds=RETURN_SECONDS, what=f"{EDITS_BEFORE} more edits")
 
 
 def _wait_for_start(site: Site, service: str, before: str) -> None:
-    """Wait until a service's container was started after `before`."""
+    """Wait until the start time of a service's container differs from `before`."""
     until(
         lambda: site.installation.starts(service) != before,
         seconds=RETURN_SECONDS,
@@ -209,7 +209,7 @@ def _wait_for_start(site: Site, service: str, before: str) -> None:
 
 
 def _wait_until_well(site: Site, *, what: str) -> None:
-    """Wait until every service runs and is healthy, and an edit made since then is on all nodes."""
+    """Wait until all services run and are healthy, and all nodes have a new edit."""
     until(
         lambda: not site.installation.faults(),
         seconds=RETURN_SECONDS,
@@ -228,7 +228,7 @@ def _wait_until_well(site: Site, *, what: str) -> None:
 
 
 def _expect_nothing_lost(site: Site) -> None:
-    """Expect that every node answers with the last edit of each name that was acknowledged."""
+    """Check that all nodes answer with the last acknowledged edit of each name."""
     edits = site.edits
     assert edits.acknowledged > 0
     until(lambda: not edits.lost(), seconds=60, what=lambda: "; ".join(edits.lost()[:5]))
@@ -237,7 +237,7 @@ def _expect_nothing_lost(site: Site) -> None:
 
 @contextlib.contextmanager
 def _busy_machine() -> Iterator[None]:
-    """Let processes that compute take most of the processors' time."""
+    """Let busy processes use most of the CPU time inside the block."""
     hogs = [
         subprocess.Popen(["timeout", str(HOG_SECONDS), sys.executable, "-c", "while True: pass"]) for _ in range(HOGS)
     ]
@@ -252,7 +252,7 @@ def _busy_machine() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _logs_of_failures(installation: Installation) -> Iterator[None]:
-    """Write what all services wrote into var/test when something fails."""
+    """Write the logs of all services to var/test if the block fails."""
     try:
         yield
     except BaseException:
@@ -262,7 +262,7 @@ def _logs_of_failures(installation: Installation) -> Iterator[None]:
 
 
 def _remove_leftovers(engine: Engine) -> None:
-    """Remove everything but the images and what builds them quickly, whatever a run before this one left."""
+    """Remove all that earlier runs left, except images and a limited build cache."""
     if containers := engine.docker("ps", "--all", "--quiet").split():
         engine.docker("rm", "--force", "--volumes", *containers)
     if volumes := engine.docker("volume", "ls", "--quiet").split():
