@@ -1,1 +1,1 @@
-"""Programs that tests start as processes of their own: `python -m tests.alone.NAME`."""
+"""Programs that tests start as separate processes: `python -m tests.alone.NAME`."""

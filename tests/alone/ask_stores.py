@@ -1,4 +1,4 @@
-"""Connect to PostgreSQL and Redis of a stack; exit with status 7."""
+"""A connection test: connects to a stack's PostgreSQL and Redis, and exits with status 7."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Print the memory of this process before and after many values were compared once."""
+"""Compares many values once, and prints this process's memory before and after that."""
 
 from dnspanel.publish.checks.expected_state import wire_of
 from replication.garbage import resident_bytes

@@ -1,4 +1,4 @@
-"""The panel's settings, which write down the command of each process that loads them; a fork does not load them."""
+"""The panel's settings, which record the command of each process that loads them. Forked processes don't load them."""
 
 import os
 import sys

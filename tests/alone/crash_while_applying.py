@@ -1,4 +1,4 @@
-"""Apply segments in processes that kill themselves at one of these points."""
+"""Applies segments in child processes that kill themselves at a chosen point."""
 
 import os
 import signal

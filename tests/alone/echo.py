@@ -1,6 +1,6 @@
-"""Connect to a listener at our end, and print how long that took.
+"""Connects to a listener on the test's end of a link, and prints the seconds that this took.
 
-A refusal is an answer too: it has made the way twice.
+A refused connection counts, too, because it also is a round trip.
 """
 
 import os

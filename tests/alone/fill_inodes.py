@@ -1,4 +1,4 @@
-"""Make files until the file system is full, and print what `disk_of` says then."""
+"""Creates files until the file system is full, then prints the result of `disk_of`."""
 
 import pathlib
 import sys

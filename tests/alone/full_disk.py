@@ -1,4 +1,4 @@
-"""Apply a large segment where no file can grow past 1 MiB."""
+"""Applies a large segment while no file can grow beyond 1 MiB."""
 
 import resource
 import signal

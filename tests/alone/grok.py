@@ -1,6 +1,6 @@
-"""Run Debian's `dnsviz grok`.
+"""Runs Debian's `dnsviz grok`.
 
-It looks for the release of pygraphviz, for drawings, where that does not say it any more.
+It imports pygraphviz's release module for drawings. This program supplies that module, which pygraphviz no longer has.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Print the memory of this process before, during and after much work."""
+"""Prints this process's memory before, during and after work that needs much of it."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""Hold a lock until standard input ends."""
+"""Holds the agent's lock on a file until standard input ends."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Start the stores of a stack, print their process numbers, and hold them until standard input ends."""
+"""Starts a stack's stores, prints their process ids, and keeps them running until standard input ends."""
 
 import sys
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Keep mails in a directory: write the port there is to standard output, then each mail as a file.
+"""A mail server that stores mails as files in a directory. It prints its port first.
 
-Refuse addresses that begin with "nobody", and everything while a file `broken` is there.
+Refuses addresses that begin with "nobody", and all mail while a file `broken` exists.
 """
 
 import asyncio

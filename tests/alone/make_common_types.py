@@ -1,4 +1,4 @@
-"""Make RRsets of common types; exit with status 1 if that loads dnspython."""
+"""Creates RRsets of common types. Exits with status 1 if that loads dnspython."""
 
 import sys
 

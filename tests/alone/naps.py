@@ -1,4 +1,4 @@
-"""The panel's Celery application with one more task, which notes in a file that it was run."""
+"""The panel's Celery application with one more task, which records its runs in a file."""
 
 import os
 import time

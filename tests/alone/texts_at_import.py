@@ -1,4 +1,4 @@
-"""Import every module, and print which texts are asked for by that."""
+"""Imports all modules, and prints each call for a translated text during the imports."""
 
 import importlib
 import pkgutil

@@ -1,4 +1,4 @@
-"""Write digits into a file, each by a call of its own, once a file beside it says so."""
+"""Writes digits into a file, each with a separate call, after a file next to it allows it."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Write a sign of life, print this process's number and children, and sleep."""
+"""Writes a heartbeat, prints the ids of this process and its children, and sleeps."""
 
 import os
 import pathlib

@@ -1,1 +1,1 @@
-"""Real clients of the PowerDNS API, unmodified, against a real `pdns_server` and against our whole stack."""
+"""Unmodified clients of the PowerDNS API, run with a real `pdns_server` and with a complete stack of the panel."""

@@ -1,4 +1,4 @@
-"""certbot with each of its two PowerDNS plugins, run as an administrator would run it."""
+"""certbot with its two PowerDNS plugins, run like an administrator would."""
 
 import subprocess
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ PROPAGATION_SECONDS = 1
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A certbot plugin: its package set, its name, and its settings with places for the URL and the key."""
+    """A certbot plugin: its package set, its name, and a template of its settings for URL and key."""
 
     requirements: str
     name: str
@@ -34,8 +34,8 @@ PLUGINS = {
 
 
 def obtain(plugin: Plugin, *domains: str, directory: Path, service: Service, key: str, pebble: Pebble) -> Path:
-    """Return the certificate that certbot obtained for these domains; AssertionError with what it said if it
-    did not.
+    """Let certbot obtain a certificate for these domains, and return its path. Raise AssertionError with the output if
+    it fails.
     """
     directory.mkdir(parents=True, exist_ok=True)
     credentials = directory / "credentials.ini"

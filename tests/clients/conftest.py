@@ -1,4 +1,4 @@
-"""The services that every client is tried against."""
+"""Fixtures for client tests, among them the services that each client is tested with."""
 
 from collections.abc import Generator, Iterator
 
@@ -24,7 +24,7 @@ def _panel(stack: Stack) -> Service:
 
 @pytest.fixture(params=["pdns_server", "panel"])
 def service(request: pytest.FixtureRequest) -> Service:
-    """Return each service in turn: the real one shows that the test is right, ours that we are."""
+    """Return each service in turn: the real server, which shows that the test is correct, and the panel."""
     found: Service = request.getfixturevalue("_real_server" if request.param == "pdns_server" else "_panel")
     return found
 
@@ -40,7 +40,7 @@ def pytest_pyfunc_call() -> Generator[None, object, object]:
 
 
 def _skipped_where_unreachable() -> Generator[None, object, object]:
-    """Skip a test without a way to the Go module proxy: there is no client to test, which is no fault of ours."""
+    """Skip the test if a package registry is unreachable, because then there is no client to test."""
     try:
         return (yield)
     except Unreachable as exc:

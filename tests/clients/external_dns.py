@@ -1,7 +1,6 @@
-"""external-dns with its provider `pdns`: it makes records what its source says, and remembers in TXT which are its own.
+"""external-dns with its provider `pdns`. It creates records from its source, and marks its own with TXT records.
 
-In a cluster it learns of names from Kubernetes; here from its own source
-"connector", which reads them from a TCP server.
+In a cluster the names come from Kubernetes. Here they come from its source "connector", which reads a TCP server.
 """
 
 import json
@@ -22,13 +21,13 @@ ALL_RIGHT = "All records are already up to date"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What external-dns shall bring about: the file that the TCP server reads at every question."""
+    """The endpoints that external-dns should create. The TCP server reads the file for each request."""
 
     address: str
     file: Path
 
     def wants(self, endpoints: Mapping[tuple[str, str], Sequence[str]]) -> None:
-        """Set the targets of these names and types from now on, and no others."""
+        """Set the names, types and targets that external-dns should create, in place of earlier ones."""
         entries: list[dict[str, Any]] = [
             {"dnsName": name, "recordType": rdtype, "targets": list(targets), "recordTTL": 60}
             for (name, rdtype), targets in endpoints.items()
@@ -38,7 +37,7 @@ class Source:
 
 @contextmanager
 def source(directory: Path) -> Iterator[Source]:
-    """Start a server for the source "connector". Raise NotInstalled."""
+    """Run a TCP server for the source "connector". Raise NotInstalled if its program cannot be installed."""
     port = free_port()
     made = Source(f"{LOOPBACK}:{port}", directory / "endpoints.json")
     made.wants({})
@@ -48,7 +47,7 @@ def source(directory: Path) -> Iterator[Source]:
 
 
 def synchronize(wanted: Source, *, zone: str, service: Service) -> str:
-    """Return what external-dns says after one round; AssertionError with it when it fails."""
+    """Run one round of external-dns, and return its output. Raise AssertionError with the output if it fails."""
     command = [
         str(go_programs("external-dns") / "external-dns"),
         "--once",

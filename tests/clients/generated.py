@@ -1,4 +1,4 @@
-"""What the tests of generated clients share: the panel's own document, and the ten steps that each client takes."""
+"""Helpers for tests of generated clients: the panel's OpenAPI document, and the ten steps that each client runs."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ STEPS = [
 
 
 def save_document(service: Service, folder: Path) -> Path:
-    """Write the document that the panel serves into the folder; return its path."""
+    """Write the panel's OpenAPI document into the folder, and return its path."""
     with urllib.request.urlopen(f"{service.url}/api/v2/openapi.json", timeout=60) as answer:
         document = json.load(answer)
     path = folder / "openapi.json"
@@ -33,7 +33,7 @@ def save_document(service: Service, folder: Path) -> Path:
 
 
 def generate(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> None:
-    """Run a generator or a compiler. AssertionError where it fails or has any warning."""
+    """Run a generator or compiler. Raise AssertionError if it fails or prints a warning."""
     done = subprocess.run(
         command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600
     )
@@ -42,7 +42,7 @@ def generate(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None
 
 
 def take_ten_steps(command: Sequence[str], service: Service, zone: str, *, cwd: Path) -> None:
-    """Run a program URL TOKEN ZONE. AssertionError where it does not come through all steps."""
+    """Run a client program with URL, TOKEN and ZONE. Raise AssertionError unless it completes all steps."""
     done = subprocess.run(
         [*command, service.url, service.key, zone], cwd=cwd, capture_output=True, text=True, timeout=300
     )

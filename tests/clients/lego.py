@@ -1,4 +1,4 @@
-"""lego with its provider `pdns`, as its documentation says to run it."""
+"""lego with its provider `pdns`, run as its documentation says."""
 
 import os
 import subprocess
@@ -10,10 +10,10 @@ from tests.clients.services import LOOPBACK, Service
 
 
 def obtain(*domains: str, directory: Path, service: Service, key: str, pebble: Pebble) -> Path:
-    """Return the certificate that lego obtained for these domains; AssertionError with what it said if it did not.
+    """Let lego obtain a certificate for these domains, and return its path. Raise AssertionError with the output if it
+    fails.
 
-    It waits until every name server of the service shows its challenge, and
-    asks for a NOTIFY itself.
+    lego waits until all name servers of the service have its challenge, and requests a NOTIFY through the API.
     """
     resolvers = [f"--dns.resolvers={LOOPBACK}:{port}" for port in service.dns_ports]
     command = [

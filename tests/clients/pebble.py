@@ -1,4 +1,4 @@
-"""Pebble, the ACME server that Let's Encrypt tests clients with; it looks for challenges at a name server of ours."""
+"""Pebble, the ACME server for tests of Let's Encrypt clients. It checks challenges at a service's name server."""
 
 import ipaddress
 import json
@@ -25,7 +25,7 @@ IMPATIENT = {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_AUTHZREUSE": "0", "PEBBLE_WFE_NON
 
 @dataclass(frozen=True, slots=True)
 class Pebble:
-    """A running ACME server, and the certificate that its clients have to trust."""
+    """A running ACME server, and the certificate that its clients trust."""
 
     directory_url: str
     ca_file: Path
@@ -33,7 +33,7 @@ class Pebble:
 
 @contextmanager
 def pebble(directory: Path, service: Service) -> Iterator[Pebble]:
-    """Start an ACME server that asks the last name server of the service. Raise NotInstalled."""
+    """Run an ACME server that queries the service's last name server. Raise NotInstalled without the package."""
     ports = free_port(), free_port()
     certificate, key = _certificate(directory)
     config = {
@@ -58,14 +58,14 @@ def _with(variables: Mapping[str, str], command: list[str | Path]) -> list[str |
 
 
 def names_in(certificate: Path) -> set[str]:
-    """Return the DNS names that a certificate of an ACME server is for."""
+    """Return the DNS names in a certificate."""
     found = x509.load_pem_x509_certificate(certificate.read_bytes())
     names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     return set(names.get_values_for_type(x509.DNSName))
 
 
 def _certificate(directory: Path) -> tuple[Path, Path]:
-    """Make a certificate for the loopback address that signs itself, and its key."""
+    """Create a self-signed certificate for the loopback address. Return its path and the path of its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "pebble of a test")])
     now = datetime.now(UTC)

@@ -1,6 +1,6 @@
-"""What clients are pointed at: a real `pdns_server` 4.7, and our whole stack; and the questions of name servers.
+"""The services for clients: a real `pdns_server` 4.7 and a complete stack of the panel. Also DNS queries for checks.
 
-What passes at both is a client's own acceptance, not our idea of it.
+A test that passes with both shows that the client itself accepts the panel's answers.
 """
 
 import json
@@ -40,7 +40,7 @@ class TsigKey:
 
 
 class Service(Protocol):
-    """The settings of a client: where the API is, and keys; and where its work can be seen."""
+    """The settings that a client needs: the API's URL and key, and the DNS ports that show its changes."""
 
     name: str
     url: str
@@ -49,15 +49,15 @@ class Service(Protocol):
     update_port: int  # takes DNS UPDATE and AXFR with TSIG
 
     def acme_key(self, zone: str, name: str) -> str:
-        """Return an API key that need not do more than prove one name of a zone to an ACME server."""
+        """Return an API key whose rights suffice for ACME challenges at one name of a zone."""
 
     def tsig_key(self, zone: str) -> TsigKey:
-        """Return a key that may update and transfer the zone."""
+        """Return a key that is allowed to update and transfer the zone."""
 
 
 @dataclass(frozen=True)
 class RealServer:
-    """A `pdns_server` with its HTTP API; every right has the same key."""
+    """A `pdns_server` with its HTTP API. One key has all rights."""
 
     powerdns: PowerDNS
     url: str
@@ -80,7 +80,7 @@ class RealServer:
 
 @contextmanager
 def real_server(directory: Path) -> Iterator[RealServer]:
-    """Start a `pdns_server` on an empty SQLite database, which alone of its local backends keeps comments."""
+    """Run a `pdns_server` with an empty SQLite database, the only local backend that stores comments."""
     powerdns, port = sqlite_powerdns(directory), free_port()
     settings = {"api": "yes", "api-key": REAL_KEY, "webserver-address": LOOPBACK, "webserver-port": port}
     no_caches = dict.fromkeys(("cache-ttl", "query-cache-ttl", "negquery-cache-ttl"), 0)
@@ -91,7 +91,7 @@ def real_server(directory: Path) -> Iterator[RealServer]:
 
 @dataclass(frozen=True)
 class Panel:
-    """A running stack, with an account whose tokens the clients use."""
+    """A running stack, with an account that owns the clients' tokens."""
 
     stack: Stack
     owner: str
@@ -119,7 +119,7 @@ class Panel:
 
 
 def panel_service(stack: Stack, *, owner: str) -> Panel:
-    """Return the stack as clients see it, with a token for everything of this account."""
+    """Return the stack as a service for clients, with a token of this account that has all rights."""
     return Panel(stack, owner, _new_secret(stack, owner=owner, use="everything", zone=""))
 
 
@@ -135,7 +135,7 @@ def _new_secret(stack: Stack, **request: str) -> str:
 
 
 def call(service: Service, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-    """Send one request of the API, below /api/v1/servers/localhost. Raise urllib.error.HTTPError."""
+    """Send a request to the API below /api/v1/servers/localhost. Raise HTTPError if the status is an error."""
     request = urllib.request.Request(
         f"{service.url}/api/v1/servers/localhost/{path}",
         method=method,
@@ -148,24 +148,22 @@ def call(service: Service, method: str, path: str, body: Mapping[str, Any] | Non
 
 
 def create_zone(service: Service, name: str, *rrsets: Mapping[str, Any]) -> None:
-    """Create a zone with its name servers and these RRsets; wait until every name server answers for it.
+    """Create a zone with its name servers and these RRsets. Wait until all name servers answer for it.
 
-    It is of the kind that lets clients ask for a NOTIFY.
+    The zone's kind allows clients to request a NOTIFY.
     """
     call(service, "POST", "zones", {"name": name, "kind": "Master", "nameservers": NAME_SERVERS, "rrsets": rrsets})
     expect_answers(service, name, "NS", *NAME_SERVERS)
 
 
 def rrset(name: str, rdtype: str, *contents: str, ttl: int = 300) -> dict[str, Any]:
-    """Return an RRset as the API takes it."""
+    """Return an RRset for the body of an API call."""
     records = [{"content": content, "disabled": False} for content in contents]
     return {"name": name, "type": rdtype, "ttl": ttl, "changetype": "REPLACE", "records": records}
 
 
 def expect_answers(service: Service, name: str, rdtype: str, *rdata: str) -> None:
-    """Expect that every name server soon answers exactly this, by `dig`; none at all means that it has no
-    such record.
-    """
+    """Wait until all name servers answer exactly this rdata, by `dig`. Without rdata, expect no such record."""
     for port in service.dns_ports:
         deadline = time.monotonic() + SECONDS_TO_ANSWER
         while (found := dig(port, name, rdtype)) != sorted(rdata):
@@ -175,7 +173,7 @@ def expect_answers(service: Service, name: str, rdtype: str, *rdata: str) -> Non
 
 
 def dig(port: int, name: str, rdtype: str) -> list[str]:
-    """Return the rdata that the name server on this port of loopback answers."""
+    """Return the rdata that the name server at this local port answers."""
     command = ["dig", "+short", "+norecurse", "+time=2", "+tries=2", f"@{LOOPBACK}", "-p", str(port), name, rdtype]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return sorted(done.stdout.splitlines())

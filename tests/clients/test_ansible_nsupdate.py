@@ -1,5 +1,5 @@
-"""Ansible's module community.general.nsupdate, by `ansible-playbook`: it asks for what it wrote, and writes
-nothing else.
+"""Ansible's module community.general.nsupdate, run by `ansible-playbook`. It reads back its records, and writes only
+changes.
 """
 
 import json
@@ -28,7 +28,7 @@ def key(service: Service) -> Iterator[TsigKey]:
 
 
 def play(service: Service, key: TsigKey, directory: Path, *tasks: dict[str, Any]) -> list[bool]:
-    """Return True for each task that changed anything; a task that fails is an AssertionError with what it said."""
+    """Run a playbook. Return True for each task that changed something. Raise AssertionError if a task fails."""
     common = {
         "server": LOOPBACK,
         "port": service.update_port,
@@ -63,7 +63,7 @@ def play(service: Service, key: TsigKey, directory: Path, *tasks: dict[str, Any]
 def test_records_are_created_kept_changed_and_deleted(
     service: Service, key: TsigKey, tmp_path: Path, zone: dict[str, str]
 ) -> None:
-    """Without `zone` the module asks for it, by the SOA of the name and of those above."""
+    """Without `zone`, the module finds the zone by SOA queries for the name and its parents."""
     address = {**zone, "record": HOST if not zone else "host", "type": "A", "ttl": 60}
     created = {**address, "value": ["192.0.2.7", "192.0.2.8"]}
     assert play(service, key, tmp_path, created, created) == [True, False]

@@ -1,4 +1,4 @@
-"""A client that bravado makes from the API's own description, called as Ansible's kpfleming.powerdns_auth does."""
+"""A client that bravado generates from the API's description, called like Ansible's kpfleming.powerdns_auth does."""
 
 import subprocess
 from pathlib import Path
@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).with_name("with_bravado.py")
 
 
 def step(service: Service, name: str) -> None:
-    """Run one step of the program, which ends well only if it saw what it has to see."""
+    """Run one step of the program, and check that it exits with 0. The program checks its own results."""
     # bravado of today does not take the real server's own description; the collection's users get an older one.
     description = "invalid" if service.name == "pdns_server" else "valid"
     command = [str(python_programs("clients") / "python"), str(PROGRAM)]
@@ -26,7 +26,7 @@ def step(service: Service, name: str) -> None:
 
 
 def test_the_modules_of_ansible_make_change_and_delete_a_zone_and_a_key(service: Service) -> None:
-    """With `type: object` in the definitions bravado gave models, not dictionaries, and refused TTLs as strings."""
+    """Previously, `type: object` made bravado return models instead of dictionaries, and refuse TTLs as strings."""
     step(service, "present")
     expect_answers(service, f"www.{ZONE}", "A", "192.0.2.1")
     step(service, "again")

@@ -1,4 +1,4 @@
-"""certbot gets certificates from a real ACME server by either of its PowerDNS plugins, with a token for that alone."""
+"""certbot obtains certificates from a real ACME server with both PowerDNS plugins, by tokens for only that purpose."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ CHALLENGE = f"_acme-challenge.{ZONE}"
 
 @pytest.fixture
 def acme(tmp_path: Path, service: Service) -> Iterator[Pebble]:
-    """Start an ACME server that asks the service, which has a zone with a foreign value where challenges come."""
+    """Run an ACME server that queries the service. Its zone already has a foreign TXT value at the challenge's name."""
     create_zone(service, ZONE, rrset(CHALLENGE, "TXT", '"a foreign value"'))
     with pebble(tmp_path, service) as running:
         yield running
@@ -66,7 +66,7 @@ def test_runs_at_once_in_one_zone_all_succeed(
 
 
 def obtain_far_below(label: str, service: Service, plugin: certbot.Plugin, acme: Pebble, directory: Path) -> Path:
-    """Return the certificate of a name three labels below the zone, with a token for this name alone."""
+    """Obtain a certificate for a name three labels below the zone, with a token for only this name. Return its path."""
     domain = f"{label}.far.below.certbot.example.org"
     key = service.acme_key(ZONE, f"{domain}.")
     return certbot.obtain(plugin, domain, directory=directory / "certbot", service=service, key=key, pebble=acme)

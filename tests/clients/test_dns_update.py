@@ -15,14 +15,14 @@ WWW = f"www.{ZONE}"
 
 @pytest.fixture
 def key(service: Service) -> Iterator[TsigKey]:
-    """Return a key that may update and transfer the zone, which exists."""
+    """Create the zone, and yield a key that is allowed to update and transfer it."""
     create_zone(service, ZONE, rrset(WWW, "A", "192.0.2.1"))
     yield service.tsig_key(ZONE)
     call(service, "DELETE", f"zones/{ZONE}")
 
 
 def nsupdate(service: Service, key: TsigKey, *lines: str, tcp: bool = False) -> tuple[bool, str]:
-    """Return True if nsupdate's one message was taken, and what it said."""
+    """Send one update with nsupdate. Return True if it was accepted, and the output."""
     script = [f"server {LOOPBACK} {service.update_port}", f"zone {ZONE}", *lines, "send", ""]
     command = ["nsupdate", *(["-v"] if tcp else []), "-t", "10", "-y", str(key)]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The library go-powerdns, which Terraform and OpenTofu providers are made of, in a small program of its user."""
+"""A small program with the library go-powerdns, which Terraform and OpenTofu providers use."""
 
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ ZONE = "terraform.test."
 
 
 def go_powerdns(service: Service, step: str) -> None:
-    """Run one step of the program, which ends well only if it saw what it has to see."""
+    """Run one step of the program, and check that it exits with 0. The program checks its own results."""
     program = str(go_programs("go-powerdns") / "go-powerdns")
     done = subprocess.run([program, service.url, service.key, ZONE, step], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

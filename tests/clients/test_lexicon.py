@@ -1,4 +1,4 @@
-"""dns-lexicon creates, lists, updates and deletes records, and lets values beside its own live."""
+"""dns-lexicon creates, lists, updates and deletes records, and keeps other values of the same RRset."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ def zone(service: Service) -> Iterator[None]:
 
 
 def lexicon(service: Service, key: str, method: str, **arguments: str) -> Any:
-    """Return what lexicon's client answers to one call."""
+    """Call one method of lexicon's client, and return its result."""
     command = [str(python_programs("clients") / "python"), str(PROGRAM), service.url, key, ZONE.rstrip(".")]
     command += [method, json.dumps(arguments)]
     done = subprocess.run(command, env=client_environment(), capture_output=True, text=True, timeout=60)

@@ -1,4 +1,4 @@
-"""A Go client that oapi-codegen makes from the panel's document as it is, and a program of its user."""
+"""A Go client that oapi-codegen generates from the panel's unmodified document, and a program that uses it."""
 
 import shutil
 from pathlib import Path

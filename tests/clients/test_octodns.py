@@ -1,4 +1,4 @@
-"""octoDNS with its PowerDNS provider keeps a zone as its YAML says, and plans nothing when it is so already."""
+"""octoDNS with its PowerDNS provider applies a zone's YAML, and plans no changes if the zone is equal already."""
 
 import subprocess
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ RECORDS: dict[str, Any] = {
 
 
 class OctoDns:
-    """The programs of octoDNS with a configuration for one zone in a directory."""
+    """octoDNS's programs with a configuration for one zone."""
 
     def __init__(self, directory: Path, service: Service) -> None:
         self.directory = directory
@@ -78,12 +78,12 @@ class OctoDns:
         (directory / "config.yaml").write_text(yaml.safe_dump(config))
 
     def sync(self) -> str:
-        """Return what octodns-sync says after it made the service equal to the records."""
+        """Run octodns-sync, which makes the service equal to the records, and return its output."""
         (self.directory / "zones" / "octodns.test.yaml").write_text(yaml.safe_dump(self.records))
         return self._run("octodns-sync", "--doit")
 
     def dump(self) -> dict[str, Any]:
-        """Return the zone as octodns-dump writes it from what the service has."""
+        """Run octodns-dump, and return the service's zone as octoDNS's YAML."""
         self._run(
             "octodns-dump", "--lenient", "--output-dir", str(self.directory / "dump"), "octodns.test.", "powerdns"
         )

@@ -1,4 +1,4 @@
-"""A client that openapi-python-client makes from the panel's document, without a warning, and a program of its user."""
+"""A client that openapi-python-client generates from the panel's document, and a program that uses it."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Types that openapi-typescript makes from the panel's document, without options, and a program of its user."""
+"""Types that openapi-typescript generates from the panel's document without options, and a program that uses them."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The library python-powerdns: servers, zones, comments, search, backup and restore of every field."""
+"""The library python-powerdns: servers, zones, comments, search, and backup and restoration of all fields."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ def created(service: Service) -> Iterator[Any]:
 
 
 def step(service: Service, name: str) -> Any:
-    """Return what the library's user saw in this step."""
+    """Run one step of the program that uses the library, and return its result."""
     command = [str(python_programs("clients") / "python"), str(PROGRAM), service.url, service.key, ZONE, name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -1,7 +1,6 @@
-"""Terraform's own comparison of plans, with a resource like that of the PowerDNS provider (whose module no registry
-serves).
+"""Terraform's own comparison of plans, with a resource like the PowerDNS provider's, whose module no registry serves.
 
-What is planned again after it was applied is deleted and written again at every apply, for ever.
+A resource that Terraform plans again after it was applied is deleted and recreated by each apply, forever.
 """
 
 import json
@@ -48,7 +47,7 @@ def test_what_was_applied_is_not_planned_again(service: Service, zone: str) -> N
 
 
 def planned_again(service: Service, zone: str, type: str) -> str:
-    """Return what the second plan would change; empty if nothing."""
+    """Return the changes in the second plan, or an empty string if there are none."""
     wanted = {"name": f"{type.lower()}.{zone}", "type": type, "ttl": 300, "records": VALUES[type]}
     command = [str(go_programs("terraform-record") / "terraform-record"), service.url, service.key, zone]
     done = subprocess.run(command, input=json.dumps(wanted), capture_output=True, text=True, timeout=60)

@@ -1,4 +1,4 @@
-"""Terraform with HashiCorp's provider `dns`: it reads back by questions with TSIG what it wrote by DNS UPDATE."""
+"""Terraform with HashiCorp's provider `dns`. It writes by DNS UPDATE, and reads back by queries with TSIG."""
 
 import json
 import shutil
@@ -38,7 +38,7 @@ RECORDS: dict[str, dict[str, Any]] = {
 
 
 class Terraform:
-    """A directory with a configuration, and the program on it."""
+    """The terraform program with a configuration in a directory."""
 
     def __init__(self, directory: Path, service: Service, key: TsigKey) -> None:
         self._directory = directory
@@ -51,13 +51,13 @@ class Terraform:
         (directory / "terraformrc").write_text(overrides)
 
     def write(self, records: dict[str, dict[str, Any]]) -> None:
-        """Describe the records that should exist."""
+        """Write a configuration with these records."""
         resources = {type_: {"it": {"zone": ZONE, **record}} for type_, record in records.items()}
         configuration = {"provider": self._provider, "resource": resources}
         (self._directory / "main.tf.json").write_text(json.dumps(configuration))
 
     def run(self, *arguments: str, ends: int = 0) -> str:
-        """Run one command; AssertionError with what it said if it ends otherwise."""
+        """Run a command, and return its output. Raise AssertionError unless the exit code is `ends`."""
         done = subprocess.run(
             ["terraform", arguments[0], "-no-color", "-input=false", *arguments[1:]],
             cwd=self._directory,
@@ -71,7 +71,7 @@ class Terraform:
         return done.stdout
 
     def apply(self) -> None:
-        """Plan changes, make them, and check that a second plan has none."""
+        """Plan and apply changes, and check that a second plan has none."""
         self.run("plan", "-detailed-exitcode", ends=CHANGES)
         self.run("apply", "-auto-approve")
         self.run("plan", "-detailed-exitcode", ends=NO_CHANGES)

@@ -1,12 +1,12 @@
-"""A user's program that calls as the modules of Ansible's collection kpfleming.powerdns_auth do.
+"""A program that makes the calls of the modules in Ansible's collection kpfleming.powerdns_auth.
 
-with_bravado.py URL KEY ZONE present|again|absent valid|invalid
+    with_bravado.py URL KEY ZONE present|again|absent valid|invalid
 
-The collection is on Ansible Galaxy alone, which is no registry of packages; so its calls are made here as its
-modules make them (3.x: `plugins/module_utils/api_wrapper.py`, `modules/zone.py`, `rrset.py`, `tsigkey.py`): bravado
-builds the client from `/api/docs` with its defaults, which check the description, what is sent and what is
-answered. Answers must be plain dictionaries, since the modules go through their items; numbers of TTLs and flags
-are sent as strings. `invalid`: the description itself is not checked (that of the real server does not pass).
+The collection exists only on Ansible Galaxy, which is not a package registry. So this program copies the calls of
+release 3.x (`plugins/module_utils/api_wrapper.py`, `modules/zone.py`, `rrset.py`, `tsigkey.py`). bravado builds the
+client from `/api/docs` with default options, which validate the description, requests and responses. Responses must be
+plain dictionaries, because the modules iterate over their items. TTLs and flags are sent as strings. `invalid` skips
+the validation of the description, which the real server's fails.
 """
 
 import sys
@@ -23,7 +23,7 @@ ZONE_SETTINGS = {"soa_edit_api": "EPOCH", "api_rectify": "1"}
 
 
 def client(url: str, key: str, *, is_valid: bool) -> Any:
-    """Return a client with a method per operation of the description."""
+    """Return a client with a method for each operation of the description."""
     http = RequestsClient()
     http.set_api_key(urlsplit(url).netloc, key, param_name="X-API-Key", param_in="header")
     return SwaggerClient.from_url(
@@ -35,7 +35,7 @@ def client(url: str, key: str, *, is_valid: bool) -> Any:
 
 
 def present(api: Any, zone: str) -> None:
-    """Run the module `zone` with rrsets and metadata, then `rrset` and `tsigkey`, on what is not there yet."""
+    """Run the module `zone` with rrsets and metadata, then `rrset` and `tsigkey`, before the zone exists."""
     assert api.zones.listZones(**SERVER, zone=zone).result() == []
     made = api.zones.createZone(**SERVER, rrsets=False, zone_struct=zone_struct(zone)).result()
     here = {**SERVER, "zone_id": made["id"]}
@@ -54,7 +54,7 @@ def present(api: Any, zone: str) -> None:
 
 
 def again(api: Any, zone: str) -> None:
-    """Run the same modules once more, which find nothing to do; then change some of it."""
+    """Run the same modules again, which change nothing. Then change some values."""
     [listed] = api.zones.listZones(**SERVER, zone=zone).result()
     here = {**SERVER, "zone_id": listed["id"]}
     found = zone_result(api, {**SERVER, "zone_id": zone})  # bravado quotes a slash as %2F
@@ -76,7 +76,7 @@ def again(api: Any, zone: str) -> None:
 
 
 def absent(api: Any, zone: str) -> None:
-    """Remove key and zone."""
+    """Delete the key and the zone."""
     # The real server keeps the key of the other algorithm too.
     key, *_ = [one for one in api.tsigkey.listTSIGKeys(**SERVER).result() if one["name"] == f"key.{zone}".rstrip(".")]
     api.tsigkey.deleteTSIGKey(**SERVER, tsigkey_id=key["id"]).result()
@@ -86,7 +86,7 @@ def absent(api: Any, zone: str) -> None:
 
 
 def zone_struct(zone: str) -> dict[str, Any]:
-    """Return what the module sends for a new zone: name servers among the RRsets, and TTLs as strings."""
+    """Return the body that the module sends for a new zone: name servers as RRsets, and TTLs as strings."""
     contents = {
         (zone, "SOA"): "ns1.clients.test. hostmaster.clients.test. 1 86400 7200 3600000 172800",
         (zone, "NS"): "ns1.clients.test.",
@@ -102,7 +102,7 @@ def zone_struct(zone: str) -> dict[str, Any]:
 
 
 def replace_www(api: Any, here: dict[str, str], zone: str, address: str) -> None:
-    """Run the module `rrset`, whose TTL is a number."""
+    """Run the module `rrset`, which sends TTLs as numbers."""
     records = [{"disabled": False, "content": address}]
     rrset = {"name": f"www.{zone}", "type": "A", "ttl": 60, "changetype": "REPLACE", "records": records}
     api.zones.patchZone(**here, zone_struct={"rrsets": [rrset]}).result()
@@ -110,13 +110,13 @@ def replace_www(api: Any, here: dict[str, str], zone: str, address: str) -> None
 
 
 def rrset_of(api: Any, here: dict[str, str], name: str) -> dict[str, Any]:
-    """Return the RRset at this name, of all of the zone's."""
+    """Return the zone's RRset with this name."""
     [found] = [one for one in api.zones.listZone(**here, rrsets=True).result()["rrsets"] if one["name"] == name]
     return dict(found.items())
 
 
 def zone_result(api: Any, here: dict[str, str]) -> dict[str, Any]:
-    """Return what the module returns: the zone's fields, item by item, and its metadata by kind."""
+    """Return the module's result: the zone's fields, and its metadata by kind."""
     zone = dict(api.zones.listZone(**here, rrsets=False).result().items())
     listed = api.zonemetadata.listMetadata(**here).result()
     return {**zone, "metadata": {one["kind"]: one["metadata"] for one in listed}}

@@ -1,9 +1,9 @@
-"""A user's program that works with the library dns-lexicon; prints as JSON what it answered.
+"""A program with the library dns-lexicon. Prints the result as JSON.
 
-with_lexicon.py URL KEY ZONE METHOD ARGUMENTS-AS-JSON
+    with_lexicon.py URL KEY ZONE METHOD ARGUMENTS-AS-JSON
 
-Not its command line: that one asks the machine's resolver for every zone, which
-knows nothing of zones made for a test.
+lexicon's command-line program cannot be used: it asks the system's resolver for each zone, and that resolver doesn't
+have the tests' zones.
 """
 
 import json

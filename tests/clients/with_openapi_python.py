@@ -1,8 +1,8 @@
-"""A user's program with the client that openapi-python-client made: ten steps, each printed once it saw what it has to.
+"""A program with the client that openapi-python-client generated. It runs ten steps, and prints each successful one.
 
-with_openapi_python.py URL TOKEN ZONE
+    with_openapi_python.py URL TOKEN ZONE
 
-`panel_client` is the generated package, made by the test from the panel's own `/api/v2/openapi.json`.
+`panel_client` is the package that the test generates from the panel's `/api/v2/openapi.json`.
 """
 
 import sys
@@ -125,7 +125,7 @@ def main(url: str, token: str, zone: str) -> None:
 
 
 def download(client: AuthenticatedClient, zone: str) -> None:
-    """Download a file as bytes, by a method like any other: the media type is one that generators know."""
+    """Download an export as bytes through a generated method. Generators must know the file's media type."""
     export = good(
         create_export.sync_detailed(client=client, body=ExportRequest(format_=ExportFormat.BIND, zones=[zone]))
     )
@@ -136,13 +136,13 @@ def download(client: AuthenticatedClient, zone: str) -> None:
 
 
 def check(holds: object, seen: object) -> None:
-    """Raise AssertionError with what was seen instead."""
+    """Raise AssertionError with the observed value if the condition is false."""
     if not holds:
         raise AssertionError(seen)
 
 
 def good(answer: Response[T | Problem], *statuses: int) -> Any:
-    """Return the parsed answer of a call that has to succeed."""
+    """Check that a call succeeded, and return its parsed response."""
     assert answer.status_code in (statuses or (200, 201, 202)), answer
     assert not isinstance(answer.parsed, Problem), answer.parsed
     return answer.parsed

@@ -1,4 +1,4 @@
-"""A user's program that works with the library python-powerdns; prints as JSON what it saw.
+"""A program with the library python-powerdns. Prints its results as JSON.
 
 with_python_powerdns.py URL KEY ZONE STEP
 """
@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def create(server: Any, zone: str) -> Any:
-    """Create a zone with records, one of them disabled, and a comment."""
+    """Create a zone with a comment and several records, including a disabled one."""
     servers = {"sid": server.sid, "daemon": server.daemon_type, "config": len(server.config)}
     before = server.get_zone(zone)
     www = powerdns.RRSet("www", "A", ["192.0.2.1", ("192.0.2.2", True)], ttl=60)
@@ -39,7 +39,7 @@ def create(server: Any, zone: str) -> Any:
 
 
 def look(server: Any, zone: str) -> Any:
-    """Return what is there, by name and by search."""
+    """Return the zone's content, read by name and by search."""
     there = server.get_zone(zone)
     return {
         "details": {key: value for key, value in there.details.items() if key != "rrsets"},
@@ -51,7 +51,7 @@ def look(server: Any, zone: str) -> Any:
 
 
 def change(server: Any, zone: str) -> Any:
-    """Change one RRset, and remove one."""
+    """Change one RRset, and delete another."""
     there = server.get_zone(zone)
     there.create_records([powerdns.RRSet("www", "A", ["192.0.2.3"], ttl=30)])
     there.delete_records([powerdns.RRSet("alias", "CNAME", [])])
@@ -63,7 +63,7 @@ def notify(server: Any, zone: str) -> Any:
 
 
 def restore(server: Any, zone: str) -> Any:
-    """Delete the zone, and make it again by sending back all that the server said of it, word for word."""
+    """Delete the zone, and recreate it from the library's backup, which has all of the server's fields."""
     there = server.get_zone(zone)
     before = json.loads(json.dumps(there.details))
     with tempfile.TemporaryDirectory() as directory:
@@ -82,7 +82,7 @@ def restore(server: Any, zone: str) -> Any:
 
 
 def refused(server: Any, zone: str) -> Any:
-    """Return what the library says of a PATCH with one good and one bad RRset."""
+    """Send a PATCH with one valid and one invalid RRset. Return the library's error."""
     there = server.get_zone(zone)
     good, bad = powerdns.RRSet("good", "A", ["192.0.2.4"]), powerdns.RRSet("bad", "A", ["not an address"])
     try:

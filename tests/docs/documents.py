@@ -1,4 +1,4 @@
-"""The documents of this repository, and what of the code they can be held against."""
+"""The repository's documents, and the parts of the code that tests compare them with."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ def prose(path: Path) -> str:
 
 
 def links(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield file and anchor of every link inside the repository; an empty file is the document itself."""
+    """Yield the file and anchor of each internal link. The file is empty for links inside the document."""
     for target in _LINK.findall(prose(path)):
         if "://" not in target and not target.startswith("mailto:"):
             file, _, anchor = target.partition("#")
@@ -37,31 +37,31 @@ def links(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def code_spans(path: Path) -> list[str]:
-    """Return the texts between backticks in the prose."""
+    """Return the document's inline code, outside code blocks."""
     return _CODE.findall(prose(path))
 
 
 def italics(path: Path) -> list[str]:
-    """Return the texts in italics, in one line each; of `*Settings → Approval*` both."""
+    """Return texts in italics, each as one line. Menu paths such as `*Settings → Approval*` are split."""
     lines = re.sub(r"(?<=\S)\n(?=\S)", " ", re.sub(r"`[^`\n]*`", "`", prose(path)))
     return [part for text in _ITALIC.findall(lines) for part in text.split(" → ")]
 
 
 def anchors(path: Path) -> set[str]:
-    """Return the anchors that a reader's program makes of the headings."""
+    """Return the anchors that viewers generate from the headings."""
     headings = re.findall(r"^#+ (.+)$", prose(path), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def section(path: Path, heading: str) -> str:
-    """Return the text below a heading, up to the next one of its rank or above."""
+    """Return the text below a heading, up to the next heading."""
     found = re.search(rf"^(#+) {re.escape(heading)}$(.*?)(?=^#{{1,6}} |\Z)", text_of(path), re.MULTILINE | re.DOTALL)
     assert found is not None, f"{path} has no heading {heading}"
     return found[2]
 
 
 def has_name(dotted: str) -> bool:
-    """Return True if a dotted name of our packages is a module, or something that a module or its class defines."""
+    """Return True if a dotted name is a module of the repository, or is defined in a module or class."""
     parts = dotted.split(".")
     for cut in range(len(parts), 0, -1):
         module = ROOT.joinpath(*parts[:cut])
@@ -72,7 +72,7 @@ def has_name(dotted: str) -> bool:
 
 
 def _hands_on(package: Path, names: list[str]) -> bool:
-    """Return True if a package imports this name from one of its modules, for others to import."""
+    """Return True if a package re-exports this name from one of its modules."""
     imports = (node for node in _parsed(package) if isinstance(node, ast.ImportFrom))
     homes = [node.module or "" for node in imports if names and names[0] in {alias.name for alias in node.names}]
     return any(has_name(".".join([home, *names])) for home in homes)
@@ -96,7 +96,7 @@ def _defines(body: list[ast.stmt], names: list[str]) -> bool:
 
 @cache
 def strings_of_code() -> tuple[str, ...]:
-    """Return every string of the code that may be shown to a person, as the parts between its values."""
+    """Return all string constants in the code, which may be displayed. Formatted strings are split at their values."""
     found: set[str] = set()
     for package in ("dnspanel", "replication"):
         for path in (ROOT / package).rglob("*.py"):
@@ -108,14 +108,14 @@ def strings_of_code() -> tuple[str, ...]:
 
 @cache
 def displayed_texts() -> str:
-    """Return all that pages, answers and programs may show, in one text: templates, and strings of the code."""
+    """Return all texts of templates and code that may be displayed, joined."""
     pages = [*(ROOT / "templates").rglob("*.html"), *(ROOT / "deploy" / "nginx").rglob("*.html")]
     return _plain("\0".join([*(path.read_text() for path in pages), *strings_of_code()]))
 
 
 @cache
 def displayed_patterns() -> tuple[re.Pattern[str], ...]:
-    """Return what those texts with values look like; a value is anything."""
+    """Return patterns for the displayed texts with values. They match any value."""
     texts = re.findall(r"%\}([^%<>\0]*\{\{[^%<>\0]*)\{%", displayed_texts()) + [
         _plain(text) for text in strings_of_code()
     ]
@@ -124,7 +124,7 @@ def displayed_patterns() -> tuple[re.Pattern[str], ...]:
 
 
 def is_displayed(text: str) -> bool:
-    """Return True if the product shows this text somewhere, perhaps with other values in it."""
+    """Return True if the product displays this text, possibly with other values."""
     wanted = _plain(text)
     return wanted in displayed_texts() or any(pattern.fullmatch(wanted) for pattern in displayed_patterns())
 

@@ -1,7 +1,7 @@
-"""The runbooks of the operator, and the commands in them that a test runs.
+"""The operator's runbooks, and the commands in them that tests run.
 
-Each page begins with its title and the symptom. The commands to copy are in fenced blocks: one command a line, a
-backslash continues it. A test of a page takes its commands from here and runs them.
+Each page begins with its title and the symptom. Commands are in fenced blocks, one per line, and a backslash continues
+a line. A page's test takes its commands from here and runs them.
 """
 
 import re
@@ -17,12 +17,12 @@ _BLOCK = re.compile(r"^[ ]*```(?:sh)?\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL
 
 
 def pages() -> list[Path]:
-    """Return every runbook, without the index."""
+    """Return the files of all runbooks, without the index."""
     return sorted(path for path in FOLDER.glob("*.md") if path != INDEX)
 
 
 def command_lines_of(stem: str, step: str = "") -> list[str]:
-    """Return the commands of `docs/operate/runbooks/STEM.md`, or of one step of it, as a reader copies them."""
+    """Return the commands in `docs/operate/runbooks/STEM.md`, or in one of its steps, as a reader copies them."""
     page = FOLDER / f"{stem}.md"
     written = section(page, step) if step else page.read_text()
     text = "".join(_BLOCK.findall(written)).replace("\\\n", " ")
@@ -31,9 +31,9 @@ def command_lines_of(stem: str, step: str = "") -> list[str]:
 
 
 def commands_of(stem: str, **replaced: str) -> list[list[str]]:
-    """Return the same commands as lists of arguments.
+    """Return the commands of a runbook, each as a list of arguments.
 
-    `replaced` has values for the words in capitals that a reader fills in: `SEQUENCE="12"`.
+    `replaced` has values for placeholders in capitals: `SEQUENCE="12"`.
     """
     commands = [shlex.split(line) for line in command_lines_of(stem)]
     return [[_filled(word, replaced) for word in command] for command in commands]

@@ -1,4 +1,4 @@
-"""The documents are held against the code: what they name exists, and what exists they name."""
+"""Documents and code agree: names in documents exist in the code, and the code's important names are documented."""
 
 import importlib
 import inspect
@@ -46,12 +46,12 @@ def test_the_readme_is_short() -> None:
 
 
 def test_the_changelog_is_what_operators_read() -> None:
-    """At most a screen for each release: git has the details."""
+    """Each release has at most one screen of text; git has the details."""
     assert len((ROOT / "CHANGELOG.md").read_text().splitlines()) <= CHANGELOG_LINES
 
 
 def test_every_document_can_be_read_in_one_go() -> None:
-    """Figures and configurations that a command writes are in files beside the documents, not in them."""
+    """Generated figures and configurations are in files next to the documents."""
     lines = {relative(path): len(path.read_text().splitlines()) for path in DOCUMENTS}
     assert {name: number for name, number in lines.items() if number > DOCUMENT_LINES} == {}
 
@@ -111,7 +111,7 @@ def test_every_path_that_is_named_exists(path: Path) -> None:
 
 
 def _is_path(span: str) -> bool:
-    """Return True if it names a file or folder of this repository."""
+    """Return True if a code span names a file or folder of this repository."""
     if _NOT_PATHS.search(span) or span.startswith(_ELSEWHERE):
         return False
     first = span.split("/")[0]
@@ -119,7 +119,7 @@ def _is_path(span: str) -> bool:
 
 
 def test_every_room_of_the_house_exists() -> None:
-    """The table of rooms names the folders of each package, in one row or several, and all of them."""
+    """The table in house.md lists all folders of each package, in one row or several."""
     rows = re.findall(
         r"^\| `((?:dnspanel|replication)[\w/]*/)` \| (.+) \|$", (DEVELOP / "house.md").read_text(), re.MULTILINE
     )
@@ -227,7 +227,7 @@ def test_every_alert_is_documented() -> None:
 
 
 def test_messages_of_troubleshooting_are_those_of_the_code() -> None:
-    """Each message is quoted as the code has it, except its values, which are written as …."""
+    """Quotes equal the code's messages, with … in place of values."""
     strings = documents.strings_of_code()
     lines = re.findall(r"^\| (`.+?) \| ", (OPERATE / "troubleshooting.md").read_text(), re.MULTILINE)
     missing = []
@@ -246,7 +246,7 @@ _OF_OTHERS = {"Group Membership", "Full group path", "Token configuration", "Add
 
 @pytest.mark.parametrize("folder", ["use", "operate"])
 def test_what_readers_shall_press_or_see_is_shown(folder: str) -> None:
-    """Manuals have buttons, tabs and messages in italics, as the product has them."""
+    """Manuals write buttons, tabs and messages in italics, with the product's exact texts."""
     pages = sorted((ROOT / "docs" / folder).rglob("*.md"))
     found = {(relative(path), text) for path in pages for text in documents.italics(path)}
     assert len(found) > 100
@@ -283,7 +283,7 @@ def test_every_decision_is_listed_and_has_its_parts() -> None:
 
 
 def test_every_error_between_panel_and_node_is_explained() -> None:
-    """A new error needs a text on what to do about it, or the reason here why it is never seen."""
+    """A new error needs a documented explanation, or an entry here with the reason why users never see it."""
     bases, panels_own = {"Transient", "Permanent", "BadBytes"}, {"Gap", "NeedsSnapshot", "TooMuch", "Refused"}
     unseen = bases | panels_own | {"BadName", "NameOutside", "BadRdata", "BadRRset"}  # whoever typed these
     explained = {
@@ -334,7 +334,7 @@ def test_the_top_documents_exist() -> None:
 
 
 def test_every_check_of_zones_is_explained() -> None:
-    """Each code that a rule may give, as the source has it, has its place in the tables, and no other has."""
+    """The tables list exactly the codes that rules in the source can report."""
     before = (
         r"\b(?:error|warning|note)\(\s*rrset,\s*",
         r"Severity\.[A-Z]+,\s*",

@@ -1,8 +1,7 @@
-"""Every runbook begins with its symptom, is in the index, and is tried: by a test that runs its commands, or by hand.
+"""Each runbook begins with its symptom, is listed in the index, and is tried by a test or by hand.
 
-A test that runs the commands of a page calls `commands_of` or `command_lines_of` with the name of the page, and is
-in the folder of what it tests. A page that no test can run is in TRIED_BY_HAND, with the person that tried it, the
-time and the way.
+A test that runs a page's commands calls `commands_of` or `command_lines_of` with the page's name, and is in the folder
+of the tested part. A page that no test can run is in TRIED_BY_HAND, with the person, time and way of the trial.
 """
 
 import re
@@ -39,7 +38,7 @@ def test_the_index_lists_every_runbook() -> None:
 
 
 def test_every_runbook_is_tried() -> None:
-    """A test runs the very commands of the page, or a person did."""
+    """Either a test runs the page's literal commands, or a person has tried them."""
     tests = [path.read_text() for path in (ROOT / "tests").rglob("test_*.py")]
     stems = {page.stem for page in runbooks.pages()}
     users = [text for text in tests if "tests.docs.runbooks import" in text]

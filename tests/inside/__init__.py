@@ -1,4 +1,4 @@
-"""Functions that tests run inside a stack, with the panel's environment: `tests.stack.run_inside`.
+"""Functions that tests run inside a stack, in the panel's environment, by `tests.stack.run_inside`.
 
-Arguments and what a function returns travel as JSON.
+Arguments and return values are JSON values.
 """

@@ -1,4 +1,4 @@
-"""Where alerts go."""
+"""Alert routes for tests."""
 
 from django.utils import timezone
 
@@ -6,5 +6,5 @@ from dnspanel.alerts.routes import RouteTerms, create_route
 
 
 def make_route() -> None:
-    """Send alerts to a mailbox."""
+    """Create an alert route to a mail address."""
     create_route(terms=RouteTerms("ops", "mail", "ops@people.test"), by=None, now=timezone.now())

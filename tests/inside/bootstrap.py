@@ -1,4 +1,4 @@
-"""Zones that come and go, and a log that is pruned behind nodes."""
+"""Publications and deletions of zones, and a log that is pruned while nodes are away."""
 
 from typing import Any
 
@@ -28,9 +28,9 @@ def publish(*acts: str) -> None:
 
 
 def snapshot_and_prune() -> Any:
-    """Make a snapshot and prune the log; return how many segments are left.
+    """Make a snapshot and prune the log as if all nodes had been away longer than the log is kept.
 
-    What the beat does, as if every node had stayed away for longer than the log is kept.
+    Return the number of remaining segments.
     """
     assert make_snapshot(schema=4, now=timezone.now()) is not None
     prune_log(needed={}, now=timezone.now())
@@ -38,11 +38,11 @@ def snapshot_and_prune() -> Any:
 
 
 def events(node: str) -> Any:
-    """Return what the node's page says about snapshots."""
+    """Return the event texts about snapshots on the node's page."""
     return list(NodeEvent.objects.filter(node__name=node, kind="snapshot").values_list("sentence", flat=True))
 
 
 def encoded() -> Any:
-    """Return True if every publication is in a segment."""
+    """Return True if all publications are encoded into segments and encoding is not stalled."""
     head = LogHead.objects.get()
     return Segment.objects.filter(epoch=head.epoch, last=head.sequence).exists() and not Stall.objects.exists()

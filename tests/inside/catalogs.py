@@ -1,4 +1,4 @@
-"""Catalogs of ours and of other servers, and their members."""
+"""Produced and consumed catalogs, and their members."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from replication.dns.rrset import make
 
 
 def follow(name: str, address: str) -> None:
-    """Follow a catalog of another server."""
+    """Consume another server's catalog."""
     set_up_catalogs.follow_catalog(
         name=name,
         primaries_terms=Terms([address]),
@@ -36,7 +36,7 @@ def follow(name: str, address: str) -> None:
 
 
 def set_up_secondaries(kind: str, port: int, name: str) -> Any:
-    """Create a zone and two secondaries of one server; return their configurations."""
+    """Create a zone, and two secondaries of the same kind on one port. Return their configurations."""
     owner = User.objects.get(username="cata")
     edit.create_zone(zone=edit.NewZone(name), acting=Acting(owner, "web", timezone.now()))
     Zone.objects.filter(name=name).update(tags=["gold"])
@@ -50,14 +50,14 @@ def set_up_secondaries(kind: str, port: int, name: str) -> Any:
 
 
 def move(kind: str, name: str, tag: str) -> None:
-    """Move a zone to the other secondary's catalog."""
+    """Move a zone to the other secondary's catalog, by its tag."""
     Zone.objects.filter(name=name).update(tags=[tag])
     for pk in Secondary.objects.filter(name__startswith=f"{kind}-").values_list("pk", flat=True):
         members.follow(secondary_id=pk, now=timezone.now())
 
 
 def let_an_hour_pass(kind: str) -> None:
-    """Move the start of a change of ownership to the past."""
+    """Move the start of a change of ownership into the past, so that it ends."""
     mine = Secondary.objects.filter(name__startswith=f"{kind}-")
     Member.objects.filter(secondary__in=mine).update(coo_since=F("coo_since") - members.SAYS_WHERE)
     for pk in mine.values_list("pk", flat=True):
@@ -65,7 +65,7 @@ def let_an_hour_pass(kind: str) -> None:
 
 
 def produce(name: str, members: list[str], ports: dict[str, int], keys: str) -> Any:
-    """Create a catalog with members; return the configuration of each kind of server."""
+    """Create a catalog with members. Return the configuration for each kind of server."""
     owner, now = User.objects.get(username="cata"), timezone.now()
     made = producer.create_catalog(name=name, group_tags=["bronze"], acting=Acting(owner, "web", now))
     for each in members:
@@ -89,14 +89,14 @@ def produce(name: str, members: list[str], ports: dict[str, int], keys: str) -> 
 
 
 def create_another(name: str, ports: dict[str, int]) -> None:
-    """Create an empty catalog that notifies these ports."""
+    """Create another empty catalog, which sends NOTIFY to these ports."""
     owner, now = User.objects.get(username="cata"), timezone.now()
     made = producer.create_catalog(name=name, acting=Acting(owner, "web", now))
     keyless.notify_also(zone=made, addresses=[f"127.0.0.1:{port}" for port in ports.values()], by=owner, now=now)
 
 
 def put_in(name: str, zone: str) -> None:
-    """Put a zone into a catalog."""
+    """Add a zone to a catalog."""
     producer.put_in(
         catalog=Zone.objects.get(name=name),
         chosen=producer.Chosen([zone]),
@@ -106,20 +106,20 @@ def put_in(name: str, zone: str) -> None:
 
 
 def let_time_pass(name: str) -> None:
-    """Move the start of a change of ownership to the past, by a named time."""
+    """Move the start of a change of ownership into the past, by the period with this name."""
     Leaving.objects.update(told_at=F("told_at") - getattr(ownership_change, name))
     follow_producers()
 
 
 def change_members(name: str, leaves: str, again: str) -> None:
-    """Take two zones out of a catalog, and put one of them in again."""
+    """Remove two zones from a catalog, and add one of them again."""
     how = {"catalog": Zone.objects.get(name=name), "author": User.objects.get(username="cata"), "now": timezone.now()}
     producer.take_out(zones=[leaves, again], **how)
     producer.put_in(chosen=producer.Chosen([again]), **how)
 
 
 def edit_www(name: str, address: str) -> None:
-    """Publish another address."""
+    """Publish another address for the zone's www."""
     rrset = make(f"www.{name}", 1, 60, [address])
     patch = zone_patches.Patch(Zone.objects.get(name=name), lambda current: {(rrset.name, 1): rrset}, {rrset.name})
     acting = Acting(User.objects.get(username="cata"), "api", timezone.now())

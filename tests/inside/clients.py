@@ -1,4 +1,4 @@
-"""Keys for clients of the APIs."""
+"""Tokens and TSIG keys for clients of the APIs."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from dnspanel.zones.models import Zone
 
 
 def make_token(request: dict[str, str]) -> Any:
-    """Make a token or TSIG key for a client; return its secret."""
+    """Create a token or TSIG key for a client, and return its secret."""
     now = timezone.now()
     owner = User.objects.get(username=request["owner"])
     found = Zone.objects.filter(name=request["zone"], deleted_at=None).first()

@@ -1,4 +1,4 @@
-"""The command line's token."""
+"""The token of the command-line client's tests."""
 
 from typing import Any
 
@@ -10,6 +10,6 @@ from tests.dnspanel.cli.conftest import EVERYTHING
 
 
 def make_token(username: str) -> Any:
-    """Make the token of the command line's tests; return its secret."""
+    """Create the token of the command-line client's tests, and return its secret."""
     owner = User.objects.get(username=username)
     return create_token(owner=owner, terms=EVERYTHING, by=owner, now=timezone.now()).secret

@@ -1,4 +1,4 @@
-"""A publisher that dies on its way."""
+"""A publisher that is killed at a chosen point."""
 
 import os
 import signal
@@ -13,9 +13,9 @@ from replication.store.store import Store
 
 
 def encode_and_die(directory: str, point: str) -> Any:
-    """Encode what is published, and kill this process at a point on the way.
+    """Encode publications, and kill this process at a point.
 
-    Wrap one function, so that the process kills itself before or after it.
+    Wraps a function so that the process kills itself before or after the call.
     """
     settings.PUBLISHER_DIR = directory + "/publisher"
     settings.STORAGES["segments"]["OPTIONS"]["location"] = directory + "/segments"

@@ -1,4 +1,4 @@
-"""Zones and how they are signed."""
+"""Zones with DNSSEC for tests."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from replication.dns.rrset import RRset, make
 
 
 def act(act: str, name: str, *rest: Any) -> Any:
-    """Do one step with a zone; return its keys."""
+    """Carry out one step with a zone: create, sign, edit or another act. Return its keys."""
     now = timezone.now()
     acting = Acting(author=None, channel="system", now=now)
     if act == "create":

@@ -1,4 +1,4 @@
-"""A zone and keys that can change it."""
+"""A zone, and keys and tokens that can change it."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from dnspanel.zones.publishing import edit
 
 
 def prepare(name: str) -> Any:
-    """Create a zone, a key for all of it, a key for one challenge, and a token for one host; return their secrets."""
+    """Create a zone with a key for all of it, a key for a challenge and a token for a host. Return the secrets."""
     now = timezone.now()
     owner = User.objects.get(username="dynamo")
     zone = edit.create_zone(zone=edit.NewZone(name), acting=Acting(owner, "web", now))

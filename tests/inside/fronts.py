@@ -1,4 +1,4 @@
-"""Fronts, nodes and a zone behind them."""
+"""Fronts, and a zone on the nodes behind them."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def set_terms(name: str, terms: dict[str, Any]) -> None:
 
 
 def report(name: str) -> Any:
-    """Return what the panel has of a front, or None."""
+    """Return a front's last report, or None if there is none."""
     return node_lifecycle.node_by_name(name).report.get("front")
 
 
@@ -33,7 +33,7 @@ def create(name: str) -> None:
 
 
 def publish(zone_name: str, address: str, seconds: float) -> Any:
-    """Publish an address; return whether it is everywhere, and the nodes that have it."""
+    """Publish an address. Return True if all nodes have it in time, and the names of the nodes that have it."""
     zone = Zone.objects.get(name=zone_name, deleted_at=None)
     name = f"www.{zone.name}"
     patch = zone_patches.Patch(zone, lambda current: {(name, rdtypes.A): make(name, rdtypes.A, 300, [address])}, {name})
@@ -45,6 +45,6 @@ def publish(zone_name: str, address: str, seconds: float) -> Any:
 
 
 def act(name: str, node: str) -> None:
-    """Carry out an act on a node."""
+    """Carry out this action of `node_lifecycle` on a node."""
     act = getattr(node_lifecycle, name)
     act(node=node_lifecycle.node_by_name(node), now=timezone.now(), by=None)

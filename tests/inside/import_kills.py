@@ -1,4 +1,4 @@
-"""What an import has made."""
+"""The results of an import."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from dnspanel.zones.models import LogHead, Revision
 
 
 def content() -> Any:
-    """Return a line per zone: its serial, its revision and a digest of its records.
+    """Return a line per zone: serial, revision, and a digest of all its records in canonical order.
 
-    The digest is of all the zone serves, in canonical order; the zone's id does not matter.
+    The zone's id has no effect on the digest.
     """
     with connection.cursor() as cursor:
         cursor.execute("""
@@ -24,6 +24,6 @@ def content() -> Any:
 
 
 def counts() -> Any:
-    """Return the state of the import and how much it has made."""
+    """Return the import's state, the log's sequence, and the numbers of import pieces and revisions."""
     job = ImportJob.objects.get()
     return [job.state, LogHead.objects.get().sequence, ImportPiece.objects.count(), Revision.objects.count()]

@@ -1,4 +1,4 @@
-"""Nodes that join."""
+"""Nodes that join the fleet."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from dnspanel.fleet.nodes.reported_setup import setup_differences
 
 
 def setup_of(*names: str) -> Any:
-    """Return how each node reported itself, and what differs from its setup."""
+    """Return each node's report about its setup, and the differences from the expected setup."""
     found = {}
     for node in map(node_by_name, names):
         report = node.report
@@ -22,9 +22,9 @@ def setup_of(*names: str) -> Any:
 
 
 def approve_long_ago() -> None:
-    """Approve ns2 at a time after which its certificate has expired.
+    """Approve ns2 at a time in the past.
 
-    The certificate has the lifetime of every other one, and began so long ago that it has ended.
+    The certificate has the normal lifetime, but started so long ago that it has expired.
     """
     node_lifecycle.approve(
         node=node_lifecycle.node_by_name("ns2"), now=timezone.now() - NODE_LIFETIME - timedelta(days=1), by=None
@@ -32,5 +32,5 @@ def approve_long_ago() -> None:
 
 
 def has_request() -> Any:
-    """Return True if ns2 asks to be approved."""
+    """Return True if ns2 has requested approval."""
     return node_lifecycle.request_of(node_lifecycle.node_by_name("ns2")) is not None

@@ -1,4 +1,4 @@
-"""Publications that wait."""
+"""Publications that wait to be delivered."""
 
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from dnspanel.zones.models import Publication
 
 
 def look() -> Any:
-    """Return what waits, as the page, the alerts and the metrics say it."""
+    """Return the waiting publications' place in the page, the alerts, the summary and the metrics."""
     now = timezone.now()
     waiting, pill = read(now).of(FleetInputs).waiting, fleet_summary(now=now)
     return {
@@ -28,7 +28,7 @@ def look() -> Any:
 
 
 def age(first: int, seconds: int) -> None:
-    """Move publications to the past: everything else stays as it is."""
+    """Move publications and acknowledgments into the past by these seconds, without other changes."""
     before = timedelta(seconds=seconds)
     Publication.objects.filter(sequence__gte=first).update(at=F("at") - before)
     Node.objects.update(acked_at=F("acked_at") - before)

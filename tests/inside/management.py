@@ -9,7 +9,7 @@ from replication.call_room import with_room
 
 
 def run(*args: str) -> str:
-    """Run a command as `manage.py` does; return what it printed. Raise SystemExit if it fails."""
+    """Run a command like `manage.py`, and return its output. Raise SystemExit if it fails."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         with_room(execute_from_command_line)(["manage.py", *args])
     return printed.getvalue()

@@ -1,4 +1,4 @@
-"""A fleet of nodes of several schemas."""
+"""A fleet of nodes with different LMDB schemas."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from replication.dns.rrset import RRset
 
 
 def publish(name: str, address: str) -> None:
-    """Create a zone."""
+    """Create a zone with this address at www."""
     rrsets = [RRset("www." + name, 1, 300, (address,)), RRset(name, 2, 300, ("ns1.example.net.",))]
     edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", timezone.now()))
 
 
 def page(method: str, path: str, *data: str) -> Any:
-    """Return the HTML of a page."""
+    """Request a page as Ana, and return its HTML."""
     settings.ALLOWED_HOSTS = ["*"]
     client = Client()
     client.force_login(User.objects.get(username="ana"), backend="django.contrib.auth.backends.ModelBackend")
@@ -29,6 +29,6 @@ def page(method: str, path: str, *data: str) -> Any:
 
 
 def state(name: str) -> Any:
-    """Return what the panel knows about a node."""
+    """Return the panel's data about a node: schema, report, and True if a bootstrap is in progress."""
     node = Node.objects.get(name=name)
     return {"schema": node.schema, "report": node.report, "bootstrap": hasattr(node, "bootstrap")}

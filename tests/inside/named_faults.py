@@ -1,4 +1,4 @@
-"""What an operator signs in with."""
+"""The credentials of the operator in tests of named faults."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 
 
 def sign_in() -> Any:
-    """Return a token for Prometheus, and the cookie of a session of the operator."""
+    """Return a token for Prometheus, and the name and value of the operator's session cookie."""
     operator = User.objects.get(username="operator")
     client = Client()
     client.force_login(operator, backend=settings.AUTHENTICATION_BACKENDS[0])

@@ -1,4 +1,4 @@
-"""Zones that other providers sign as well."""
+"""Zones that other providers sign, too."""
 
 import time
 from typing import Any
@@ -16,7 +16,7 @@ from replication.dns.rrset import make
 
 
 def create(name: str, content: list[tuple[str, str, str]]) -> Any:
-    """Create a signed zone that publishes CDS and CDNSKEY; return its keys."""
+    """Create a signed zone that publishes CDS and CDNSKEY, and return its keys."""
     while reasons_against(SET_UP - {65401, 65402}):  # until every node has said what it answers
         time.sleep(0.1)
     now = timezone.now()
@@ -30,14 +30,14 @@ def create(name: str, content: list[tuple[str, str, str]]) -> Any:
 
 
 def add(name: str, dnskey: str) -> None:
-    """Add a key of another signer."""
+    """Add another signer's key."""
     zone = Zone.objects.get(name=name, deleted_at=None)
     acting = Acting(author=None, channel="system", now=timezone.now())
     other_signers.add_other_key(zone=zone, text=f"{name} IN DNSKEY {dnskey}", acting=acting)
 
 
 def step(name: str, step: str) -> Any:
-    """Do one step of a rollover by hand; return the zone's keys."""
+    """Carry out one step of a manual rollover, and return the zone's keys."""
     zone = Zone.objects.get(name=name, deleted_at=None)
     acting = Acting(author=None, channel="system", now=timezone.now())
     zsks = sorted((key for key in queries.keys_of(zone) if key.flags == 256), key=lambda key: key.id)

@@ -9,7 +9,7 @@ from dnspanel.accounts.people.teams import create_team
 
 
 def make_person(username: str, role: str, password: str) -> None:
-    """Make an account by the way of a real invitation."""
+    """Create an account through an invitation."""
     now = timezone.now()
     secret = invite.make_invitation(role=role, by=None, now=now)
     invite.accept_invitation(
@@ -18,5 +18,5 @@ def make_person(username: str, role: str, password: str) -> None:
 
 
 def make_team() -> Any:
-    """Create a team; return its number."""
+    """Create a team, and return its id."""
     return create_team(name="Customers", by=None, now=timezone.now()).pk

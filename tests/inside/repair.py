@@ -1,4 +1,4 @@
-"""Differences that are found on a node and repaired."""
+"""Differences found on a node, and their repair."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from replication.dns import rdtypes, rrset
 
 
 def state() -> Any:
-    """Return what the panel knows about differences on ns1."""
+    """Return the panel's data about differences on ns1."""
     node = Node.objects.get(name="ns1")
     rows = Divergence.objects.filter(node=node).order_by("pk")
     return {
@@ -27,7 +27,7 @@ def state() -> Any:
 
 
 def edit() -> None:
-    """Publish an address."""
+    """Publish an address at a new name."""
     zone = Zone.objects.get(name="test101.org.")
     met = rrset.make("met", rdtypes.A, 300, ["192.0.2.77"], origin=zone.name)
     patch = zone_patches.patch_of_steps(zone, [((met.name, met.type), zone_patches.replace_with(met))])

@@ -1,4 +1,4 @@
-"""A panel that was restored from an archive."""
+"""A panel restored from a backup archive."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from dnspanel.zones.signing import sign
 
 
 def state() -> Any:
-    """Return the log's position here and on nodes, and what is asked about it."""
+    """Return the log's position in the panel and on nodes, the hold's reason, and the report about differences."""
     head = LogHead.objects.get()
     report = AheadReport.objects.order_by("-pk").first()
     return {
@@ -35,7 +35,7 @@ def sign_zone(name: str) -> None:
 
 
 def manage(database: str, master_key: str, *arguments: str) -> None:
-    """Run a command of `manage.py` on another database."""
+    """Run a `manage.py` command on another database."""
     settings.DATABASES["default"]["NAME"] = database
     settings.MASTER_KEY = master_key or settings.MASTER_KEY
     execute_from_command_line(["manage.py", *arguments])

@@ -1,4 +1,4 @@
-"""Rollovers of a panel that was restored."""
+"""Rollovers in a restored panel."""
 
 import time
 from datetime import timedelta
@@ -18,9 +18,9 @@ from dnspanel.zones.signing import rollovers
 
 
 def roll(act: str, name: str, speed: int, seconds: float) -> Any:
-    """Begin rollovers, or drive them for some seconds; return how far they are.
+    """Begin the zone's rollover, or drive all rollovers for some seconds or to their end. Return their progress.
 
-    Their clock runs `speed` times as fast as ours: of the zone, one begins, or all go on until their ends.
+    The rollovers' clock is `speed` times as fast as the real one.
     """
     began = timezone.now()
 
@@ -40,9 +40,9 @@ def roll(act: str, name: str, speed: int, seconds: float) -> Any:
 
 
 def decide() -> Any:
-    """Decide to take over what nodes have.
+    """Decide to take over the nodes' content.
 
-    Return what either decision breaks, and which field refused to keep the panel's content.
+    Return the zones that each decision would break, and the field that refused to keep the panel's content.
     """
     report, refused = unknown_history.newest_report(), ""
 

@@ -1,4 +1,4 @@
-"""A parent and a child whose keys roll."""
+"""Key rollovers in a parent zone and a child zone."""
 
 import os
 import random
@@ -27,7 +27,7 @@ from replication.dns.rrset import make
 
 
 def begin(parent: str, child: str, split: str, algorithm: int, ttl: int, denial: str) -> Any:
-    """Create a signed parent and a signed child; return the parent's keys."""
+    """Create a signed parent zone and a signed child, and return the parent's keys."""
     now = timezone.now()
     acting = Acting(author=None, channel="system", now=now)
 
@@ -63,7 +63,7 @@ def begin(parent: str, child: str, split: str, algorithm: int, ttl: int, denial:
 
 
 def roll(name: str, kind: str, algorithm: int, speed: int, seconds: float, folder: str, cancelled_at: str) -> Any:
-    """Roll a zone's keys while drivers are killed; return what happened."""
+    """Roll a zone's keys while the driving processes are killed. Return the steps and results."""
     chance, killed_drivers = random.Random(1), []
 
     def report(step):
@@ -123,10 +123,10 @@ def roll(name: str, kind: str, algorithm: int, speed: int, seconds: float, folde
 
 
 def roll_from_outside(name: str, parent: str, speed: int, ttl: int, seconds: float) -> Any:
-    """Roll a child's key while others change its DS; return what was seen.
+    """Roll a child's key while others change its DS in the parent. Return the observations.
 
-    The owner may sign the zone and not change its parent; others put there what they like. Each look has the clock,
-    the step, what is waited for and the earliest time.
+    The owner can sign the zone but not change its parent, where others put any DS. Each observation has the clock, the
+    step, its condition and the earliest time.
     """
     began, until = timezone.now(), time.monotonic() + seconds
 

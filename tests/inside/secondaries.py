@@ -1,4 +1,4 @@
-"""Zones that other servers transfer."""
+"""Zones that secondaries transfer."""
 
 import random
 import time
@@ -25,7 +25,7 @@ from replication.dns.rrset import make
 
 
 def set_up_servers(ports: dict[str, int], zones: list[str]) -> Any:
-    """Create zones and a secondary for each kind of server; return their configurations."""
+    """Create zones, and a secondary for each kind of server. Return their configurations."""
     SOA, NS = 6, 2
     owner = User.objects.get(username="secunda")
     for name in zones:
@@ -46,7 +46,7 @@ def set_up_servers(ports: dict[str, int], zones: list[str]) -> Any:
 
 
 def edit_at_random(username: str, seed: int, count: int, names: list[str]) -> None:
-    """Publish random changes."""
+    """Publish `count` random changes to these zones."""
     owner = User.objects.get(username=username)
     chance = random.Random(seed)
     TEXTS = {
@@ -74,7 +74,7 @@ def edit_at_random(username: str, seed: int, count: int, names: list[str]) -> No
 
 
 def published(zones: list[str]) -> Any:
-    """Return the records of each zone."""
+    """Return the published records of each zone."""
     return {
         zone.name: [
             [row.name, row.ttl, rdata.type_to_text(row.type), text]
@@ -87,7 +87,7 @@ def published(zones: list[str]) -> Any:
 
 
 def members() -> Any:
-    """Return what is known about each secondary's zones."""
+    """Return the transfer state of each secondary's zones."""
     return list(
         Member.objects.filter(until=None).values(
             "secondary__kind",
@@ -104,7 +104,7 @@ def members() -> Any:
 
 
 def replace_zone(gone: str, come: str) -> None:
-    """Delete a zone and create another one."""
+    """Delete a zone, and create another with the secondaries' tag."""
     owner = User.objects.get(username="secunda")
     zone = Zone.objects.get(name=gone, deleted_at=None)
     edit.delete_zone(zone=zone, acting=Acting(owner, "web", timezone.now()))
@@ -113,7 +113,7 @@ def replace_zone(gone: str, come: str) -> None:
 
 
 def sign_zones(step: str, names: list[str]) -> Any:
-    """Sign zones or roll their keys; return how many have new signatures after a week."""
+    """Sign zones or roll their keys. Return the number of zones with new signatures after a week."""
     owner = User.objects.get(username="secunda")
     acting = Acting(owner, "api", timezone.now())
     for name in names:
@@ -135,8 +135,8 @@ def sign_zones(step: str, names: list[str]) -> Any:
 def roll_past(step: str, name: str) -> Any:
     """Roll a key while a secondary is cut off, or after that.
 
-    BIND may transfer from nowhere while a zone-signing key is replaced, and then again. The rollover's clock runs
-    fifteen times as fast, so that the minute that each wait is longer than TTLs passes in four seconds.
+    In the step "cut off", BIND cannot transfer while a zone-signing key is replaced; later it can. The rollover's clock
+    is fifteen times as fast, so a minute takes four seconds.
     """
     owner, zone = User.objects.get(username="secunda"), Zone.objects.get(name=name, deleted_at=None)
     bind = Secondary.objects.get(name="bind")

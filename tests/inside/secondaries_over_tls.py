@@ -1,4 +1,4 @@
-"""Zones that other servers transfer over TLS."""
+"""Zones that secondaries transfer over TLS."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from dnspanel.zones.publishing import edit
 
 
 def set_up_servers(ports: dict[str, int], tls_ports: dict[str, int], zones: list[str], certificate: str) -> Any:
-    """Create zones and a secondary for each kind of server; return their configurations."""
+    """Create zones, and a secondary over TLS for each kind of server. Return their configurations."""
     owner = User.objects.get(username="secundus")
     for name in zones:
         edit.create_zone(zone=edit.NewZone(name), acting=Acting(owner, "web", timezone.now()))
@@ -44,7 +44,7 @@ def set_up_servers(ports: dict[str, int], tls_ports: dict[str, int], zones: list
 
 
 def members() -> Any:
-    """Return what is known about each secondary's zones."""
+    """Return the transfer state of each TLS secondary's zones."""
     return list(
         Member.objects.filter(until=None, secondary__name__endswith="-tls").values(
             "secondary__name",

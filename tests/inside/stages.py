@@ -1,4 +1,4 @@
-"""Publications, delivery and rollouts of a staged fleet."""
+"""Publications, delivery and rollouts in a fleet with groups."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,13 +31,13 @@ from replication.dns import rdata, rrset
 
 
 def _publish_whatever_it_is() -> None:
-    """Let this process publish values that the panel knows some node cannot read: to a node they are then poison."""
+    """Disable this process's checks for values that some node cannot read, which then act as poison."""
     bulk.unreadable_in = lambda coming: []
     readable.refuse_unreadable = lambda content: None
 
 
 def change(zone: str, name: str, type: str, *values: str) -> int:
-    """Publish one RRset, or delete it if there are no values; return the publication's sequence."""
+    """Publish one RRset, or delete it if there are no values. Return the publication's sequence."""
     _publish_whatever_it_is()
     existing = ready_zones.existing_zones([zone])[zone]
     number = rdata.type_from_text(type)
@@ -54,7 +54,7 @@ def change_many_times(zone: str, name: str, times: int) -> list[int]:
 
 
 def create(zone: str, *more: tuple[str, str, str]) -> int:
-    """Create a zone with `www` and more RRsets; return the publication's sequence."""
+    """Create a zone with `www` and more RRsets. Return the publication's sequence."""
     _publish_whatever_it_is()
     rrsets = [
         rrset.make(f"www.{zone}", 1, 60, ["192.0.2.1"]),
@@ -66,7 +66,7 @@ def create(zone: str, *more: tuple[str, str, str]) -> int:
 
 
 def set_up_groups(verify_seconds: int) -> None:
-    """Create three zones, and put ns1 into the canary and the other nodes into the rest."""
+    """Create three zones, a group "canary" with ns1, and a group "rest" with ns2 and ns3."""
     now = timezone.now()
     for number in (1, 2, 3):
         create(f"stages{number}.test.")
@@ -87,20 +87,20 @@ def acked() -> dict[str, int]:
 
 
 def acks_since(sequence: int) -> list[tuple[str, float]]:
-    """Return which node acknowledged when, in order."""
+    """Return the acknowledgments since this sequence as (node name, timestamp), in order of time."""
     acks = Ack.objects.filter(sequence__gte=sequence).order_by("at")
     return [(ack.node.name, ack.at.timestamp()) for ack in acks.select_related("node")]
 
 
 def descriptions_of_nodes() -> dict[str, tuple[str, str]]:
-    """Return the word and the message for each node, and the fleet's tone and message."""
+    """Return each node's state and message, and the fleet's tone and message under the key "fleet"."""
     result = {each.node.name: (each.health.word, each.health.message) for each in node_statuses(now=timezone.now())}
     result["fleet"] = (fleet_summary().tone, fleet_summary().message)
     return result
 
 
 def share_of_failed_answers() -> float:
-    """Return the share of ns1's answers that failed in five minutes; 1 while there are too few."""
+    """Return the share of ns1's failed answers in the last five minutes, or 1.0 if there were at most 200 answers."""
     now = timezone.now().timestamp()
     rcodes = telemetry.answers_between([Node.objects.get(name="ns1").pk], now - 300, now)
     total = sum(rcodes.values())
@@ -156,7 +156,7 @@ def failed_reasons(*sequences: int) -> list[str]:
 
 
 def isolation(sequence: int) -> dict[str, Any]:
-    """Return how a publication was taken back, and what segments and snapshots have of that."""
+    """Return the data about a withdrawn publication, and its traces in segments and snapshots."""
     one = Isolation.objects.get(failed=sequence)
     inverse = Publication.objects.get(sequence=one.inverse)
     segments = Segment.objects.filter(first__lte=sequence, last__gte=sequence)
@@ -172,9 +172,9 @@ def isolation(sequence: int) -> dict[str, Any]:
 
 
 def create_poisoned(zone: str, type: str, value: str) -> bool | tuple[str, float] | None:
-    """Create a zone of 151 RRsets with a poisoned one, and wait for the nodes.
+    """Create a zone of 151 RRsets with an unreadable one, and wait for the nodes.
 
-    Return why it was taken back, and after how many seconds; if it was not, how the wait ended.
+    If it is withdrawn, return the reason and the seconds until then, otherwise the result of the wait.
     """
     _publish_whatever_it_is()
     hosts = [rrset.make(f"h{number}.{zone}", 1, 60, ["192.0.2.9"]) for number in range(150)]
@@ -189,7 +189,10 @@ def create_poisoned(zone: str, type: str, value: str) -> bool | tuple[str, float
 
 
 def missign(name: str) -> int:
-    """Do what no verb does, but a fault of one would: use a key that signs alone, and is in no DNSKEY RRset."""
+    """Use a key as the only signing key that is not in the DNSKEY RRset. Return the sequence.
+
+    No verb does this, but a verb's bug could.
+    """
     zone = Zone.objects.get(name=name, deleted_at=None)
     acting = Acting(author=None, channel="system", now=timezone.now())
 
@@ -203,7 +206,7 @@ def missign(name: str) -> int:
 
 
 def create_signed(name: str) -> list[str]:
-    """Create a signed zone; return its keys."""
+    """Create a signed zone, and return its keys."""
     create(name)
     zone = Zone.objects.get(name=name, deleted_at=None)
     sign.sign(zones=[zone], acting=Acting(author=None, channel="system", now=timezone.now()))
@@ -215,13 +218,13 @@ def keys_of(name: str) -> list[str]:
 
 
 def is_encoded() -> bool:
-    """Return True if the newest publication is in a segment."""
+    """Return True if the newest publication is encoded into a segment."""
     head = LogHead.objects.get()
     return Segment.objects.filter(epoch=head.epoch, last=head.sequence).exists()
 
 
 def send_snapshot(*names: str) -> int | None:
-    """Give nodes all that was published while delivery was stopped in a snapshot; return its sequence."""
+    """Make a snapshot of all publications, let these nodes ask for it, and resume delivery. Return its sequence."""
     now = timezone.now()
     made = make_snapshot(schema=4, now=now)
     for node in Node.objects.filter(name__in=names):
@@ -236,7 +239,7 @@ def waiting_snapshots() -> list[tuple[str, str]]:
 
 
 def pages(zone: str, host: str) -> dict[str, Any]:
-    """Return the pages of a zone's signing and of ring 0, and the alert about zones that do not validate."""
+    """Return a zone's DNSSEC page, ring 0's page, and the alert about zones that do not validate."""
     values = {"role": "administrator", "email": "nora@people.test"}
     user = User.objects.get_or_create(username="nora", defaults=values)[0]
     client = Client()
@@ -255,7 +258,7 @@ def pages(zone: str, host: str) -> dict[str, Any]:
 
 
 def unproven_problems() -> list[list[str]]:
-    """Return node, zone and what is wrong for each zone that does not validate somewhere."""
+    """Return node, zone and problem for each zone that does not validate on some node."""
     rows = UnprovenZone.objects.order_by("node__name", "zone__name")
     return [list(row) for row in rows.values_list("node__name", "zone__name", "problem")]
 

@@ -11,21 +11,21 @@ from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 
 
 def make_token(username: str) -> Any:
-    """Make a token that has every right over every zone; return its secret."""
+    """Create a token with all rights in all zones, and return its secret."""
     owner = User.objects.get(username=username)
     terms = TokenTerms("flow", (Grant(EVERY_RIGHT, everywhere=True),))
     return create_token(owner=owner, terms=terms, by=owner, now=timezone.now()).secret
 
 
 def make_token_for_metrics() -> Any:
-    """Make a token that can read metrics; return its secret."""
+    """Create a token that can read metrics, and return its secret."""
     owner = User.objects.get(username="scraper")
     terms = TokenTerms("prometheus", permissions=frozenset({Permission.FLEET}))
     return create_token(owner=owner, terms=terms, by=owner, now=timezone.now()).secret
 
 
 def make_token_for_runbooks() -> Any:
-    """Make the token of an operator; return its secret."""
+    """Create an operator's token for the runbooks, and return its secret."""
     ada = User.objects.get(username="ada")
     permissions = frozenset({Permission.READ, Permission.FLEET, Permission.NODES})
     terms = TokenTerms(purpose="runbooks", scope=(Grant(EVERY_RIGHT, everywhere=True),), permissions=permissions)
@@ -33,7 +33,7 @@ def make_token_for_runbooks() -> Any:
 
 
 def make_bound_tokens() -> Any:
-    """Make a token for this machine and one for another one; return their secrets."""
+    """Create a token bound to this machine's address and one bound to another address. Return their secrets."""
     owner = User.objects.get(username="bound")
     secrets = []
     for network in ("127.0.0.1", "192.0.2.1"):

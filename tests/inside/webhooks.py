@@ -14,7 +14,7 @@ from dnspanel.zones.publishing import edit
 def subscribe_and_publish() -> None:
     """Create a webhook and a zone.
 
-    The webhook's name was public when it was made, and leads to this machine when it is sent.
+    The webhook's host name has a public address when it is created, and a local one when an event is sent.
     """
     owner, now = User.objects.get(username="wanda"), timezone.now()
     terms = hooks.WebhookTerms(url="https://localhost:8443/", events=["publication.saved", "publication.everywhere"])
@@ -23,5 +23,5 @@ def subscribe_and_publish() -> None:
 
 
 def deliveries() -> Any:
-    """Return what became of each delivery."""
+    """Return the event, state and error of each delivery."""
     return list(Delivery.objects.order_by("pk").values_list("event__kind", "state", "error"))

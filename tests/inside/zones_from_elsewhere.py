@@ -1,4 +1,4 @@
-"""Zones that are transferred from other servers."""
+"""Zones that the panel transfers from other servers."""
 
 from django.utils import timezone
 
@@ -10,7 +10,7 @@ from dnspanel.zones.publishing import edit
 
 
 def create(name: str, address: str) -> None:
-    """Create a zone that is transferred from an address."""
+    """Create a zone that is transferred from this address."""
     owner = User.objects.get(username="prima")
     set_up_primaries.create_transferred_zone(
         name=name, terms=set_up_primaries.Terms([address]), acting=Acting(owner, "web", timezone.now())
@@ -18,7 +18,7 @@ def create(name: str, address: str) -> None:
 
 
 def set_address(name: str, address: str) -> None:
-    """Transfer a zone from another address."""
+    """Change the address that a zone is transferred from."""
     owner = User.objects.get(username="prima")
     set_up_primaries.set_primaries(
         zone=Zone.objects.get(name=name),

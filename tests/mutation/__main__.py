@@ -1,9 +1,9 @@
-"""`./dev mutate`: would the tests notice? Small errors are made in the code, one at a time, and tests are run.
+"""`./dev mutate`: makes small errors in the code, one at a time, and runs tests to see if they notice.
 
-Each error is made in a copy of the checkout below `var/mutation`. The tests nearest to it run first (the module's own
-test file, then those that import it, then its package's, then `./dev check` and all that `./dev test` runs, then
-`--full`), and end at the first failure. Printed is what noticed each error; those that nothing noticed want a test or a
-reason. The last line is one JSON object: `{"mutants", "default", "full", "survivors"}`.
+Errors are made in a copy of the checkout below `var/mutation`. The nearest tests run first (the module's own test file,
+then tests that import the module, then its package's tests, then `./dev check` and all of `./dev test`, then `--full`),
+and stop at the first failure. The output names the test that noticed each error; unnoticed errors need a test or a
+reason. The last line is a JSON object: `{"mutants", "default", "full", "survivors"}`.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _copy_checkout(copy: Path) -> None:
-    """Copy what git knows of the checkout, as it is in the work tree, and a link to its packages."""
+    """Copy all files that git tracks, in their current state, with a link to the checkout's packages."""
     shutil.rmtree(copy, ignore_errors=True)
     names = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
@@ -73,7 +73,7 @@ def _copy_checkout(copy: Path) -> None:
 
 
 def _noticed_by(copy: Path, mutant: Mutant, *, near: bool) -> str | None:
-    """Return the first test that fails with the error in the code, or None."""
+    """Return the first test that fails with the error in the code, or None if no test fails."""
     own = f"tests/{Path(mutant.path).parent}/test_{Path(mutant.path).stem}.py"
     package = f"tests/{mutant.path.split('/')[0]}" if mutant.path.startswith("replication") else None
     package = package or "/".join(["tests", *mutant.path.split("/")[:2]])
@@ -97,7 +97,7 @@ def _noticed_by(copy: Path, mutant: Mutant, *, near: bool) -> str | None:
 
 
 def _importers(copy: Path, path: str) -> list[str]:
-    """Test files that import the module."""
+    """Return the test files that import the module."""
     package, _, name = path.removesuffix(".py").replace("/", ".").rpartition(".")
     pattern = re.compile(
         rf"from {re.escape(package)}\.{name} import|from {re.escape(package)} import [^\n]*\b{name}\b"
@@ -110,7 +110,7 @@ def _importers(copy: Path, path: str) -> list[str]:
 
 
 def _failing(copy: Path, arguments: list[str]) -> str | None:
-    """Return the first failing test of a run; a run that does not end, or cannot begin, counts as noticed."""
+    """Return the first failing test of a run, or None if all pass. A run that cannot start or end counts as failed."""
     python = str(ROOT / ".venv/bin/python")
     command = [
         python,

@@ -1,4 +1,4 @@
-"""Which small errors could be made in a module: comparisons turned, bounds moved, calls removed. Pure."""
+"""The small errors that can be made in a module: changed comparisons, moved bounds and removed calls. Pure."""
 
 import ast
 import random
@@ -27,7 +27,7 @@ TOLD = ("logger.", "logging.", "log.", "stats.")
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One error in one file: `text` instead of the text from `start` to `end` (characters of the file)."""
+    """An error in a file: `text` replaces the characters from `start` to `end`."""
 
     path: str
     line: int
@@ -37,16 +37,16 @@ class Mutant:
     text: str
 
     def applied_to(self, source: str) -> str:
-        """Return the file with the error in it."""
+        """Return the file's content with the error."""
         return source[: self.start] + self.text + source[self.end :]
 
     def described(self, source: str) -> str:
-        """Return `path:line kind: before → after`, as the report shows it."""
+        """Return `path:line kind: before → after` for the report."""
         return f"{self.path}:{self.line} {self.kind}: `{source[self.start : self.end]}` → `{self.text}`"
 
 
 def mutants_of(path: str, source: str) -> Iterator[Mutant]:
-    """Yield every error that this module could make, in the order of its lines."""
+    """Yield all errors that can be made in this module, in order of lines."""
     lines = source.splitlines(keepends=True)
     starts = [0]
     for line in lines:
@@ -83,7 +83,7 @@ def _of_comparison(path: str, source: str, node: ast.Compare, place: Place) -> I
 
 
 def chosen(root: Path, packages: Sequence[str], *, seed: int, count: int) -> list[Mutant]:
-    """Return `count` mutants, as many from each package, the kinds in turn; the same for the same seed and tree."""
+    """Return `count` mutants, evenly by package, with alternating kinds. A seed and tree fix the result."""
     dice = random.Random(seed)
     found: list[Mutant] = []
     for number, package in enumerate(packages):
