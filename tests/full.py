@@ -26,8 +26,9 @@ T = TypeVar("T")
 # Files with one of these words in the name concern access, or the content of nodes, so they run every day.
 NEVER_RESTS = frozenset(
     [
-        *("access", "agent", "audit", "certificate", "certificates", "gateway", "guard", "key", "keyless", "keys"),
-        *("permissions", "publish", "right", "rights", "secret", "sign", "signed", "signings", "store", "tls"),
+        *("access", "agent", "audit", "certificate", "certificates", "gateway", "grants", "guard", "guards", "key"),
+        *("keyless", "keys", "locks", "permissions", "publish", "right", "rights", "roles", "secret", "sign"),
+        *("signed", "signings", "store", "tls", "tokens"),
     ]
 )
 # Tests of code that only one feature uses, as folders. Half of their other files run each day.
@@ -45,7 +46,11 @@ FEATURES: dict[str, Sequence[str]] = {
     "imports": (
         "dnspanel/transfer/archives", "dnspanel/transfer/files", "dnspanel/transfer/imports", "dnspanel/web/imports",
     ),
-    "lines and histories in the editor": ("dnspanel/web/editor/history", "dnspanel/web/editor/lines"),
+    "keys and rollovers": ("dnspanel/fleet/dnssec", "dnspanel/zones/dnssec"),
+    "lines, reviews and histories in the editor": (
+        "dnspanel/web/editor/history", "dnspanel/web/editor/lines", "dnspanel/web/editor/review",
+        "dnspanel/web/editor/rows",
+    ),
     "lists and orders of zones and their complaints": (
         "dnspanel/zones/complaints", "dnspanel/zones/lists", "dnspanel/zones/order",
     ),
@@ -54,6 +59,7 @@ FEATURES: dict[str, Sequence[str]] = {
     ),
     "pages of zones": ("dnspanel/web/zone_tabs", "dnspanel/web/zones"),
     "primaries and secondaries": ("dnspanel/primaries", "dnspanel/secondaries"),
+    "resources of API v2": ("dnspanel/api/v2/resources",),
     "searches, typed values and builders": (
         "dnspanel/web/editor/typed", "dnspanel/zones/builders", "dnspanel/zones/search", "dnspanel/zones/typed",
     ),
