@@ -8,7 +8,7 @@ from dnspanel.advisory_locks import Lock, SqlLock, hold_lock, lock_until_commit,
 
 pytestmark = pytest.mark.django_db
 
-# Old processes know these: a number that changed would let both versions in during an upgrade.
+# Running processes use these numbers: during an upgrade, a changed number would admit both versions.
 NUMBERS = {
     "PUBLISHER": 1,
     "SIGNING_KEY": 2,

@@ -13,7 +13,7 @@ from django.core.management.base import SystemCheckError
 from dnspanel import checks
 from dnspanel.accounts import checks as checks_of_accounts
 
-# Without `check_database_key`, which tests of `secrets.database_key` call.
+# All checks except `check_database_key`, which the tests of `secrets.database_key` call.
 EVERY_CHECK = (
     checks_of_accounts.check_master_key,
     checks.check_secret_key,

@@ -39,7 +39,7 @@ def test_it_runs_with_python_alone(program: Path) -> None:
     assert (displayed.returncode, displayed.stderr) == (0, "")
     assert displayed.stdout.startswith("Usage: dnspanel [OPTIONS] COMMAND [ARGS]...")
     assert run(program, "--version").stdout == f"dnspanel {__version__}\n"
-    # -S: no installed package can be imported.
+    # -S disables the import of installed packages.
     bare = subprocess.run(
         ["/usr/bin/python3", "-I", "-S", program, "api", "--help"], capture_output=True, text=True, check=False
     )

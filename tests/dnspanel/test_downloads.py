@@ -9,7 +9,7 @@ from django.test import RequestFactory
 
 from dnspanel.downloads import file_response
 
-# An answer that is closed looks whether its connection to the database is still good.
+# When an answer is closed, Django checks its database connection.
 pytestmark = pytest.mark.django_db
 
 TEXT = bytes(range(256)) * 3000

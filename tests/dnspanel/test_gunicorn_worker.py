@@ -63,7 +63,7 @@ def test_health_is_answered_while_every_thread_waits(port: int) -> None:
         assert ask(fresh, path, "HEAD") == (200, b"")
         fresh.close()
     other = connect(port)
-    other.request("GET", "/livezone")  # which is another path, and waits with the others
+    other.request("GET", "/livezone")  # another path, which waits like all others
     other.sock.settimeout(1)
     with pytest.raises(TimeoutError):
         other.getresponse()

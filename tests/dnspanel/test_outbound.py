@@ -47,7 +47,7 @@ from tests.dnspanel.webhooks.receiver import resolve_to
         "3fff::1",
         "5f00::1",
         "100::1",
-        # IPv4 in other clothes
+        # IPv4 addresses in other notations
         "::ffff:127.0.0.1",
         "::ffff:169.254.169.254",
         "::ffff:0:10.0.0.1",

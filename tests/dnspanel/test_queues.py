@@ -26,7 +26,7 @@ def tasks() -> set[str]:
     return {name for name in app.tasks if name.startswith("dnspanel.")}
 
 
-# Snapshots, the log's upkeep and the hold were in the queue of imports, behind whatever these waited for.
+# Regression test: snapshots, log maintenance and the hold waited behind imports in the same queue.
 def test_bulk_and_sources_have_peoples_work_only(tasks: set[str]) -> None:
     of = {queue: {task.rpartition(".")[2] for task in tasks if queue_of(task) == queue} for queue in QUEUES}
     assert (of["bulk"], of["sources"]) == (OF_PEOPLE, WAITING_FOR_OTHERS)

@@ -23,9 +23,9 @@ def at(text: str) -> datetime:
         # Berlin is an hour ahead in winter, two in summer.
         ("22:00", "07:00", "Europe/Berlin", "2026-11-21T21:00", "2026-11-22T06:00"),
         ("22:00", "07:00", "Europe/Berlin", "2026-07-01T20:00", "2026-07-02T05:00"),
-        # The night in which its clock is set back is an hour longer.
+        # The night when Berlin's clocks go back is an hour longer.
         ("22:00", "07:00", "Europe/Berlin", "2026-10-24T20:00", "2026-10-25T06:00"),
-        # And in Auckland it is morning already.
+        # In Auckland it is already morning.
         ("22:00", "07:00", "Pacific/Auckland", "2026-11-21T12:00", "2026-11-21T18:00"),
     ],
 )

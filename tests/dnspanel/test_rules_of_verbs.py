@@ -254,7 +254,7 @@ ACTS: dict[str, Act] = {
     "what failed is taken back": Act(_repair, FREE, lambda zone, author: _remove_www(zone, author)),
 }
 
-# Functions of the code that append publications, or ask all rules besides, and the acts above that come through each.
+# Functions that append publications or also ask all rules, and the operations above that use each.
 VERBS: dict[str, tuple[str, ...]] = {
     "zones/publishing/revision.carry_out": (
         "publish a draft",
@@ -302,7 +302,7 @@ def zone(author: User) -> Zone:
 
 
 def _place(rule: str, zone: Zone, author: User) -> None:
-    if rule == "lock" and zone.deleted_at is not None:  # it was there before the zone was deleted
+    if rule == "lock" and zone.deleted_at is not None:  # the lock existed before the deletion
         Lock.objects.create(zone=zone, name="", reason="Terraform", placed_at=NOW)
         Zone.objects.filter(pk=zone.pk).update(has_locks=True)
         return
@@ -348,7 +348,7 @@ def test_every_function_that_appends_a_publication_has_a_row() -> None:
         for function in nodes_in(text):
             if isinstance(function, ast.FunctionDef) and _calls(function) & {"append_publication", "refuse_act"}:
                 found.add(f"{path.relative_to(ROOT / 'dnspanel').with_suffix('')}.{function.name}")
-    # Within the functions of the table.
+    # Inner functions of those in the table.
     inner = {"zones/publishing/bulk.delete", "zones/publishing/restore_zones.restore"}
     assert found - inner == set(VERBS)
     assert {act for acts in VERBS.values() for act in acts} <= ACTS.keys()

@@ -11,7 +11,7 @@ from tests.syntax import nodes_of
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 64 << 20
-# Caches that only count their entries, and what each entry is: nothing that people write without a bound.
+# Caches that only count entries, with the kind of entry: no user-written text of unlimited length.
 COUNTED = {
     "dnspanel/cli_file.py command_line": "settings of the panel",
     "dnspanel/suffixes.py read_suffixes": "settings of the panel",
@@ -73,4 +73,4 @@ def test_values_that_are_compared_once_are_not_kept() -> None:
         [sys.executable, "-m", "tests.alone.compare_values"], check=True, capture_output=True, text=True, cwd=ROOT
     )
     before, after = (int(word) >> 20 for word in done.stdout.split())
-    assert after - before < 16  # 30, if they were kept
+    assert after - before < 16  # it would be 30 if they were kept

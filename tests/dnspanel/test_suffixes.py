@@ -23,7 +23,7 @@ co.uk  anything that follows a space is a remark
         ("com.", True),
         ("example.com.", False),
         ("co.uk.", True),
-        ("uk.", False),  # as the list has it, the rule `*` is everybody's default; here it stands beside the list
+        ("uk.", False),  # in the list, the rule `*` is the default; here it is an additional rule
         ("any.ck.", True),
         ("a.any.ck.", False),
         ("www.ck.", False),

@@ -113,7 +113,7 @@ def test_a_german_reads_what_a_node_refuses(browser: Browser, hans: User, active
     assert "/var/lib/&lt;pdns&gt; ist voll: die Map-Größe ist 1 MiB" in page
     before = Node.objects.get(pk=node.pk).refused_since
     record_refusal(node_id=node.pk, message=str(refusal), now=NOW + timedelta(seconds=9))
-    assert Node.objects.get(pk=node.pk).refused_since == before  # the same, so it is no news
+    assert Node.objects.get(pk=node.pk).refused_since == before  # the same refusal isn't a new one
     status, body = encode_refusal(Diverged(expected=b"\1", found=b"\2"), None)
     older = body.replace(b'"spoken"', b'"other"')
     with speaking("de"):

@@ -90,7 +90,7 @@ def test_nobody_waits_for_the_broker_and_no_request_is_lost() -> None:
     assert task.begun.acquire(timeout=10)
     assert task.calls == [], "it is under way"
     for _ in range(3):
-        wake_soon(task)  # what is new now, the message under way may be too early for
+        wake_soon(task)  # the message in progress may be too early for new work
     for _ in range(2):
         task.may_go_on.release()
     assert task.begun.acquire(timeout=10)

@@ -56,7 +56,7 @@ def eventually(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("name", ["push", "proxy"])  # one that writes life signs, and one that does not
+@pytest.mark.parametrize("name", ["push", "proxy"])  # one with heartbeats, and one without
 def test_a_process_that_is_stopped_is_killed(
     program: Callable[[str], subprocess.Popen[str]], tmp_path: Path, name: str
 ) -> None:
@@ -86,7 +86,7 @@ def test_a_process_that_gives_life_signs_is_left_alone_whatever_its_clock_says(
     process = program(SLEEP)
     watch(process, sign)
     sign.touch()
-    for day in range(1, 17):  # four seconds, twice the patience
+    for day in range(1, 17):  # four seconds, twice the limit
         os.utime(sign, (day * 86_400, day * 86_400))
         time.sleep(0.25)
     assert process.poll() is None

@@ -152,7 +152,7 @@ def test_an_archive_has_no_private_key_in_clear(make_zone: MakeZone, tmp_path: P
         run("pg_restore", ["--file=-", str(dump)], panel_database(), stdout=written)
     places = {"archive": path.read_bytes(), "dump": plain.read_bytes()}
     assert len(texts) == 6
-    for key in ZoneKey.objects.all():  # what is not secret is there, so that the search sees what there is
+    for key in ZoneKey.objects.all():  # the dump has public data, so the search is able to find something
         assert bytes(key.public).hex().encode() in places["dump"]
     for name, content in places.items():
         for form in {form for text in texts for form in forms_of_secrets(text)}:
@@ -166,7 +166,7 @@ def forms_of_secrets(private_text: str) -> Iterator[bytes]:
         if word.startswith(("Private", "Prime", "Exponent", "Coefficient")) and word != "Private-key-format":
             number = base64.b64decode(digits)
             for form in (digits.encode(), base64.urlsafe_b64encode(number), number, number.lstrip(b"\0")):
-                # As it is, in hexadecimal digits, in Base64 once more, and its beginning: of lines, or of one piece.
+                # Unchanged, in hexadecimal, in Base64 again, and only the start, because a dump may wrap lines.
                 for found in (form, form.hex().encode(), form.hex().upper().encode(), base64.b64encode(form)):
                     yield found[:24]
 
@@ -196,7 +196,7 @@ def fill_left_out(alice: User, node: Node) -> None:
     token = create_token(
         owner=alice, terms=TokenTerms("CI", permissions=frozenset({Permission.AUDIT})), by=alice, now=NOW
     ).token
-    for sessions in (Session, DjangoSession):  # where they were before
+    for sessions in (Session, DjangoSession):  # the former and the present table
         sessions.objects.create(session_key="key", session_data="data", expire_date=NOW)
     cache.set("sign-ins", 3)
     Invitation.objects.create(secret_sha256=b"1", role=Role.READER, created_at=NOW, expires_at=NOW)
@@ -274,7 +274,7 @@ def test_a_drill_proves_the_archive_and_leaves_nothing_behind(archive: Path) -> 
 def test_a_drill_finds_what_a_dump_cannot_see(
     archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # A record that somebody changed in PostgreSQL by hand, without a publication.
+    # Someone changed this record in PostgreSQL by hand, without a publication.
     from dnspanel.zones.models import RRset
 
     RRset.objects.filter(name="www.two.test.").update(ttl=77)

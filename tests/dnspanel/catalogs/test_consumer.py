@@ -99,7 +99,7 @@ def test_a_member_under_another_label_begins_anew(producer: Producer, alice: Use
     for name in (ONE, TWO):
         refresh.take_turn(zone_id=zone_of(name).pk, clock=lambda: NOW)
     before = zone_of(ONE).pk
-    TransferredZone.objects.update(serial=4_000_000_000)  # newer than what the producer has: taken all the same
+    TransferredZone.objects.update(serial=4_000_000_000)  # newer than the producer's, but transferred anyway
     TransferredZone.objects.filter(pk=catalog.pk).update(serial=1)
     producer.forget(FIRST, "member0")
     producer.name(FIRST, ONE, label="another")
@@ -393,7 +393,7 @@ def cutting_off(port: int, after: int) -> Iterator[int]:
             with suppress(OSError):
                 while True:
                     wire, sender = udp.recvfrom(4096)
-                    if not wire:  # it was shut down
+                    if not wire:  # the server was shut down
                         return
                     with socket.create_connection(("127.0.0.1", port), 5) as there:
                         there.sendall(len(wire).to_bytes(2) + wire)
@@ -414,7 +414,7 @@ def cutting_off(port: int, after: int) -> Iterator[int]:
             yield tcp.getsockname()[1]
         finally:
             for sock in (tcp, udp):
-                with suppress(OSError):  # one that has no peer is shut down all the same
+                with suppress(OSError):  # sockets without a peer raise an error, but are shut down
                     sock.shutdown(socket.SHUT_RDWR)
             for thread in threads:
                 thread.join(5)

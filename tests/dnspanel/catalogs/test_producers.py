@@ -102,7 +102,7 @@ def test_of_powerdns_members_come_with_their_groups_and_move_by_coo(tmp_path: Pa
         assert list(row.groups) == ["gold"]
         zone = Zone.objects.get(name=ONE)
         assert refresh.take_turn(zone_id=zone.pk, clock=lambda: NOW) == "axfr"
-        # Both catalogs name it for a while, the first with where it goes: PowerDNS itself has a zone in one catalog.
+        # Both catalogs list the zone for a while, the first with its new catalog. In PowerDNS, a zone has one catalog.
         powerdns.pdnsutil("set-option", ONE, "producer", "coo", SECOND)
         powerdns.pdnsutil("increase-serial", FIRST)
         take_turns(first)

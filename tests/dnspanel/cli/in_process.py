@@ -29,7 +29,7 @@ from dnspanel.cli.__main__ import main
 ROOT = Path(__file__).resolve().parents[3]
 LONGEST_SECONDS = 60
 _request_by_http = urllib3.PoolManager.request
-# What ended the worker of the test that runs.
+# Exceptions that ended a worker of the current test.
 _faults: list[BaseException] = []
 
 
@@ -150,7 +150,7 @@ def _stream(name: str, content: io.BytesIO, *, errors: str) -> Iterator[None]:
     stream = io.TextIOWrapper(content, encoding="utf-8", errors=errors)
     with mock.patch.object(sys, name, stream):
         yield
-    # Without its wrapper, the content stays open and can be read.
+    # Without the wrapper, `content` stays open and can be read.
     stream.detach()
 
 

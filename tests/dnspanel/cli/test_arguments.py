@@ -18,7 +18,7 @@ from tests.dnspanel.cli.conftest import Run
 from tests.dnspanel.cli.in_process import Ran, run_command, run_process
 from tests.dnspanel.cli.test_main import ALL
 
-# What a name of this kind is called in the commands.
+# Names of parameters of this kind in the commands.
 ZONES, KINDS = {"zone", "zones"}, {"type", "type_", "types"}
 
 
@@ -108,4 +108,4 @@ def test_a_panel_that_does_not_answer_delays_the_shell_for_two_seconds_at_most(s
     told = {"DNSPANEL_URL": silent, "DNSPANEL_TOKEN": "dnsp_x"}
     assert completed("zones show sho", tmp_path, by=run_process, **told) == []
     assert completed("zones show sho", tmp_path, by=run_process) == []  # no configuration
-    assert time.monotonic() - began < COMPLETION_SECONDS + 8  # two starts of Python on a busy machine
+    assert time.monotonic() - began < COMPLETION_SECONDS + 8  # Python starts twice on a busy machine

@@ -15,7 +15,7 @@ from dnspanel.api.v2.schema.document import document
 from tests.dnspanel.cli.in_process import run_command
 from tests.dnspanel.cli.test_main import ALL
 
-# The command that sends each operation, with arguments that lead there. `api` reaches those that are none of these.
+# A command for each operation, with arguments that trigger it. `api` reaches all other operations.
 COMMANDS = {
     "POST /bulk/deletions": "zones delete a.test --yes",
     "POST /bulk/rrsets": "records change -q x --delete",
@@ -32,14 +32,14 @@ COMMANDS = {
     "POST /zones/{zone_name}/revisions/{number}/undo": "zones undo a.test 1",
     "POST /zones/{zone_name}/apply-template": "templates apply a.test 1",
 }
-# What they do is done by another operation of the list, or asked for by a command that confirms it by itself.
+# Another operation of the list does the same, or the command asks the user itself.
 ELSEWHERE = {
     "POST /bulk": "records",
     "DELETE /zones/{zone_name}": "zones delete",
     "PUT /zones/{zone_name}/rrsets/{owner}/{type_name}": "records set",
     "PATCH /zones/{zone_name}/rrsets/{owner}/{type_name}": "records add and remove",
     "DELETE /zones/{zone_name}/rrsets/{owner}/{type_name}": "records delete",
-    # Guarded is only to ask parents to delete the DS: `dnssec cds ZONE delete` asks the person.
+    # The guard only concerns deleting the DS, and `dnssec cds ZONE delete` asks the user.
     "POST /bulk/dnssec": "dnssec cds",
     "PATCH /zones/{zone_name}/dnssec": "dnssec cds",
 }

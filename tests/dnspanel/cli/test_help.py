@@ -8,13 +8,13 @@ import pytest
 from dnspanel.cli.commands import dnspanel
 from tests.dnspanel.cli.test_main import commands
 
-WIDEST_SUMMARY = 60  # what `dnspanel --help` has place for at 80 columns
-# Words that refer to something that the reader has not seen, where a text begins with them.
+WIDEST_SUMMARY = 60  # the width that `dnspanel --help` has at 80 columns
+# Words at the start of a text that refer to something unknown to the reader.
 FRAGMENT = re.compile(
     r"(About|All|Another|Any|As|At|Besides|By|Else|For|From|Has|How|In|Is|It|Its|No|Of|Once|One|Only|Over|So|Such|That"
     r"|Their|Them|These|They|This|Those|Though|To|Under|What|When|Where|Whether|Which|Who|Whom|Whose|Why|With)\b"
 )
-# Pronouns without a noun, and words of the past.
+# Pronouns without a noun, and outdated words.
 PRONOUN = re.compile(
     r"\b(it|its|itself|they|them|their|those|whoever|whom|besides|anew|once for each|so (many|long|much))\b",
     re.IGNORECASE,
@@ -29,7 +29,7 @@ OPTIONS = {
     for option in command.params
     if isinstance(option, click.Option)
 }
-# Texts that readers did not understand (reviews of the command line), and others like them.
+# Texts that reviewers of the command line did not understand, and similar ones.
 FRAGMENTS = (
     "Of that key.",
     "Of the TSIG key by which they are asked.",

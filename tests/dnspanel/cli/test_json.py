@@ -34,9 +34,9 @@ from tests.people import make_person
 
 ALL = dict(commands(dnspanel))
 CODES = {0, 1, 2, 3, 130}
-# What a parameter of this name is given; others are given what their type allows.
+# The value for a parameter of this name. Other parameters get a value by their type.
 NAMES = {"name": "www", "type": "A", "type_": "A", "values": "192.0.2.1", "addresses": "192.0.2.53", "key": "x"}
-# Words of commands whose parameters are about something else than their names say.
+# First words of commands whose parameter `zone` isn't a zone.
 ZONE_IS_NAME = {"nodes": "ns1", "fronts": "ns1"}
 
 Call = Callable[..., Ran]

@@ -39,7 +39,7 @@ def test_every_command_explains_itself_without_a_configuration(words: tuple[str,
     assert all(option.help for option in ALL[words].params if isinstance(option, click.Option))
 
 
-# What a platform team looks for, and did not find (issue 41, A11).
+# Commands that a platform team looked for and didn't find (issue 41, A11).
 FAMILIES = {
     "publications": {"list", "show", "undo", "watch"},
     "drafts": {"list", "show", "set", "delete", "publish", "discard"},
@@ -103,7 +103,7 @@ def test_it_loads_nothing_of_the_panel() -> None:
     code = "import sys, dnspanel.cli.__main__; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     ours = {name for name in loaded if name.startswith("dnspanel.") and not name.startswith("dnspanel.cli")}
-    assert ours <= {"dnspanel.celery"}  # which the package itself loads
+    assert ours <= {"dnspanel.celery"}  # the package itself loads this one
     assert not {"django.db", "rest_framework", "psycopg"} & set(loaded)
 
 

@@ -48,7 +48,7 @@ def on_terminal(run: Run, live_server: Any, tmp_path: Path) -> OnTerminal:
                 if interrupt_at and interrupt_at.encode() in seen:
                     process.send_signal(signal.SIGINT)
                     interrupt_at = ""
-        except OSError:  # Linux ends the terminal of a process that is gone so
+        except OSError:  # Linux reports the end of the process like this
             pass
         os.close(leader)
         printed, _ = process.communicate(timeout=30)

@@ -44,7 +44,7 @@ def test_many_zones_deleted(run: Run) -> None:
     find, preview, undo, preview_since, since = commands_of("many-zones-deleted", SEQUENCE=str(first))
     assert "closed" in carried_out(run, find).out
     assert "4 zones with 8 RRsets would be restored." in carried_out(run, preview).out
-    # No node is there to answer in this test: what is published is not waited for.
+    # This test has no nodes, so it doesn't wait for the publication.
     assert "4 zones restored, 0 existed already." in carried_out(run, [*undo[:-1]]).out
     assert Zone.objects.filter(deleted_at=None).count() == 4
     assert "2 zones with 4 RRsets would be restored." in carried_out(run, preview_since).out

@@ -47,7 +47,7 @@ def test_each_server_becomes_an_active_node_once(nodes: list[DemoNode], live_ser
     assert [node.name for node in enroll_all(nodes, live_server)] == ["ns1", "ns2"]
     assert set(Node.objects.values_list("state", flat=True)) == {NodeState.ACTIVE}
     assert all((node.identity / "identity.json").exists() for node in nodes)
-    # Whoever runs the node reads its key without a capability.
+    # The node's user can read the key without a capability.
     account = unprivileged.account()
     user = account.pw_uid if account else os.geteuid()
     assert {path.stat().st_uid for node in nodes for path in node.identity.iterdir()} == {user}

@@ -68,7 +68,7 @@ def test_a_killed_process_is_back_within_two_seconds(supervisor: Supervisor) -> 
 
 def test_a_process_that_fails_again_and_again_is_not_given_up(supervisor: Supervisor) -> None:
     supervisor.start(["broken"])
-    time.sleep(3)  # supervisord gives up after three starts with pauses of a second and more
+    time.sleep(3)  # supervisord gives up after three starts with pauses of at least a second
     assert supervisor.states()["broken"] != "FATAL"
 
 
@@ -116,7 +116,7 @@ def test_a_killed_supervisor_leaves_no_orphans(supervisor: Supervisor) -> None:
     supervisor.start(["one"])
     pid = supervisor.pid("one")
     assert pid is not None
-    wait_until_it_sleeps(pid)  # before that it has not asked the kernel yet to be told
+    wait_until_it_sleeps(pid)  # only then does it ask the kernel for a signal
     assert supervisor._process is not None
     os.kill(supervisor._process.pid, signal.SIGKILL)
     wait_until_dead(pid)

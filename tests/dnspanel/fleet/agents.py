@@ -39,15 +39,15 @@ class Agent:
     lie: bool = False
     requests: int = 0
     paths: list[str] = field(default_factory=list)
-    is_old: bool = False  # it gives no samples with its status
+    is_old: bool = False  # it sends no samples with its status
     clock_offset: float = 0.0
     server: ThreadingHTTPServer | None = None
     checks: int = 0
     repairs: list[str] = field(default_factory=list)
-    # Its PowerDNS has not read its list of zones yet; the newest ack, None after a start.
+    # PowerDNS hasn't read the new list of zones yet. `last_ack` is the newest ack, or None after a start.
     lists_later: bool = False
     last_ack: Ack | None = None
-    # A snapshot on its way: its id, its manifest, and the pieces of the files that came.
+    # A snapshot that is being received: its id, its manifest, and the received chunks.
     snapshot: str = ""
     manifest: Manifest | None = None
     chunks: dict[int, bytes] = field(default_factory=dict)
@@ -227,7 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
             protocol.TOP_PATH,
             protocol.TOP_ZONES_PATH,
             protocol.LOG_PATH,
-        }:  # as an agent that knows no such path
+        }:  # like an agent that doesn't know the path
             self._answer(404, encode_message({"error": "BadRequest", "message": "no such path", "position": None}))
         elif url.path.startswith(protocol.ZONES_PATH):
             self._answer(200, encode_message(zones_answer(self.agent.store, url.path, parse_qs(url.query), None)))

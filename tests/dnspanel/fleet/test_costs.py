@@ -78,7 +78,7 @@ def test_one_edit(
     Node.objects.filter(name="ring0").update(is_ring0=True)
     Node.objects.update(contact_at=timezone.now())
     others = [nodes[name].node.pk for name in ("ns1", "ns2")]
-    for node in nodes.values():  # so that connections, sessions and rows are there
+    for node in nodes.values():  # creates connections, sessions and rows
         tasks.push_node(node.node.pk)
     for turn in (1, 2):
         if turn == 2:
@@ -96,8 +96,7 @@ def test_one_edit(
                 act()
                 counts[step] = len(sent)
     assert {node.acked for node in Node.objects.all()} == {LogHead.objects.get().sequence}
-    # Of those of encode, one asks whether there is a secondary that has to hear of it.
-    # Acks are recorded as they come: both at once, or one after the other.
+    # One statement of encode asks for secondaries to notify. Acks are recorded on arrival: both at once, or one by one.
     assert counts in [{"publish": 5, "encode": 16, "ring 0": 9, "others": others} for others in (3, 4)]
     assert {name: made.agent.requests - requests[name] for name, made in nodes.items()} == dict.fromkeys(nodes, 1)
     assert Segment.objects.latest("last").size < 300

@@ -203,7 +203,7 @@ def test_a_node_ahead_of_the_panel_gets_nothing_more(served: Serve) -> None:
     publish("one.test.")
     publish("two.test.")
     push_node(made.node.pk)
-    # PostgreSQL comes back from a backup taken before the second publication.
+    # PostgreSQL was restored from a backup before the second publication.
     Segment.objects.filter(last=2).delete()
     LogHead.objects.update(sequence=1)
     requests = made.agent.requests
@@ -417,7 +417,7 @@ def test_a_push_requested_during_a_push_makes_it_look_once_more() -> None:
     def attempt(_: AgentConnection) -> None:
         looked.append(len(looked))
         if len(looked) == 1:
-            # It is requested in another thread, which finds the connection taken and leaves at once.
+            # Another thread requests it, finds the connection in use, and returns at once.
             other = threading.Thread(target=lambda: connection.push(attempt))
             other.start()
             other.join(5)

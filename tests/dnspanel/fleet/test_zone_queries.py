@@ -62,8 +62,8 @@ def test_samples_are_those_of_nodes_that_told_and_are_asked() -> None:
     serves(ONE, 50)
     names = (Counted("www.one.test/A", 60), Counted("a..b/A", 9), Counted("one.test/MX", 40))
     zone_queries.keep_zone_top(node_id=ONE, zone="one.test.", top=top_of("one.test.", 100, questions=1000, names=names))
-    zone_queries.keep_zone_top(node_id=TWO, zone="one.test.", top=top_of("one.test.", 100))  # no rate is known
-    zone_queries.keep_zone_top(node_id=ONE, zone="old.test.", top=Top(at=1.0))  # an agent that says nothing of zones
+    zone_queries.keep_zone_top(node_id=TWO, zone="one.test.", top=top_of("one.test.", 100))  # the rate is unknown
+    zone_queries.keep_zone_top(node_id=ONE, zone="old.test.", top=Top(at=1.0))  # an agent without data about zones
     found = zone_queries.samples_of("one.test.", [ONE, TWO, 99])
     assert {node_id: (each.times, each.questions, each.qps) for node_id, each in found.items()} == {
         ONE: (100, 1000, 50)
@@ -84,7 +84,7 @@ def test_an_hour_is_kept_by_minute_and_each_node_tells_once() -> None:
         top = Top(at=now, zones=(Counted("one.test.", 100), Counted("two.test.", 1)), questions=1000)
         zone_queries.keep_minute(node_id=node_id, top=top, at=begin - 60)
     zone_queries.keep_minute(node_id=ONE, top=Top(at=now, questions=1000), at=begin - 120)
-    zone_queries.keep_minute(node_id=99, top=Top(at=now, questions=1000), at=begin - 180)  # no rate is known
+    zone_queries.keep_minute(node_id=99, top=Top(at=now, questions=1000), at=begin - 180)  # the rate is unknown
     *earlier, silent, without, last = zone_queries.minutes_of("one.test.", now=now)
     assert len(earlier) == zone_queries.MINUTES_KEPT - 3
     assert (silent, without) == (MinuteOfZone(begin - 180, None, 0), MinuteOfZone(begin - 120, None, 1))

@@ -110,7 +110,7 @@ def test_an_update_to_which_a_publish_hook_says_no_is_refused(
 def test_an_update_that_the_canary_refuses_is_refused_with_the_reason(
     zone: Zone, key: Key, active_node: MakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # NOERROR was the last that a client heard of a change that was taken back two seconds later.
+    # Regression test: clients got NOERROR for a change that was taken back two seconds later.
     Node.objects.filter(pk=active_node("canary").pk).update(is_ring0=True)
     message = adds()
     with refusing(2), caplog.at_level(logging.INFO):
@@ -140,7 +140,7 @@ def test_an_update_that_changes_nothing_publishes_nothing(zone: Zone, key: Key) 
 
 def test_a_retransmission_is_carried_out_once(zone: Zone, key: Key) -> None:
     message = adds()
-    message.absent("new")  # would not hold any more
+    message.absent("new")  # would fail now
     wire = key.sign(message)
     for now in (NOW, LATER):
         (reply,) = replies(wire, now=now)
@@ -476,7 +476,7 @@ def test_random_bytes_and_damaged_messages_are_survived(zone: Zone, key: Key) ->
         for reply in replies(bytes(wire), over_tcp=bool(round_ % 2)):
             assert len(reply) >= 12
             assert reply[:2] == wire[:2]
-    # A signature does not cover the TTL and the letter case of its own record; what the message says was never changed.
+    # A signature doesn't cover the TTL and letter case of its own record. The update itself was never changed.
     assert holds(zone, "new.example.test.") in {(), ("192.0.2.77",)}
     assert Publication.objects.count() <= 2
 

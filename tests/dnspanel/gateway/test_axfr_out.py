@@ -86,7 +86,7 @@ def test_a_change_in_the_middle_is_not_seen(make_zone: MakeZone, alice: User) ->
     zone = make_zone(*lines)
     wires = messages(zone)
     first = next(wires)
-    # What another process would do: on a connection of its own.
+    # A change from another connection, as another process would make it.
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(_move_all, zone, alice).result() == 3000
     rest = [record for wire in (first, *wires) for record in dns.message.from_wire(wire, one_rr_per_rrset=True).answer]

@@ -161,7 +161,7 @@ def test_one_address_has_so_many_connections(zone: Zone, monkeypatch: pytest.Mon
             assert one_more.recv(1) == b""
         for connection in connections:
             connection.close()
-        deadline = time.monotonic() + 5  # the gateway hears of the ends a moment later
+        deadline = time.monotonic() + 5  # the gateway notices the closed connections a moment later
         while not is_answered_over_tcp(port):
             assert time.monotonic() < deadline
 

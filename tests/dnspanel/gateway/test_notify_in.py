@@ -106,7 +106,7 @@ def test_anybody_else_is_refused_and_counted_once_a_second(transferred: Zone, ma
     assert row.notice_refused_from == ELSEWHERE
     assert answer_to(notice().to_wire(), ELSEWHERE, LATER + LEAST_GAP / 2) == "REFUSED"
     assert row_of(transferred).notices_refused == 1
-    # A key is judged wherever it comes from; those of others, also of the panel's own people, are none.
+    # A key is checked for every sender. Keys of others count as none, even if they are the panel's.
     for number, wire in enumerate(
         [
             signed(notice(), "d3Jvbmctd3Jvbmctd3Jvbmctd3Jvbmc="),
@@ -154,7 +154,7 @@ def test_a_notice_is_about_the_soa_of_one_zone(transferred: Zone) -> None:
 def test_a_flood_makes_one_turn_a_second(transferred: Zone, woken: list[None]) -> None:
     assert answer_to(notice().to_wire()) == "NOERROR"
     del woken[:]
-    for number in range(1, 10):  # as though a worker had the zone at once, each time
+    for number in range(1, 10):  # as if a worker had transferred the zone at once, each time
         TransferredZone.objects.update(due_at=LATER + refresh.CLAIM)
         answer_to(notice().to_wire(), now=LATER + number * timedelta(milliseconds=50))
     assert len(woken) == 0
@@ -189,7 +189,7 @@ def test_a_change_of_a_bind_is_here_without_waiting_for_the_refresh(
             zone = awaited(primary.address, alice, **KEY)
             assert refresh.take_turn(zone_id=zone.pk, clock=timezone.now) == "axfr"
             assert row_of(zone).due_at > timezone.now() + timedelta(minutes=50)
-            refused = row_of(zone).notices_refused  # of its start, maybe: nobody knew its key then
+            refused = row_of(zone).notices_refused  # perhaps the NOTIFY of its start, before the key existed
             primary.update(("replace", ("told", 60, "TXT", '"by NOTIFY"')))
             until(lambda: refresh.claim_due(timezone.now()) == zone.pk, seconds=20, what="no NOTIFY was taken")
             assert refresh.take_turn(zone_id=zone.pk, clock=timezone.now) == "ixfr"

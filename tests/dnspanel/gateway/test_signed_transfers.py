@@ -109,7 +109,7 @@ def test_what_ring_0_lacks_is_not_given_and_told_of_again(signed_zone: Zone, sec
     Member.objects.update(notify_at=None)
     assert refusal(secondary) == "SERVFAIL"
     assert Member.objects.get(until=None).notify_at == NOW + timedelta(seconds=10)
-    Zone.objects.update(serial=SERIAL - 1)  # published meanwhile, and there already
+    Zone.objects.update(serial=SERIAL - 1)  # now ring 0 has the published serial
     assert len(records(secondary)) > 10
 
 
@@ -120,7 +120,7 @@ def test_what_ring_0_has_not_proved_is_not_given_though_its_serial_is_there(
     Node.objects.update(**lacking)
     assert refusal(secondary) == "SERVFAIL"
     Node.objects.update(epoch=head().epoch, acked=head().sequence)
-    # Records alone change nothing of how they are signed: those of many edits a second are given as they come.
+    # Changed records don't change the signing settings, so such zones are transferred at any rate of edits.
     change(signed_zone, alice, {("www.example.test.", rdtypes.A): rr("www 300 A 192.0.2.9")})
     Zone.objects.update(serial=SERIAL)
     assert len(records(secondary)) > 10

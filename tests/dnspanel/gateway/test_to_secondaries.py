@@ -41,7 +41,7 @@ _ids = iter(range(1, 60_000))
 
 def transfer_question(zone_name: str, since: int | None = None, qtype: str = "") -> dns.message.Message:
     message = dns.message.make_query(zone_name, qtype or ("AXFR" if since is None else "IXFR"), flags=0)
-    message.id = next(_ids)  # two questions of one second are two messages
+    message.id = next(_ids)  # two queries in a second need different messages
     if since is not None:
         soa = dns.rrset.from_text(zone_name, 0, "IN", "SOA", f". . {since} 0 0 0 0")
         message.authority.append(soa)
@@ -83,7 +83,7 @@ def records(
 
 def rcode_of(wire: bytes, **how: object) -> str:
     (reply,) = replies(wire, **{"over_tcp": True, "address": ADDRESS, **how})
-    # Only the code: whether the signature is the key's is the subject of others.
+    # Only the rcode. Other tests check the signature.
     return dns.rcode.to_text(dns.rcode.Rcode.make(reply[3] & 15))
 
 
@@ -269,7 +269,7 @@ def test_a_zone_that_came_back_from_the_trash_changes_by_its_serial_alone(
     edit.restore_zone(zone=Zone.objects.get(pk=zone.pk), author=alice, channel=Channel.WEB, now=NOW)
     zone.refresh_from_db()
     assert zone.serial > since
-    # A deletion stores no changes, so the SOA of that time is not among them: the whole zone is right too.
+    # A deletion stores no changes, so the SOA of that time is missing. A full transfer is right too.
     assert records(secondary, since=since)[0].split()[6] == str(zone.serial)
 
 

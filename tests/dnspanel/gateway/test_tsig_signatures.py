@@ -59,7 +59,7 @@ def test_the_name_of_a_key_has_no_upper_and_lower_case(key: Key) -> None:
 @pytest.mark.parametrize("part", [b"example", b"www", b"\xc0\x00\x02\x01", b"the signature itself"])
 def test_one_changed_bit_is_badsig(key: Key, part: bytes) -> None:
     wire = bytearray(key.sign(update()))
-    # Behind the signature stand the original id, the error and the length of nothing.
+    # The signature is followed by the original id, the error and the length of the other data, which is 0.
     at = wire.index(part) + len(part) - 1 if part in wire else len(wire) - 7
     wire[at] ^= 0x01
     assert refusal(bytes(wire)).error == dns.rcode.BADSIG

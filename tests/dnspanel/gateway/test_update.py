@@ -63,7 +63,7 @@ def test_names_are_the_same_in_upper_and_lower_case() -> None:
     update = dns.update.UpdateMessage("EXAMPLE.test.")
     update.add("WWW", 60, "CNAME", "Host.Example.NET.")
     assert becomes(update) == {"www.example.test. 5 60 Host.Example.NET."}
-    # What is there is known in any capitals, and takes those that are sent (as BIND does).
+    # An existing name matches in any case, and gets the case of the update (as in BIND).
     assert becomes(update, "www 60 CNAME host.example.net.") == {"www.example.test. 5 60 Host.Example.NET."}
     assert becomes(update, "www 60 CNAME Host.Example.NET.") == set()
 
@@ -174,7 +174,7 @@ def test_what_is_kept_but_not_served_is_not_there_until_it_is_added() -> None:
     assert (served.served, served.comment) == (("192.0.2.1", "192.0.2.2"), "old address")
 
 
-# Method and arguments of dnspython's message, and the refusal with `www A 192.0.2.1` there and without.
+# The method of dnspython's message, its arguments, and the refusal with `www A 192.0.2.1` and without it.
 PREREQUISITES = [
     ("present", ("www",), "", "NXDOMAIN"),
     ("absent", ("www",), "YXDOMAIN", ""),

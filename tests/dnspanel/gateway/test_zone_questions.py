@@ -110,7 +110,7 @@ def test_a_key_of_one_zone_learns_nothing_of_others(make_zone: MakeZone, make_ke
     there, nowhere = (key.ask(question(name)) for name in ("www.other.test.", "www.nowhere.test."))
     assert rcode_of(there) == rcode_of(nowhere) == "REFUSED"
     assert reason_of(there) == reason_of(nowhere)
-    assert texts(key.ask(question())) == []  # this zone is the reader's own, and has no such name
+    assert texts(key.ask(question())) == []  # this zone belongs to the key's owner and lacks the name
     assert rcode_of(key.ask(question("other.test.", "SOA"))) == "NOERROR", "as everybody is told"
 
 
@@ -358,7 +358,7 @@ def test_of_a_signed_zone_a_narrow_key_sees_no_neighbours(signed_zone: Zone, mak
 
 def test_an_answer_that_is_computed_comes_from_ring_0_or_not_at_all(make_zone: MakeZone, key: Key) -> None:
     zone = make_zone()
-    # Without the rules, which want a resolver for it.
+    # Stored directly, because the rules require a resolver for ALIAS.
     store_rrsets.replace_rrsets([(zone.pk, zone.name, rr("alias 300 ALIAS elsewhere.test."))])
     assert rcode_of(key.ask(question("alias.example.test."))) == "SERVFAIL"
     assert rcode_of(key.ask(question("alias.example.test.", "TXT"))) == "NOERROR"

@@ -66,7 +66,7 @@ def test_all_of_the_zone_in_answer_to_an_ixfr_is_taken_and_not_transferred_again
 ) -> None:
     """RFC 1995 section 4 allows a full answer to IXFR. The panel used to drop it and ask again with AXFR."""
     settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
-    many = "".join(f"h{number} 300 TXT {'x' * 200}\n" for number in range(1_000))  # some messages
+    many = "".join(f"h{number} 300 TXT {'x' * 200}\n" for number in range(1_000))  # several messages
     options = {ZONE: "allow-update { any; }; allow-transfer { key transfer; };"}
     with named(tmp_path, {ZONE: TEXT + many}, options, own_options="provide-ixfr no;") as port:
         server = Primary(port)

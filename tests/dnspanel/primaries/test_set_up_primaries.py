@@ -157,7 +157,7 @@ def test_another_primary_is_asked_of_all_rules(act: str, kind: str, alice: User,
     lift = ruled.PLACE[kind](zone, alice)
     with pytest.raises(ruled.REFUSAL[kind]):
         ACTS[act](zone, bob)
-    with pytest.raises(RightMissing):  # an editor may not govern, and nobody goes past a lock or a hook
+    with pytest.raises(RightMissing):  # an editor isn't allowed to govern, and locks and hooks can't be passed
         ACTS[act](zone, bob, past_rules=True, reason="Because")
     zone.refresh_from_db()
     assert zone.transferred_from == before

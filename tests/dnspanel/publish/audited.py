@@ -22,7 +22,7 @@ class Audit:
     sequence: int
     zones: int
     different: tuple[str, ...]  # names of zones whose records differ
-    equal: bool  # every row of both files, those of unknown zones too
+    equal: bool  # compares every row of both files, including those of unknown zones
 
 
 def audit_store(*, schema: int) -> Audit | None:

@@ -63,5 +63,5 @@ def _nsd(directory: Path, zone: str, text: str, key: dns.tsig.Key) -> Iterator[i
 
 
 Serving = Callable[[Path, str, str, dns.tsig.Key], AbstractContextManager[int]]
-# Each serves the zone of this text from a folder, by a port.
+# Each entry runs a server with this zone text in a directory, and yields the port.
 SERVERS: dict[str, Serving] = {"bind": _bind, "knot": _knot, "nsd": _nsd}

@@ -80,7 +80,7 @@ def test_what_a_rollover_waits_for_is_the_serial_of_its_step_or_one_that_the_zon
         assert (secondaries_before({zone.pk: step}) == {}) is answers, serial
     [[reason]] = [found.values() for found in secondaries_before({zone.pk: step}).values()]
     assert reason == "knot (Knot DNS) does not answer now, and had serial 4 in place of 4294967294"
-    # It is another member of the same server that is asked for now.
+    # Now another member of the same server counts for the zone.
     Member.objects.update(coo="catalog-9.secondaries.dnspanel.")
     assert secondaries_before({zone.pk: step}) == {}
     assert secondaries_before({}) == {}

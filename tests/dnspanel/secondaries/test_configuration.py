@@ -42,7 +42,7 @@ def for_knot(directory: Path, made: list[Part]) -> list[str]:
 
 def for_nsd(directory: Path, made: list[Part]) -> list[str]:
     path = directory / "nsd.conf"
-    path.write_text(made[-1].text)  # Debian's is an older one
+    path.write_text(made[-1].text)  # Debian's version is older
     return ["nsd-checkconf", str(path)]
 
 

@@ -37,7 +37,7 @@ def ask(
     with tls_server(directory, own, answering, key=KEY, count=count, newest=newest, ended=ended) as address:
         questions = [soa_question(f"z{number}.test.") for number in range(count)]
         for each in questions:
-            each.id = 7  # as chance may have it
+            each.id = 7  # ids may be equal by chance
         found = exchange_over_tls(questions, address=address, key=KEY, seconds=how.pop("seconds", 5), **how)
     for question, answer in zip(questions, found, strict=True):
         if answer.message is not None:

@@ -110,7 +110,7 @@ def test_a_zone_that_moves_to_another_catalog_of_its_server_keeps_its_label_and_
     make_secondary("elsewhere", addresses=["9.9.9.10"], choice="tag", tag="silver")
     (before,) = secondary_catalog.members_of(gold)
     Zone.objects.filter(pk=zone.pk).update(tags=["silver"])
-    members.follow(secondary_id=silver.pk, now=NOW)  # whichever is first
+    members.follow(secondary_id=silver.pk, now=NOW)  # in either order
     gold.refresh_from_db()
     assert gold.catalog_floor == gold.catalog_serial, "its coo is new to who follows it"
     for host in (gold, silver):
@@ -163,7 +163,7 @@ def test_a_zone_that_moves_back_is_a_member_as_before(make_zone: MakeZone, make_
         Zone.objects.filter(pk=zone.pk).update(tags=[tag])
         for host in (gold, silver):
             members.follow(secondary_id=host.pk, now=NOW)
-        if tag == "silver":  # though nobody has read where it goes
+        if tag == "silver":  # although the secondary hasn't read the move yet
             assert members.follow(secondary_id=silver.pk, now=NOW + members.UNTIL_READ)
     assert list(secondary_catalog.members_of(gold)) == before
     assert [rrset.rdata for rrset in secondary_catalog.members_of(silver)] == [

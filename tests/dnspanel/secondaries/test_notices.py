@@ -85,7 +85,7 @@ def test_notify_has_the_new_soa_so_that_nobody_has_to_ask_for_it(
     with NameServer(secondary_keys.key_of(secondary), signed_answer) as server:
         moved_to(secondary, server.address)
         notices.send_due(secondary_id=secondary.pk, clock=clock())
-        Member.objects.update(notify_at=NOW, zone=None)  # gone for good in this moment
+        Member.objects.update(notify_at=NOW, zone=None)  # the zone is deleted in this moment
         notices.send_due(secondary_id=secondary.pk, clock=clock())
     secondary.refresh_from_db()
     of_catalog, of_zone, of_none = (query.answer for query in server.received)

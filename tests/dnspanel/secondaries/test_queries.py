@@ -26,7 +26,7 @@ def test_each_says_how_many_of_its_zones_are_behind_by_two_queries(
     Member.objects.exclude(secondary__name__in=["all", "late"]).update(behind_since=None)
     Member.objects.filter(zone_name="b.test.").update(behind_since=None)
     Member.objects.filter(secondary__name="all").update(behind_since=NOW + timedelta(seconds=30))
-    secondary_rows(charlie)  # who he is costs queries of its own
+    secondary_rows(charlie)  # loads Charlie's rights with queries of their own
     with CaptureQueriesContext(connection) as queries:
         rows = secondary_rows(charlie)
     assert len(queries) == 2

@@ -173,7 +173,7 @@ def test_of_what_was_just_published_or_transferred_it_is_asked_again_soon(
         Member.objects.update(question_at=now)
         ask(secondary, lambda query: None, now)
         assert Member.objects.get().question_at == now + timedelta(seconds=again)
-    # Who has transferred it is behind no more, but not known to serve it either.
+    # After a transfer, it is no longer behind, but it isn't known to serve the zone either.
     Secondary.objects.update(silent_since=None)
     Member.objects.update(behind_since=None, transferred_at=LATER, question_at=LATER)
     ask(secondary, lambda query: None, LATER)

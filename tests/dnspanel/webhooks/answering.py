@@ -14,7 +14,7 @@ from django.db import connection
 
 from tests.dnspanel.webhooks.receiver import Received, Receiver
 
-Reply = tuple[int, dict[str, str], bytes, float]  # as `Receiver.answers` has them
+Reply = tuple[int, dict[str, str], bytes, float]  # like the entries of `Receiver.answers`
 Meanwhile = Callable[[], object]
 
 
@@ -64,7 +64,7 @@ class _Answers(deque[Any]):
             try:
                 meanwhile()
             finally:
-                connection.close()  # that of this thread
+                connection.close()  # the connection of this thread
             body = json.dumps({"digest": json.loads(question.body)["digest"], **answer}).encode()
             return signed_reply(question, body, **{"secret": secret, **changed})
 

@@ -87,7 +87,7 @@ class Receiver:
                     time.sleep(wait)
                     try:
                         self.wfile.write(byte)
-                    except OSError:  # the panel has heard enough
+                    except OSError:  # the panel has read enough
                         return
 
             def log_message(self, *_: Any) -> None:

@@ -75,7 +75,7 @@ def test_a_token_that_manages_people_but_sees_one_zone_does_not_see_wider_webhoo
 def test_a_token_that_sees_all_that_its_owner_sees_sees_their_webhooks(bob: User, webhook: MakeWebhook) -> None:
     made = webhook(bob).webhook
     everything = Grant(EVERY_RIGHT, everywhere=True)
-    assert seen(token_actor(bob, everything)) == set()  # it may not see nodes
+    assert seen(token_actor(bob, everything)) == set()  # the token can't see nodes
     terms = TokenTerms(purpose="all", scope=(everything,), permissions=frozenset({Permission.FLEET}))
     actor = actor_of_token(create_token(owner=bob, terms=terms, by=bob, now=NOW).token)
     assert actor is not None
@@ -93,7 +93,7 @@ def test_a_webhook_ends_with_its_owner_and_with_its_token(bob: User, webhook: Ma
     assert actor.token is not None
     made = webhook(actor, "https://receiver.test/", "publication.saved").webhook
     newer = rotate_token(token=actor.token, by=bob, now=NOW).token
-    after = NOW + timedelta(days=2)  # the old token is dead by then, the new one is not
+    after = NOW + timedelta(days=2)  # the old token has ended by then, the new one hasn't
     assert listener(Webhook.objects.get(pk=made.pk), now=after).token == newer
     revoke_token(token=newer, by=bob, now=after)
     with pytest.raises(TokenDead, match="revoked"):

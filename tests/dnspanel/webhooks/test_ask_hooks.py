@@ -18,7 +18,7 @@ from dnspanel.zones.models import PublishHook
 from tests.dnspanel.webhooks.answering import Answering, signed_reply
 from tests.dnspanel.webhooks.receiver import Received, is_signed
 
-pytestmark = pytest.mark.django_db  # which key encrypts, the database says
+pytestmark = pytest.mark.django_db  # the database tells which key encrypts
 
 BODY = json.dumps({"event": "publication.ask", "digest": "d1"}).encode()
 

@@ -38,7 +38,7 @@ SAVED, EVERYWHERE, NODE, IMPORT = "publication.saved", "publication.everywhere",
 
 def test_nothing_is_noticed_as_long_as_nobody_ever_had_a_webhook(bob: User, django_assert_num_queries: Any) -> None:
     publish("one.test.", bob)
-    with django_assert_num_queries(3):  # a savepoint, one question, and its release
+    with django_assert_num_queries(3):  # a savepoint, one query, and its release
         assert collect_events(now=NOW) == 0
     assert not Watch.objects.exists()
 
@@ -165,7 +165,7 @@ def test_a_node_s_state_is_told_when_it_has_lasted(bob: User, webhook: MakeWebho
     node = active_node("ns1")
     publish("one.test.", bob)
     prove(node, 1)
-    webhook(bob, "https://receiver.test/", NODE)  # live by now
+    webhook(bob, "https://receiver.test/", NODE)  # live now
     hear(node, now=later(1))
     assert notice_all(later(2)) == []
     assert notice_all(later(20)) == []  # offline, for the first time

@@ -308,7 +308,7 @@ def test_the_log_is_kept_for_thirty_days(bob: User, webhook: MakeWebhook, receiv
     made = webhook(bob, receiver.url).webhook
     hooks.send_ping(webhook=made, by=bob, now=NOW)
     send_all(made)
-    hooks.send_ping(webhook=made, by=bob, now=NOW)  # still waits
+    hooks.send_ping(webhook=made, by=bob, now=NOW)  # is still waiting
     hooks.send_ping(webhook=made, by=bob, now=NOW + timedelta(days=2))
     assert deliver_events.forget_old_deliveries(now=NOW + timedelta(days=29)) == 0
     assert deliver_events.forget_old_deliveries(now=NOW + timedelta(days=31)) == 1

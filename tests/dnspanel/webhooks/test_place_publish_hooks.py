@@ -104,7 +104,7 @@ def test_a_hook_is_asked_about_exactly_what_is_published_before_it_is(
             }
         ],
     }
-    assert before == [zone.revision]  # it was asked before anything was published
+    assert before == [zone.revision]  # the question came before the publication
     entry = AuditEntry.objects.get(action="publication.hooks")
     assert entry.details["hooks"] == [{"hook": made.hook.pk, "answer": "yes", "reason": "", "ticket": "OPS-7"}]
 
@@ -122,7 +122,7 @@ def test_a_hook_that_says_no_keeps_the_draft_and_is_in_the_audit_log(
     entry = AuditEntry.objects.get(action="hook.no")
     assert (entry.user, entry.target, entry.details["reason"]) == (alice, zone.name, "No names like that.")
     answering.refuse("No.")
-    with pytest.raises(HookRefused):  # nobody goes past a hook
+    with pytest.raises(HookRefused):  # hooks can't be passed
         revision.publish(
             acting=Acting(alice, Channel.WEB, NOW), consent=revision.Consent(reason="Fire", past_rules=True)
         )
@@ -162,7 +162,7 @@ def test_a_changed_hook_is_asked_anew_where_it_is_and_as_it_is(
 ) -> None:
     made = place(Scope(zone=zone))
     with Answering() as other:
-        other.secret = made.secret  # which stays
+        other.secret = made.secret  # this one stays
 
         def change() -> None:
             terms = HookTerms(f"{other.url}moved", 3, WhenSilent.PASS, "Names")
@@ -170,7 +170,7 @@ def test_a_changed_hook_is_asked_anew_where_it_is_and_as_it_is(
                 hook=made.hook, scope=Scope(), terms=terms, reason="New", author=alice, now=NOW
             )
 
-        answering.allow(meanwhile=change)  # it says yes, and is another one by then
+        answering.allow(meanwhile=change)  # the hook says yes, but is replaced by then
         other.refuse("Not here.")
         with pytest.raises(HookRefused, match=r"“Names” says no: Not here\."):
             publish(zone, alice)
@@ -335,7 +335,7 @@ def test_a_long_question_lists_a_part_and_its_digest_is_of_all(
     first = answering.questions[0]
     assert (first["complete"], first["zones"][0]["count"]) == (False, pieces.PIECE_RRSETS)
     assert len(first["zones"][0]["changes"]) < pieces.PIECE_RRSETS
-    assert len(answering.received) == 2  # one for each piece
+    assert len(answering.received) == 2  # one question for each piece
 
 
 def test_many_zones_leave_those_alone_for_which_a_hook_says_no(
@@ -407,7 +407,7 @@ def test_who_governs_places_and_lifts_and_nobody_leaves_a_hook_by_a_tag(
         place_publish_hooks.lift_hook(hook_id=everywhere.pk, author=mia, now=NOW)
     with pytest.raises(RightMissing):
         place_publish_hooks.lift_hook(hook_id=mine.pk, author=erin, now=NOW)
-    with pytest.raises(RightMissing):  # nor does who governs a zone have the hook asked about all
+    with pytest.raises(RightMissing):  # a right over one zone doesn't allow a hook for all zones
         place_publish_hooks.change_hook(hook=mine, scope=Scope(), terms=terms, reason="Mine", author=mia, now=NOW)
     for verb in (place_publish_hooks.rotate_secret, place_publish_hooks.lift_hook):
         with pytest.raises(RuleUnknown):

@@ -20,11 +20,11 @@ from tests.dnspanel.api.described import described, operation_of
 from tests.dnspanel.api.endpoints import ENDPOINTS, Endpoint
 from tests.dnspanel.api.test_every_url import api, things
 
-__all__ = ["api", "things"]  # fixtures
+__all__ = ["api", "things"]  # pytest fixtures
 
 KEBAB = re.compile(r"[a-z]+(-[a-z0-9]+)*")
 NO_SUCH = "no-such-member"
-# By the endpoint: its members are read after something else was found wrong with the request.
+# By endpoint: its members are checked only after another part of the request, which is wrong here.
 NOT_READ = {
     "POST v2-user-hand-over": "the accounts are looked at first",
     "PATCH v2-role": "there is no such role",

@@ -42,8 +42,8 @@ class Wrong:
     path: str
     body: Any = None
     says: tuple[str, ...] = ()
-    at: str | None = None  # the pointer of one of its errors
-    code: str | None = None  # of the error there
+    at: str | None = None  # the pointer of one error
+    code: str | None = None  # the code of that error
     headers: dict[str, str] = field(default_factory=dict)
     media: str = "application/json"
     caller: str = "everything"
@@ -297,7 +297,7 @@ MANY = [
     ),
 ]
 GRANT = {"rights": ["read"], "everywhere": True}
-# Members that are good one by one: the code says why they are not together.
+# Members that are valid alone but not together. The code gives the reason.
 TOGETHER = [
     Wrong(422, "POST", path, body, at=at, code=code, caller="administrator", **says(words))
     for path, body, at, code, words in [
@@ -330,7 +330,7 @@ TOGETHER = [
 IN_PRIVATE = {"server": "127.0.0.1", "zones": ["a.test."]}
 APPROVAL = {"needed": 1, "reason": "Four eyes"}
 HOOK = {"tag": "prod", "reason": "Policy", "url": "https://127.0.0.1/"}
-# Values that name another object, or an address: the code says that the object does not exist, or the address is bad.
+# Values that name another object or an address. The code shows a missing object or a bad address.
 REFERENCES = [
     Wrong(422, "POST", path, body, at=at, code=code, **says(words))
     for path, body, at, code, words in [
@@ -372,7 +372,7 @@ REFERENCES = [
         ("/zones/example.test./locks", {"name": "a", "type": "AAAAA", "reason": "x"}, "/type", "bad-type", "AAAAA"),
     ]
 ]
-# Faults of query parameters, by the code of the same fault in a body.
+# Faults of query parameters. The codes are those of the same faults in a body.
 CODES_OF_PARAMETERS = [
     Wrong(422, "GET", path, code=code)
     for path, code in [

@@ -66,7 +66,7 @@ def test_a_publication_and_entries_arrive_at_rsyslog_with_the_numbers_and_hashes
     chain = list(AuditLink.objects.order_by("number"))
     assert [(row["number"], row["hash"]) for row in rows] == [(link.number, bytes(link.chain).hex()) for link in chain]
     assert {"evidence.create", "publish", "team.create", "team.change"} <= {row["action"] for row in rows}
-    # What was sent is a proof later: the chain still has this hash at this number.
+    # The sent entries can later serve as proof: the chain still has this hash at this number.
     assert verify_chain([Anchor(rows[-1]["number"], bytes.fromhex(rows[-1]["hash"]))]).faults == ()
     assert (destination.sent_to, destination.sent_at, destination.error) == (len(chain), NOW, "")
 
@@ -148,5 +148,5 @@ def test_an_act_that_is_gone_is_told_with_its_number_and_hash(make_destination: 
     rows = [json.loads(record["body"]["stringValue"]) for record in records]
     assert [row["action"] for row in rows] == ["evidence.create", GONE, "team.delete"]
     assert rows[1]["hash"] == bytes(AuditLink.objects.get(number=2).chain).hex()
-    # It has answered: what it would not keep is not sent again, and the page says so.
+    # The destination answered. Entries that it rejected aren't sent again, and the page reports them.
     assert (destination.sent_to, destination.rejected) == (3, "It would not keep 1 of them: no")

@@ -69,7 +69,7 @@ def test_rsyslog_reads_each_act_from_who_shows_the_right_certificate(tmp_path: P
     with running_rsyslog(tmp_path, server=SERVER.certificate + SERVER.key, ca=CLIENT.certificate) as rsyslog:
         target = syslog(rsyslog.port, certificate=CLIENT.certificate, key=CLIENT.key.encode())
         assert send(target, sent, sender=SENDER, now=AT).count == 50
-        # It lets nobody in without one, and ends TLS then as if nothing were wrong, often before all has arrived.
+        # rsyslog refuses clients without one, but ends TLS normally, often before it has read everything.
         for count in [1, 2, 50] * 5:
             with pytest.raises(NotSent):
                 send(syslog(rsyslog.port), sent[:count], sender=SENDER, now=AT)

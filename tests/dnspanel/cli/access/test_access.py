@@ -28,7 +28,7 @@ def test_a_grant_is_given_seen_and_taken(run: Run) -> None:
     assert run("access", "tokens", "example.test", token=token).code == 0
     of_www, of_mail = (run("access", "people", "example.test", name, "A", token=token).out for name in ("www", "mail"))
     assert "oda" in of_www
-    # Reading is of the whole zone, whatever names the grant is limited to.
+    # The right to read covers the whole zone, even if the grant is limited to names.
     assert "change" not in next(line for line in of_mail.splitlines() if line.startswith("oda"))
     may = run("access", "may", "ODA", "example.test", "www", "A", token=token)
     [line] = [line for line in may.out.splitlines() if line.startswith("change")]

@@ -48,6 +48,6 @@ def test_mail_takes_no_address(run: Run) -> None:
     assert created.code == 1
     run("zones", "create", "example.test")
     created = run("webhooks", "create", "--format", "mail", "--event", "publication.saved", "--zone", "example.test")
-    assert (created.code, "secret" in created.out) in {(0, False), (1, False)}  # 1: erin has no address
+    assert (created.code, "secret" in created.out) in {(0, False), (1, False)}  # 1: erin has no email address
     refused = run("webhooks", "create", URL, "--event", "zone.created")
     assert (refused.code, "'publication.everywhere'" in refused.err) == (2, True)

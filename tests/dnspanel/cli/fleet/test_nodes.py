@@ -66,7 +66,7 @@ def test_a_node_is_approved_by_the_fingerprint_that_join_printed(administrator: 
 
 def test_a_node_is_drained_resumed_revoked_and_retired(administrator: Run, run: Run, active_node: MakeNode) -> None:
     active_node("ns1")
-    assert run("nodes", "drain", "ns1").code == 1  # a token that may only look
+    assert run("nodes", "drain", "ns1").code == 1  # a token that can only read
     states = [
         administrator("nodes", *words, "--output", "json").json["state"]
         for words in (("drain", "ns1", "--reason", "disk"), ("resume", "ns1"), ("revoke", "ns1", "--yes"))

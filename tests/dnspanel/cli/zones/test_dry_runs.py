@@ -19,7 +19,7 @@ from tests.dnspanel.fleet.conftest import MakeNode
 __all__ = ["server"]
 
 ZONE = "example.test"
-# Their dry runs are jobs or requests of their own, or they publish what a dry run has shown before.
+# Commands whose dry run is a job or another request, or that publish the result of an earlier dry run.
 OTHERWISE = {
     "dnssec policy run",
     "export",
@@ -27,7 +27,7 @@ OTHERWISE = {
     "nodes drain",
     "templates run",
 }
-# The commands that send each operation with a dry run.
+# The commands for each operation that has a dry run.
 COMMANDS = {
     "actOnImport": {"imports apply", "imports undo"},
     "actOnRRsets": {"records change"},
@@ -66,7 +66,7 @@ COMMANDS = {
     "undoPublication": {"undo", "publications undo"},
     "undoRevision": {"zones undo"},
 }
-# Operations that no command sends, except `api`: each does what another one of the list does.
+# Operations without a command except `api`. Another operation of the list does the same.
 ELSEWHERE = {
     "changeRRsetsInZones": "changeRRsets",
     "changeZone": "actOnZones",

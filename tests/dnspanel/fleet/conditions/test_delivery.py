@@ -42,7 +42,7 @@ def test_the_alert_names_the_place_and_lasts_until_it_is_clearly_better() -> Non
 def test_what_waits_before_the_nodes_is_one_alert_however_many_nodes_are_late() -> None:
     late = [node(name, health=health(Word.STALE, 400)) for name in ("ns1", "ns2", "ns3")]
     assert found(inputs(*late, waiting=waiting(Place.PUSH, 400))) == [("panel.late", "critical")]
-    # Nor are they one each before the place is an alert.
+    # They aren't single alerts before that either.
     soon = [node(name, health=health(Word.LATE, 40)) for name in ("ns1", "ns2", "ns3")]
     assert found(inputs(*soon, waiting=waiting(Place.PUSH, 40))) == []
     encoder = {"unencoded_since": ago(seconds=400), "waiting": waiting(Place.ENCODER, 400)}
@@ -54,12 +54,12 @@ def test_a_node_that_is_late_and_what_waits_for_it_are_one_alert() -> None:
     late, other = node(health=health(Word.STALE, 400)), node("ns2", node_id=2, health=health(Word.LATE, 60))
     assert found(inputs(late, waiting=at_node)) == [("node.stale", "critical")]
     assert found(inputs(late, other, waiting=at_node)) == [("node.stale", "critical"), ("node.late", "warning")]
-    # One that is catching up is not late by its word; what it lacks is old all the same.
+    # A node that is catching up isn't "late", but its missing publication is just as old.
     moving = node(health=health(Word.CATCHING_UP, 400))
     [trouble] = conditions(inputs(moving, waiting=replace(at_node, is_moving=True)), NOW)
     assert (trouble.kind, trouble.severity) == ("panel.late", "critical")
     assert trouble.message.startswith("Publications arrive late: ns1 is catching up")
-    # What was an alert first stays it, while the node is now late, now catching up.
+    # The first alert stays, even if the node alternates between late and catching up.
     assert found(inputs(late, waiting=at_node), "panel.late") == [("panel.late", "critical")]
     assert found(inputs(late, waiting=at_node), "panel.late", "node.standing:ns1") == [("node.stale", "critical")]
 
@@ -71,8 +71,8 @@ def test_while_the_collector_is_silent_nobody_is_called_offline() -> None:
     started = {"collector_at": None, "backup_at": NOW}
     assert found(inputs(*lost, **started, set_up_at=ago(seconds=21))) == [("panel.collector", "critical")]
     assert "panel.collector" not in dict(found(inputs(*lost, **started, set_up_at=ago(seconds=19))))
-    # It died, and nobody has been asked since: that the nodes seem offline five seconds before it counts as silent is
-    # no news of them.
+    # The collector died, so no node was asked since. Nodes appear offline five seconds before the collector counts as
+    # silent, which isn't their fault.
     assert found(inputs(*lost, collector_at=ago(seconds=16))) == []
     assert len(found(inputs(*lost, collector_at=ago(seconds=10)))) == 3
     assert found(reading(collector_at=None)) == []  # a panel without nodes needs no collector
@@ -82,7 +82,7 @@ def test_publishing() -> None:
     assert found(inputs(unencoded_since=ago(seconds=59))) == []
     assert found(inputs(unencoded_since=ago(seconds=60))) == [("panel.log_age", "warning")]
     assert found(inputs(unencoded_since=ago(minutes=10))) == [("panel.log_age", "critical")]
-    # A standstill says why, and is not told twice.
+    # A stall gives the reason, and is reported once.
     assert found(inputs(unencoded_since=ago(hours=1), stalls=("x.test. is broken",))) == [("panel.stall", "critical")]
     assert found(inputs(hold_reason="ns1 is ahead")) == [("panel.held", "critical")]
     assert found(inputs(damaged_segments=1)) == [("panel.object", "warning")]

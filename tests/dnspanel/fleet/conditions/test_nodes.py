@@ -75,7 +75,7 @@ def test_zones_that_differ_are_an_alert_when_repair_has_had_its_time() -> None:
     trouble = only(inputs(node(diverged=2, diverged_since=ago(minutes=5), digest_equal=False)))
     assert (trouble.kind, trouble.message.startswith("On ns1, 2 zones are")) == ("node.diverged", True)
     assert found(inputs(node(digest_equal=False))) == [("node.digest", "critical")]
-    assert found(inputs(node(digest_equal=False, bootstrap_since=ago(seconds=5)))) == []  # it is being mended
+    assert found(inputs(node(digest_equal=False, bootstrap_since=ago(seconds=5)))) == []  # a repair is under way
     assert found(inputs(node(digest_equal=None))) == []
 
 
@@ -84,7 +84,7 @@ def test_a_disk_that_will_be_full_in_days_is_told_before_it_is() -> None:
     trouble = only(inputs(node(bytes_a_day=50 * GIB / 6)))
     assert "full in 6 days" in trouble.message
     assert found(inputs(node(bytes_a_day=50 * GIB / 9)), "node.disk:ns1") == [("node.disk", "warning")]
-    assert found(inputs(node(bytes_a_day=-GIB))) == []  # it empties
+    assert found(inputs(node(bytes_a_day=-GIB))) == []  # the disk gets emptier
     assert found(inputs(node(bytes_a_day=GIB, report={"disk_bytes": 0}))) == []  # an older agent
 
 

@@ -12,7 +12,7 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
-# From a query, and whether it came by TCP, to a reply; None: it says nothing.
+# From a query, and True if it came over TCP, to a reply, or to None for no reply.
 Answers = Callable[[dns.message.Message, bool], "dns.message.Message | bytes | None"]
 
 RESOLVER = "127.0.0.1"

@@ -38,15 +38,15 @@ def found(*sets: Sequence[str], keys: Sequence[SigningKey] = (FIRST, SECOND)) ->
         ([[ds(FIRST)]], ParentState.MATCHES),
         ([[ds(FIRST).upper()]], ParentState.MATCHES),
         ([[ds(FIRST, 2), ds(FIRST, 4)], [ds(SECOND)]], ParentState.MATCHES),
-        ([[ds(FIRST), ds(STRANGER)]], ParentState.MATCHES),  # one that will sign later
+        ([[ds(FIRST), ds(STRANGER)]], ParentState.MATCHES),  # a key that will sign later
         ([[ds(FIRST, 1)]], ParentState.MATCHES),
         ([[], []], ParentState.NO_DS),
         ([[ds(FIRST)], []], ParentState.PARTIAL),
         ([[ds(FIRST)], [ds(STRANGER)]], ParentState.DIFFERS),
         ([[], [ds(STRANGER)]], ParentState.DIFFERS),
-        ([[ds(FIRST, 1), ds(STRANGER, 2)]], ParentState.DIFFERS),  # SHA-1 does not count beside another
-        ([[ds(FIRST, 2), ds(STRANGER, 4)]], ParentState.DIFFERS),  # some look at the strongest only
-        ([[ds(FIRST), ds(RSA)]], ParentState.DIFFERS),  # an algorithm that does not sign
+        ([[ds(FIRST, 1), ds(STRANGER, 2)]], ParentState.DIFFERS),  # SHA-1 doesn't count if another digest exists
+        ([[ds(FIRST, 2), ds(STRANGER, 4)]], ParentState.DIFFERS),  # some resolvers check only the strongest digest
+        ([[ds(FIRST), ds(RSA)]], ParentState.DIFFERS),  # an algorithm without a signing key
         ([[f"{tag(FIRST)} 13 6 00"]], ParentState.DIFFERS),
     ],
 )

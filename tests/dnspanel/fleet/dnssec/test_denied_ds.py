@@ -64,7 +64,7 @@ def found(*rrsets: dns.rrset.RRset, name: str = "b.test.") -> Denial | str:
         ("b.test.", "c.test. NS RRSIG NSEC", Denial.UNSIGNED),
         ("B.TEST.", "c.test. NS RRSIG NSEC", Denial.UNSIGNED),
         ("b.test.", "c.test. A RRSIG NSEC", Denial.NO_DELEGATION),
-        ("b.test.", "c.test. NS CERT", Denial.UNSIGNED),  # its bitmap ends a byte before that of the DS
+        ("b.test.", "c.test. NS CERT", Denial.UNSIGNED),  # its bitmap ends a byte before the DS bit
         ("b.test.", "c.test. NS DS RRSIG NSEC", "the NSEC of b.test. says that there is a DS"),
         ("b.test.", "c.test. CNAME RRSIG NSEC", "the NSEC of b.test. says that there is a CNAME"),
         (
@@ -115,10 +115,10 @@ def test_of_what_is_below_a_cut_or_a_dname_the_zone_above_proves_nothing(types: 
         ([APEX, nsec3_over("b.test.")], Denial.NO_DELEGATION),
         ([APEX, nsec3_over("b.test.", flags=1)], Denial.OPT_OUT),
         ([APEX, LAST], Denial.NO_DELEGATION),
-        # Of the last record, which leads round the end, to the name itself: there is such a name.
+        # The chain's last record points to the name itself, so the name exists.
         ([APEX, last_before("b.test.")], NOTHING),
         ([APEX], NOTHING),
-        ([nsec3_over("b.test.", flags=1)], NOTHING),  # without its closest encloser
+        ([nsec3_over("b.test.", flags=1)], NOTHING),  # the closest encloser is missing
         ([APEX, nsec3_over("c.test.", flags=1)], NOTHING),
         ([nsec3_at("b.test.", "NS", flags=2)], NOTHING),
         ([nsec3_at("b.test.", "NS", algorithm=2)], NOTHING),

@@ -44,9 +44,9 @@ __all__ = ["alice"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CHILD = "shop.example.com."
-# Looks are that far apart, and all of that time counts: looks that are a minute apart would take ten times as long.
+# Looks are 550 seconds apart, and all of that counts. Looks a minute apart would take ten times as long.
 STEP, CREDIT = 550, timedelta(seconds=600)
-# So many looks are longer than any TTL of these zones, 7200 seconds, and its margin.
+# This many looks last longer than every TTL of these zones (7200 seconds) plus the margin.
 LONG = 16
 
 
@@ -208,7 +208,7 @@ def test_a_late_node_a_drained_one_and_one_that_differs_are_waited_for(world: Wo
     wrong.delete()
     world.look()
     assert world.row.late == []
-    assert world.row.earliest == world.now + timedelta(seconds=3600 + 60)  # the SOA's, which the DNSKEY RRset has
+    assert world.row.earliest == world.now + timedelta(seconds=3600 + 60)  # the DNSKEY RRset has the SOA's TTL
     assert world.run(until=Step.SIGN)[-1] is Step.SIGN
 
 
@@ -237,7 +237,7 @@ def test_a_secondary_that_answers_an_older_serial_is_waited_for_until_it_is_swit
     waits = "Every secondary that has the zone has to answer with this step."
     assert world.row.waits_for == f"{waits} partner is about to be told."
     transferred(serial=old)
-    for _ in range(8):  # for longer than caches have the DNSKEY RRset, and than it takes until somebody is told
+    for _ in range(8):  # longer than caches keep the DNSKEY RRset, and than the delay of the alert
         assert world.look() is Step.PUBLISH
     assert world.row.waits_for == f"{waits} partner (BIND) answers serial {old} in place of {old + 1}."
     assert (world.row.late, world.row.late_secondaries) == ([], ["partner"])
@@ -331,11 +331,11 @@ def test_ds_that_a_late_node_still_answers_count(world: World) -> None:
     rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=world.acting)
     world.run(until=Step.DS)
     world.answer()
-    world.look()  # puts the DS into the parent
+    world.look()  # this look puts the DS into the parent
     assert len(world.ds) == 1
     for _ in range(LONG):
         assert world.look() is Step.DS
-    assert world.row.add_ds  # ns1 and ns2 may answer the old one yet
+    assert world.row.add_ds  # ns1 and ns2 may still answer with the old DS
     assert world.run()[-1] is Step.CLEAN
 
 
@@ -435,7 +435,7 @@ def test_times_are_shown_by_the_clock_on_the_wall(world: World) -> None:
     earliest = world.row.earliest
     assert isinstance(earliest, datetime)
     world.credit = rollover.MOST_CREDIT
-    world.look(seconds=600)  # of which a minute counts
+    world.look(seconds=600)  # only a minute of it counts
     assert world.row.earliest == earliest + timedelta(seconds=540)
 
 
@@ -467,7 +467,7 @@ def test_new_keys_wait_until_the_name_servers_of_other_signers_have_them(
     looks["lack"] = ""
     while world.row.signers_lack:
         world.look(seconds=55)
-    # The DNSKEY records that they answered are in caches for longer than those of the nodes.
+    # Caches keep the DNSKEY records of these servers longer than those of the nodes.
     assert world.row.earliest is not None
     assert world.row.earliest - world.now > timedelta(seconds=4500)
     looks["lack"] = "ns1.other. does not answer."

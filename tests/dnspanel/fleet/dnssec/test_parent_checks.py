@@ -193,7 +193,7 @@ def test_signed_zones_get_a_check_and_others_none(make_zone: MakeZone, alice: Us
     first, second, third = (parent_checks.take_on(now=NOW) for _ in range(3))
     assert (len(first), len(second), third) == (AT_ONCE, 2, [])
     assert not {claim.zone_id for claim in first} & {claim.zone_id for claim in second}
-    # Of a worker that died, the checks are due again.
+    # The checks of a dead worker are due again.
     assert len(parent_checks.take_on(now=NOW + LEASE)) == AT_ONCE
 
 
@@ -270,7 +270,7 @@ def test_the_zone_is_validated_from_the_root_down(make_zone: MakeZone, alice: Us
         settings.TRUST_ANCHORS = ds_of(place, ".")
         with place.server() as port:
             parent_checks.admit(now=NOW)
-            now = timezone.now()  # the signatures are PowerDNS's, of now
+            now = timezone.now()  # PowerDNS made the signatures just now
             claims = parent_checks.take_on(now=max(now, NOW))
             parent_checks.check_all(claims, now=now, resolver=Resolver(((RESOLVER, port),)), port=port)
     good, stolen = ParentCheck.objects.order_by("zone__name")

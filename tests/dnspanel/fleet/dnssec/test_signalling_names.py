@@ -109,7 +109,7 @@ def test_they_go_with_what_they_are_for(world: World, end: str) -> None:
 
 def test_a_zone_of_its_own_for_the_signals_has_them(world: World) -> None:
     signals = zone_maker(world.author)(name=f"_signal.{HOST}")
-    assert world.names() == {}  # they would not be answered from the provider's zone
+    assert world.names() == {}  # the provider's zone would not answer them
     sign.sign(zones=[signals], acting=world.acting)
     set_signalling(zones=[signals], signals=True, acting=world.acting)
     assert world.names() == {}

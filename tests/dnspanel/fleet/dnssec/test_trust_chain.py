@@ -34,7 +34,7 @@ from tests.ports import free_port
 from tests.unbound import unbound
 
 SOA = "@ 3600 IN SOA ns.test. hostmaster.test. 1 10800 3600 604800 900\n@ 3600 IN NS ns.test.\n"
-# The zones that delegate, and how they deny: arguments of `pdnsutil set-nsec3`, none for NSEC.
+# The delegating zones and their kind of denial: arguments of `pdnsutil set-nsec3`, or none for NSEC.
 PARENTS: dict[str, tuple[str, ...]] = {
     "test.": (),
     "hashed.test.": ("1 0 0 -",),
@@ -194,7 +194,7 @@ def test_a_delegation_that_is_proven_to_be_unsigned_ends_it(
     cut = f"plain.{parent}" if name == "below.plain" else zone
     reason = f"{cut} has no DS"
     if parent == "optout.test.":
-        cut = f"open.{parent}" if name == "far.open" else cut  # an empty name between unsigned ones has no NSEC3 either
+        cut = f"open.{parent}" if name == "far.open" else cut  # the empty non-terminal has no NSEC3 either
         reason = f"{cut} has no DS, and optout.test. does not sign whether it is there (opt-out)"
     assert follow(world, zone) == Chain(Verdict.INSECURE, reason)
     assert delved(world, zone, tmp_path) is Verdict.INSECURE
@@ -219,7 +219,7 @@ def test_the_proofs_of_a_resolver_with_a_cache_are_complete(world: World) -> Non
 def test_a_zone_that_is_not_delegated_is_bogus(world: World, parent: str, tmp_path: Path) -> None:
     zone = f"lost.{parent}"
     found = follow(world, zone)
-    if parent == "optout.test.":  # what it opts out of may be there: to Unbound too, while delv takes NXDOMAIN's word
+    if parent == "optout.test.":  # an opt-out zone may exist, for Unbound too, but delv trusts NXDOMAIN
         assert found.verdict is Verdict.INSECURE
         return
     assert found == Chain(Verdict.BOGUS, f"{parent} proves that it does not delegate {zone}")
@@ -229,7 +229,7 @@ def test_a_zone_that_is_not_delegated_is_bogus(world: World, parent: str, tmp_pa
 @pytest.mark.parametrize("name", ["nobody.", *(f"{name}.{each}" for each in PARENTS for name in ("nobody", "x.wild"))])
 def test_what_is_proven_to_be_no_zone_is_neither_secure_nor_bogus(world: World, name: str) -> None:
     found = follow(world, name)
-    if name.endswith(".optout.test."):  # it may be an unsigned one
+    if name.endswith(".optout.test."):  # it may be an unsigned zone
         assert found.verdict is Verdict.INSECURE
     else:
         assert found == Chain(Verdict.UNKNOWN, f"the resolver has no SOA of {name}")
@@ -411,14 +411,14 @@ def _alias_of_nobody(world: World, reply: dns.message.Message) -> None:
         ("plain.hashed.test.", _unsigned_proof, Verdict.BOGUS, "hashed.test. is not signed by hashed.test."),
         ("plain.optout.test.", _old_proof, Verdict.BOGUS, "optout.test. ended 1970-01-02"),
         ("plain.narrow.test.", _altered_proof, Verdict.BOGUS, "narrow.test. is wrong"),
-        # Of the zone's own apex, signed by itself: that there is no DS on this side of the cut proves nothing.
+        # Proof of the zone's own apex, with its own signature. A missing DS on this side of the cut proves nothing.
         (
             "good.test.",
             authority_of("good.test.", "MX"),
             Verdict.BOGUS,
             "the NSEC of good.test. is not signed by test.",
         ),
-        # Of the parent's side, which has the DS in its bitmap.
+        # Proof of the parent's side, with the DS in its bitmap.
         (
             "good.test.",
             authority_of("goof.test.", "A"),

@@ -58,7 +58,7 @@ def delegate(texts: Sequence[str], *, name: str = CHILD) -> None:
 @pytest.fixture
 def made(served: Serve, settings: Any) -> Served:
     """Return a node with a signed zone and its parent, and with a signed zone without a parent in the panel."""
-    settings.DNS_RESOLVERS = ["127.0.0.1:9"]  # where nobody answers
+    settings.DNS_RESOLVERS = ["127.0.0.1:9"]  # no server listens there
     node = served()
     for name in (PARENT, CHILD, OTHER):
         create(name, "www 300 A 192.0.2.1")
@@ -176,13 +176,13 @@ def test_a_rollover_under_way_at_the_backup_that_went_past_its_ds_is_taken_over(
     yesterday = Yesterday()
     row = Rollover.objects.get()
     [old], [new] = row.old_keys, row.new_keys
-    Rollover.objects.update(ended_at=timezone.now())  # the steps that it would have gone
+    Rollover.objects.update(ended_at=timezone.now())  # the rest of the rollover
     delegate(ds_of(CHILD, new))
     sign.delete_key(zone=zone_of(CHILD), key_id=old, acting=acting())
     publish_to(made)
     yesterday.come_back()
     report = made_report()
-    assert breaks(report) == {}  # both keys sign again if the panel's are kept, and either DS leads to one
+    assert breaks(report) == {}  # if the panel's keys are kept, both keys sign again, and either DS matches one
     decide(report, Choice.TAKE_OVER, alice)
     assert [key.id for key in queries.keys_of(zone_of(CHILD))] == [new]
     assert broken_by({CHILD: zone_of(PARENT).rrsets.get(type=rdtypes.DS).rdata}) == {}

@@ -213,7 +213,7 @@ def test_a_dead_node_is_left_to_beat(made: Served) -> None:
     connections.close()
     with pytest.raises(NodeUnreachable):
         repair_node.mend(made.node.pk, AgentConnection())
-    tasks.mend_node(made.node.pk)  # the task says so in the log, and that is all
+    tasks.mend_node(made.node.pk)  # the task only logs it
 
 
 def test_a_push_that_meets_altered_rows_wakes_the_repair_and_gets_through_after_it(

@@ -51,7 +51,7 @@ def set_back(made: Served) -> None:
         (Position(OURS, 5), True, ""),
         (Position(OURS, 3), True, ""),
         (Position(OURS, 6), True, "has published only 5"),
-        (Position(OTHER, 900), True, ""),  # of an epoch before this one: it gets a snapshot
+        (Position(OTHER, 900), True, ""),  # from an earlier epoch: it gets a snapshot
         (Position(OTHER, 1), False, "does not know"),
     ],
 )
@@ -65,7 +65,7 @@ def test_the_collector_sees_a_node_that_is_ahead_and_publishing_is_held(served: 
     set_back(made)
     collector = Collector()
     try:
-        collector.tick(0.0)  # learns of the node, and asks it
+        collector.tick(0.0)  # finds the node and asks it
         collector.settle()
         collector.tick(10.0)
         collector.settle()
@@ -107,7 +107,7 @@ def test_the_publisher_that_has_written_more_than_the_database_knows_holds_publi
     current = publish_hold.current_hold()
     assert current is not None
     assert "LMDB is at sequence 2, and this database knows only 1" in current.reason
-    assert encode_step(now=timezone.now()) is None  # and nothing is encoded while it stands
+    assert encode_step(now=timezone.now()) is None  # nothing is encoded during the hold
 
 
 def test_an_unknown_history_holds_publishing(db: None) -> None:

@@ -46,7 +46,7 @@ def made(served: Serve, settings: Any) -> Served:
     """Return a node with everything that the restored panel lost: a rollover's key, a newly signed zone, and a new
     signed zone.
     """
-    settings.DNS_RESOLVERS = ["127.0.0.1:9"]  # where nobody answers
+    settings.DNS_RESOLVERS = ["127.0.0.1:9"]  # no server listens there
     node = served()
     for name in NAMES:
         create(name, "www 300 A 192.0.2.1")
@@ -83,7 +83,7 @@ def test_the_panel_has_the_keys_of_its_nodes_again(made: Served, alice: User) ->
     assert len(queries.keys_of(zone_of("rolling.test."))) == 1
     report = made_report()
     found = {zone.name: zone for zone in report.zones.all()}
-    assert set(found) == {"rolling.test.", "signed.test.", "new.test."}  # NSEC3 that is as it was is no difference
+    assert set(found) == {"rolling.test.", "signed.test.", "new.test."}  # unchanged NSEC3 is no difference
     assert all(zone.signing is not None and not zone.error for zone in found.values())
     assert "PrivateKey" not in str([zone.signing for zone in found.values()])
     decide(report, Choice.TAKE_OVER, alice)
@@ -94,7 +94,7 @@ def test_the_panel_has_the_keys_of_its_nodes_again(made: Served, alice: User) ->
     publish_to(made)
     for name in lost:
         assert has_the_keys(made, name)
-    # Ids of keys that nodes know are given to no other.
+    # Key ids that nodes know aren't used again.
     [added] = [sign.add_key(zone=zone_of("rolling.test."), acting=acting(), active=False)]
     assert added.pk > max(id for _, private in lost.values() for id in private)
 
@@ -110,7 +110,7 @@ def test_a_rollover_that_the_panel_remembers_ends_where_the_nodes_are(made: Serv
     rollovers.begin(zone=zone_of("rolling.test."), kind=Kind.CSK, acting=acting())
     publish_to(made)
     yesterday = Yesterday()
-    Rollover.objects.update(ended_at=timezone.now())  # it was cancelled since
+    Rollover.objects.update(ended_at=timezone.now())  # it has been cancelled
     sign.delete_key(zone=zone_of("rolling.test."), key_id=Rollover.objects.get().new_keys[0], acting=acting())
     publish_to(made)
     yesterday.come_back()
@@ -140,4 +140,4 @@ def test_keys_that_were_sealed_with_a_lost_key_are_told(made: Served, alice: Use
     report = made_report()
     errors = {zone.name: zone.signing_error for zone in report.zones.all()}
     assert all("sealing key" in errors[name] for name in ("rolling.test.", "signed.test.", "new.test."))
-    assert not any(zone.error for zone in report.zones.all())  # records are taken over all the same
+    assert not any(zone.error for zone in report.zones.all())  # records are taken over anyway

@@ -36,7 +36,7 @@ def test_both_sides_show_one_fingerprint(waiting_node: MakeNode) -> None:
 
 
 def test_without_a_comparison_nothing_is_approved(waiting_node: MakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", StringIO())  # no terminal to ask at
+    monkeypatch.setattr("sys.stdin", StringIO())  # without a terminal to ask
     fingerprint = request_from(waiting_node("ns1"))
     with pytest.raises(CommandError, match=f"approve_node ns1 --fingerprint {fingerprint}"):
         run("ns1")

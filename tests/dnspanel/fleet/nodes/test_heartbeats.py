@@ -15,5 +15,5 @@ def test_each_process_has_its_own_beat_and_the_newest_counts() -> None:
     beat(process=COLLECTOR, now=NOW)
     beat(process=WATCH, now=NOW + timedelta(seconds=1))
     beat(process=COLLECTOR, now=NOW + timedelta(seconds=5))
-    beat(process=COLLECTOR, now=NOW + timedelta(seconds=3))  # a slower second one
+    beat(process=COLLECTOR, now=NOW + timedelta(seconds=3))  # from a second, slower collector
     assert heartbeats() == {COLLECTOR: NOW + timedelta(seconds=5), WATCH: NOW + timedelta(seconds=1)}

@@ -93,7 +93,7 @@ def test_a_copied_agent_that_takes_over_the_address_is_found_by_the_collector(
     assert first
     agent.stop()
     agent.start()
-    assert look().other_machine == ""  # a restart is none
+    assert look().other_machine == ""  # a restart isn't one
     agent.stop()
     shutil.copytree(agent.directory / "state", agent.directory / "copy")
     shutil.rmtree(agent.directory / "state")

@@ -38,7 +38,7 @@ def test_a_new_node_takes_the_name_of_a_retired_one(retired: Node, active_node: 
 
 
 def test_the_retired_one_stays_reachable_at_its_slug(retired: Node, active_node: MakeNode) -> None:
-    assert node_lifecycle.node_by_name("ns1") == retired  # while no other one has the name
+    assert node_lifecycle.node_by_name("ns1") == retired  # as long as no other node has the name
     new = active_node("ns1")
     assert (new.slug, retired.slug) == ("ns1", f"ns1_{retired.pk}")
     assert node_lifecycle.node_by_name(retired.slug) == retired

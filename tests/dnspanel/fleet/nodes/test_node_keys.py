@@ -71,7 +71,7 @@ def test_a_person_may_force_it_and_a_node_that_was_away_catches_up(enrolled_agen
     agent.stop()
     node_keys.force(now=timezone.now(), by=None)
     assert segment_signing.ensure_signing_key(now=timezone.now()) == new
-    # While it is away, the only key that it knows is retired.
+    # While the node is absent, its only known key is retired.
     assert node_keys.retire_former(now=timezone.now(), by=None) == 1
     agent.start()
     assert agent.status().signing_keys == (bytes(old.public).hex(),)

@@ -32,7 +32,7 @@ def test_an_empty_caa_is_refused_while_one_node_cannot_read_it_and_the_node_is_n
 ) -> None:
     """Regression test: all nodes answered SERVFAIL for the whole name, but the zone's page reported "in sync"."""
     zone = make_zone("www 300 A 192.0.2.1")
-    assert "before 4.9" in refused(zone, alice, EMPTY)  # nobody knows yet which release the first node will run
+    assert "before 4.9" in refused(zone, alice, EMPTY)  # the first node's release is still unknown
     ring0 = runs("ring0", "4.9.17", is_ring0=True)
     runs("ns1", "4.7.3")
     reason = refused(zone, alice, EMPTY)

@@ -40,7 +40,7 @@ def test_a_certificate_is_replaced_by_itself_and_the_agent_goes_on_without_a_res
     with kept:
         kept.status()
         assert rotate.rotate_due(now=timezone.now()) == 1
-        assert kept.status().node == "ns1"  # a connection from before stays as good as it was
+        assert kept.status().node == "ns1"  # an older connection stays valid
     node = fresh(agent)
     assert node.certificate_sha256 != old
     assert (node.next_certificate_sha256, node.next_certificate_pem) == ("", "")
@@ -48,7 +48,7 @@ def test_a_certificate_is_replaced_by_itself_and_the_agent_goes_on_without_a_res
     assert node.certificate_expires_at - timezone.now() > DUE
     assert agent.status().certificate_expires_at == node.certificate_expires_at.timestamp()
     assert "replaced" in NodeEvent.objects.filter(kind="certificate").get().sentence
-    # The old one counts no more, for anybody.
+    # The old certificate is no longer valid for anyone.
     context = agent.client().ssl_context
     with NodeClient("127.0.0.1", agent.port, context, certificate_sha256=old) as client, pytest.raises(Refused):
         client.status()
@@ -80,7 +80,7 @@ def test_a_rotation_that_broke_off_anywhere_is_ended_by_the_next_attempt(
     with monkeypatch.context() as cut:
         cut.setattr(NodeClient, "_request", broken)
         assert rotate.rotate_due(now=timezone.now()) == 0
-    assert agent.status().node == "ns1"  # whichever certificate it shows, it is spoken to
+    assert agent.status().node == "ns1"  # the panel accepts either certificate
     assert rotate.rotate_due(now=timezone.now()) == 1
     assert fresh(agent).next_certificate_sha256 == ""
     assert agent.status().node == "ns1"

@@ -43,7 +43,7 @@ def test_an_agent_needs_no_session_and_no_csrf_token(waiting_node: MakeNode) -> 
         "settings",
         "settings_signature",
     }
-    # As the agent reads it: nobody on the way can change what it says.
+    # The agent computes it too, so that nothing on the way can change the answer.
     fingerprint = request_fingerprint(x509.load_pem_x509_csr(csr.encode()))
     message = enrolled.json()
     fields = decode_answer(message, request=fingerprint, now=timezone.now())
@@ -61,7 +61,7 @@ def test_refusals_are_json_with_words(client: Client, waiting_node: MakeNode) ->
     assert ask(client, code="guess").status_code == 400
     assert client.post("/enroll/", b"\xff", content_type="application/json").status_code == 400
     assert client.post("/enroll/", b"[]", content_type="application/json").status_code == 400
-    # The parser gave up with an error that nobody caught: status 500 for brackets that anybody may send.
+    # Regression test: the parser raised an uncaught error, so brackets from any client caused status 500.
     assert client.post("/enroll/", b"[" * MAX_BODY, content_type="application/json").status_code == 400
     half = json.dumps({"code": "\ud800", "csr": signing_request()}).encode()
     assert client.post("/enroll/", half, content_type="application/json").status_code == 403

@@ -26,7 +26,7 @@ def test_what_is_overdue_is_begun_at_once_and_the_rest_when_its_interval_is_over
     is_due, seconds = schedule["check-audit-chain"].is_due()
     assert not is_due
     assert 22 * 3600 < seconds <= 23 * 3600
-    assert not schedule["forget-old-alerts"].is_due().is_due  # new: its interval begins now
+    assert not schedule["forget-old-alerts"].is_due().is_due  # a new entry's interval begins now
 
 
 def test_without_postgresql_every_interval_begins_now(monkeypatch: pytest.MonkeyPatch) -> None:

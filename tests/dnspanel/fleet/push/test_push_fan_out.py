@@ -61,7 +61,7 @@ def test_nodes_that_lack_the_same_get_it_with_three_statements(nodes: dict[str, 
     with CaptureQueriesContext(connection) as queries:
         assert push(nodes) == ([], [])
     assert acked() == {"ns1": 2, "ns2": 2, "ns3": 2}
-    # The nodes, what they lack, and an ack or more: as many statements as times that acks came.
+    # The nodes, their missing segments, and one statement for each batch of acks.
     assert 3 <= len(queries) <= 5
     assert [each.agent.requests for each in nodes.values()] == [2, 2, 2]
     head = LogHead.objects.get()

@@ -48,7 +48,7 @@ def test_a_node_that_lost_its_disk_gets_a_snapshot_without_any_edit(
     node, now = active_node(), timezone.now()
     here = Node.objects.filter(pk=node.pk)
     here.update(epoch=EPOCH, acked=7, acked_at=now, report={"position": None}, reported_at=now + REPORT_DELAY)
-    assert regressed_nodes() == []  # the report may be from before the proof
+    assert regressed_nodes() == []  # the report may be older than the ack
     here.update(reported_at=now + REPORT_DELAY + timedelta(seconds=1))
     assert [node_id for node_id, _ in regressed_nodes()] == [node.pk]
     here.update(state=NodeState.DRAINED)

@@ -306,7 +306,7 @@ def test_what_only_the_node_knows_is_not_overwritten_by_a_snapshot(served: Serve
     publish("a.test.")
     publish("b.test.")
     push_node(made.node.pk)
-    # PostgreSQL comes back from a backup taken before the second publication, and somebody asks for a snapshot.
+    # PostgreSQL was restored from a backup before the second publication, and someone requests a snapshot.
     Segment.objects.filter(last=2).delete()
     LogHead.objects.update(sequence=1)
     Node.objects.update(acked=0, epoch=None)

@@ -54,7 +54,7 @@ def test_nodes_that_take_no_pushes_are_not_waited_for(active_node: MakeNode) -> 
 
 
 def test_one_that_failed_since_it_was_read_has_arrived_nowhere(active_node: MakeNode) -> None:
-    # A position beyond it says nothing of it: a waiting client held the row from before and was told "everywhere".
+    # Regression test: the client had read the row before the failure, so a later position counted as "everywhere".
     first, second = publications(2)
     prove(active_node("ns1"), second.sequence, 20)
     Publication.objects.filter(pk=first.pk).update(failed_reason="It fails.")

@@ -102,7 +102,7 @@ def test_a_node_of_the_history_before_is_behind_since_the_new_one_began(active_n
     status = node_status(name="ns1", now=NOW)
     assert (status.health.lag, status.health.lag_seconds, status.lacks) == (2, 3.0, 6)
     assert (status.health.word, status.lacks_since) == (Word.CATCHING_UP, began_at)
-    Epoch.objects.update(began_after=7)  # with nothing published since
+    Epoch.objects.update(began_after=7)  # nothing was published since
     assert node_status(name="ns1", now=NOW).health.lag == 1
 
 

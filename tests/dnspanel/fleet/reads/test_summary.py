@@ -93,7 +93,7 @@ def test_a_canary_that_is_offline_is_named_and_is_the_cause(staged: None) -> Non
     assert (found.place, found.name, found.has_own_alert) == (Place.CANARY, "ring0", True)
     summary = fleet_summary(now=NOW)
     assert (summary.tone, summary.total, "ring0 offline" in summary.message) == ("bad", 3, True)
-    # After a minute the others go on without it.
+    # After a minute, the other nodes continue without it.
     Node.objects.filter(name="ring0").update(contact_at=NOW - timedelta(seconds=90))
     assert waiting().place == Place.PUSH
 

@@ -31,11 +31,11 @@ from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS, SECRETS, Pan
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ZONE = "poison.test."
-# In the registries, and so in the panel's rules; PowerDNS 4.7 parses neither, and answers SERVFAIL.
+# Types in the IANA registry, so the panel's rules accept them. PowerDNS 4.7 parses neither: SERVFAIL.
 IPSECKEY = ("key", "IPSECKEY", "10 1 3 192.0.2.38 AQIDBA==")
 APL = ("list", "APL", "3:09ac268c/33")
 WWW = ("www", "A", "192.0.2.77")
-# Algorithm 0 has no key; PowerDNS 4.7 drops the one that is there, and answers something else.
+# KEYLESS has algorithm 0, which allows no key. PowerDNS 4.7 drops the key and answers something else.
 CHAINLESS = "chainless.test."
 NSEC3PARAM = MetadataObject(CHAINLESS, "NSEC3PARAM", "1 0 0 -")
 KEYLESS = ("keyless", "IPSECKEY", "10 1 0 192.0.2.38 AQIDBA==")
@@ -127,14 +127,14 @@ def test_suspects_are_what_was_published_since_the_newest_first(active_node: Mak
     (gone,) = [each for each in found if each.name == f"www.{ZONE}"]
     assert (gone.sequence, gone.rdata) == (changed.sequence, ())
     assert suspects(after=changed.sequence, up_to=99) == []
-    # Of the new zone, what nobody changed since: not its SOA, whose serial moved.
+    # The RRsets of the new zone that are unchanged since. The SOA isn't, because its serial moved.
     assert [(each.name, each.type) for each in suspects(after=0, up_to=created.sequence)] == [(ZONE, 2)]
 
 
 def test_what_is_at_the_name_that_fails_is_suspected_however_much_else_was_published(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Of a publication of many RRsets only the first were asked for, so that nobody was to blame.
+    # Regression test: only the first of many RRsets were examined, so no publication was found.
     monkeypatch.setattr(failed_publication, "MOST_SUSPECTS", 5)
     hosts = [rrset.make(f"h{number}.{ZONE}", 1, 60, ["192.0.2.1"]) for number in range(20)]
     now = timezone.now()
@@ -232,7 +232,7 @@ def test_content_is_taken_back_where_only_it_does_not_validate_and_then_nobody_i
         failed = sorted(Publication.objects.exclude(failed_reason="").values_list("sequence", flat=True))
     assert failed == [first.sequence, second.sequence]
     assert not zone.rrsets.filter(type=1).exists()
-    # It fails all the same, although everything is as it was.
+    # The query still fails, although the zone has its old content again.
     assert not bogus_zones.let_pass(node=node, error=error, now=now)
     assert bogus_zones.let_pass(node=node, error=error, now=now, is_exhausted=True)
     assert UnprovenZone.objects.get().problem == str(error)
@@ -299,7 +299,7 @@ def test_what_came_in_a_snapshot_is_looked_at_before_it_counts(server: Pdns, act
     found = failed_publication.examine_snapshot(node=node, position=at, now=acting.now)
     assert found is not None
     assert (found.question, list(failed)) == ("list.poison.test. APL", [bad.sequence])
-    # A snapshot that has it still is no better, though there is nothing left to take back.
+    # A later snapshot that still has it is no better, although nothing is left to take back.
     assert failed_publication.examine_snapshot(node=node, position=at, now=acting.now) is not None
     node.acked = created.sequence
     found = failed_publication.examine_snapshot(node=node, position=at, now=acting.now)

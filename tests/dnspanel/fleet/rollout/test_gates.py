@@ -64,7 +64,7 @@ def test_the_least_of_pin_and_release_limits_a_node_and_a_whole_stop_takes_every
     active_node: MakeNode, log: LogHead
 ) -> None:
     group = NodeGroup.objects.create(name="rest", order=1)
-    node = active_node("ns1")  # in no group: it goes with the last one
+    node = active_node("ns1")  # without a group, it is released with the last one
     Release.objects.create(group=group, epoch=log.epoch, sequence=4, at=timezone.now())
     assert limit_of(node) == 4
     Delivery.objects.create(id=1, pinned=3)

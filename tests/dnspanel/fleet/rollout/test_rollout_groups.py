@@ -30,7 +30,7 @@ def group_of(node: Node) -> str | None:
 def test_a_new_group_comes_last_and_takes_no_node_along(active_node: MakeNode) -> None:
     node = active_node("ns1")
     create("canary")
-    assert group_of(node) is None  # there is only one, and it is in it
+    assert group_of(node) is None  # the only node, in the only group
     create("rest", 30)
     assert names() == ["canary", "rest"]
     assert group_of(node) == "canary"
@@ -71,7 +71,7 @@ def test_there_are_not_endlessly_many_groups(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_groups_change_places_and_nodes_without_one_stay_where_they_are(active_node: MakeNode) -> None:
     first, second = create("first"), create("second")
-    node = active_node("ns1")  # in no group: in the last one
+    node = active_node("ns1")  # without a group, it belongs to the last one
     rollout_groups.move_group(group=second, earlier=True, by=None, now=timezone.now())
     assert names() == ["second", "first"]
     assert group_of(node) == "second"
@@ -96,7 +96,7 @@ def test_a_group_with_nodes_or_behind_which_delivery_is_stopped_stays(active_nod
     Delivery.objects.update(stopped_reason="")
     rollout_groups.delete_group(group=rest, by=None, now=timezone.now())
     assert names() == ["canary"]
-    assert group_of(node) == "canary"  # it was in the last one, and is in that which was before it
+    assert group_of(node) == "canary"  # its group, the last one, was removed, so it is in the one before
 
 
 def test_the_time_to_verify_can_be_changed() -> None:

@@ -128,7 +128,7 @@ def test_a_canary_with_an_alert_of_its_own_is_named_and_no_second_alert() -> Non
     offline = follower("canary", 3, has_trouble=True)
     rest = follower("ns1", 3, limit=3), follower("ns2", 3, limit=3)
     assert staged(offline, *rest) == (Place.CANARY, "canary", True)
-    # The others go on without it after a while: then it is the place of nothing any more.
+    # After a while, the others continue without the canary. Then nothing waits there any longer.
     assert staged(offline, *rest, ring0=Ring0.AWAY) == (Place.PUSH, "", False)
     alone = find([offline], stage("ring 0", offline, ring0=Ring0.WAITED_FOR))
     assert alone is not None
@@ -185,7 +185,7 @@ def test_another_alert_explains_all_of_the_time() -> None:
     waiting = Waiting(4, NOW - timedelta(hours=1), Place.NODE, "ns1", has_own_alert=True)
     assert (waiting.late_by(NOW), waiting.age(NOW)) == (timedelta(0), timedelta(hours=1))
     assert replace(waiting, has_own_alert=False).late_by(NOW) == timedelta(hours=1)
-    assert waiting.age(NOW - timedelta(hours=2)) == timedelta(0)  # a clock that was set back
+    assert waiting.age(NOW - timedelta(hours=2)) == timedelta(0)  # the clock was set back
 
 
 @pytest.mark.parametrize("where", Place)

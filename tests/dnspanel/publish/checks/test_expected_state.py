@@ -28,7 +28,7 @@ from tests.replication.panel import zone_digest
 
 ZONE = "example.test."
 
-# One of every form of rdata there is.
+# One sample for every form of rdata.
 SAMPLES = [
     ("A", "192.0.2.1"),
     ("AAAA", "2001:db8::1"),

@@ -277,7 +277,7 @@ def test_segments_that_the_log_does_not_know_stop_everything_in_words() -> None:
     create("one.test.")
     create("two.test.")
     encode_all()
-    # PostgreSQL comes back without its newest publication, but with the segment.
+    # PostgreSQL was restored without its newest publication, but the segment remains.
     LogHead.objects.update(sequence=1)
     assert encode_step(now=NOW) is None
     assert "restored" in Stall.objects.get().message

@@ -86,7 +86,7 @@ def test_edits_of_other_zones_are_sealed_before_the_piece_is_written(during: Dur
     sealed = content_of(Segment.objects.get(last=5))
     anew()
     encode_all()
-    assert content_of(Segment.objects.get(last=5))[2] == sealed[2]  # read from PostgreSQL alone, the digests are those
+    assert content_of(Segment.objects.get(last=5))[2] == sealed[2]  # PostgreSQL alone gives the same digests
 
 
 def test_a_zone_that_came_with_the_piece_is_changed_behind_it(during: During, zones: tuple[Zone, Zone]) -> None:
@@ -104,7 +104,7 @@ def test_a_second_edit_of_a_zone_waits_for_the_first_to_be_written(during: Durin
     during(
         lambda: address(one, "192.0.2.2"),
         lambda: address(one, "192.0.2.3"),
-        lambda: address(two, "192.0.2.4"),  # behind it: nothing is sealed out of order
+        lambda: address(two, "192.0.2.4"),  # after the piece, because segments are sealed in order
     )
     reached = encode_step(now=timezone.now())
     assert reached is not None

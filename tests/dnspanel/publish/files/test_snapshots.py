@@ -35,17 +35,17 @@ DAY = timedelta(days=1)
 @pytest.mark.parametrize(
     ("since", "due"),
     [
-        # Nothing was published, or nothing since.
+        # Nothing was published, at all or since then.
         (Since(None, timedelta(0), 0, 0, False), False),
         (Since(10 << 20, 30 * DAY, 0, 0, False), False),
-        # None yet.
+        # No snapshot exists.
         (Since(None, timedelta(0), 1, 300, False), True),
-        # A share of its size, but never for a trifle.
+        # A share of the snapshot's size, but at least a minimum.
         (Since(100, timedelta(0), 10, DUE_BYTES, False), False),
         (Since(100, timedelta(0), 10, DUE_BYTES + 1, False), True),
         (Since(40 << 20, timedelta(0), 10, 20 << 20, False), False),
         (Since(40 << 20, timedelta(0), 10, (20 << 20) + 1, False), True),
-        # Many segments, or an old one.
+        # Many segments, or an old snapshot.
         (Since(40 << 20, timedelta(0), DUE_SEGMENTS + 1, 300, False), True),
         (Since(40 << 20, DUE_AGE, 1, 300, False), False),
         (Since(40 << 20, DUE_AGE + DAY, 1, 300, False), True),

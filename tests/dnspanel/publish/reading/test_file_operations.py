@@ -30,7 +30,7 @@ def test_a_zone_goes_before_another_of_its_name_comes(schema: int) -> None:
         (OpKind.PUT, Dbi.DOMAINS),
         (OpKind.PUT, Dbi.DOMAINS_INDEX),
     ]
-    # Only schema 4 has several ids under one name, so only there the deletion names which one.
+    # Only schema 4 has several ids for one name, so only its deletion needs the id.
     assert bool(ops[1].body) == (schema == 4)
 
 

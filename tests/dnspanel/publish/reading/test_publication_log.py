@@ -43,7 +43,7 @@ def test_a_range_ends_at_the_head_or_where_it_is_large_enough(
 ) -> None:
     assert publication_log.next_range(conn, after=0, head=0) is None
     for number in range(4):
-        create(f"z{number}.test.")  # three RRsets each: SOA and two NS make two, and the count is theirs
+        create(f"z{number}.test.")  # three records each: the SOA and two NS, which are two RRsets
     found = publication_log.next_range(conn, after=1, head=3)
     assert found is not None
     assert (found.first, found.last) == (2, 3)

@@ -73,11 +73,11 @@ def plan_of_the_look_up() -> str:
 def test_targets_are_looked_up_by_their_index_once_there_are_many_whatever_the_plan_was_before() -> None:
     target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
     with connection.cursor() as cursor:
-        cursor.execute("VACUUM (FULL, ANALYZE) zones_rrset")  # one page, whatever tests before left behind
+        cursor.execute("VACUUM (FULL, ANALYZE) zones_rrset")  # shrinks the table to one page, whatever other tests left
     for number in range(2, 5):
         change_address(target, f"192.0.2.{number}")
         marks_of_next_segment()
-    # Now PostgreSQL mostly reads the one page, and keeps that plan for a publisher that keeps plans.
+    # PostgreSQL would now read the one page, and a generic plan would keep that.
     create("many.test.", *(cname(f"h{number}.many.test.", "www.many.test.") for number in range(3_000)))
     marks_of_next_segment()
     plan = plan_of_the_look_up()

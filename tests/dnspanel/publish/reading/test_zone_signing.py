@@ -145,7 +145,7 @@ def test_two_chains_of_other_hashes_never_meet() -> None:
     between, _ = SigningChange.objects.filter(zone=zone).order_by("-revision_number")[:2][::-1]
     assert "nsec3" not in (between.after or {})
     encode_all()
-    ops = last_ops()  # of a segment of its own
+    ops = last_ops()  # in a segment of its own
     assert not [op for op in ops if op.kind is OpKind.DELETE and op.dbi is Dbi.RECORDS]
     assert_right()
 

@@ -22,7 +22,7 @@ def condition(**headers: str) -> Condition:
         ({"if_match": '"a"'}, True, False),
         ({"if_match": '"b", "a"'}, True, False),
         ({"if_match": '"b"'}, False, False),
-        ({"if_match": 'W/"a"'}, True, False),  # a proxy that compresses makes it weak
+        ({"if_match": 'W/"a"'}, True, False),  # a proxy that compresses makes it weak (RFC 9110)
         ({"if_none_match": "*"}, False, True),
         ({"if_none_match": '"a"'}, False, True),
         ({"if_none_match": 'W/"a"'}, False, True),

@@ -65,7 +65,7 @@ def test_while_the_first_is_under_way_a_retry_waits(call: Caller, zone: Zone) ->
 
 def test_a_retry_after_a_lost_answer_writes_once(call: Caller, zone: Zone) -> None:
     first = call.good("PATCH", WWW, {"add": ["192.0.2.7"]}, idempotency_key="k1")
-    call.good("PATCH", WWW, {"remove": ["192.0.2.7"]})  # others went on meanwhile
+    call.good("PATCH", WWW, {"remove": ["192.0.2.7"]})  # a later change by another client
     _lose_the_answer()
     answer = call("PATCH", WWW, {"add": ["192.0.2.7"]}, idempotency_key="k1")
     replayed = json.loads(answer.content)
@@ -129,7 +129,7 @@ def test_the_log_takes_what_one_key_asks_for_once(call: Caller, zone: Zone) -> N
         for _ in range(2)
     )
     assert first is not None
-    assert second is None  # everything was so already
+    assert second is None  # nothing was left to change
     assert Publication.objects.filter(form_id=form_id).count() == 1
 
 

@@ -83,7 +83,7 @@ def test_every_error_of_ours_is_translated(kind: type[Exception]) -> None:
     assert problem is not None
     assert 400 <= problem.status < 504
     assert problem.status != 500
-    # The code `invalid` of a whole problem says nothing: its errors have the codes.
+    # The code `invalid` of a whole problem is too vague, so its errors need codes.
     assert problem.code != "invalid" or problem.errors
 
 
@@ -174,7 +174,7 @@ def test_requests_that_make_no_sense_are_problems(call: Caller, zone: Zone) -> N
         stranger.problem(401, "GET", path)
     Caller("dnsp_wrong").problem(401, "GET", "/zones")
     call.problem(404, "GET", "/nothing/here")
-    call.problem(405, "POST", "/zones/example.test./rrsets/")  # names of zones may have slashes: that is none
+    call.problem(405, "POST", "/zones/example.test./rrsets/")  # zone names may have slashes, but this isn't one
     answer = call("PUT", "/zones", {})
     assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD, POST")
     call.problem(406, "GET", "/zones", accept="text/html")
@@ -231,7 +231,7 @@ def test_a_mistake_of_ours_says_nothing_of_itself(call: Caller, zone: Zone, monk
     def broken(*args: object, **kwargs: object) -> None:
         raise ValueError("a secret of ours")
 
-    # All resources first: one imported while the patch stands would keep the broken function for the tests after this.
+    # Import all resources first: one that is imported while the patch is active would keep the broken function.
     import_module("dnspanel.urls")
     monkeypatch.setattr("dnspanel.api.v2.resources.zones.zone_json", broken)
     problem = call.problem(500, "GET", "/zones/example.test.")

@@ -153,7 +153,7 @@ def test_one_bad_item_keeps_all_zones_as_they_were(call: Caller, zone: Zone, oth
     ):
         problem = call.problem(status, "POST", "/bulk", {"zones": [good, second]})
         assert pointer in [fault["pointer"] for fault in problem["errors"]]
-    assert Publication.objects.count() == 2  # that made the zones
+    assert Publication.objects.count() == 2  # the publication that created the zones
 
 
 def test_a_scope_holds_for_each_item(make_caller: MakeCaller, zone: Zone, other: Zone) -> None:

@@ -46,12 +46,12 @@ def test_a_rollover_is_begun_followed_and_cancelled(api: MakeApi, signed: Zone) 
     assert api().get(ROLLOVERS).json()["items"] == api().get(ALL).json()["items"] == [found]
     assert api().post(ROLLOVERS, {"kind": "csk"}).json()["code"] == "dnssec-refused"
 
-    assert "parent" in api().post(f"{url}/cancel", {}).json()["detail"]  # nobody has asked it yet
+    assert "parent" in api().post(f"{url}/cancel", {}).json()["detail"]  # the parent was not asked yet
     Rollover.objects.update(parent_silent="")
     back = api().post(f"{url}/cancel", {})
     assert back.status_code == 202, back.json()
     assert back.json()["rollover"]["step"] != found["step"]
-    assert [each["id"] for each in api().get(f"{URL}/keys").json()["items"]] == [key.id]  # the new one has not signed
+    assert [each["id"] for each in api().get(f"{URL}/keys").json()["items"]] == [key.id]  # the new key has not signed
     Rollover.objects.update(ended_at=NOW + timedelta(days=1), is_cancelled=True)
     assert api().get(ALL).json()["items"] == []
     assert api().get(url).json()["cancelled"] is True

@@ -89,7 +89,7 @@ def test_it_is_asked_taken_over_and_given_back(admin: Api) -> None:
 def test_a_write_may_say_what_it_has_read(admin: Api) -> None:
     made(admin)
     tag = admin.get(URL).headers["ETag"]
-    TransferredZone.objects.update(failures=3)  # how it stands is not what somebody has set
+    TransferredZone.objects.update(failures=3)  # a state that no user set
     terms = {"addresses": ["9.9.9.11"]}
     assert admin.put(URL, terms, headers={"If-Match": tag}).status_code == 200
     assert admin.put(URL, {"addresses": ["9.9.9.12"]}, headers={"If-Match": tag}).status_code == 412

@@ -118,7 +118,7 @@ def test_past_the_rules_goes_who_governs_with_a_reason(
     other.problem(403, "POST", f"{path}/past-rules", {"text": "Fire"})
     governor.problem(422, "POST", f"{path}/past-rules", {})
     call.problem(404, "POST", f"{path}/dance", {})
-    call.problem(403, "POST", f"{path}/past-rules", {"text": "Fire"})  # a token without it, of an administrator
+    call.problem(403, "POST", f"{path}/past-rules", {"text": "Fire"})  # an administrator's token without the permission
     assert governor.good("POST", f"{path}/past-rules", {"text": "Fire"})["state"] == "past-rules"
     assert [item["name"] for item in other.all("/requests?which=past-rules&limit=1")] == ["Move"]
 

@@ -146,7 +146,7 @@ def test_a_publication_that_deleted_zones_is_undone(call: Caller, zones: list[Zo
 def test_a_publication_that_deleted_and_changed_is_undone_in_both(call: Caller, zone: Zone, zones: list[Zone]) -> None:
     changed = call.good("PUT", "/zones/example.test./rrsets/www/A", content("192.0.2.7"))["publication"]["sequence"]
     deletion = delete(*zones)
-    Revision.objects.filter(publication=deletion).update(publication=changed)  # as if it had been one
+    Revision.objects.filter(publication=deletion).update(publication=changed)  # pretends that it deleted zones
     Zone.objects.filter(sequence=deletion).update(sequence=changed)
     done = call.good("POST", f"/publications/{changed}/undo", {"reason": "back"})
     assert len(done["publications"]) == 2

@@ -300,7 +300,7 @@ def test_what_is_no_tag_or_comment_is_pointed_at(
 def test_a_value_that_nodes_cannot_read_back_is_refused_on_every_way(
     call: Caller, zone: Zone, type: str, value: str
 ) -> None:
-    # It was published, made every type at its name SERVFAIL, and was taken back; who waited was told "everywhere".
+    # Regression test: it made its name SERVFAIL and was taken back, but waiting clients were answered "everywhere".
     rrset = {"name": "www", "type": type, "ttl": 300, "rdata": [value]}
     body = {"ttl": 300, "rdata": [value]}
     change = {"op": "replace", **rrset}

@@ -39,7 +39,7 @@ def test_a_provider_is_made_changed_switched_off_and_deleted(api: MakeApi, saml_
     assert pasted.status_code == 200, pasted.json()
     assert "metadata" not in pasted.json()
     assert [each["id"] for each in admin.get(PROVIDERS).json()["items"]] == [made.json()["id"]]
-    # The two kinds have their own addresses.
+    # Both kinds of providers have URLs of their own.
     assert admin.get(url.replace("saml-providers", "sign-in-providers")).status_code == 404
     assert admin.delete(url).status_code == 204
     assert admin.get(url).status_code == 404

@@ -22,7 +22,7 @@ def found(call: Caller, query: str) -> list[str]:
 
 
 def test_zones_come_first_then_rrsets(call: Caller, zone: Zone, other: Zone) -> None:
-    assert found(call, "q=other.test") == ["other.test.", "other.test.", "other.test."]  # the zone, its SOA and NS
+    assert found(call, "q=other.test") == ["other.test.", "other.test.", "other.test."]  # the zone, the SOA and the NS
     assert found(call, "q=other.test&kind=zone") == ["other.test."]
     assert found(call, "q=www.other.test") == ["www.other.test."]
 

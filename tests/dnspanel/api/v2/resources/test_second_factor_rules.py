@@ -28,7 +28,7 @@ def test_the_rules_are_said_and_read_again(api: MakeApi) -> None:
     assert len(found["rules"]) == 3
     assert admin.get(RULES).json() == found
     assert AuditEntry.objects.filter(action="second-factor.rule").count() == 3
-    # Who had read what was there before changes nothing.
+    # A writer with an outdated ETag changes nothing.
     late = admin.put(RULES, {"roles": []}, headers={"If-Match": none["ETag"]})
     assert late.status_code == 412
     assert admin.put(RULES, {}).json()["rules"] == []

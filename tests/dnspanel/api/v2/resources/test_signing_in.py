@@ -60,7 +60,7 @@ def test_a_token_that_manages_people_gets_at_nobody_above_its_owner(api: MakeApi
         refused = admin.send(method, f"{USERS}/{other.pk}/{path}", headers=headers)
         assert refused.status_code == 403, path
         assert "only somebody below its owner" in refused.json()["detail"]
-    # Who is below its owner, and may more than the token: with a link one would be them.
+    # An editor is below the token's owner but has more rights than the token. A link would give the token these rights.
     editor = make_person("ed", Role.EDITOR)
     for method, path in (("DELETE", "second-factor"), ("DELETE", "sessions"), ("POST", "password-link")):
         refused = admin.send(method, f"{USERS}/{editor.pk}/{path}", headers=headers)

@@ -27,7 +27,7 @@ def additions(names: list[str]) -> list[dict[str, Any]]:
 
 
 def test_a_bulk_write_is_one_write(call: Caller, zone: Zone, make_zone: MakeZone) -> None:
-    # Undoing the last of three publications answered 200 and left four records of five.
+    # Regression test: the undo of the last of three publications answered 200, but left four of five records.
     other = make_zone(name="other.test.")
     zones = [{"zone": each.name, "changes": additions(NAMES[:3])} for each in (zone, other)]
     before = set(RRset.objects.values_list("zone_id", "owner_key", "type"))
@@ -77,7 +77,7 @@ def test_a_new_zone_with_many_rrsets_names_all_parts(call: Caller) -> None:
     written = call.good("POST", "/zones", {"name": "large.test.", "rrsets": rrsets, "nameservers": nameservers})
     parts = Publication.objects.filter(part_of=written["publications"][0])
     assert [part.sequence for part in parts.order_by("sequence")] == written["publications"]
-    # The first one is that which created the zone: it was missing, and undo took the content and left the zone.
+    # The first part created the zone. It was missing in the list, so an undo removed the content but not the zone.
     assert [part.revisions.get().number for part in parts.order_by("sequence")] == [1, 2, 3, 4]
     problem = call.problem(409, "POST", f"/publications/{written['publications'][-1]}/undo", {"confirm": True})
     assert "Revision 1" in problem["detail"]

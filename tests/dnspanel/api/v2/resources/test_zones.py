@@ -47,8 +47,8 @@ def test_a_zone_is_shown_with_its_tag(call: Caller, zone: Zone) -> None:
 def test_pages_neither_repeat_nor_skip_while_others_write(call: Caller, alice: User, zones: list[str]) -> None:
     first = call.get("/zones?limit=4")
     edit.create_zone(zone=edit.NewZone("a.test"), acting=Acting(alice, Channel.WEB, NOW))  # before the cursor
-    edit.create_zone(zone=edit.NewZone("z05a.test"), acting=Acting(alice, Channel.WEB, NOW))  # behind it
-    call.good("DELETE", "/zones/z03.test.")  # the zone that the cursor names
+    edit.create_zone(zone=edit.NewZone("z05a.test"), acting=Acting(alice, Channel.WEB, NOW))  # after the cursor
+    call.good("DELETE", "/zones/z03.test.")  # the zone in the cursor
     rest = call.all(first["next"].removeprefix("http://testserver"))
     seen = [item["name"] for item in first["items"] + rest]
     assert seen == [*zones[:6], "z05a.test.", *zones[6:]]
@@ -280,7 +280,7 @@ def test_the_list_takes_the_same_queries_however_many_zones(
     call: Caller, zones: list[str], django_assert_num_queries: Any
 ) -> None:
     call.get("/zones")
-    with django_assert_num_queries(3):  # the token, the zones, the tokens that changed them
+    with django_assert_num_queries(3):  # the token, the zones, and the tokens of their last changes
         call.get("/zones")
 
 

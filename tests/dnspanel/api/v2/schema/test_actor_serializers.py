@@ -8,8 +8,8 @@ from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from tests.dnspanel.api.described import described
 
 ACTOR = "#/components/schemas/Actor"
-COLUMNS = "/components/schemas/CsvRequest"  # of a CSV file: each by its number
-# What these members were called before they had one form, or might be called once more.
+COLUMNS = "/components/schemas/CsvRequest"  # the columns of a CSV file, by number
+# Former names of these members, which must not come back.
 OTHER_NAMES = {"author", "username_of", "token_purpose", "in_hands_of", "zone_name", "webhook_id"}
 
 

@@ -14,9 +14,9 @@ from dnspanel.api.v2.schema.document import document
 
 ROOT = Path(__file__).parents[5]
 
-# A code, or several with dots between them: the events of webhooks. "" stands for none.
+# A code, or several codes with dots between them, as in webhook events. "" means none.
 CODE = re.compile(r"(?:[a-z0-9]+(?:[-_.][a-z0-9]+)*)?")
-# Characters that somebody's file has between its columns.
+# Column separators of a user's file.
 OTHERS = {",", ";", "\t", "|"}
 
 
@@ -42,9 +42,9 @@ def test_a_word_of_the_pages_becomes_a_code() -> None:
     assert code_of("AXFR") == "axfr"
 
 
-# Where these functions take the code of a value.
+# The position of the argument with the value's code, by function.
 PLACES = {"RequestFault": 0, "_of_value": 0, "ValidationError": 1, "bad_parameter": 2, "bad_value": 2, "at": 2}
-# Codes that Django REST framework gives, which answers never have.
+# Codes of Django REST framework that answers never have.
 OF_FRAMEWORK = (field_faults._CODES.keys() | field_faults._LENGTHS.keys()) - set(field_faults._CODES.values())
 
 

@@ -17,7 +17,7 @@ from dnspanel.api.v2.schema.document import TAGS, document
 from tests.dnspanel.api.described import described
 
 WITHOUT_OPERATIONS = {"v2-nothing"}
-# What the name of an operation begins with, by its method; POST has a verb for each act.
+# The first words of operation ids, by method. POST has a verb for each action.
 VERBS = {
     "get": {"get", "list", "search", "download"},
     "put": {"set", "upload"},
@@ -132,7 +132,7 @@ def test_every_operation_describes_its_problems_and_every_write_takes_a_key() ->
             assert {"400", "429"} <= operation["responses"].keys(), path
             headers = {parameter["name"] for parameter in operation.get("parameters", [])}
             assert method == "get" or "Idempotency-Key" in headers, path
-            uploads = "/files/{" in path  # which have an offset instead
+            uploads = "/files/{" in path  # these have an offset instead
             assert method not in {"patch", "put", "delete"} or "If-Match" in headers or uploads, path
 
 

@@ -32,7 +32,7 @@ def test_every_operation_has_one_of_what_it_takes_and_one_of_what_it_answers() -
     for _, operation in operations():
         name = operation["operationId"]
         contents = dict(contents_of(operation))
-        kinds = {place.endswith("request") for place in contents if name != "getOpenApi"}  # the document itself
+        kinds = {place.endswith("request") for place in contents if name != "getOpenApi"}  # the OpenAPI document itself
         having = {place.endswith("request") for place, media in contents.items() if "example" in media}
         without |= {f"{name} {'request' if kind else 'answer'}" for kind in kinds - having}
     assert without == set()
