@@ -18,7 +18,7 @@ class SigningKey(models.Model):
 
 
 class SealingKey(models.Model):
-    """A key that encrypts private DNSSEC keys in transit and at rest. Each encrypted key names its sealing key's id.
+    """A key that encrypts private DNSSEC keys in transit and at rest. Each encrypted key contains its sealing key's id.
 
     The sealing key itself is encrypted with PANEL_MASTER_KEY.
     """

@@ -82,7 +82,7 @@ def chosen_zones(secondary: Secondary) -> QuerySet[Zone]:
 
 
 def zones_given_to(secondary: Secondary) -> QuerySet[Zone]:
-    """Return the zones that the secondary can transfer: chosen, served or producer catalogs, and not `withheld`."""
+    """Return the chosen zones that it can transfer: served zones and producer catalogs, except `withheld` zones."""
     return chosen_zones(secondary).filter(Q(is_served=True) | PRODUCERS).exclude(withheld())
 
 
@@ -92,7 +92,7 @@ def withheld_zones_of(secondary: Secondary) -> QuerySet[Zone]:
 
 
 def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
-    """Return the zone with this canonical name. Raise TransferRefused if this secondary doesn't get it."""
+    """Return the zone with this canonical name. Raise TransferRefused if the secondary cannot transfer it now."""
     zone = chosen_zones(secondary).filter(name=name).select_related("signing").first()
     if zone is None:  # a secondary that doesn't get the zone must not learn if the zone exists
         raise TransferRefused(

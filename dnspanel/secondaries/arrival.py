@@ -77,7 +77,7 @@ def secondaries_lacking(publication: Publication) -> list[Lacking]:
 
 
 def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dict[str, str]]:
-    """Return by zone id the active secondaries that don't serve this revision yet, with the reasons.
+    """Return the active secondaries that don't serve the zones' given revisions yet, with reasons, by zone id.
 
     One query. Until the panel has processed the publication for a secondary, the result includes this secondary,
     because the publication may add the zone to it.

@@ -48,7 +48,7 @@ class TransferRefused(SecondaryError):
 
 
 class SeesTooLittle(Forbidden):
-    """The token is allowed to change nodes but can't read every zone in full, as a secondary could."""
+    """The person or token is allowed to change nodes but not to read every zone in full, as a secondary could."""
 
     def __init__(self) -> None:
         self.permission = Permission.READ

@@ -27,7 +27,7 @@ def exchange_over_tls(
     seconds: float,
     certificates: frozenset[str] = frozenset(),
 ) -> list[Answer]:
-    """Send the messages over TLS and return their answers. An address that isn't allowed gets only errors.
+    """Send the messages over TLS and return their answers. If the address isn't allowed, all answers are errors.
 
     Up to _WINDOW messages are sent at once, and answered within `seconds`. If `certificates` (fingerprints) are given,
     the server must present one of them. Otherwise only the signatures on its answers prove its identity, and TLS

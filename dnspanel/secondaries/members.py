@@ -79,7 +79,7 @@ def head() -> int:
 
 
 def lock_members() -> None:
-    """Lock all members until the end of the transaction. Two processes that change members at once would deadlock."""
+    """Lock all members until the end of the transaction. Without this, processes that change members could deadlock."""
     lock_until_commit(Lock.SECONDARY, 0)
 
 

@@ -72,7 +72,7 @@ def refuse_broken(
 
 
 def _signed_anew(steps: Sequence[ZoneStep], signings: Signings) -> Iterator[str]:
-    """Yield the names of served zones whose signing state the range changes, and of newly served zones with keys."""
+    """Yield the names of signed zones that are newly served, or whose keys or `presigned` change in the range."""
     known = signings.before.keys() | signings.after.keys()
     for step in steps:
         if step.serial is not None and step.zone_id in known:
@@ -89,7 +89,7 @@ def _delegated_anew(changed: Mapping[int, publication_log.Changes]) -> Iterator[
 
 
 def _links(conn: Connection, sequence: int, zone_names: Collection[str]) -> list[_Link]:
-    """Return a link for each given name that is a zone at this sequence. Names without a zone are skipped."""
+    """Return a link for each given zone that is served at this sequence and has a served parent zone in this panel."""
     above = {name: list(ancestors_within(name, names.ROOT)) for name in zone_names}
     around = {*zone_names, *(each for chain in above.values() for each in chain)}
     ids: dict[str, int] = dict(conn.execute(_LIVE, (list(around),)).fetchall())

@@ -52,7 +52,7 @@ class ExpectedSigning:
 
 
 def expected_signings(conn: Connection, only: list[int] | None) -> dict[int, ExpectedSigning]:
-    """Return the expected signing of all signed or only the given zones, by zone id. Needs a database snapshot."""
+    """Return the expected signing of all signed zones, or of those in `only`, by zone id. Needs a database snapshot."""
     rows = conn.execute(_STATES, {"only": only})
     states = {zone_id: state for zone_id, state in rows if state["keys"] or state.get("presigned")}
     ids = [key[0] for state in states.values() for key in state["keys"]]

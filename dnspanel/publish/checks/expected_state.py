@@ -67,7 +67,7 @@ class ExpectedZone:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedState:
-    """All or some zones at one sequence of the log."""
+    """The expected contents of all or some zones at one sequence of the log."""
 
     cluster: UUID
     epoch: UUID
@@ -229,9 +229,9 @@ def _body(wires: Iterable[bytes], ttl: int, *, has_authority: bool, has_hash: bo
 
 
 def _in_lower_case(type: int, text: str) -> str:
-    """Return the rdata, in lowercase if its type contains names that PowerDNS signs in lowercase.
+    """Return rdata of a type in `_NAMES_AT` with its names in lowercase, because PowerDNS signs them in lowercase.
 
-    Validators check such names without changing their case.
+    Validators don't change the case of such names, so they must be served in lowercase too.
     """
     start, end = _NAMES_AT[type]
     words = text.split(" ")

@@ -46,18 +46,18 @@ def next_batch(
     encoded: publication_log.Encoded,
     now: datetime,
 ) -> Batch | None:
-    """Compile the next range of the log against the store, or return None at the head.
+    """Compile the next range of the log into a batch for the store. Return None if the whole log is encoded.
 
-    This needs a database snapshot.
+    This needs a database snapshot. Raise ChainBroken if the range would break a zone.
     """
     found = next_sound(conn, head, encoded)
     return compile_found(conn, store, head, found, now) if found else None
 
 
 def next_sound(conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded) -> Found | None:
-    """Return the effects of the next range, or None at the head. Raise ChainBroken if the range would break a zone.
+    """Return the next range and its effects, or None at the log's end. Raise ChainBroken if it breaks a zone.
 
-    If later publications fix that zone, the range is extended up to them, unless that would mix two NSEC3 chains.
+    If a later publication fixes the zone, extend the range to it, unless that would mix two NSEC3 chains.
     """
     found = _read_next_range(conn, head, encoded)
     try:
@@ -96,9 +96,10 @@ def compile_found(
     *,
     before: tuple[bytes, bytes] | None = None,
 ) -> Batch:
-    """Compile the range's effects into rows against the store, in the database snapshot in which `found` was read.
+    """Compile the range's effects into a batch for the store, in the database snapshot in which `found` was read.
 
-    `before` has the digests of both files before the range. It is only needed until the store has reached that state.
+    `before` has the digests of both files before the range. It is needed only if the store hasn't reached that state
+    yet.
     """
     span, steps, changed, signings = found.range, found.steps, found.changed, found.signings
     # Prepared rows are right only for unsigned zones and for zones with NSEC.
@@ -119,7 +120,7 @@ def compile_found(
 
 
 def _prepared_puts(span: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
-    """Return the range's prepared rows, or None if there are none or the range also changes other zones."""
+    """Return the range's prepared rows. Return None without them, or if the range changes zones served before."""
     if span.prepared is None or any(step.serial is None or step.served_before for step in steps):
         return None
     return prepared_puts(span.prepared, [step.zone_id for step in steps])

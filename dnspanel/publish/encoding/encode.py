@@ -57,10 +57,10 @@ logger = logging.getLogger(__name__)
 
 
 def encode_step(*, now: datetime) -> Position | None:
-    """Encode one range for each schema. Return the newest position reached, or None if nothing was left to encode.
+    """Encode one range for each schema. Return the newest position reached, or None if nothing was encoded.
 
-    Also return None while another process publishes or if every schema has stopped (`stall` has the reason). Raise
-    psycopg.Error or DatabaseError if PostgreSQL is unreachable. Unexpected exceptions propagate.
+    Nothing is encoded on hold, while another process publishes, or if every schema has stopped (`stall` has the
+    reason). Raise psycopg.Error or DatabaseError if PostgreSQL is unreachable. Unexpected exceptions propagate.
     """
     publisher = this_publisher()
     positions = []
@@ -77,7 +77,7 @@ def encode_step(*, now: datetime) -> Position | None:
 
 
 def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: datetime) -> Position | None:
-    """Encode one range for one schema. If an error stops the schema, store the error as a stall, which pages show."""
+    """Encode one range for one schema. Return the new position or None. Store an error as a stall, shown on pages."""
     encoded = None
     try:
         with snapshot(conn):
@@ -114,9 +114,9 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
 def _caught_up(
     publisher: Publisher, conn: Connection, head: Position, encoded: publication_log.Encoded, schema: int, cluster: UUID
 ) -> Store | None:
-    """Return the panel's LMDB, updated to the end of the schema's log, or None if it must be rebuilt.
+    """Return the panel's LMDB, updated to the end of the schema's log, or None if a rebuild is needed.
 
-    This needs a database snapshot.
+    This needs a database snapshot. Raise the errors of `catch_up` that a rebuild cannot fix.
     """
     if encoded.digests is None and (encoded.is_new_epoch or head.sequence > LONGEST_FROM_BEGINNING):
         return None
@@ -168,7 +168,7 @@ def _seal(conn: Connection, schema: int, key: Ed25519PrivateKey, batch: Batch, n
 
 
 def _keep_segment(conn: Connection, batch: Batch, schema: int, sealed: bytes, now: datetime) -> None:
-    """Store the object, then commit its row, which makes the segment valid. Unique constraints allow only one row."""
+    """Store the sealed bytes as an object, then commit the segment's row, which makes it valid. The row is unique."""
     epoch, span = batch.head.position.epoch, batch.range
     name = object_name(schema=schema, epoch=epoch, first=span.first, last=span.last, content=sealed)
     put_object(name, sealed)

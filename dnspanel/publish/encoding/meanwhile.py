@@ -56,7 +56,7 @@ class Meanwhile:
         return Position(self._last.head.position.epoch, self._last.range.last)
 
     def encode_edits(self) -> None:
-        """Seal later publications that only change zones which no earlier unwritten publication touches.
+        """Seal the next publications as long as each only edits zones that no unwritten publication touches.
 
         Raise psycopg.Error and DatabaseError if PostgreSQL is unreachable. Stop after any other error: the next step
         will have the same error and report it.

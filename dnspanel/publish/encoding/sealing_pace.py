@@ -36,7 +36,7 @@ class Pace:
             self._fill()
 
     def count(self, sequence: int) -> None:
-        """Count the publications up to this sequence as sealed."""
+        """Take a token for each publication since the last call, but at least one and at most MOST."""
         publications = 1 if self._sequence is None else sequence - self._sequence
         self._sequence = sequence
         self._left -= min(MOST, max(1, publications))

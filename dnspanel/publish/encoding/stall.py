@@ -13,7 +13,7 @@ _logged: dict[tuple[int, int], datetime] = {}  # by schema and sequence; only th
 
 
 def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, now: datetime) -> None:
-    """Record that the schema's log stops at `sequence`. Write a log line if the stall is new. Idempotent."""
+    """Record that the schema's log stops at `sequence`. Log a new stall at once, and again every SAY_AGAIN."""
     known = Stall.objects.filter(schema=schema, sequence=sequence, message=message).update(tried_at=now)
     if known:
         return
@@ -35,7 +35,7 @@ def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, no
 
 
 def clear_stall(*, schema: int) -> None:
-    """Record that the schema's log continues."""
+    """Delete the schema's stall, because its log can be encoded again."""
     for key in [key for key in _logged if key[0] == schema]:
         del _logged[key]
     if Stall.objects.filter(schema=schema).delete()[0]:

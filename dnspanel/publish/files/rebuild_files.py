@@ -1,7 +1,7 @@
 """Rebuilding of the panel's LMDB, which is a cache of PostgreSQL, with a check by digests.
 
 The files are rebuilt as of the last segment, not of the head, so their digests must equal those in the last segment's
-row. They are computed here by a full compile of every zone, whereas segments are made by compiling changes.
+row. Here every zone is compiled in full, whereas segments are made by compiling changes.
 """
 
 import logging
@@ -28,7 +28,7 @@ def rebuild_store(*, schema: int, now: datetime) -> Position | None:
     """Rebuild the schema's LMDB from PostgreSQL at the last segment's position, and replace the files.
 
     Return this position, or None if nothing was published yet. Raise Diverged, and keep the old files, if the result
-    does not match the last segment's row. Raise Busy while another process publishes.
+    does not match the last segment's row. Raise Busy if another process still publishes after _WAIT_SECONDS.
     """
     publisher = this_publisher()
     with publisher.session.publishing(wait_seconds=_WAIT_SECONDS) as conn:

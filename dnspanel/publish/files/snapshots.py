@@ -85,10 +85,10 @@ def due_schemas(*, schemas: list[int], now: datetime) -> list[int]:
 
 
 def make_snapshot(*, schema: int, now: datetime) -> Snapshot | None:
-    """Make a snapshot of the panel's LMDB.
+    """Make and store a snapshot of the panel's LMDB, and return its row.
 
-    Return None if nothing is encoded, or the newest snapshot has this position. Raise StorageUnreachable or OSError if
-    a write fails, and Diverged if the files do not match their last segment.
+    Return None if nothing is encoded in this epoch, or if this position already has a snapshot. Raise
+    StorageUnreachable or OSError if a write fails, and Diverged if the files do not match their last segment.
     """
     head = LogHead.objects.first()
     publisher = this_publisher()
@@ -106,7 +106,7 @@ def make_snapshot(*, schema: int, now: datetime) -> Snapshot | None:
 
 
 def keep_snapshot(*, store: Store, directory: Path, key: Ed25519PrivateKey, now: datetime) -> Snapshot:
-    """Make and store a snapshot of this store. Temporary files are in `directory`.
+    """Make and store a snapshot of this store. Return its row. Temporary files are in `directory`.
 
     Raise the errors of `make_snapshot`.
     """
@@ -132,7 +132,7 @@ def keep_snapshot(*, store: Store, directory: Path, key: Ed25519PrivateKey, now:
 
 
 def read_manifest(snapshot: Snapshot) -> tuple[bytes, Manifest]:
-    """Return a snapshot's manifest, sealed and parsed. Raise DamagedObject if damaged, or StorageUnreachable."""
+    """Return a manifest, sealed and parsed. Raise DamagedObject if it is invalid, StorageUnreachable on failure."""
     sealed = read_object(snapshot.object_name)
     try:
         return sealed, open_manifest(sealed, segment_signing.all_public_keys())
@@ -165,7 +165,7 @@ def _exists(schema: int, position: Position) -> bool:
 
 
 def _refuse_diverged(manifest: Manifest) -> None:
-    """Raise Diverged if the segment that ends at the snapshot's position has other digests of the two files."""
+    """Raise Diverged if the snapshot's digests differ from those of the segment that ends at the same position."""
     at = manifest.position
     row = Segment.objects.filter(schema=manifest.schema, epoch=at.epoch, last=at.sequence).first()
     found = manifest.digest_main + manifest.digest_records
@@ -179,7 +179,7 @@ def _directory_of(manifest: Manifest, sealed: bytes) -> str:
 
 
 def _record(manifest: Manifest, object_name: str, now: datetime) -> Snapshot:
-    """Record the snapshot. If a snapshot of the same position is recorded already, the new one becomes garbage."""
+    """Record the snapshot and return its row. If its position already has a row, discard the new objects."""
     snapshot, is_new = Snapshot.objects.get_or_create(
         schema=manifest.schema,
         epoch=manifest.position.epoch,

@@ -2,8 +2,8 @@
 
 Every node has these sealing keys (`fleet.nodes.keys`). Without them, the DNSSEC keys in segments, snapshots and the
 panel's LMDB cannot be decrypted. A new key seals later publications. Older keys are kept, because files sealed with
-them still exist. An attacker with a node's files has the keys of its zones. A new sealing key protects later DNSSEC
-keys.
+them still exist. An attacker with a node's files can read the DNSSEC keys in them. A new sealing key protects only
+DNSSEC keys that are created later.
 """
 
 import secrets
@@ -36,7 +36,7 @@ def all_sealing_keys() -> list[sealed.SealingKey]:
 
 
 def rotate(*, now: datetime, by: Author) -> None:
-    """Create a new key, which seals later private keys. Do nothing if nothing was ever sealed."""
+    """Create a new key, which seals later private keys. Do nothing if no sealing key exists yet."""
     with transaction.atomic():
         lock_until_commit(Lock.SIGNING_KEY)
         if _newest() is not None:

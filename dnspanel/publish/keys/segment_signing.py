@@ -56,7 +56,7 @@ def rotate(*, now: datetime, by: Author) -> SigningKey:
 
 
 def begin_use(*, now: datetime, by: Author) -> SigningKey | None:
-    """Seal with the new key from now on. Return None if there is no new key.
+    """Begin to seal with the new key and return it. Return None if no rotation is in progress.
 
     A node that does not have the new key yet keeps serving, and accepts no segment until it gets the key.
     """
@@ -117,7 +117,7 @@ def public_keys() -> tuple[bytes, ...]:
 
 
 def all_public_keys() -> tuple[bytes, ...]:
-    """Return the raw public keys for all existing segments, including retired keys."""
+    """Return all raw public keys, newest first, including retired keys that old segments are signed with."""
     return tuple(
         bytes(public) for public in SigningKey.objects.order_by("-created_at").values_list("public", flat=True)
     )

@@ -54,7 +54,7 @@ def changed_zone_operations(step: ZoneStep, rows: Rows, changes: Changes, nsec3:
 def switched_zone_operations(
     step: ZoneStep, rows: Rows, changes: Changes, before: Nsec3 | None, after: Nsec3 | None
 ) -> tuple[list[Op], list[Op]]:
-    """Return the operations on a zone's rows for these changed RRsets and another denial of existence.
+    """Return the operations on a zone's rows for these changed RRsets and a change of its denial of existence.
 
     All rows of the zone are read. The second list deletes rows of the former denial, which are needed until PowerDNS
     uses the new one.

@@ -44,7 +44,7 @@ class Prepared:
 
 
 def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -> Prepared:
-    """Store the PUTs of new zones (pairs of id and `record_puts`), to be used after `record_prepared`.
+    """Store the PUTs of new zones (pairs of zone id and encoded PUTs). Return them for `record_prepared`.
 
     `rows` is the number of PUTs, and `digest` the sum of their digests. Raise ValueError unless the ids ascend.
     """

@@ -46,7 +46,8 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The last encoded sequence of a schema's log, and the digests (main, records) there, None without a log.
+    """The last encoded sequence of a schema's log, with the digests (main, records) there, or None if nothing is
+    encoded.
 
     The log begins with the very first segment, or with a snapshot for a new epoch or a schema that was added later.
     """
@@ -204,10 +205,10 @@ def stored_segments(conn: Connection, schema: int, epoch: UUID, *, after: int) -
 
 
 def next_range(conn: Connection, *, after: int, head: int, together: bool = False) -> Range | None:
-    """Return the sequences to encode next: up to the head, or until they reach BATCH_RRSETS.
+    """Return the next sequences to encode, up to a limit of RRsets and of publications, or None at the head.
 
-    A publication with prepared rows has a range of its own. So has a publication that changes how zones are signed,
-    because two such changes must not be applied at once. `together` allows them in one range.
+    A publication with prepared rows is always a range of its own. A publication that changes how zones are signed is
+    one unless `together` is True, because two such changes must not be applied at once.
     """
     size = 0
     found: Range | None = None

@@ -4,8 +4,8 @@ PowerDNS up to 4.9 follows a CNAME into another zone that it serves, and caches 
 Purging the changed zone does not purge that answer. So the segment also marks the CNAME's zone. The node then purges
 that zone and queries its serial.
 
-Not found are CNAMEs to a name that only a wildcard answers, and all CNAMEs if a range changes more than MOST_NAMES
-names or MOST_ZONES zones. For these the node's `cache-ttl` limits how long an old answer is cached.
+CNAMEs to a name that only a wildcard answers are not found. If a range changes more than MOST_NAMES names or MOST_ZONES
+zones, no CNAMEs are found. The node's `cache-ttl` then limits how long an old answer is cached.
 """
 
 from collections.abc import Collection

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The row of a segment."""
+    """The columns of a segment's row that merging needs."""
 
     id: int
     first: int
@@ -121,7 +121,7 @@ def merge(segments: Iterable[wire.Segment], schema: Schema) -> tuple[list[ZoneMa
 
 
 def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now: datetime) -> bool:
-    """Replace the run with one segment. Return False if a segment in it is damaged, or another process was first."""
+    """Replace the run with one merged segment. Return False if a segment is damaged, or if a row of the run is gone."""
     keys = segment_signing.all_public_keys()
     try:
         opened = [_read_segment(row, keys) for row in run]
@@ -174,7 +174,7 @@ def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now
 
 
 def _swap(run: Sequence[Stored], merged: Segment, now: datetime) -> bool:
-    """Replace the rows of the single segments with the row of the merged segment, if all of them still exist."""
+    """Replace the run's rows with the merged segment's row. If any is gone, change none and return False."""
     with transaction.atomic():
         deleted, _ = Segment.objects.filter(pk__in=[row.id for row in run]).delete()
         if deleted != len(run):

@@ -60,10 +60,11 @@ class Pruned:
 
 
 def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
-    """Delete segments that the newest snapshot includes and no node needs, and all snapshots except the newest two.
+    """Delete unneeded segments, snapshots and garbage objects. Return the numbers of deleted rows and objects.
 
-    `needed` maps each schema with nodes to the lowest sequence of a node in the current epoch. Segments older than
-    LOG_DAYS are always deleted, and so are segments that only lead to a damaged one. A snapshot replaces them.
+    Segments are unneeded if the newest snapshot includes them and no node needs them. `needed` maps each schema with
+    nodes to the lowest sequence of a node in the current epoch. Segments older than LOG_DAYS, and those that only lead
+    to a damaged one, are always deleted, because a snapshot replaces them. The newest two snapshots are kept.
     """
     head = LogHead.objects.first()
     if head is None:
