@@ -1,4 +1,4 @@
-"""Rejected publications, for tests of callers that wait for a publication. A canary rejects like a node of ring 0."""
+"""Helpers that take a publication back, as if ring 0 had rejected it, for tests of callers that wait for it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ REASON = "PowerDNS answers SERVFAIL when asked for www.example.test. CAA."
 
 
 def take_back(sequence: int, *nodes: Node, now: datetime | None = None) -> Publication:
-    """Take the publication back and let the nodes confirm the inverse publication: one segment brought both."""
+    """Take the publication back, and let the nodes confirm its inverse, which comes in the same segment."""
     now = now or timezone.now()
     inverse = failed.take_back(sequence=sequence, reason=REASON, now=now, in_transaction=nothing)
     assert inverse is not None

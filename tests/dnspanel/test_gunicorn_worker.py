@@ -97,7 +97,7 @@ def test_a_connection_that_says_nothing_yet_holds_no_thread(port: int) -> None:
     ],
 )
 def test_what_gunicorn_refuses_is_a_problem(port: int, lines: tuple[str, ...], status: int) -> None:
-    """Review A13: a program that sent two Content-Type headers got an HTML page and no problem document."""
+    """Review A13: a program that sent two Content-Type headers got an HTML page instead of a problem document."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
         sock.sendall("\r\n".join([*lines, "Host: panel.test", "", ""]).encode())
         answer = http.client.HTTPResponse(sock)

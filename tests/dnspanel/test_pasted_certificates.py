@@ -1,4 +1,4 @@
-"""Tests of pasted certificates: which texts are accepted, with surrounding text, and which are refused."""
+"""Tests of pasted certificates: accepted ones, with any text around them, and refused ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of `poll`, which repeats a check until it succeeds or the time is over."""
+"""Tests of `poll`, which repeats a check until it succeeds or the timeout expires."""
 
 from types import SimpleNamespace
 

@@ -12,7 +12,7 @@ from dnspanel.wake import LIFETIME, answer_before_waking, wake, wake_each, wake_
 
 
 class Task:
-    """A task that records its calls. With an error, every call after the first `fails_at` calls raises the error."""
+    """A task that records its calls. If `error` is given, every call after the first `fails_at` ones raises it."""
 
     name = "some.task"
 

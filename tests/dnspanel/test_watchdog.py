@@ -1,4 +1,4 @@
-"""Tests of the watchdog: it kills a process that hangs and the children of that process, but no healthy process."""
+"""Tests of the watchdog: it kills a hanging process and its children, and leaves healthy processes alone."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Tests of compressed JSON in both APIs, and of conditional requests by clients that accept it."""
+"""Tests of compressed JSON in both APIs, and of conditional requests by clients that accept compression."""
 
 import gzip
 import json

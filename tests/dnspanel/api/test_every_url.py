@@ -120,7 +120,7 @@ def api() -> MakeApi:
 def things(
     django_db_setup: None, django_db_blocker: DjangoDbBlocker, api: MakeApi, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Any]]:
-    """Yield an object for each argument of the endpoints, by argument name. All tests share them."""
+    """Yield an object for each argument of the endpoints, by argument name. All tests of the module share them."""
     folder = tmp_path_factory.mktemp("transfer")
     with (
         override_settings(TRANSFER_DIR=folder, OUTBOUND_NETWORKS=["192.0.2.0/24"], SOURCE_NETWORKS=["192.0.2.0/24"]),
@@ -359,7 +359,7 @@ def test_every_url_stands_in_the_table() -> None:
 
 
 def turn(sample: Sample, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
-    """Return the endpoints that are tested today."""
+    """Return today's sample of the endpoints."""
     return sample.turn([*endpoints], 60, reason="operations of the APIs, each by all callers")
 
 

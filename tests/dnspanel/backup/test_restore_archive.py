@@ -174,7 +174,7 @@ def forms_of_secrets(private_text: str) -> Iterator[bytes]:
 def test_nobody_is_signed_in_or_let_in_by_an_archive(
     make_zone: MakeZone, active_node: Any, alice: User, elsewhere: Target, manage: Manage, tmp_path: Path
 ) -> None:
-    """An archive of an earlier release has sessions and codes. A restore must not bring them back either."""
+    """An archive of an earlier release has sessions, invitations and codes. A restore must not bring them back."""
     path = tmp_path / "panel.tar"
     fill_left_out(alice, active_node("ns1"))
     filled = "SELECT EXISTS (SELECT FROM {})"

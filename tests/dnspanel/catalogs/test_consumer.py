@@ -273,7 +273,7 @@ WWW, ACME, ABOVE = "www.beta.test.", "_acme-challenge.beta.test.", "above.test."
 
 @pytest.fixture
 def others(alice: User) -> None:
-    """Create two zones of a person: one above and one below possible members of a catalog."""
+    """Create two zones that aren't members: one above and one below zones that the catalog lists."""
     for name in ("beta.test.", "low.above.test."):
         edit.create_zone(zone=edit.NewZone(name), acting=Acting(alice, Channel.WEB, NOW))
 

@@ -1,4 +1,4 @@
-"""Tests of produced catalogs: filled by `catalog` of zones in API v1, updated, and transferred to all clients."""
+"""Tests of produced catalogs: filled with the field `catalog` of API v1, updated, and transferred to all clients."""
 
 import json
 from base64 import b64encode

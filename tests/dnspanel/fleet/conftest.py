@@ -81,7 +81,7 @@ def create_active_node(
 
 @pytest.fixture
 def waiting_node() -> MakeNode:
-    """Return a function that creates nodes without an agent yet."""
+    """Return a function that creates nodes that wait for their agent."""
     return create_waiting_node
 
 

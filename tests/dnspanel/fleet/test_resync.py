@@ -1,4 +1,4 @@
-"""Tests of users' orders for one node: resync, rebuild, drain, check."""
+"""Tests of users' commands to one node: resync, rebuild, drain, check."""
 
 from collections.abc import Callable
 

@@ -459,7 +459,7 @@ def test_a_message_without_any_question_has_no_form(zone: Zone, key: Key, flags:
 
 
 def test_random_bytes_and_damaged_messages_are_survived(zone: Zone, key: Key) -> None:
-    """Every answer is an rcode, and no damaged message changes a zone. The fixed seed makes failures repeatable."""
+    """Answers contain only an rcode, and damaged messages change no zone. The seed makes failures repeatable."""
     chance = random.Random(4)
     intact = [key.sign(adds()), adds().to_wire(), dns.message.make_query("www.example.test.", "SOA").to_wire()]
     for round_ in range(3000):

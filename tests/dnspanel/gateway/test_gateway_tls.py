@@ -136,7 +136,7 @@ def test_its_own_certificate_is_needed_besides_where_that_is_so(
 
 
 def refused_reason(secondary: Secondary, count: int) -> str:
-    """Wait until the secondary was refused `count` times, and return the last reason. It is stored after the close."""
+    """Wait until the secondary was refused `count` times, and return the last reason, which is stored late."""
     deadline = time.monotonic() + 10
     while secondary.refusals < count and time.monotonic() < deadline:
         secondary.refresh_from_db()

@@ -1,4 +1,4 @@
-"""Tests of emptying the trash: a zone is removed once all nodes' logs and the audit chain have its deletion."""
+"""Tests of emptying the trash: a zone is removed once every schema's segments and the audit chain have its deletion."""
 
 import pytest
 

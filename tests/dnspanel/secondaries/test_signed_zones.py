@@ -1,4 +1,4 @@
-"""Tests of the signed zones that secondaries and keys get, and of their weekly new signatures."""
+"""Tests of transfers of signed zones: the zones that secondaries and keys get, and new signatures each week."""
 
 from datetime import timedelta
 

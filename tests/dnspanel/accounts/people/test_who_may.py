@@ -18,7 +18,7 @@ READ = frozenset({Right.READ})
 
 @pytest.fixture
 def subjects(alice: User) -> list[Subject]:
-    """Create zones of each kind and a person for each way to get rights. Return the people and their tokens."""
+    """Create a person and a token for each way to get rights. Return zones to ask about: by id, tags and team."""
     team, other = (Team.objects.create(name=name, created_at=NOW) for name in ("one", "two"))
     for number, role in enumerate(Role):
         make_person(f"by-role-{number}", role)

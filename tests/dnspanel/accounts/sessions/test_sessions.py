@@ -1,4 +1,4 @@
-"""Tests of sessions and of their end. `sessions.session_store`"""
+"""Tests of sessions and of their end, and of `sessions.session_store`."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Tests of sign-ins that wait for a second factor. `tests/dnspanel/web/account/test_second_factor.py` tests pages."""
+"""Tests of sign-ins that wait for a second factor. `tests/dnspanel/web/account/test_second_factor.py` has the pages."""
 
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore

@@ -1,4 +1,4 @@
-"""Tests of SCIM filters and paths: which ones are supported, and that no text takes long. Also `scim.faults`."""
+"""Tests of SCIM filters and paths: the supported ones, and limited time for every text. Also `scim.faults`."""
 
 import pytest
 

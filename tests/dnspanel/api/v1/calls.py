@@ -40,7 +40,7 @@ class Caller:
         return Client().generic(method, url, content, content_type="application/json", headers=headers)
 
     def value(self, method: str, path: str, body: Any = None, *, status: int = 200) -> Any:
-        """Send a request and return the JSON of the answer, which must have this status. None if the body is empty."""
+        """Send a request and return the JSON of the answer, or None if it is empty. Fail if the status differs."""
         response = self(method, path, body)
         assert response.status_code == status, (response.status_code, response.content)
         return json.loads(response.content) if response.content else None

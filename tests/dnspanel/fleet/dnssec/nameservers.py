@@ -95,7 +95,7 @@ def has(*ds: str, ttl: int = 3600) -> Answers:
 
 
 def changed(answers: Answers, change: Callable[[dns.message.Message], None]) -> Answers:
-    """Return a server whose replies are changed by `change`."""
+    """Return the server with `change` applied to each reply."""
 
     def answer(query: dns.message.Message, is_tcp: bool) -> dns.message.Message:
         reply = answers(query, is_tcp)

@@ -604,7 +604,7 @@ def test_the_first_ds_waits_while_a_node_does_not_answer_signed(world: World) ->
 
 
 def test_who_decided_about_the_ds_is_not_overruled(world: World) -> None:
-    """After a user cancels the DS or removes it, the panel doesn't begin again."""
+    """After a user cancels the rollover or removes the DS, the panel doesn't begin again."""
     world.sign(has_ds=False)
     has_first_ds(world)
     automatic.begin_first_ds(now=world.now)

@@ -28,7 +28,7 @@ SIGNAL = f"_dsboot.shop.test._signal.{HOST}"
 
 
 class World:
-    """A provider's zone with a name server, and a customer's signed zone on it whose parent has no DS."""
+    """A provider's zone with a name server, and a customer's signed zone on that server, without a DS in its parent."""
 
     def __init__(self, author: User) -> None:
         self.author = author

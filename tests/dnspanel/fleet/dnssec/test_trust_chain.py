@@ -56,7 +56,7 @@ class Key:
     dnskey: DNSKEY
 
     def sign(self, rrset: dns.rrset.RRset) -> list[dns.rrset.RRset]:
-        """Return the RRset and its signature, which is valid since an hour ago.
+        """Return the RRset and its signature, which has been valid for an hour.
 
         The validator may have read the clock a second before this call.
         """
@@ -180,7 +180,7 @@ def test_a_ds_of_another_zone_is_bogus(world: World) -> None:
 def test_the_way_leads_past_what_is_proven_to_be_no_delegation(
     world: World, name: str, parent: str, tmp_path: Path
 ) -> None:
-    """The path has an empty name, an alias, and every kind of denial."""
+    """The chain passes an empty name, an alias, and every kind of denial."""
     assert follow(world, f"{name}.{parent}") == Chain(Verdict.SECURE)
     assert delved(world, f"{name}.{parent}", tmp_path) is Verdict.SECURE
 

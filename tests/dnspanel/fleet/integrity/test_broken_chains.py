@@ -1,4 +1,4 @@
-"""Tests of a panel restored during a rollover: it lists the zones that a decision would break, and asks first."""
+"""Tests of a panel restored during a rollover: it lists the zones that a decision would break, and asks to confirm."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

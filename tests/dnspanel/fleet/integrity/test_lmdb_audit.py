@@ -56,7 +56,7 @@ def lines() -> list[str]:
 
 
 def alter(where: object, zone: str = "example.test.") -> None:
-    """Change the store's records behind its back."""
+    """Change a record directly in the store's LMDB."""
     table = where._records  # type: ignore[attr-defined]
     key = keys.record_key(Zone.objects.get(name=zone).pk, b"www\0", rdtypes.A)
     with table.env.begin(write=True) as txn:

@@ -43,9 +43,7 @@ def private_texts(zone: Zone) -> dict[int, str]:
 
 @pytest.fixture
 def made(served: Serve, settings: Any) -> Served:
-    """Return a node with everything that the restored panel lost: a rollover's key, a newly signed zone, and a new
-    signed zone.
-    """
+    """Return a node with all zones. Two of them are signed, one with NSEC3."""
     settings.DNS_RESOLVERS = ["127.0.0.1:9"]  # no server listens there
     node = served()
     for name in NAMES:

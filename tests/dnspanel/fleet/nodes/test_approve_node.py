@@ -1,4 +1,4 @@
-"""Tests of `manage.py approve_node`, which shows the fingerprint that `join` prints before the approval."""
+"""Tests of `manage.py approve_node`: before it approves, it shows the fingerprint that `join` prints."""
 
 from io import StringIO
 

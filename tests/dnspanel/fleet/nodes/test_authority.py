@@ -35,7 +35,7 @@ def test_the_client_context_is_made_once_per_process() -> None:
 
 
 def handshake(tmp_path: Path, host: str, server_name: str) -> str | None:
-    """Do a TLS handshake with an agent certified for `host`. Return the panel's common name in its certificate."""
+    """Do a TLS handshake with an agent certified for `host`. Return the common name in the panel's certificate."""
     from django.utils import timezone
 
     authority = ensure_authority(now=timezone.now())

@@ -33,7 +33,7 @@ def change(node: Node, by: User | None = None, **fields: Any) -> Node:
 
 
 def test_everything_that_was_typed_can_be_changed(waiting_node: MakeNode, alice: User) -> None:
-    """Regression test: a mistyped address could not be corrected, and the node's name was lost."""
+    """Regression test: a mistyped address could not be corrected, and the node's name stayed taken."""
     node, group = waiting_node("ns1"), NodeGroup.objects.create(name="first", order=1)
     change(node, alice, group=group)
     kept = Node.objects.get(pk=node.pk)

@@ -201,7 +201,7 @@ def test_what_changed_the_signing_is_taken_back_where_only_signatures_are_not_go
 
 
 def signed_zone(name: str, server: Pdns, active_node: MakeNode) -> tuple[Zone, Node]:
-    """Create a signed zone that ring 0 has confirmed. Ring 0 is this server. Return the zone and the node."""
+    """Create a signed zone that ring 0, played by `server`, has confirmed. Return the zone and the node."""
     acting = Acting(None, "system", timezone.now())
     edit.create_zone(zone=edit.NewZone(name), acting=Acting(None, "system", acting.now))
     [signed] = sign.sign(zones=[Zone.objects.get()], acting=acting)
@@ -241,7 +241,7 @@ def test_content_is_taken_back_where_only_it_does_not_validate_and_then_nobody_i
 def test_what_no_publication_did_holds_up_nobody_but_a_change_of_the_signing(
     server: Pdns, active_node: MakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server has no key of the zone that the panel considers signed, whatever it is asked."""
+    """The panel considers the zone signed, but the server has no key, so every DNSSEC query fails."""
     zone, node = signed_zone(ZONE, server, active_node)
     put(zone, "one")
     error, now = complaint(f"{ZONE} DNSKEY with DNSSEC", "no such RRset"), timezone.now()
@@ -277,7 +277,7 @@ def test_a_zone_that_comes_and_does_not_validate_is_in_the_trash(server: Pdns, a
 
 
 def test_what_came_in_a_snapshot_is_looked_at_before_it_counts(server: Pdns, active_node: MakeNode) -> None:
-    """The agent's sample misses both faults. An ack would have released them to all other nodes."""
+    """The agent's own sample finds neither fault. An ack would have released both to all other nodes."""
     acting = Acting(None, "system", timezone.now())
     edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(None, "system", acting.now))
     change = bulk.ZoneChange(Zone.objects.get().pk, 1, {(rr(*APL).name, rr(*APL).type): rr(*APL)})

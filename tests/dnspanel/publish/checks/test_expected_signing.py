@@ -1,4 +1,4 @@
-"""Tests of the expected rows of signed zones, which separate code computes: equal to the compiler's in every mode."""
+"""Tests of the rows that separate code computes for signed zones: they equal the compiler's in every mode."""
 
 from itertools import groupby
 

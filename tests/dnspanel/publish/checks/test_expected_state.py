@@ -1,4 +1,4 @@
-"""Tests of the expected state: bytes that separate code computes from PostgreSQL equal the publisher's files."""
+"""Tests of the state that separate code computes from PostgreSQL: it equals the publisher's files."""
 
 import random
 

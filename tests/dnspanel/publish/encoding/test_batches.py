@@ -1,4 +1,4 @@
-"""Tests of batches, ranges of the log as rows, before the LMDB has reached their start. See also `test_encode`."""
+"""Tests of batches: ranges of the log that are compiled before the LMDB reaches their start. See `test_encode`, too."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Tests of the changes to PowerDNS's files that a range of the log makes, without files."""
+"""Tests of the file operations for a range of the log, without real files."""
 
 import pytest
 

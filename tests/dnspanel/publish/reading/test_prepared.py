@@ -51,7 +51,7 @@ def publish_zones(names: Sequence[str] = NAMES) -> Publication:
 
 
 def prepare(publication: Publication, names: Iterable[str] = NAMES) -> Prepared:
-    """Prepare the publication's rows, as an import does. An import does it before it publishes."""
+    """Prepare the rows of a publication that is already published. An import does this before it publishes."""
     pieces, rows, digest = [], 0, 0
     for zone in Zone.objects.filter(name__in=names, deleted_at=None).order_by("pk"):
         compiled = compile_zone(zone.name, map(rrset_of, zone.rrsets.all()))

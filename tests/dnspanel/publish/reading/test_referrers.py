@@ -162,7 +162,7 @@ def test_many_cnames_of_one_zone_do_not_hide_another_zone(monkeypatch: pytest.Mo
 
 
 def test_a_chain_is_followed_until_more_zones_are_found_than_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search continues at exactly the limit, because further zones may still require a purge of everything."""
+    """At exactly the limit, the search goes on: zones further along the chain may exceed it."""
     monkeypatch.setattr(referrers, "MOST_ZONES", 1)
     target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
     create("near.test.", cname("a.near.test.", "www.target.test."))

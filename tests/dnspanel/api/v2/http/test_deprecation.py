@@ -1,4 +1,4 @@
-"""Tests of deprecation: exactly what the document marks as deprecated sends both headers."""
+"""Tests of deprecation: exactly the operations and parameters marked in the document send both headers."""
 
 from datetime import date, timedelta
 from typing import Any
