@@ -212,7 +212,7 @@ def _resolve_reference(schema: Mapping[str, Any], document: Document) -> Mapping
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """Return the type of a schema as one word."""
+    """Return the type of a schema as one word, or an empty text if the schema has no type."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     for key in ("allOf", "oneOf"):

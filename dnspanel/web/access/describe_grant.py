@@ -68,7 +68,7 @@ class GrantDescriber:
 
 
 def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescriber:
-    """Return a describer for these grants, in two queries. It leaves out names of zones that the person can't see."""
+    """Return a describer for these grants, in at most two queries. It omits names of zones hidden from the person."""
     listed = list(grants)
     zone_ids = {pk for grant in listed for pk in grant.zones}
     team_ids = {pk for grant in listed for pk in grant.teams}

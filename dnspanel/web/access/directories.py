@@ -169,7 +169,7 @@ def directory_secret(request: PanelRequest, directory_id: int) -> HttpResponse:
 
 @require_POST
 def directory_delete(request: PanelRequest, directory_id: int) -> HttpResponse:
-    """Delete the directory after a confirmation."""
+    """Delete the directory after a confirmation. The accounts of its people remain."""
     access.require(request.user, Permission.PEOPLE)
     directory = verbs.directory_by_id(directory_id)
     question = Question(

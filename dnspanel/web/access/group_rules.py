@@ -32,7 +32,7 @@ class RulesField(forms.CharField):
 
 
 def rules_in(text: str) -> tuple[Rule, ...]:
-    """Parse group rules. Team and role names become ids. Raise ValidationError with all invalid lines."""
+    """Parse group rules. Team and role names become ids. Raise ValidationError with at most five invalid lines."""
     teams = {ascii_lower(team.name): team.pk for team in Team.objects.all()}
     own = {ascii_lower(role.name): role.pk for role in OwnRole.objects.all()}
     found, faults = [], []

@@ -151,7 +151,7 @@ def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def reset_second_factor(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Remove the person's second factors, after a confirmation and the password."""
+    """Remove the person's second factors, after the administrator confirms with their own password."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     if (question := ask(request, _about_second_factor(person))) is not None:

@@ -47,7 +47,7 @@ class QuotasForm(PanelForm):
 
     @property
     def quotas(self) -> dict[Kind, int | None]:
-        """The quotas in the valid form, by kind. A kind without a quota uses the limit from the settings."""
+        """The quotas in the valid form, by kind. None means unlimited. A missing kind uses the settings' limit."""
         return {Kind(kind): amount for kind, amount in self.cleaned_data.items()}
 
     def clean(self) -> dict[str, int | None]:

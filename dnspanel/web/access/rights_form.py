@@ -165,9 +165,9 @@ class WhoMayForm(AboutRRsetForm):
 
 
 def person_or_token(text: str, reader: Actor) -> User | Token:
-    """Return the person or token with this name.
+    """Return the person with this username, or the token with this visible prefix or TSIG key name.
 
-    Raise ValidationError if the name is unknown, or if the reader isn't allowed to see the person or token.
+    Raise ValidationError if neither exists, or if the reader isn't allowed to see the person or token.
     """
     person = people_visible_to(reader).filter(has_username(text)).first()
     if person is not None:

@@ -156,7 +156,7 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
 
 
 def _about_member(request: PanelRequest, team: Team, person: User, role: str) -> HttpResponse | None:
-    """Return a page that asks to confirm a member's new role or removal, or None if no confirmation is needed."""
+    """Return a page that asks to confirm a member's new role or removal, or None to go ahead."""
     if role not in {"", *_IN_TEAM} or not Membership.objects.filter(team=team, user=person).exists():
         return None
     zones = Zone.objects.filter(team=team, deleted_at=None).count()

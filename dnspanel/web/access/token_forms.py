@@ -329,7 +329,7 @@ OFFERS = (
 
 
 def closest_zone(person: access.Person, name: str) -> Zone | None:
-    """Return the most specific zone that contains this name and that the person can see, or None without one."""
+    """Return the most specific zone that contains this name and that the person can see. Return None if none does."""
     above: list[str] = []
     parent: str | None = name.removeprefix("*.")
     while parent is not None:

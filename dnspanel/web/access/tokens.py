@@ -165,7 +165,7 @@ def _page_with_secret(
 
 
 def _password_for(request: PanelRequest, terms: token_terms.TokenTerms, *, is_key: bool) -> HttpResponse | None:
-    """Return a page that asks for the password to create a powerful token or a TSIG key, or None if it isn't needed."""
+    """Return a page that asks for the password before a powerful token or TSIG key is created, or None to go ahead."""
     powers = [gettext(power.value) for power in (Permission.PEOPLE, Permission.NODES) if power in terms.permissions]
     if any(grant.everywhere and not grant.is_limited and grant.rights >= EVERY_RIGHT for grant in terms.scope):
         powers.insert(0, gettext("do everything with every zone"))

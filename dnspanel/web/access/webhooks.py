@@ -123,7 +123,7 @@ class WebhookForm(PublishingForm):
         self._person = person
 
     def clean_zones(self) -> list[str]:
-        """Return canonical zone names. Raise ValidationError with each line that isn't a valid name."""
+        """Return canonical zone names. Raise ValidationError with at most five lines that aren't valid names."""
         found, faults = [], []
         for line in filter(None, map(str.strip, self.cleaned_data["zones"].splitlines())):
             try:
@@ -178,7 +178,7 @@ def webhook_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_new(request: PanelRequest) -> HttpResponse:
-    """Show the form for a new webhook. A POST creates the webhook and shows its signing secret once."""
+    """Show the form for a new webhook. A POST creates the webhook, and shows its signing secret once if it has one."""
     require_webhooks(request.user)
     given: dict[str, object] = {name: request.GET[name] for name in ("format", "zones") if name in request.GET}
     if "zones" in given:
@@ -220,7 +220,7 @@ def webhook_detail(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_change(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Change the URL, events or description of a webhook."""
+    """Change a webhook to the form's values, or show the form's errors."""
     webhook = webhook_for(request.user, webhook_id)
     form = WebhookForm(request.POST, person=request.user, webhook=webhook)
     if form.is_valid():
@@ -249,7 +249,7 @@ def webhook_ping(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Switch the webhook off, or on again (`active` is yes or no)."""
+    """Switch the webhook off, or on again (`active` is no or yes)."""
     webhook = webhook_for(request.user, webhook_id)
     active = request.POST.get("active") == "yes"
     try:

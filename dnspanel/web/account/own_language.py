@@ -19,7 +19,7 @@ View = Callable[..., HttpResponse]
 
 
 class LanguageMiddleware:
-    """Middleware that sets a page's language: the person's choice, the cookie, the browser's languages, or English.
+    """Middleware that sets a page's language: the person's choice, else that of the cookie or browser, else English.
 
     API answers are always English, because programs read them.
     """

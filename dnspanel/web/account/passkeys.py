@@ -88,7 +88,7 @@ def add_passkey(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def remove_passkey(request: PanelRequest, passkey_id: int) -> HttpResponse:
-    """Remove one of the person's own passkeys, after a confirmation and the password."""
+    """Remove one of the person's own passkeys, after a confirmation with the password."""
     if (question := ask(request, _BEFORE_REMOVAL)) is not None:
         return question
     verbs.remove_passkey(user=request.user, pk=passkey_id, now=timezone.now())
@@ -101,7 +101,7 @@ def remove_passkey(request: PanelRequest, passkey_id: int) -> HttpResponse:
 def sign_in(request: HttpRequest) -> HttpResponse:
     """Return the WebAuthn options as JSON. A POST with the browser's response signs in the passkey's owner.
 
-    The sign-in dialog on an open page gets JSON, with the username in `login`.
+    The sign-in dialog on an open page sends the username of that page as `login`, and gets JSON.
     """
     if not are_possible():
         raise Http404

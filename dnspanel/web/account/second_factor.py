@@ -88,7 +88,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def _is_right(request: HttpRequest, user: User, form: PanelForm) -> bool:
-    """Return True if the passkey or code is valid, and use it up. Else add an error to the form and return False."""
+    """Return True if the passkey or code is valid, which uses up the code. Else add an error and return False."""
     now, field = timezone.now(), next(iter(form.fields))
     sent = form.cleaned_data[field]
     try:
@@ -176,7 +176,7 @@ def _set_up_context(user: User, secret: str) -> dict[str, Any]:
 
 @require_POST
 def make_codes(request: PanelRequest) -> HttpResponse:
-    """Create new recovery codes after a confirmation and the password, and show them once."""
+    """Create new recovery codes after a confirmation with the password, and show them once."""
     if not second_factors_of(request.user):
         messages.error(request, gettext("Set up an authenticator app or a passkey first."))
         return redirect("account-signing-in")
@@ -192,7 +192,7 @@ def make_codes(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def remove_app(request: PanelRequest) -> HttpResponse:
-    """Turn the authenticator app off, after a confirmation and the password."""
+    """Turn the authenticator app off, after a confirmation with the password."""
     if (question := ask(request, _BEFORE_REMOVAL)) is not None:
         return question
     verbs.remove_app(user=request.user, now=timezone.now())

@@ -118,7 +118,7 @@ _UNKNOWN = (
 
 
 def note_sign_in(*, request: HttpRequest | None, user: User, **signal: object) -> None:
-    """Record the time of a sign-in in the session, on the signal `user_logged_in`. Warn if a second factor is due."""
+    """Record the time of a sign-in in the session (signal `user_logged_in`). Warn if a second factor is due later."""
     if request is not None and hasattr(request, "session"):
         note_session(request, time.time())
         due = _look_at_rules(request, user, time.time())
@@ -166,9 +166,9 @@ class SignedInMiddleware:
         return redirect_to_login(_page_of(request), reverse("account_login"))
 
     def _is_active(self, request: HttpRequest) -> bool:
-        """Return True if the person was active recently. Else sign them out and return False.
+        """Return True. If the session has ended or was idle for too long, sign the person out and return False.
 
-        Requests that an open page sends automatically don't count.
+        Requests that an open page sends automatically don't count as activity.
         """
         now, seen = time.time(), request.session.get(SEEN)
         is_over = now >= request.session.get(SESSION_ENDS, now + 1)  # set for people who signed in through a provider

@@ -97,7 +97,7 @@ def route_test(request: PanelRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 def route_switch(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Switch the route off, or on again (`active` is yes or no)."""
+    """Switch the route off, or on again (`active` is no or yes)."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     active = request.POST.get("active") == "yes"

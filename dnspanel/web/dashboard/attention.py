@@ -54,7 +54,7 @@ class Line:
 def attention_lines(
     person: User, statuses: Sequence[NodeStatus], counts: Sequence[DraftCounts], now: datetime
 ) -> list[Line]:
-    """Return the lines, worst first, at most MOST_LINES of each kind. If there are none, this takes eight queries."""
+    """Return the lines, worst first, at most MOST_LINES of each kind. Without any line, this takes eight queries."""
     lines = [
         *_of_hold(person),
         *_of_fleet(person, statuses),

@@ -15,7 +15,7 @@ MOST_NODES = 24
 
 @dataclass(frozen=True, slots=True)
 class FleetNow:
-    """The contents of the fleet card. `tile` has the graphs for the sum of all nodes."""
+    """The contents of the fleet card. Its graphs show the sum of all nodes."""
 
     nodes: tuple[Tile, ...]
     more: int

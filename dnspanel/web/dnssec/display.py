@@ -255,7 +255,7 @@ class SigningSync:
 
 
 def signing_sync(publication: Publication, number: int, statuses: Sequence[NodeStatus]) -> SigningSync:
-    """Return each node's state for the zone's latest signing change. `number` is the change's revision number."""
+    """Return each active node's state for the zone's latest signing change, which has the revision `number`."""
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     nodes = [_node(status, publication.sequence) for status in active]
     return SigningSync(publication.sequence, number, sync_of(publication.sequence, statuses), nodes)

@@ -269,7 +269,10 @@ class AddKeyForm(KeyChoice, SigningForm):
         return text or None
 
     def clean_key_files(self) -> Sequence[str]:
-        """Use the uploaded texts as the private and public key text. Raise ValidationError if texts were pasted too."""
+        """Use the uploaded texts as the private and public key text.
+
+        Raise ValidationError if texts were pasted too, or if the files aren't valid keys.
+        """
         texts: Sequence[str] = self.cleaned_data["key_files"]
         if not texts:
             return texts

@@ -85,7 +85,7 @@ def page(
     status: int = 200,
     answers: list[DisplayAnswer] | None = None,
 ) -> HttpResponse:
-    """Return the zone's DNSSEC page. `form` is a refused form, `refusal` the reason why a key wasn't changed.
+    """Return the zone's DNSSEC page. `form` is a refused form, `refusal` the reason why an action was refused.
 
     Without `answers`, the page fetches the nodes' answers after it has loaded.
     """
@@ -207,7 +207,10 @@ def acting(request: PanelRequest, form: PublishingForm, reason: str = "") -> Act
 
 
 def answer(request: PanelRequest, zone: Zone, form: SigningForm, act: Callable[[], object], done: str) -> HttpResponse:
-    """Call `act` and redirect to the DNSSEC page. If the form is invalid or refused, show its errors there."""
+    """Call `act`, then redirect to the DNSSEC page with the message `done`.
+
+    If the form is invalid or `act` is refused, return the page with the form's errors.
+    """
     if form.is_valid():
         try:
             act()

@@ -71,7 +71,7 @@ def changes_many(request: PanelRequest) -> HttpResponse:
 
 
 def _outcome(request: PanelRequest, form: ManyZonesForm, selection: WideSelection) -> WideOutcome | None:
-    """Return the changes that the form requests. If there are too many records, add an error and return None."""
+    """Return the requested changes. If the search is too general or finds too much, add an error and return None."""
     try:
         with searching_for(selection.search):
             return wide_outcome(act=form.chosen_act(), selection=selection, author=request.user, now=timezone.now())

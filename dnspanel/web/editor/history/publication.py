@@ -180,7 +180,7 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
 def _publication(request: PanelRequest, sequence: int) -> Publication:
     """Return the publication with this sequence.
 
-    Raise Unknown if the person isn't allowed to read any of its zones, including zones in the trash.
+    Raise Unknown if it doesn't exist, or if the person can read none of its zones. Zones in the trash count.
     """
     access.require(request.user, Permission.READ)
     found = Publication.objects.select_related("author", "token").filter(sequence=sequence).first()

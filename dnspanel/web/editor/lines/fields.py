@@ -47,7 +47,7 @@ def word_at(text: str, position: int) -> tuple[Token, int] | None:
 
 
 def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[list[Token], str]:
-    """Split a line into fields by the rules of zone files. Return the fields, and the comment after `;`."""
+    """Split a line into fields and the comment after `;`. Raise Unreadable if quotes or parentheses are unbalanced."""
     found: list[Token] = []
     position, depth = start, 0
     while position < len(text):
@@ -76,7 +76,7 @@ def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[l
 
 
 def split_text(text: str, start: int = 0) -> list[Token]:
-    """Split the rdata of a TXT record. In TXT, `;` and parentheses outside quotes are plain text."""
+    """Split TXT rdata into fields. `;` and parentheses outside quotes are text. Raise Unreadable for an open quote."""
     found: list[Token] = []
     position = start
     while position < len(text):

@@ -23,7 +23,7 @@ from replication.errors import BadName
 
 
 def mapping_of(text: str, zone: str) -> CsvMapping | None:
-    """Return the column mapping of the pasted table, or None if the text is in zone file syntax.
+    """Return the column mapping of a pasted table. Return None for zone file syntax or if needed columns are missing.
 
     Zone files contain tabs too, so a text with tabs is a table only if it has a header.
     """

@@ -209,7 +209,10 @@ def _notes_on_targets(tokens: Sequence[Token], type: int, value: str, origin: st
 
 
 def _text_strings(tokens: Sequence[Token], notes: list[str]) -> Iterator[Token]:
-    """Yield the strings of a TXT value, quoted and split after 255 bytes. A value without quotes is one string."""
+    """Yield the strings of a TXT value, quoted and split after 255 bytes. A value without quotes is one string.
+
+    Append the corrections to `notes`.
+    """
     if not any(token.is_quoted for token in tokens):
         text = " ".join(token.text for token in tokens)
         if len(tokens) > 1 or re.search(r"[;()]", text):
@@ -271,7 +274,7 @@ class _Head:
 
 
 def _read_head(head: _Head, line: str, position: int) -> int:
-    """Fill `head` with the fields up to the type. Return the position where the rdata starts."""
+    """Fill `head` up to the type, and return the position after the type. Raise Unreadable if the type is missing."""
     while True:
         word = word_at(line, position)
         if word is None:

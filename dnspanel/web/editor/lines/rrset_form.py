@@ -155,7 +155,7 @@ class RRsetForm(PanelForm):
         return data
 
     def _notes(self, type_: int, remarks: dict[str, str]) -> Notes:
-        """Return the notes from the hidden field, or from typed tags and comments. Add an error if they are invalid."""
+        """Return the notes from the hidden field, or from typed tags and comments. If invalid, add an error."""
         try:
             if "notes" in self.data:
                 return notes_in(json.loads(self.cleaned_data.get("notes") or "{}"), type_)
@@ -180,7 +180,7 @@ class RRsetForm(PanelForm):
         return None
 
     def _values(self, type_: int, text: str, means: Reading | None) -> tuple[list[str], list[str], dict[str, str]]:
-        """Parse the lines of values. Return served rdata, disabled rdata, and the comments by value."""
+        """Return served and disabled rdata, and comments by rdata. Raise Unreadable if a value is bad or missing."""
         served: list[str] = []
         off: list[str] = []
         remarks: dict[str, str] = {}
