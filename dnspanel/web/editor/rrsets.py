@@ -167,7 +167,7 @@ def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
 
 
 def rrsets_before(request: PanelRequest, zone: Zone, form: RRsetForm) -> list[RRset | None]:
-    """Return the edited RRset as published and as drafted so far, or an empty list unless the type is A or AAAA."""
+    """Return an edited A or AAAA RRset as published and as drafted. For other types and new rows, return []."""
     key = form.replaces if form.is_valid() else None
     if key is None or key[1] not in ADDRESS_TYPES:
         return []

@@ -280,7 +280,7 @@ class Quick:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the meaning of a typed line. A POST adds the line's record to the draft."""
+    """Preview the effect of a typed line. A POST adds the line's record to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     quick = _understand(request, zone)
     if request.method != "POST":

@@ -70,7 +70,7 @@ def node_new(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def node_change(request: PanelRequest, name: str) -> HttpResponse:
-    """Show the form for a node that hasn't joined yet. A POST changes the node."""
+    """Show the form for a node that hasn't joined yet. A POST changes the node and invalidates its one-time code."""
     access.require(request.user, Permission.NODES)
     node = node_lifecycle.node_by_name(name)
     form = NewNodeForm(request.POST or None, initial=_initial_values(node))

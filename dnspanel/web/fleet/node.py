@@ -102,7 +102,7 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
 
 
 def details_of(node: Node, now: datetime) -> NodeDetails:
-    """Return the details that come from the node's stored report."""
+    """Return the details of a node from its stored report and its database row."""
     reported = read_report(node)
     expires = node.certificate_expires_at
     return NodeDetails(
@@ -157,7 +157,7 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
 def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:
     """Return the node's recorded differences in zones that the person is allowed to read, newest first.
 
-    Administrators also get zones that the panel doesn't have.
+    People who are allowed to change nodes also get zones that the panel doesn't have.
     """
     found = Divergence.objects.filter(node=node).order_by("-found_at")
     known = Q(zone_id__in=access.zones_within_reach(request.user, Right.READ).values("pk"))

@@ -59,7 +59,7 @@ def node_top(request: PanelRequest, name: str) -> HttpResponse:
 
 
 def top_of(node: Node) -> TopView:
-    """Return the node's current lists. The collector then keeps fetching them for half a minute."""
+    """Return the node's lists, empty before the first fetch. The collector then keeps fetching for half a minute."""
     telemetry.watch(node.pk)
     top = telemetry.top(node.pk)
     return view_of(top) if top is not None else TopView(None, ())

@@ -101,7 +101,7 @@ def _password_is_recent(request: PanelRequest, now: datetime) -> bool:
 
 
 def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
-    """Return the error in the password or code, or an empty text if it is right."""
+    """Check the password or code. Return an error text, or record the proof and return an empty text."""
     password, code = request.POST.get("password", ""), request.POST.get("second_factor", "")
     if not (password or code):
         return (

@@ -348,7 +348,7 @@ def _errors_of(zones: list[NewZone]) -> Iterator[str]:
 
 
 def _names_by_line(text: str) -> list[str]:
-    """Return the names in a text, one per line. Raise ValidationError that lists the invalid lines."""
+    """Return the names in a text, one per line. Raise ValidationError if a line is invalid or no name is given."""
     found, wrong = _read_names(text)
     if wrong:
         raise forms.ValidationError(_first_of(wrong))

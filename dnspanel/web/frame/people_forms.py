@@ -27,7 +27,7 @@ class RoleForm(PanelForm):
     role = forms.ChoiceField(choices=role_choices)
 
     def chosen_role(self) -> tuple[Role, OwnRole | None]:
-        """Return the built-in role and the custom role, if any. Raise RoleUnknown if the custom role was deleted."""
+        """Return a built-in role and None, or MEMBER and a custom role. Raise RoleUnknown if it was deleted."""
         chosen = self.cleaned_data["role"]
         if chosen in Role.values:
             return Role(chosen), None

@@ -128,7 +128,7 @@ def import_faults_csv(request: PanelRequest, job_id: int) -> HttpResponseBase:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Ask for the number of zones as a confirmation. A POST starts to undo the import's publications."""
+    """Ask the person to type `undo` and the number of zones. A POST starts to undo the import's publications."""
     job = queries.job_for(request.user, job_id)
     report = queries.report(job)
     if job.state not in (State.DONE, State.CANCELLED) or not report.published:

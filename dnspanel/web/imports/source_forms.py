@@ -391,7 +391,7 @@ def name_or_nothing(text: str) -> str:
 def names_by_line(text: str) -> list[str]:
     """Return the canonical names in a text, one per line, without duplicates.
 
-    Raise ValidationError listing the invalid lines.
+    Raise ValidationError for too many lines, or with the first invalid lines.
     """
     try:
         lines = counted_lines(text, MOST_NAMED_ZONES)

@@ -1,4 +1,4 @@
-"""The views of a zone's locks on its Settings tab: records that only the zone's managers can change."""
+"""The views of a zone's locks on its Settings tab. Only a lock's manager can change the records that it locks."""
 
 from typing import Any
 

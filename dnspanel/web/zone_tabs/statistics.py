@@ -119,7 +119,7 @@ def _numbers(zone: Zone, *, with_nodes: bool) -> dict[str, object]:
 
 
 def _serving() -> "QuerySet[Node]":
-    """Return the nodes that answer clients."""
+    """Return the active and drained nodes, except the canary and fronts."""
     return Node.objects.filter(
         state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False, is_front=False
     ).order_by("name")
@@ -196,7 +196,7 @@ def _display_most_frequent(title: str, lists: Collection[Sequence[Counted]]) -> 
 
 @require_safe
 def draft_queries(request: PanelRequest) -> HttpResponse:
-    """Show the query rates of names in the draft that are among the most queried names.
+    """Show the query rates of names in the draft that are among the most queried names, or return 204 if none is.
 
     `zone` limits the names to one zone. Nodes are asked for statistics only while a person looks at the page.
     """

@@ -68,7 +68,7 @@ def using_of(begins: Beginning) -> use.Using | None:
 
 
 def with_records(using: use.Using, begins: Beginning, form: NewZoneForm) -> list[NewZone]:
-    """Return the zones of a valid form with the template's records added. Add each error to the form that caused it."""
+    """Return the zones of a valid form with the template's records added, or [] after adding errors to the forms."""
     zones: Sequence[NewZone] = form.cleaned_data["zones"]
     assert begins.variables is not None
     if len(zones) > use.MOST_NEW_ZONES:

@@ -391,7 +391,7 @@ def _show(request: PanelRequest, form: ManyZonesForm, outcome: ZonesOutcome, *, 
 
 
 def _example(form: ManyZonesForm, zone: Zone) -> tuple[str, str, str]:
-    """Return a zone's name, and the changed property before and after."""
+    """Return a zone's name and a property before and after. For a deletion, the property is the RRset count."""
     if form.cleaned_data["act"] == DELETE:
         return (
             zone.name,

@@ -52,7 +52,7 @@ def draft_list(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def draft_aside(request: PanelRequest) -> HttpResponse:
-    """Put the person's current draft aside, under the name in the form or the draft's own name."""
+    """Put the person's current draft aside, under its own name or, if it has none, the name in the form."""
     access.require(request.user, Permission.EDIT)
     now, in_hand = timezone.now(), named_drafts.draft_in_hand(request.user)
     try:

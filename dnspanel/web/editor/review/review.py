@@ -68,7 +68,7 @@ def draft_review(request: PanelRequest) -> HttpResponse:
 
 
 class _NotAsSeen(Exception):
-    """Raised if the form is refused: the draft changed since the page was shown, or a field is missing."""
+    """Raised if the form is refused: the draft changed since the page was shown, or a field is invalid."""
 
     def __init__(self, form: PublishForm, plans: Sequence[ZonePlan]) -> None:
         super().__init__()
@@ -76,9 +76,10 @@ class _NotAsSeen(Exception):
 
 
 def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | None = None) -> HttpResponse:
-    """Publish the changes that the person saw. If they now differ or are refused, show the review with the input.
+    """Publish the changes that the person saw, or schedule them or request approval (`act`).
 
-    `of` is the named draft to publish, or None for the person's current draft.
+    If the changes now differ or are refused, show the review with the input. `of` is the named draft to publish, or
+    None for the person's current draft.
     """
 
     def consenting(plans: Sequence[ZonePlan]) -> revision.Consent:
@@ -266,7 +267,7 @@ def _initial(request: PanelRequest) -> dict[str, object]:
 
 
 def _all_are_by(person: User, display: Sequence[DisplayPlan]) -> bool:
-    """Return True if this person, or their token, published the other side of every conflict."""
+    """Return True if this person or their token published the other side of every conflict, and one exists."""
     found = [conflict.is_by(person.username) for plan in display for conflict in plan.conflicts]
     return bool(found) and all(found)
 

@@ -179,7 +179,7 @@ def _sizes(type: int, text: str) -> str:
 
 
 def _open_panel(request: PanelRequest, zone: Zone) -> Panel:
-    """Return the panel for the RRset in the URL, or for a line of quick add."""
+    """Return the panel for the RRset in the URL, for a line of quick add, or for a new RRset (MX by default)."""
     initial: dict[str, object] = {"base_revision": zone.revision}
     line = request.GET.get("line", "")[:LONGEST_LINE].strip()
     key = rrset_of_request(request, zone)

@@ -111,7 +111,7 @@ def helper_of(layout: Layout, zone: Zone, owner: str, typed: Mapping[str, object
 def compute(
     request: PanelRequest, zone: Zone, owner: str, values: TypedValues, helper: Helper, act: str
 ) -> tuple[TypedValues, Helper]:
-    """Return the values including the computed values, and the helper with its message.
+    """Return the values including the computed values, and the helper with a message or an error.
 
     Servers are contacted outside any transaction.
     """
@@ -159,7 +159,7 @@ def _certificate_of_server(helper: Helper) -> x509.Certificate:
 
 
 def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValues) -> TypedValues:
-    """Return the values with address hints from their targets' A and AAAA records, including the author's draft."""
+    """Return the values with their targets' addresses as hints, draft included. Raise BadFields if there are none."""
     filled = []
     for value in values.values:
         fields = dict(value.fields)
