@@ -26,7 +26,7 @@ class CatalogRefused(CatalogError, FieldsRefused):
 
 
 class NothingKept(CatalogError):
-    """No removal waits for a confirmation, or the catalog has changed since."""
+    """No removal waits for a confirmation, or the catalog has changed since the removal was shown."""
 
     def __init__(self, zone_name: str) -> None:
         super().__init__(

@@ -11,7 +11,7 @@ FEW = 5
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A member as stored at the last turn. `is_here` is True if this catalog created its zone."""
+    """A member as stored at the last turn. `is_here` is True if the zone exists as a member of this catalog."""
 
     label: str
     groups: tuple[str, ...]

@@ -70,7 +70,7 @@ UPDATE catalogs_producer SET moves = moves + 1 WHERE zone_id IN (
 
 
 def take_steps(*, now: datetime) -> None:
-    """Mark catalogs that must be rewritten because a zone changed, arrives, or is dropped.
+    """Advance the moves whose next step is due, and mark the catalogs that must be rewritten because of this.
 
     A move is published when the catalog zone has all changes of members. A catalog in the trash publishes nothing.
     """

@@ -121,7 +121,7 @@ def create_producer(
     """Create a catalog without members. The new zone's RRsets must be only its SOA and NS.
 
     Without NS, the zone gets an NS with an unusable name. Raise the errors of `edit.create_zone`, and CatalogRefused
-    for other RRsets or invalid tags.
+    for other RRsets, invalid tags, or too many catalogs.
     """
     groups, rrsets = _checked_groups(group_tags), zone.rrsets or ()
     name = names.parse(zone.name)

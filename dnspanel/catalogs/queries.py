@@ -50,7 +50,7 @@ class CatalogTrouble:
 
 
 def catalog_rows(person: Person) -> list[CatalogRow]:
-    """Return all consumer catalogs by name. This takes two queries."""
+    """Return all consumer catalogs, sorted by name, with two queries. Raise Forbidden as `catalogs_visible_to` does."""
     return rows_of(list(catalogs_visible_to(person).order_by("zone__name")))
 
 
@@ -76,7 +76,7 @@ def listings_page(
 ) -> list[Listing]:
     """Return the zones that a catalog lists and that the person is allowed to see, optionally in one state.
 
-    Only names after `after` that begin with `search` are returned.
+    At most `limit` names after `after` that begin with `search` are returned.
     """
     found = listings_visible_to(person, catalog).order_by("zone_name")
     if search:

@@ -98,8 +98,8 @@ def follow_catalog(
 def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     """Turn a transferred zone into a consumer catalog and remove it from the nodes. A second call changes nothing.
 
-    Raise Forbidden without the right to set up catalogs, CatalogRefused if the panel is its primary, or errors of its
-    rules.
+    Raise Forbidden without the right to set up catalogs, CatalogRefused if the panel is the zone's primary, and the
+    errors of `publish_guards.refuse_act`.
     """
     actor = require_set_up(author)
     if Catalog.objects.filter(zone=zone).exists():
@@ -236,7 +236,7 @@ def _begin(zone: Zone, columns: Mapping[str, Any], *, by: Actor, now: datetime, 
 
 
 def _refuse_by_rules(zone: Zone, author: Actor, now: datetime) -> None:
-    """Check all rules for a zone that leaves the nodes as a catalog, or returns to them as an ordinary zone."""
+    """Raise the errors of `publish_guards.refuse_act` if a rule forbids to turn the zone into a catalog or back."""
     passed = publish_guards.refuse_act(zone, REPLACE, acting=Acting(author, Channel.API, now), past_rules=False)
     publish_guards.record_act(passed, zone, author=author, reason="", now=now)
 

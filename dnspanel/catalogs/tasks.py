@@ -22,7 +22,7 @@ TURN_SECONDS = 10.0
 
 @shared_task(ignore_result=True)
 def follow_catalogs() -> None:
-    """Take one turn for each consumer catalog that is due. Safe to run twice, late or never."""
+    """Take turns for each due consumer catalog until no work or time is left. Safe to run twice, late or never."""
     until = time.monotonic() + TURN_SECONDS
     with while_postgresql_answers():
         for catalog_id in consumer.catalogs_due(timezone.now()):

@@ -54,7 +54,8 @@ def apply(
 ) -> Publication | None:
     """Publish the transferred content of the zone with the primary's serial. Return None if nothing changes.
 
-    Raise TransferFailed without a change if the zone was changed or taken over since, or would no longer validate.
+    Raise TransferFailed without a change if the zone was changed or taken over during the transfer, or would no longer
+    validate.
     """
     before = signing_of(zone)
     after = with_row_ids({zone.pk: _signing(before, transfer)})[zone.pk]
@@ -186,7 +187,7 @@ def _next_turn(row: TransferredZone, at: datetime, now: datetime) -> Case:
 
 
 def _active(row: TransferredZone) -> QuerySet[TransferredZone]:
-    """Return a query for the row, which is empty if the zone was taken over since."""
+    """Return a query for the row, which is empty if the zone was taken over."""
     return TransferredZone.objects.filter(pk=row.pk).exclude(zone__transferred_from="")
 
 

@@ -19,7 +19,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class TransfersInputs:
-    """The zones with late transfers, the reason for the first one, and how many of them no node serves."""
+    """The zones with late transfers, the reason for the first one, and the number of zones that no node serves."""
 
     late: NamedZones = NO_ZONES
     reason: str = ""
@@ -27,7 +27,7 @@ class TransfersInputs:
 
 
 def read_transfers(now: datetime, reading: Reading) -> TransfersInputs:
-    """Return the zones with late transfers, the reason for the first one, and how many of them no node serves."""
+    """Return the zones with late transfers, the reason for the first one, and the number that no node serves."""
     late = reading.zones("untransferred")
     if not late.count:
         return TransfersInputs()

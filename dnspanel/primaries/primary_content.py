@@ -48,9 +48,9 @@ class Transfer:
 
 
 def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset]) -> Transfer:
-    """Read a whole zone from these records and compare it with the current RRsets.
+    """Return the changes that turn the current RRsets into the whole zone that these records contain.
 
-    Raise TransferFailed if a record is not acceptable.
+    Raise TransferFailed if the records are not exactly this zone, or cannot be served.
     """
     text, size = ZoneText(zone), 0
     for record in records:
@@ -100,9 +100,9 @@ def touched_names(zone: str, increment: Increment) -> set[str]:
 
 
 def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) -> Transfer:
-    """Apply the changes to the current RRsets, which must be all RRsets at the touched names.
+    """Return the current RRsets' changes according to an IXFR. `current` must have all RRsets at the touched names.
 
-    Raise DoesNotFit if a removed record is missing, if an added record already exists, or if the zone is signed.
+    Raise DoesNotFit if a removed record is missing, an added record exists already, or a record is of signing or LUA.
     """
     values: dict[Key, _Values] = {
         key: {rdata.fold(key[1], text): (text, rrset.ttl) for text in rrset.rdata}

@@ -39,12 +39,12 @@ def peer_for(row: TransferredZone, number: int, *, now: datetime) -> TlsPeer | N
 
 
 def own_authority(row: TransferredZone, *, now: datetime) -> str:
-    """Return the CA certificate (PEM) of the panel's client certificate, or "" if the panel shows none."""
+    """Return the CA certificate (PEM) of the panel's client certificate, or "" if the panel doesn't present one."""
     return ensure_authority(now=now).ca_pem if row.uses_tls and row.shows_certificate else ""
 
 
 def checked_names(texts: Collection[str], primaries: int, faults: dict[str, list[str]]) -> list[str]:
-    """Return the canonical names of the primaries, and add a fault for each invalid name."""
+    """Return the primaries' canonical names. Add a fault for each invalid name and for a wrong number of names."""
     found = []
     for text in texts:
         try:
@@ -59,7 +59,7 @@ def checked_names(texts: Collection[str], primaries: int, faults: dict[str, list
 
 
 def checked_certificates(text: str, faults: dict[str, list[str]]) -> str:
-    """Return the certificates in PEM, and add a fault if they are invalid."""
+    """Return the certificates in PEM, and add a fault if they are invalid or too many."""
     if len(text) > LONGEST_PEM:
         faults["tls_certificates"] = [gettext("At most {longest:,} characters.").format(longest=LONGEST_PEM)]
         return ""

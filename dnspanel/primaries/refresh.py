@@ -112,7 +112,10 @@ def _timers_of(row: TransferredZone) -> Timers | None:
 
 
 def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
-    """Transfer the zone from the primary at this index if its serial is newer. Raise TransferFailed if this fails."""
+    """Transfer the zone from the primary at this index. Return "axfr" or "ixfr", or "" if the serial is the same.
+
+    Raise TransferFailed if the primary's serial is lower or the transfer fails.
+    """
     address = turn.row.addresses[number]
     host, port = place_of(turn.row, address)
     primary = Primary(host, port, key_for(turn.row), peer_for(turn.row, number, now=clock()))

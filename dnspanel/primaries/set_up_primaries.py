@@ -98,8 +98,8 @@ def create_transferred_zone(
     """Create a zone and start its first transfer. No node gets the zone before the transfer ends.
 
     `in_transaction` runs in the same transaction, after the zone's row is written. Raise the errors of
-    `edit.create_zone`, Forbidden if the author is not allowed to make the panel read from servers, and
-    PrimariesRefused.
+    `edit.create_zone`, Forbidden if the author is not allowed to make the panel read from servers, and PrimariesRefused
+    for invalid terms.
     """
     allowed_servers.refuse_servers(acting.author)
     columns = checked_columns(terms, None)
@@ -137,7 +137,7 @@ def set_primaries(
     stay, in case the zone is taken over later. Another server then decides the zone's content, so all rules are checked
     first: raise ApprovalNeeded, Frozen, Locked or HookRefused. With `past_rules` a person who is allowed to govern the
     zone bypasses ApprovalNeeded and Frozen, with a reason. Raise Unknown, RightMissing, Forbidden, or PrimariesRefused
-    (also if the panel's keys sign the zone).
+    (for invalid terms, a producer catalog, or a zone that the panel's keys sign).
     """
     allowed_servers.refuse_servers(acting.author)
     with transaction.atomic(durable=True):
@@ -207,7 +207,7 @@ def take_over(*, zone: Zone, acting: Acting, past_rules: bool = False) -> Public
 
     The terms are kept, so that `give_back` can return the zone to its primaries. Return the publication that gives the
     zone to nodes, or None if they already have it. Raise Unknown, RightMissing, NotTransferred, TakeOverRefused if the
-    zone was never transferred, and the errors of rules as in `set_primaries`.
+    zone is a catalog or was never transferred, and the errors of rules as in `set_primaries`.
     """
     with transaction.atomic(durable=True):
         locked = _lock_zone(zone, acting.author)
@@ -250,8 +250,8 @@ def give_back(
 ) -> TransferredZone:
     """Make the old primaries of a taken-over zone its primaries again. The next transfer replaces changes made here.
 
-    Raise Unknown, RightMissing, Forbidden, PrimariesRefused, TakeOverRefused if the zone was not taken over, and the
-    errors of rules as in `set_primaries`.
+    Raise Unknown, RightMissing, Forbidden, PrimariesRefused, TakeOverRefused if the zone was not taken over or the
+    panel's keys sign it, and the errors of rules as in `set_primaries`.
     """
     allowed_servers.refuse_servers(acting.author)
     with transaction.atomic(durable=True):
@@ -321,7 +321,7 @@ def _lock_zone(zone: Zone, author: Author) -> Zone:
 
 
 def _refuse_by_rules(zone: Zone, acting: Acting, *, past_rules: bool) -> publish_guards.Passed:
-    """Check all rules for a change of the zone's primary, to this panel or to another server."""
+    """Check all rules for a change of the zone's primary. Return the result, or raise the errors of `refuse_act`."""
     return publish_guards.refuse_act(zone, REPLACE, acting=acting, past_rules=past_rules)
 
 

@@ -84,11 +84,11 @@ def lock_members() -> None:
 
 
 def note_publications(*, now: datetime) -> int:
-    """Queue NOTIFY for each zone published since the last run. Return the number of zones.
+    """Queue NOTIFY for members whose zones were published since the last run. Return the number of members.
 
-    A zone counts once, even if it has several publications. A zone that the secondary has already fetched is left out.
-    Members are updated if zones were created or deleted, or if their signing changed. One transaction. Without an
-    active secondary, do nothing.
+    A member counts once, even if its zone has several publications. It is left out if the secondary already has the
+    zone's serial. Members are added and removed if zones were created or deleted, or if their signing changed. One
+    transaction. Without an active secondary, do nothing.
     """
     with transaction.atomic():
         if not Secondary.objects.filter(active=True).exists():
@@ -177,7 +177,7 @@ def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime)
 
 
 def _on_their_way(secondary: Secondary, now: datetime) -> QuerySet[Member, Any]:
-    """Return the ids of zones that move here from another catalog, if the server hasn't read their `coo` yet."""
+    """Return the ids of zones that move to this secondary's catalog, but whose `coo` the server hasn't read yet."""
     leaving = Member.objects.filter(coo=catalog_name(secondary), until=None, zone__isnull=False)
     return leaving.exclude(_is_read(now)).values("zone")
 

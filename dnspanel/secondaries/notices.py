@@ -54,7 +54,7 @@ def secondaries_with_due(*, now: datetime) -> list[int]:
 
 
 def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange = udp_exchange.exchange) -> Sent:
-    """Send due NOTIFY for at most AT_ONCE zones and record the results. Sending twice does no harm.
+    """Send due NOTIFY for the catalog and for at most AT_ONCE zones. Record the answers, and count those for zones.
 
     1. Read the waiting messages.
     2. Send them, outside of any transaction.

@@ -67,7 +67,7 @@ def note_not_now(*, secondary_id: int, zone_id: int, now: datetime) -> None:
 
 
 def note_refusal(*, secondary_id: int, reason: str, address: str, now: datetime, zone_name: str | None = None) -> None:
-    """Count a refusal and record its reason. Write it to the audit log at most once an hour."""
+    """Count a refusal with its reason. Frequent refusals are written together, and audited at most once an hour."""
     count = _refusals.take(secondary_id, now)
     if not count:
         return
@@ -128,7 +128,7 @@ def note_catalog_notified(*, secondary_id: int, sent_at: datetime, next_at: date
 
 
 def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: datetime, now: datetime) -> None:
-    """Record the serial that the secondary answered. If it isn't the panel's serial, the zone is behind from now on.
+    """Record the serial in the secondary's answer. The zone is behind unless this is the panel's serial.
 
     A query that was queued after `asked_at` still waits.
     """
@@ -155,7 +155,7 @@ def note_no_serial(*, member_ids: list[int], error: str, asked_at: datetime, nex
 
 
 def note_untold(*, member_ids: list[int], now: datetime) -> None:
-    """Queue NOTIFY for these zones again."""
+    """Queue NOTIFY for these zones, except for zones whose NOTIFY is already queued."""
     Member.objects.filter(pk__in=member_ids, notify_at=None).update(notify_at=now, attempts=0)
 
 

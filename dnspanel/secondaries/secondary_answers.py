@@ -51,7 +51,7 @@ def secondaries_with_due(*, now: datetime) -> list[int]:
 
 
 def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange | None = None) -> Sent:
-    """Query the secondary for the SOAs of due zones, at most AT_ONCE, and record the answers."""
+    """Query the SOAs of at most AT_ONCE due zones and record the answers. Then compare some zones that are in sync."""
     now = clock()
     secondary = Secondary.objects.filter(pk=secondary_id, active=True).first()
     due = Member.objects.filter(secondary=secondary_id, until=None, question_at__lte=now).order_by("question_at", "pk")
@@ -171,7 +171,7 @@ def _is_to_be_told_again(member: Member, serial: int, now: datetime) -> bool:
 
 
 def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datetime:
-    """Return the time of the next query if there was no answer. The time is soon after a publication or transfer.
+    """Return the time of the next query after no answer: soon if the zone was just published or transferred.
 
     A server that loads a zone can be silent for a moment. A server that has been silent for long gets the normal pause,
     because it would otherwise take the slots of other servers.

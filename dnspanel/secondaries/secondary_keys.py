@@ -1,4 +1,4 @@
-"""The TSIG keys of secondaries. The gateway checks signatures with them, and messages to secondaries are signed."""
+"""The TSIG keys of secondaries. They check messages from secondaries, and sign messages to secondaries."""
 
 import base64
 from datetime import datetime

@@ -216,7 +216,7 @@ def terms_of(secondary: Secondary) -> Terms:
 
 
 def _check_terms(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zone]]:
-    """Return the terms in canonical form and the listed zones. Raise SecondaryRefused with any invalid fields."""
+    """Return the terms in canonical form and the listed zones. Raise SecondaryRefused with all faults if any exist."""
     name = terms.name.strip().lower()
     if not name or len(name) > LONGEST_NAME or not _NAME_CHARACTERS.issuperset(name) or name.strip("-") != name:
         faults["name"] = [

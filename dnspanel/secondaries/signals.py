@@ -1,4 +1,4 @@
-"""The signal that messages to some secondaries are waiting, without the names of the secondaries."""
+"""The signals that secondaries have due messages, or that one has fetched a catalog with moved members."""
 
 from django.dispatch import Signal
 

@@ -73,7 +73,7 @@ def soa_question(zone_name: str) -> dns.message.Message:
 def exchange(
     messages: Sequence[dns.message.Message], *, address: str, key: dns.tsig.Key | None, seconds: float
 ) -> list[Answer]:
-    """Send the messages and return their answers. An address that isn't allowed gets only errors.
+    """Send the messages and return their answers. If the address isn't allowed, all answers are errors.
 
     Up to _WINDOW messages are sent at once, and answered within `seconds`. An answer without a valid signature counts
     only as a server's reason to reject the message. Without a key nothing is signed, and any answer from that address

@@ -161,7 +161,7 @@ def _failed_publications(head: int, now: datetime) -> tuple[tuple[int, str], ...
 
 
 def _requests(now: datetime) -> list[PublishRequest]:
-    """Return requests that recently bypassed rules, and scheduled requests that were not published on time."""
+    """Return requests that recently bypassed rules, and open requests whose publication was tried and refused."""
     past = Q(state=RequestState.PAST_RULES, ended_at__gte=now - PAST_RULES_FOR)
     late = Q(state=RequestState.OPEN, draft__isnull=False, tried_at__isnull=False) & ~Q(refusal="")
     return list(PublishRequest.objects.filter(past | late).select_related("ended_by").order_by("pk")[:MOST_REQUESTS])

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def link_new_acts() -> int:
-    """Link all committed acts to the chain. Return the number of acts, or 0 if another worker is already linking."""
+    """Link committed acts to the chain, up to a limit. Return their number, or 0 if another worker is linking."""
     linked = 0
     with hold_lock(Lock.AUDIT_CHAIN) as is_mine:
         for _ in range(MOST_BATCHES if is_mine else 0):
@@ -68,7 +68,7 @@ def is_check_due(now: datetime) -> bool:
 
 
 def check_chain(*, now: datetime) -> audit_verify.Verdict:
-    """Check the whole chain and store the result."""
+    """Check the whole chain. Store and return the result."""
     verdict = audit_verify.verify_chain()
     AuditChain.objects.update_or_create(
         pk=1,

@@ -293,7 +293,7 @@ def _publications(actor: Actor, filters: Filters, after: Place) -> "QuerySet[Pub
 
 
 def _changed_zones(word: str) -> Q:
-    """Select publications that changed a zone with this word in its stored or displayed name.
+    """Return the condition for publications that changed a zone with this word in its stored or displayed name.
 
     If few zones match, look up the zones' revisions. If many zones match, read publications backwards, because matching
     publications are frequent.

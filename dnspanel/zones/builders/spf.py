@@ -85,7 +85,7 @@ def terms_of(text: str) -> list[Term]:
 
 
 def with_include(text: str, domain: str, default_all: str) -> str:
-    """Add an include before the `all` of an SPF record, or start a new record if `text` is empty."""
+    """Return the SPF record with an include before its `all`. If `text` is empty, start a new record."""
     words = text.split() if text else ["v=spf1", default_all]
     include = f"include:{domain}"
     if include in (word.lower() for word in words):

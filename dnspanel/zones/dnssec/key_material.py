@@ -165,7 +165,7 @@ def _private_key(algorithm: int, fields: Mapping[str, str]) -> PrivateKey:
 def _belong_together(  # noqa: PLR0913  # the numbers of an RSA key
     modulus: int, exponent: int, private: int, p: int, q: int, dp: int, dq: int, inverse: int
 ) -> bool:
-    """Return True if the numbers form one RSA key (RFC 8017 section 3.2). Don't test whether p and q are prime."""
+    """Return True if the numbers form one RSA key (RFC 8017 section 3.2), without a test that p and q are prime."""
     if min(p, q) < 3 or exponent < 3 or p * q != modulus:
         return False
     halves = all(private * exponent % (prime - 1) == 1 for prime in (p, q))

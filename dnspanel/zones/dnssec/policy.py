@@ -71,7 +71,7 @@ PRESIGNED = gettext_noop("It is served with the signatures that it came with.")
 
 
 class Act(StrEnum):
-    """A kind of change that a policy requires in a zone, or REFUSED if the policy must not change the zone."""
+    """The kind of change that a policy requires in a zone, or the reason why the policy changes nothing."""
 
     SIGN = "sign"
     DENIAL = "denial"

@@ -68,7 +68,7 @@ def other_keys_of_zones(zones: Collection[Zone]) -> dict[int, list[OtherKey]]:
 
 
 def descriptions_of_changes(zone: Zone, numbers: Collection[int]) -> dict[int, list[str]]:
-    """Describe how these revisions changed the signing, by revision number. Two queries."""
+    """Describe the signing changes of these revisions, by revision number. Two queries."""
     rows = SigningChange.objects.filter(zone=zone, revision_number__in=numbers)
     changes = {
         row.revision_number: (SigningState.from_json(row.before), SigningState.from_json(row.after)) for row in rows
@@ -79,7 +79,7 @@ def descriptions_of_changes(zone: Zone, numbers: Collection[int]) -> dict[int, l
 
 
 def last_change_of(zone: Zone) -> Revision | None:
-    """Return the last revision that changed the zone's signing, with its publication."""
+    """Return the last revision that changed the zone's signing, with its publication, or None without such a change."""
     newest = SigningChange.objects.filter(zone=zone).order_by("-revision_number").values("revision_number")[:1]
     return (
         Revision.objects.select_related("publication__author", "publication__token")

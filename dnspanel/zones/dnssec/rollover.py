@@ -132,7 +132,7 @@ Outcome = Wait | Act | AskForDs | Done | Stuck
 
 
 def advance(inputs: Inputs) -> Outcome:
-    """Return the next act of a rollover: a step, a wait, a request to the parent, or the end."""
+    """Return the next act of a rollover: a step, a wait, a request to the parent, the end, or Stuck with the reason."""
     path, at = _place(inputs)
     if path is None:
         return Stuck(
@@ -156,7 +156,7 @@ def advance(inputs: Inputs) -> Outcome:
 
 
 def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
-    """Return the first step of a cancellation: the state to publish, and the step where `advance` continues.
+    """Return the first step of a cancellation, after which `advance` continues, or Refused with the reason.
 
     Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent, because no program
     can know that.
@@ -464,7 +464,7 @@ def _names_any(found: Collection[str], marks: Collection[tuple[str, str]], *, by
 
 
 def _leads(found: Collection[str], ds: Sequence[str]) -> bool:
-    """Return True if any resolver can validate a key of `ds` through the DS records `found`.
+    """Return True if all validating resolvers can validate a key of `ds` through the DS records `found`.
 
     Resolvers may ignore some digest types, so the key needs a DS with each digest type in `found`. Return True also if
     `found` is empty, because the zone is then insecure, not bogus.
