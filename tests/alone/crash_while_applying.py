@@ -67,7 +67,7 @@ def apply_all():
     print(seen, batches, flush=True)
 
 
-# A process for each death; what they import is imported once.
+# One process for each death; the modules are imported only once.
 for point in sys.argv[3].split(","):
     at_which = point
     child = os.fork()

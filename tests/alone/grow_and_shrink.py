@@ -18,7 +18,7 @@ class Refused(Exception):
 def refuse() -> None:
     for _ in range(3):
         refusal = Refused()
-        refusal.read = json.loads(body), refusal  # a cycle, as a traceback makes one with the frame that keeps it
+        refusal.read = json.loads(body), refusal  # a cycle, like a traceback whose frame keeps it
 
 
 peak = before

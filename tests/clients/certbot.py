@@ -8,7 +8,7 @@ from tests.clients.packages import client_environment, python_programs
 from tests.clients.pebble import Pebble
 from tests.clients.services import Service
 
-# Whole seconds are the least that it can wait; a name server answers much sooner.
+# certbot waits whole seconds only; a name server answers much sooner.
 PROPAGATION_SECONDS = 1
 
 

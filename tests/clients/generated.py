@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.clients.services import Service
 
-# As each program prints them, one a line, once it saw what it has to see.
+# Each program prints these lines, one after each successful step.
 STEPS = [
     "me",
     "create a zone",

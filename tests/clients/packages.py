@@ -40,7 +40,7 @@ class Unreachable(NotInstalled):
 
 
 _mine = threading.local()
-# How Go says that there is no way to its module proxy, and npm to its registry.
+# Messages of Go and npm about an unreachable module proxy or registry.
 _NO_WAY = re.compile(
     r"dial tcp|no such host|connection refused|i/o timeout|network is unreachable|proxyconnect"
     r"|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT"
@@ -65,7 +65,7 @@ def python_programs(name: str) -> Path:
 def go_programs(name: str) -> Path:
     """Return the directory of the programs in module `go/NAME` and its tools. Raise NotInstalled if the build fails."""
     module, directory = GO_MODULES / name, PLACE / f"go-{name}"
-    python_programs(GO_LOCK)  # before the lock is taken: it takes the lock itself
+    python_programs(GO_LOCK)  # before this lock is taken, because it takes the same lock
     with _made_once(directory, sorted(path for path in module.iterdir() if path.is_file())) as missing:
         if missing:
             packages = ["tool"] if "\ntool " in (module / "go.mod").read_text() else []

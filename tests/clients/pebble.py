@@ -18,8 +18,8 @@ from tests.clients.services import LOOPBACK, Service
 from tests.dnspanel.transfer.running import listening, running
 from tests.ports import free_port
 
-# Neither a pause before it looks nor an authorization that it remembers: every order is a challenge, at once.
-# Every nonce is taken: by itself it refuses one in twenty, and certbot gives up where two in turn are refused.
+# No pause before validation, and no reuse of authorizations, so each order has a new challenge. All nonces are
+# accepted: by default Pebble refuses one in twenty, and certbot fails after two refusals in a row.
 IMPATIENT = {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_AUTHZREUSE": "0", "PEBBLE_WFE_NONCEREJECT": "0"}
 
 

@@ -21,8 +21,7 @@ from tests.stack import run_inside
 
 LOOPBACK = "127.0.0.1"
 REAL_KEY = "of-the-real-server"
-# Until the last name server answers. It takes a small part of a second; a test only has to end, however busy the
-# machine is.
+# Until the last name server answers. It takes a fraction of a second. This limit only ends a hanging test.
 SECONDS_TO_ANSWER = 15.0
 NAME_SERVERS = ("ns1.clients.test.", "ns2.clients.test.")
 
@@ -46,7 +45,7 @@ class Service(Protocol):
     url: str
     key: str
     dns_ports: Sequence[int]
-    update_port: int  # takes DNS UPDATE and AXFR with TSIG
+    update_port: int  # accepts DNS UPDATE and AXFR with TSIG
 
     def acme_key(self, zone: str, name: str) -> str:
         """Return an API key whose rights suffice for ACME challenges at one name of a zone."""
@@ -131,7 +130,7 @@ def _new_secret(stack: Stack, **request: str) -> str:
     return run_inside(stack, "clients.make_token", request)
 
 
-# What tests do themselves
+# Actions of the tests themselves
 
 
 def call(service: Service, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:

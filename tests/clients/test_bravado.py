@@ -10,13 +10,13 @@ from tests.clients.services import Service, expect_answers
 
 pytestmark = pytest.mark.flow
 
-ZONE = "0/26.2.0.192.in-addr.arpa."  # of classless reverse delegation, whose id has an escape
+ZONE = "0/26.2.0.192.in-addr.arpa."  # a zone of classless reverse delegation, whose id contains an escape
 PROGRAM = Path(__file__).with_name("with_bravado.py")
 
 
 def step(service: Service, name: str) -> None:
     """Run one step of the program, and check that it exits with 0. The program checks its own results."""
-    # bravado of today does not take the real server's own description; the collection's users get an older one.
+    # Current bravado rejects the real server's description. The collection's users have an older bravado.
     description = "invalid" if service.name == "pdns_server" else "valid"
     command = [str(python_programs("clients") / "python"), str(PROGRAM)]
     done = subprocess.run(

@@ -12,7 +12,7 @@ from tests.clients.services import Service, call, create_zone, expect_answers, r
 
 pytestmark = pytest.mark.flow
 
-# Below a real top-level domain: lexicon, which both plugins use, cuts zone names by the public suffix list.
+# Below a real top-level domain, because both plugins use lexicon, which splits names by the public suffix list.
 ZONE = "certbot.example.org."
 CHALLENGE = f"_acme-challenge.{ZONE}"
 
@@ -51,7 +51,7 @@ def test_a_zone_is_found_from_a_name_far_below_it(
     expect_answers(service, f"_acme-challenge.a.far.below.{ZONE}", "TXT")
 
 
-# The real server on SQLite answers one of two changes at once with 500.
+# The real server with SQLite answers 500 to one of two simultaneous changes.
 @pytest.mark.parametrize("service", ["panel"], indirect=True)
 def test_runs_at_once_in_one_zone_all_succeed(
     service: Service, plugin: certbot.Plugin, acme: Pebble, tmp_path: Path

@@ -34,7 +34,7 @@ def test_a_zone_with_records_comments_metadata_and_settings_comes_and_goes(servi
     expect_answers(service, f"alias.{ZONE}", "CNAME")
 
 
-# The real server on SQLite answers one of several changes at once with 500.
+# The real server with SQLite answers 500 to one of several simultaneous changes.
 @pytest.mark.parametrize("service", ["panel"], indirect=True)
 @pytest.mark.usefixtures("created")
 def test_ten_changes_of_one_zone_at_once_all_succeed(service: Service) -> None:

@@ -13,7 +13,7 @@ from tests.clients.services import Service, call, create_zone, expect_answers, r
 
 pytestmark = pytest.mark.flow
 
-# Below a real top-level domain: lexicon cuts zone names by the public suffix list.
+# Below a real top-level domain, because lexicon splits names by the public suffix list.
 ZONE = "lexicon.example.org."
 WWW = f"www.{ZONE}"
 CHALLENGE = f"_acme-challenge.{ZONE}"

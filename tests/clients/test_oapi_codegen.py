@@ -20,7 +20,7 @@ def test_the_generated_client_is_built_and_takes_ten_steps(service: Service, tmp
     shutil.copytree(GO_MODULES / MODULE, module)
     (module / "panel").mkdir()
     document = save_document(service, tmp_path)
-    # Without skip-prune it leaves out the shapes of webhooks, and writes functions that need them.
+    # Without skip-prune, it omits the webhook types, but generates functions that need them.
     command = [str(go_programs(MODULE) / "oapi-codegen"), "-package", "panel", "-generate", "types,client,skip-prune"]
     generate([*command, "-o", "panel/panel.gen.go", str(document)], cwd=module)
     go_build(MODULE, module, tmp_path, "./steps")

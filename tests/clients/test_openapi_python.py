@@ -23,7 +23,7 @@ def test_the_generated_client_takes_ten_steps(service: Service, tmp_path: Path) 
             *("--path", str(save_document(service, tmp_path)), "--output-path", str(tmp_path / "panel_client")),
         ],
         cwd=tmp_path,
-        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},  # it formats with the `ruff` beside it
+        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},  # it formats with the `ruff` in the same folder
     )
-    (tmp_path / PROGRAM.name).write_text(PROGRAM.read_text())  # imports what lies beside it
+    (tmp_path / PROGRAM.name).write_text(PROGRAM.read_text())  # it imports the package next to it
     take_ten_steps([str(programs / "python"), PROGRAM.name], service, "python.steps.test.", cwd=tmp_path)

@@ -18,9 +18,9 @@ pytestmark = [
 ]
 
 ZONE = "tfdns.test."
-NO_CHANGES, CHANGES = 0, 2  # how `plan -detailed-exitcode` ends
+NO_CHANGES, CHANGES = 0, 2  # exit codes of `plan -detailed-exitcode`
 
-# One of each resource that the provider has; 600 bytes of TXT do not fit a datagram without EDNS.
+# One of each of the provider's resources. 600 bytes of TXT need EDNS to fit into a datagram.
 RECORDS: dict[str, dict[str, Any]] = {
     "dns_a_record_set": {"name": "www", "ttl": 300, "addresses": ["192.0.2.1", "192.0.2.2"]},
     "dns_aaaa_record_set": {"name": "www", "ttl": 300, "addresses": ["2001:db8::1"]},

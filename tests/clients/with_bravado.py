@@ -18,7 +18,7 @@ from bravado.requests_client import RequestsClient
 
 SERVER = {"server_id": "localhost"}
 TTL = "300"
-# What the modules set with the zone, and what besides it by kind.
+# The settings that the modules send with the zone, and its metadata by kind.
 ZONE_SETTINGS = {"soa_edit_api": "EPOCH", "api_rectify": "1"}
 
 
@@ -63,7 +63,7 @@ def again(api: Any, zone: str) -> None:
     api.zones.putZone(**here, zone_struct={"account": "other", "api_rectify": "0", "soa_edit_api": "INCREASE"}).result()
     assert zone_result(api, here)["account"] == "other"
     replace_www(api, here, zone, "192.0.2.2")
-    # The module takes one record away by sending the others, and the last by this.
+    # The module deletes one record by sending the others, and the last one with this call.
     gone = {"name": f"mail.{zone}", "type": "MX", "changetype": "DELETE"}
     api.zones.patchZone(**here, zone_struct={"rrsets": [gone]}).result()
     api.zones.notifyZone(**here).result()

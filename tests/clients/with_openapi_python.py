@@ -102,12 +102,12 @@ def main(url: str, token: str, zone: str) -> None:
         page = good(list_r_rsets.sync_detailed(zone, client=client, limit=3, **({"cursor": cursor} if cursor else {})))
         names += [rrset.name for rrset in page.items]
         cursor = page.next_cursor
-    assert len(names) == len(set(names)) + 1, names  # SOA and NS are both at the apex
+    assert len(names) == len(set(names)) + 1, names  # the apex has two, SOA and NS
     assert {f"host{number}.{zone}" for number in range(1, 6)} < set(names), names
     done("list with cursor")
 
     undone = undo_publication.sync_detailed(sequence, client=client, body=UndoRequest(), wait=WAIT)
-    if undone.status_code == 409:  # so much is deleted that it has to be confirmed
+    if undone.status_code == 409:  # large deletions have to be confirmed
         check(undone.parsed.code == "needs-confirmation" and undone.parsed.reasons, undone.parsed)
         undone = undo_publication.sync_detailed(sequence, client=client, body=UndoRequest(confirm=True), wait=WAIT)
     good(undone)

@@ -143,7 +143,7 @@ def _copy(rest: str, *, directory: str, earlier: Sequence[str]) -> Copy:
     listed = " ".join(words[len(options) :])
     *sources, target = json.loads(listed) if listed.startswith("[") else shlex.split(listed)
     path = posixpath.normpath(posixpath.join(directory, target)).rstrip("/")
-    # The slash says that the target is a directory, also for a single file.
+    # The slash makes the target a directory, even for a single file.
     path += "/" if target.endswith("/") or len(sources) > 1 else ""
     return Copy(stage=named[0] if named else "", sources=tuple(sources), target=path)
 

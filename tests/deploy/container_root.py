@@ -15,11 +15,11 @@ from typing import Any
 
 from tests.deploy.build_context import Stage
 
-# `useradd --uid` of the Dockerfile; the package of PowerDNS makes the user of the other image.
+# From `useradd --uid` in the Dockerfile. PowerDNS's package creates the other image's user.
 PANEL_USER = 10001
 SYSTEM = ("/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/usr")
 
-# $1: the new root. Then groups of three (ro, rw, tmp or link; where it comes from; where it goes), `--`, the command.
+# $1: the new root. Then groups of three (ro, rw, tmp or link; source; target), `--`, the command.
 ENTER = """
 set -eu
 root=$1; shift

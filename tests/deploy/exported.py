@@ -10,7 +10,7 @@ import yaml
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 RULES = DEPLOY / "prometheus" / "alerts.yml"
 DASHBOARDS = sorted((DEPLOY / "grafana").glob("*.json"))
-# Prometheus's own: whether a scrape succeeded.
+# Prometheus's own metric for successful scrapes.
 _OWN = {"up"}
 
 

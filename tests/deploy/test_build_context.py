@@ -22,7 +22,7 @@ PATTERNS = parse_dockerignore((ROOT / ".dockerignore").read_text())
 STAGES = parse_dockerfile((ROOT / "Dockerfile").read_text())
 CONTEXT = context_files()
 
-# Bigger than any file of the source, catalogs included; the whole context is sent again for each build.
+# Larger than all source files, including catalogs. Each build sends the whole context again.
 LARGEST_FILE, LARGEST_CONTEXT = 2_000_000, 40_000_000
 
 
@@ -124,7 +124,7 @@ def test_the_code_of_an_image_needs_no_file_that_the_image_lacks(
     env = {
         **outside,
         **dict.fromkeys(("PANEL_SECRET_KEY", "PANEL_MASTER_KEY"), "build"),
-        "PANEL_DATABASE": "postgresql:///panel?host=/nonexistent",  # as while it is away: nothing else needs it
+        "PANEL_DATABASE": "postgresql:///panel?host=/nonexistent",  # as if it were down
         "PANEL_REDIS_URL": "redis://",
         "PANEL_STATIC_ROOT": str(tmp_path / "static"),
         "PANEL_VAR": str(tmp_path / "var"),

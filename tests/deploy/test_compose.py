@@ -23,7 +23,7 @@ from tests.docs.documents import ROOT
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
-# Who sees which secrets: everybody else sees none.
+# Services that see each kind of secrets.
 OF_PANEL = {"secrets"}
 SECRETS = {
     **dict.fromkeys(
@@ -36,9 +36,9 @@ SECRETS = {
     "redis": {"secrets-redis"},
     **{name: {f"code-{name}"} for name in ("ns1", "ns2", "ns3", "ring0")},
 }
-# Who writes secrets; all others only read them.
+# Services that write secrets; all others only read them.
 MAKERS = {"secrets", "ready"}
-# What PostgreSQL's entry point needs to give its data to its user and become it.
+# PostgreSQL's entry point needs these to give its data to its user and switch to that user.
 TO_BECOME_ANOTHER_USER = {"CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"}
 
 
@@ -62,7 +62,7 @@ def runs_the_panel(service: dict[str, Any]) -> bool:
     )
 
 
-# One service for each set of mounts: those that have the same meet the same.
+# One service for each set of mounts, because equal mounts give equal results.
 PANEL_SERVICES = {
     str([service["volumes"], service["tmpfs"], service["environment"]]): name
     for name, service in SERVICES.items()

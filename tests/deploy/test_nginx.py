@@ -56,7 +56,7 @@ def site_conf(directory: Path) -> str:
 def test_nginx_takes_the_configuration_and_waits_for_whole_requests(
     conf: Callable[[Path], str], tmp_path: Path
 ) -> None:
-    # To test is to listen for a moment, which nobody but root may at the first ports.
+    # nginx's test listens for a moment, which only root may do on low ports.
     text = re.sub(r"(listen \S*)\b(80|443)\b", r"\g<1>28\2", conf(tmp_path))
     for place, here in PLACES.items():
         text = text.replace(place, here)
@@ -96,7 +96,7 @@ class Running:
 
     def send_bytes(self, sent: bytes) -> tuple[int, Message, bytes]:
         with self.connect() as sock:
-            with contextlib.suppress(OSError):  # nginx may have answered and closed before it has read all
+            with contextlib.suppress(OSError):  # nginx may answer and close before it has read everything
                 sock.sendall(sent)
             answer = http.client.HTTPResponse(sock)
             answer.begin()
@@ -108,7 +108,7 @@ def nginx(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
     """Start nginx with each configuration, without the web processes' socket."""
     tls = request.param is site_conf
     ports = {"80": free_port(), "443": free_port(), "8000": free_port()}
-    # Several of these could run on one machine at once: only on loopback, at ports of their own.
+    # Only loopback and separate ports, because several of these may run on one machine at once.
     text = re.sub(r"listen \[::\]:\d+[^;]*;", "", request.param(tmp_path))
     text = re.sub(r"listen (?:[\d.]+:)?(\d+)", lambda match: f"listen 127.0.0.1:{ports[match[1]]}", text)
     for place, here in {**PLACES, "/var/log/nginx": str(tmp_path), "/run/dnspanel": str(tmp_path)}.items():
@@ -153,7 +153,7 @@ def test_a_person_reads_when_to_try_again_while_the_panel_does_not_answer(
     assert headers["X-Request-ID"]
     assert b"Try again" in body
     assert b"nginx</center>" not in body
-    # Nothing that the policy of the page, or the panel's, forbids; and all that it needs comes without the panel.
+    # The page contains nothing that its policy or the panel's forbids, and needs nothing from the panel.
     assert "default-src 'none'" in headers["Content-Security-Policy"]
     assert not re.search(rb"<style|style=|<script|\bon\w+=|https?:", body)
     [sheet] = re.findall(rb'<link rel="stylesheet" href="([^"]+)">', body)
@@ -191,7 +191,7 @@ def test_a_program_reads_a_problem_while_the_panel_does_not_answer(nginx: Runnin
     kind = PROBLEM_TYPES["unavailable"]
     assert (problem["code"], problem["type"], problem["title"]) == (kind.code, f"{ROOT_URL}/{kind.code}", kind.title)
     assert problem["errors"] == []
-    assert problem["error"] == problem["detail"]  # what clients of PowerDNS's API read
+    assert problem["error"] == problem["detail"]  # the field for clients of PowerDNS's API
 
 
 def test_programs_of_other_protocols_read_their_own_errors(nginx: Running) -> None:
@@ -222,7 +222,7 @@ def test_what_nginx_refuses_is_said_in_the_same_ways(nginx: Running, accept: str
             assert (problem["code"], problem["title"], problem["status"]) == (code, kind.title, expected)
         else:
             assert b"Go back" in body
-    # Before nginx has read the header Accept, it takes everyone for a person.
+    # Before nginx has read the header Accept, it treats each client as a person.
     kinds = {status: headers["Content-Type"] for _, (status, headers, _) in sent.values()}
     assert ("json" in kinds[413]) == (accept != PERSON)
     limit = re.search(r"client_max_body_size (\d+)m;", (NGINX / "proxy.conf").read_text())

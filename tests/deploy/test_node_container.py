@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a 
 
 STAGES = parse_dockerfile((ROOT / "Dockerfile").read_text())
 SERVICE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["ns1"]
-# The container's network is a loopback of its own.
+# The container's network is only a separate loopback.
 SERVICE["environment"]["NODE_ADDRESS"] = "127.0.0.1"
 
 
@@ -35,11 +35,11 @@ def containers() -> Iterator[Containers]:
     directory.chmod(0o755)
     copy_files(STAGES["node"], directory / "images" / "node")
     script = directory / "images/node/srv/dnspanel/node.sh"
-    # Debian's supervisor is in the image only; Python's package has the same program.
+    # Only the image has Debian's supervisor. The Python package contains the same program.
     script.write_text(script.read_text().replace("/usr/bin/supervisord", "/opt/dnspanel/bin/supervisord"))
     made = Containers(STAGES, directory / "images", directory / "volumes")
     made.volumes.mkdir()
-    made.run(SERVICE, ["true"])  # makes the volumes
+    made.run(SERVICE, ["true"])  # creates the volumes
     identity = made.volumes / "ns1" / "identity"
     identity.mkdir()
     authority = Authority(directory)
@@ -64,7 +64,7 @@ def started(containers: Containers) -> Iterator[Path]:
         try:
             yield printed
         finally:
-            # The first process of the container, which takes all others along; `unshare` waits for it.
+            # The container's first process, whose end kills all others; `unshare` waits for it.
             for child in Path(f"/proc/{node.pid}/task/{node.pid}/children").read_text().split():
                 os.kill(int(child), signal.SIGKILL)
             node.wait(timeout=60)

@@ -32,7 +32,7 @@ TEMPLATE_LINE, TEMPLATE_LINES_PER_MILLE = 120, 10
 PROMISED = ("LICENSE", "NOTICE", "CONTRIBUTING.md", "SECURITY.md")
 LONGEST_LINE, LONGEST_TABLE_LINE = 160, 260
 
-# Paths that exist on a node, in a stack or in a user's home, not here.
+# Paths on a node, in a stack or in a user's home.
 _ELSEWHERE = ("var/", "/", "~", "publisher/", "segments/", "$", "dist/", ".venv")
 _NOT_PATHS = re.compile(r"[<>*{}…=?| ]|://|^\w+/\w+$|^\.\./")
 
@@ -240,7 +240,7 @@ def test_messages_of_troubleshooting_are_those_of_the_code() -> None:
     assert missing == []
 
 
-# In italics, and shown by programs of others: Keycloak, Microsoft Entra, Okta.
+# Texts in italics that other products display: Keycloak, Microsoft Entra, Okta.
 _OF_OTHERS = {"Group Membership", "Full group path", "Token configuration", "Add groups claim", "Sync password"}
 
 
@@ -285,7 +285,7 @@ def test_every_decision_is_listed_and_has_its_parts() -> None:
 def test_every_error_between_panel_and_node_is_explained() -> None:
     """A new error needs a documented explanation, or an entry here with the reason why users never see it."""
     bases, panels_own = {"Transient", "Permanent", "BadBytes"}, {"Gap", "NeedsSnapshot", "TooMuch", "Refused"}
-    unseen = bases | panels_own | {"BadName", "NameOutside", "BadRdata", "BadRRset"}  # whoever typed these
+    unseen = bases | panels_own | {"BadName", "NameOutside", "BadRdata", "BadRRset"}  # errors about typed values
     explained = {
         "NodeUnreachable": "no connection to",
         "NotServed": "asked for",
@@ -323,7 +323,7 @@ def test_the_version_stands_in_one_place_and_in_the_changelog() -> None:
         assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "replication.__version__"}
     released = f"\n## [{BASE}] - " in (ROOT / "CHANGELOG.md").read_text()
     assert released or "\n## [Unreleased]\n" in (ROOT / "CHANGELOG.md").read_text()
-    # Everything that names it reads it from `replication.version`.
+    # All other code reads it from `replication.version`.
     names_it = re.compile(rf'"{re.escape(BASE)}"')
     code = [path for place in ("dnspanel", "replication", "deploy") for path in (ROOT / place).rglob("*.py")]
     assert [relative(path) for path in code if names_it.search(path.read_text())] == ["replication/version.py"]

@@ -12,7 +12,7 @@ import pytest
 from tests.docs import documents, runbooks
 from tests.docs.documents import ROOT
 
-# Pages that no test can run: when and how somebody carried them out word for word.
+# Pages that no test can run, with the time and way of a person's literal trial.
 TRIED_BY_HAND: dict[str, str] = {}
 
 

@@ -91,7 +91,7 @@ def change(zone: str, values: Values) -> dict[str, Any]:
     changes = {}
     for key, rdata in values.items():
         text, _, type_text = key.partition(" ")
-        name, type_ = names.parse(text), type_from_text(type_text)  # as every face reads what a person typed
+        name, type_ = names.parse(text), type_from_text(type_text)  # like the interfaces that read typed text
         changes[(name, type_)] = None if rdata is None else rrset.make(name, type_, TTL, [rdata])
     publication = change_rrsets(
         zone=_zone(zone), changes=changes, author=None, channel=Channel.SYSTEM, now=timezone.now()
@@ -118,7 +118,7 @@ def _zone(name: str) -> Zone:
     return Zone.objects.get(name=name, deleted_at=None)
 
 
-# What the panel shows
+# The panel's displayed state
 
 
 def positions() -> dict[str, Any]:
@@ -172,7 +172,7 @@ def audit() -> str:
     return manage("audit")
 
 
-# Nodes and bells
+# Nodes and wake-ups
 
 
 def create_node(name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int) -> str:
@@ -420,7 +420,7 @@ def known_to_nodes_only() -> list[str]:
 
 def decide(choice: str) -> None:
     """Record a person's decision: `take_over` or `keep`."""
-    make_token()  # there is somebody who may
+    make_token()  # creates a person who is allowed to decide
     report = unknown_history.newest_report()
     assert report is not None
     typed = unknown_history.TYPED[Choice(choice)]

@@ -74,7 +74,7 @@ class Checker:
         self.edits: list[Edit] = []
         self.seen: list[Seen] = []
         self.silent: dict[str, float] = {server.name: 0.0 for server in servers}  # longest silence so far, seconds
-        self.positions: dict[str, list[Any]] = {}  # what the panel shows of each node just now
+        self.positions: dict[str, list[Any]] = {}  # each node's position as the panel displays it
         self._chance = random.Random(seed)
         self._zones = [f"c{seed}-{n}.check.test." for n in range(zones)]
         self._pause = 1 / edits_per_second
@@ -102,7 +102,7 @@ class Checker:
         if error is not None:
             self.stop()
 
-    # While the fault lasts
+    # During the fault
 
     def made(self) -> int:
         """Return the number of acknowledged edits."""
@@ -151,7 +151,7 @@ class Checker:
         for thread in self._threads:
             thread.join(30)
 
-    # In the end
+    # Afterward
 
     def judge(self, *, seconds: float = QUIET_SECONDS, audit: bool = True, without: str = "") -> None:
         """Stop the edits, wait for the nodes, and raise AssertionError with all broken promises."""

@@ -31,8 +31,8 @@ class Run:
         return complete if self.complete else shortened
 
 
-# What `./dev test --full` runs: a row of each kind; without it, a sample of them. The benchmark runs every row of the
-# table, and says how in the environment.
+# `./dev test --full` runs one row of each kind, and `./dev test` a sample of these. The benchmark runs all rows, as an
+# environment variable says.
 SHORTENED = (1, 4, 5, 8, 13, 16, 17, 20, 35, 37)
 SAMPLED = 2
 
@@ -90,7 +90,7 @@ def panel(panels: Panels) -> Panel:
 def faulty(shared_stack: Stack, panels: Panels) -> Stack:
     """Return the stack for faults, after retiring earlier tests' nodes and waiting until the fleet is in sync."""
     for name in panels.test.do(acts.positions)["nodes"]:
-        if name not in shared_stack.server_names:  # of a test that could not take it back
+        if name not in shared_stack.server_names:  # left by a test that failed to retire it
             panels.test.do(acts.retire, name=name)
     wait_until_in_sync(panels.test)
     return shared_stack

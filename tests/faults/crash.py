@@ -23,7 +23,7 @@ from tests.faults.hosts import is_alive
 from tests.stack import until
 
 ATTACH_SECONDS = 30.0
-# Whole messages to PostgreSQL: a statement that its connection has not prepared yet stands before its values.
+# Enough for complete messages to PostgreSQL: a statement that is not prepared yet precedes its values.
 TRACED_BYTES = 16_384
 _LINE = re.compile(r"(\d+) +(?:[\d.]+ +)?(\w+)\((.*)")
 
@@ -88,7 +88,7 @@ def traced(pids: Sequence[int], kinds: Sequence[str], *options: str) -> Iterator
                 raise NotAttached(f"strace did not attach to {pids}")
             yield trace
         finally:
-            process.terminate()  # it detaches and leaves what it traced alone
+            process.terminate()  # strace detaches, and its processes continue
             try:
                 process.wait(10)
             except subprocess.TimeoutExpired:

@@ -15,7 +15,7 @@ from typing import Self
 from dnspanel.demo import unprivileged
 
 MIB = 1 << 20
-# Longer than any test: what is not synced stays in memory until the power fails.
+# Longer than any test, so that unsynced data stays in memory until the power fails.
 _COMMIT_SECONDS = 600
 
 
@@ -51,7 +51,7 @@ class Disk:
         """
         kept = self.image.with_suffix(".kept")
         shutil.copyfile(self.image, kept)
-        _run("umount", str(self.path))  # writes what was not synced, into an image that nobody will look at
+        _run("umount", str(self.path))  # writes unsynced data into the old image, which is then replaced
         kept.replace(self.image)
         self._mount()
 

@@ -18,7 +18,7 @@ from dnspanel.zones.models import LogHead
 from replication.node_client import NodeClient
 from replication.wire import segment
 
-# A kind of operation, and a version of segments, that nobody has defined.
+# An unknown kind of operation, and an unknown version of segments.
 UNKNOWN_KIND, UNKNOWN_VERSION = 0x7F, 99
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 END = 1 << 62
 
-# An RRset: owner name and type text; with the type "" it is the zone's own existence.
+# An RRset: owner name and type. The type "" is the existence of the zone.
 Key = tuple[str, str]
 Value = str | None
 Ranges = list[tuple[int, int]]
@@ -50,7 +50,7 @@ class Seen:
     values: Mapping[Key, Value]
     floor: int = 0
     rcode: str = "NOERROR"
-    position: tuple[str, int] | None = None  # of an answer of the position zone: epoch and sequence
+    position: tuple[str, int] | None = None  # in an answer of the position zone: epoch and sequence
     answered: float = math.inf
 
 
@@ -183,7 +183,7 @@ def _broken_answer(log: Log, answer: Seen, observed: dict[tuple[str, Key], int])
     if not fitting:
         yield f"(d) {answer.node} answered {told}: at no sequence were all of these so"
         return
-    # RRset by RRset: between a commit and its purge, caches hold some names of before and others do not.
+    # RRset by RRset, because caches may have old answers for some names between a commit and the purge.
     rrsets = [key for key in answer.values if key[1]]
     lowest = max((observed[(answer.node, key)] for key in rrsets), default=0)
     later = [(start, end) for start, end in fitting if end > lowest]

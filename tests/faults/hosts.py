@@ -71,7 +71,7 @@ class Host:
         self._relay.stdin.write(json.dumps(link) + "\n")
         self._relay.stdin.flush()
         assert self._relay.stdout is not None
-        self._relay.stdout.readline()  # it says that it has understood
+        self._relay.stdout.readline()  # the relay's confirmation
 
     def cut(self) -> None:
         """Cut the link, so that no packet passes."""

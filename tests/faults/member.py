@@ -275,7 +275,7 @@ class Member:
         self, name: str, command: Sequence[str], env: Mapping[str, str] | None, *, here: bool = False
     ) -> subprocess.Popen[bytes]:
         prefix = self.host.prefix if self.host and not here else ()
-        # What is preloaded is for the program alone, not for those who make it another user's.
+        # Preloaded libraries are only for the program, not for the programs that switch the user.
         variables = ["env", *(f"{name}={value}" for name, value in (env or {}).items())]
         with (self.files.base / f"{name}.log").open("ab") as log:
             return subprocess.Popen(

@@ -80,7 +80,7 @@ class Panel:
             self._process.kill()
             self._process.wait()
             for pipe in (self._process.stdin, self._process.stdout):
-                with contextlib.suppress(OSError):  # what was never read, nobody takes any more
+                with contextlib.suppress(OSError):  # unread answers are no longer needed
                     if pipe is not None:
                         pipe.close()
             self._process = None
@@ -89,8 +89,8 @@ class Panel:
         if self._process is not None and self._process.poll() is not None:
             self.close()
         if self._process is None:
-            # Killed with the test run, as everything that the supervisor starts.
-            # What is preloaded is for the program alone, not for those who make it another user's.
+            # Killed with the test run, like all processes of the supervisor. Preloaded libraries are only for the
+            # program, not for the programs that switch the user.
             variables = ["env", *(f"{name}={value}" for name, value in self._extra.items())]
             command = ["setpriv", "--pdeathsig=KILL", "--", *variables, sys.executable, "-m", "tests.faults.panel"]
             self._process = subprocess.Popen(
@@ -118,7 +118,7 @@ def serve() -> None:
     django.setup()
     from django.db import close_old_connections
 
-    # What our own code prints must not be taken for an answer.
+    # Printed output of other code must not be mistaken for an answer.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:

@@ -25,7 +25,7 @@ _TUNSETIFF = 0x400454CA
 _IFF_TUN, _IFF_NO_PI = 1, 0x1000
 _CLONE_NEWNET = 0x40000000
 _TCP = 6
-# Packets that a slow link lets wait; more are lost, as in a router.
+# Packets that a slow link queues; further ones are lost, as in a router.
 _MOST_WAITING = 1_000
 _PACKET = 65_535
 
@@ -48,7 +48,7 @@ class Direction:
     target: int
     from_host: bool
     waiting: list[tuple[float, int, bytes]] = field(default_factory=list)
-    free_at: float = 0.0  # when the line has sent all that it took
+    free_at: float = 0.0  # the time when all accepted data will be sent
 
     def take(self, packet: bytes, conditions: Conditions, now: float, chance: random.Random, number: int) -> None:
         """Queue the packet for its delivery time, or drop it."""
@@ -68,7 +68,7 @@ class Direction:
             try:
                 os.write(self.target, packet)
             except OSError:
-                continue  # the device is down, or full: a lost packet
+                continue  # the device is down or full, so the packet is lost
 
 
 def tcp_source_port(packet: bytes) -> int | None:

@@ -20,7 +20,7 @@ from tests.stack import until
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("root", "need_strace")]
 
-# download; records file and main file commits; purge and questions; acknowledgement and log
+# download; commits of records file and main file; purge and queries; acknowledgment and log
 AGENT_CALLS = ("read", "pwrite64", "pwritev", "fdatasync", "sendto", "write")
 COMMIT_CALLS = ("pwrite64", "pwritev", "fdatasync")
 _numbers = itertools.count(time.time_ns())
@@ -92,9 +92,9 @@ def test_powerdns_killed_during_an_apply_serves_what_was_committed(
             sequence = panel.do(acts.create_many, prefix=f"bulk-{next(_numbers)}-", count=run.few(400, 4_000), owners=5)
             time.sleep(chance.uniform(0, span))
             member.kill_pdns()
-            time.sleep(0.5)  # what was acknowledged before the kill has reached the panel then
+            time.sleep(0.5)  # acknowledgments from before the kill have reached the panel then
             if acked(member) >= sequence:
-                span /= 2  # the machine is quick: it was applied, asked for and acknowledged before the kill
+                span /= 2  # a fast machine applied and acknowledged it before the kill
             else:
                 done += 1
                 until(

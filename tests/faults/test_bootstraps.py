@@ -20,7 +20,7 @@ from tests.stack import until
 
 pytestmark = pytest.mark.faults
 
-# For 2.8 million records on 1 Gbit/s; far fewer here, on a machine that does everything else too.
+# For 2.8 million records at 1 Gbit/s. This test has far fewer, on a machine that runs everything else, too.
 BOOTSTRAP_SECONDS = 60.0 * 2
 PAGE_SECONDS = 2.0
 
@@ -97,7 +97,7 @@ def test_a_node_joins_while_the_log_runs_on(
             assert time.monotonic() - began < BOOTSTRAP_SECONDS
             checker.add(node.server)
             checker.more(10)
-            authors.close()  # who comes after a head that never rests is at it by chance
+            authors.close()  # with constant edits, a node is at the head only by chance
             judge_when_quiet(checker, node)
 
 
@@ -134,7 +134,7 @@ def test_many_nodes_bootstrap_at_once_and_the_panel_stays_responsive(
 
 def all_in_sync(panel: Panel, nodes: list[Member]) -> bool:
     found = panel.do(acts.positions)
-    near = found["head"] - 50  # edits go on
+    near = found["head"] - 50  # edits continue
     return all(found["nodes"][node.name][1] >= near for node in nodes)
 
 

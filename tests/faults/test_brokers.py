@@ -18,7 +18,7 @@ from tests.stack import until
 
 pytestmark = pytest.mark.faults
 
-# What a lost bell may cost; times four for a slow machine.
+# The delay of a lost wake-up; times four for a slow machine.
 POLL_SECONDS = 5.0 * 4
 
 
@@ -74,7 +74,7 @@ def test_without_the_channel_of_hints_nothing_is_lost(
         else:
             with stopped(faulty, "redis") if fault == "stopped" else no_memory(faulty):
                 checker.more(20)
-                # The workers look for work themselves while there are no messages.
+                # Without messages, the workers look for work themselves.
                 assert seconds_until_everywhere(panel, edit(panel, zone)) < POLL_SECONDS
         sequence = edit(panel, zone)
         assert seconds_until_everywhere(panel, sequence) < POLL_SECONDS

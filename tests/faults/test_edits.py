@@ -70,12 +70,12 @@ def test_renames_case_wildcards_and_empty_names_leave_no_old_key(
 
     with new_checker() as checker:
         renamed("old", "new")
-        renamed("new", "deep.below.empty")  # below.empty and empty exist now, without records
+        renamed("new", "deep.below.empty")  # this creates below.empty and empty without records
         renamed("deep.below.empty", "*.below.empty")
         renamed("*.below.empty", "*")
         panel.do(acts.change, zone=name, values={f"a.b.{name} AAAA": "2001:db8::2"})
         panel.do(acts.change, zone=name, values={f"b.{name} AAAA": "2001:db8::3", f"a.b.{name} AAAA": None})
-        with pytest.raises(ActFailed):  # the same name in other letters is the same name: there is nothing to change
+        with pytest.raises(ActFailed):  # the same name in other case is no change
             panel.do(acts.change, zone=name, values={f"B.{name.upper()} AAAA": "2001:db8::3"})
         panel.do(acts.move_to_team, zone=name)
         checker.more(5)
@@ -101,7 +101,7 @@ def test_an_edit_storm_during_an_import_starves_neither(
     write_archive(archive, zones=run.few(1_500, 30_000), records=run.few(15_000, 300_000))
     zone, waits = fresh_name(), list[float]()
     panel.do(acts.create_zone, name=zone)
-    with new_checker(zones=1, edits_per_second=1_000) as checker:  # as fast as one author can, into one zone
+    with new_checker(zones=1, edits_per_second=1_000) as checker:  # as fast as one author can edit one zone
         job = Import(faulty, archive)
         try:
             while job.process.poll() is None:
@@ -129,11 +129,11 @@ def test_many_zones_deleted_by_mistake_are_held_until_a_person_confirms(
     faulty: Stack, panel: Panel, new_checker: NewChecker
 ) -> None:
     prefix = f"mass-{next(_numbers)}-"
-    before = count_zones(panel)  # other rows leave tens of thousands
+    before = count_zones(panel)  # other tests leave tens of thousands of zones
     panel.do(acts.create_many, prefix=prefix, count=max(400, before // 50), owners=1)
     token = panel.do(acts.make_token)
     zones = count_zones(panel)
-    few = max(25, zones // 100 + 1)  # as the guard counts: a few zones, or one in a hundred
+    few = max(25, zones // 100 + 1)  # the guard's limit: a few zones, or one in a hundred
     tried = few + 20
     with new_checker(edits_per_second=5) as checker:
         statuses = [delete_by_api(faulty, token, f"{prefix}{number}.test.") for number in range(tried)]
@@ -161,7 +161,7 @@ def delete_by_api(stack: Stack, token: str, zone: str) -> int:
         return answer.status
 
 
-# Sound to the panel, as the registry of algorithms has it; PowerDNS 4.7 knows two of them and answers SERVFAIL.
+# Valid for the panel, by the registry of algorithms. PowerDNS 4.7 knows only two of them, and answers SERVFAIL.
 POISON = "10 1 3 192.0.2.38 AQIDBA=="
 
 

@@ -151,7 +151,7 @@ def test_a_failover_that_lost_the_last_second_stops_publishing_until_a_person_de
         stack.supervisor.kill("postgres")  # the primary dies ...
         stack.supervisor.stop(["postgres"])
         shutil.rmtree(cluster)
-        kept.rename(cluster)  # ... and the standby, which never got the last second, takes its place
+        kept.rename(cluster)  # ... and the standby, which lacks the last second, replaces it
         stack.supervisor.start(["postgres"])
         stack.stores.wait(seconds=60, logs=stack.supervisor.logs)
         wait_until_on_hold(stack, panel)

@@ -49,7 +49,7 @@ def letters(log: Log, *seen: Seen) -> list[str]:
         [answer("a", floor=2), answer("b", floor=2), answer("b", floor=3), answer("c", floor=5)],
         [refused(), answer(None), answer("c"), refused(floor=8)],
         [at(3), at(3), at(5), at(8, floor=5)],
-        [answer(None, floor=4), answer(None, floor=4)],  # absent again is not the absence of before
+        [answer(None, floor=4), answer(None, floor=4)],  # the second absence is not the first one
     ],
 )
 def test_what_follows_from_the_log_is_not_complained_of(log: Log, seen: Sequence[Seen]) -> None:

@@ -113,7 +113,7 @@ def test_a_signing_key_rotated_while_a_node_was_away_reaches_it_when_it_is_back(
         member.kill_agent()
         panel.do(acts.make_newer_keys)
         panel.do(acts.use_newest_key)
-        faulty.supervisor.stop(["publish"])  # it takes up the new key at its start at the latest
+        faulty.supervisor.stop(["publish"])  # at its next start it uses the new key
         faulty.supervisor.start(["publish"])
         checker.more(10)
         time.sleep(1)

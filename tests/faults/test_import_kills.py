@@ -131,5 +131,5 @@ def test_an_import_killed_many_times_equals_an_undisturbed_one(directory: Path, 
     assert disturbed == undisturbed
     state, head, pieces, revisions = counts_of_disturbed.split()
     assert (state, int(revisions)) == ("done", zones)
-    assert int(head) == int(pieces)  # one publication per piece: none was made twice
+    assert int(head) == int(pieces)  # one publication per piece, so no piece was repeated
     assert counts.split()[0] == "done"

@@ -35,7 +35,7 @@ def kill(*names: str) -> Callable[[Stack], None]:
     return outage
 
 
-# What no row of the fault table kills already.
+# Processes that no row of the fault table kills.
 OUTAGES = [kill("push"), kill(*OF_PANEL)]
 
 

@@ -34,11 +34,11 @@ pytestmark = [
     pytest.mark.full(reason="the table of faults and what names them"),
 ]
 
-# The bound of the product is 60 s; machines that run tests are busy.
+# The product's limit is 60 s; test machines may be busy.
 NAMED_SECONDS = 120
 BACK_SECONDS = 300
 COLUMNS = ("alert", "page", "metric")
-# Those that are stopped together, since none of them is needed to notice another.
+# Processes that are stopped together, because none of them detects another's failure.
 TOGETHER = (
     ("publish", "push", "bootstrap", "sources", "bulk", "system", "update"),
     ("beat",),
@@ -143,7 +143,7 @@ def paused(stack: Stack, name: str) -> Iterator[None]:
 
 def kill_for_good(stack: Stack, name: str) -> None:
     """Kill the process with SIGKILL, and prevent a restart by its supervisor."""
-    pid = stack.supervisor.kill(name, signal.SIGSTOP)  # so that it does not see the supervisor's signal
+    pid = stack.supervisor.kill(name, signal.SIGSTOP)  # so that it ignores the supervisor's signal
     killing = threading.Timer(1, os.kill, (pid, signal.SIGKILL))
     killing.start()
     stack.supervisor.stop([name])
@@ -163,7 +163,7 @@ def of_process(watched: Watched, name: str, *, is_gone: bool) -> tuple[Places, d
         "metric": f"dnspanel_process_instances{{process={name}}} = 0",
     }
     if name in {"web", "proxy"} and not is_gone:
-        # Pages answer again once the watchdog has had it started anew, and then name what happened.
+        # Pages answer again after the watchdog's restart, and then report the event.
         places["page"] = lambda: f"No process {name}" in operator.page("/alerts/")
         places["metric"] = lambda: operator.metrics().get(("dnspanel_alerts_open", "panel.process", "critical"), 0) > 0
         words |= {"page": "Nodes → Alerts", "metric": "dnspanel_alerts_open{kind=panel.process}"}
@@ -183,7 +183,7 @@ def stop_processes(watched: Watched, names: Sequence[str]) -> None:
         {f"{name} stopped": places for name, (places, _) in faults.items()},
         {f"{name} stopped": words for name, (_, words) in faults.items()},
     )
-    watched.settle(names)  # killed and started again by watchdog and supervisor
+    watched.settle(names)  # killed by the watchdog, and restarted by the supervisor
 
 
 def kill_processes(watched: Watched, names: Sequence[str]) -> None:
@@ -205,7 +205,7 @@ def lose_postgresql(watched: Watched, fault: str) -> None:
     watched.settle(NAMES)
     operator, began = watched.operator, time.time()
     watch = ("dnspanel_heartbeat_timestamp_seconds", "watch")
-    # Two outages without a look between them are one, of which routes are told once.
+    # Two outages without a check in between count as one, and are reported once.
     until(lambda: operator.metrics().get(watch, 0) > began, seconds=BACK_SECONDS, what="a look for alerts")
     before = len(watched.mails.mails)
     places = {

@@ -17,9 +17,9 @@ from tests.stack import until
 
 pytestmark = pytest.mark.faults
 
-# Ten seconds for 36,000 changes, by the fault table; and twice for a machine that others use too.
+# Ten seconds for 36,000 changes by the fault table, doubled for a busy machine.
 CATCH_UP_SECONDS = 10.0 * 2
-# Of edits to nodes that nothing is wrong with, on a machine with two cores that runs all of this.
+# For edits at healthy nodes, on a machine with two cores that runs everything.
 OTHERS_SECONDS = 2.0 * 2
 
 
@@ -71,7 +71,7 @@ def test_a_node_that_was_cut_off_keeps_answering_and_catches_up(
         seconds = until(
             lambda: lmdb_files.sequence(far_member.files.lmdb) == head, seconds=300, what="everything in its files"
         )
-        # TCP and the push worker find the link again within their own pauses; that is not catching up.
+        # TCP and the push worker reconnect after their own pauses, which don't count as catching up.
         assert seconds < CATCH_UP_SECONDS + RECONNECT_SECONDS
         far_member.wait_until_in_sync()
     checker.judge()
@@ -85,9 +85,9 @@ def test_acknowledgements_that_are_lost_leave_a_node_unconfirmed_and_applied_onc
     panel.do(acts.create_zone, name=zone)
     far_member.wait_until_in_sync()
     with new_checker() as checker:
-        checker.add(far_member.server)  # questions go over UDP, which this fault leaves alone
+        checker.add(far_member.server)  # queries use UDP, which this fault doesn't affect
         checker.more(5)
-        checker.stop_edits()  # what is pushed next shall be this test's own edit, on the connection that is open
+        checker.stop_edits()  # the next push must be the test's own edit, on the open connection
         far_member.wait_until_in_sync()
         host.spoil(lost_ports=(far_member.agent_port,))
         sequence = panel.do(acts.change, zone=zone, values={f"www.{zone} AAAA": "2001:db8::24"})["sequence"]

@@ -16,7 +16,7 @@ from tests.stack import ask, until
 
 pytestmark = pytest.mark.faults
 
-# What pdns_server takes to open its files and answer, here with every other start going on.
+# The time in which pdns_server opens its files and answers, while all other processes start.
 START_SECONDS = 20.0
 
 
@@ -60,7 +60,7 @@ def test_after_the_power_of_the_whole_site_nodes_answer_before_the_panel_is_back
         checker.more(20)
         checker.stop_edits()
         faulty_at_once(faulty)
-        panel.close()  # its connection to PostgreSQL is gone with all the rest
+        panel.close()  # its connection to PostgreSQL is lost, too
         try:
             servers = [f"{node}-pdns" for node in faulty.server_names]
             faulty.supervisor.start([*servers, *(f"{node}-agent" for node in faulty.server_names)])

@@ -28,7 +28,7 @@ from tests.stack import until
 pytestmark = pytest.mark.faults
 
 ZONE = "away.test."
-# A web process gives PostgreSQL up after 12 s; the rest is for a busy machine. Health is answered within a second.
+# A web process gives up PostgreSQL after 12 s; tripled for a busy machine. Health is answered within a second.
 ANSWER_SECONDS, HEALTH_SECONDS = 12.0 * 3, 1.0 * 5
 EDITS = 40
 _numbers = count(time.time_ns())
@@ -153,7 +153,7 @@ def test_while_postgresql_hangs_everybody_gets_an_answer(faulty: Stack, panel: P
     edits: dict[int, Answer] = {}
     with ThreadPoolExecutor(EDITS + len(FACES) + 2) as threads:
         with postgresql_stopped(faulty):
-            # More than the threads of a web process: whoever asks for health must not wait for one of them.
+            # More edits than a web process has threads, because health requests must not wait for a thread.
             changing = {
                 number: threads.submit(edit, faulty, token, number) for number in (next(_numbers) for _ in range(EDITS))
             }
@@ -194,7 +194,7 @@ def test_while_postgresql_restarts_nobody_gets_a_traceback(faulty: Stack, panel:
     until(lambda: edit(faulty, token, next(_numbers)).status < 300, seconds=60, what="an edit to be taken")
     panel.close()  # its connection ended with the server
     judge(faulty, token, edits)
-    said = log.read_text()[size:]  # at most one line in ten seconds, which can have been written before
+    said = log.read_text()[size:]  # at most one line in ten seconds, which may precede this
     assert "Traceback" not in said, said
 
 
@@ -205,15 +205,15 @@ def test_no_edit_is_lost_and_no_refused_one_appears(faulty: Stack, panel: Panel,
     def edit_on(until_at: float) -> None:
         while time.monotonic() < until_at:
             number = next(_numbers)
-            with contextlib.suppress(OSError, http.client.HTTPException):  # no answer says nothing
+            with contextlib.suppress(OSError, http.client.HTTPException):  # a missing answer proves nothing
                 edits[number] = edit(faulty, token, number)
 
     with ThreadPoolExecutor(8) as threads:
         ends_at = time.monotonic() + 60
         editing = [threads.submit(edit_on, ends_at) for _ in range(8)]
-        time.sleep(2)  # edits are under way: that is the point
+        time.sleep(2)  # wait until edits are in progress
         with postgresql_stopped(faulty):
-            time.sleep(16)  # as long as it takes until a web process gives up, and more
+            time.sleep(16)  # longer than a web process takes to give up
         time.sleep(5)
         faulty.supervisor.stop(["postgres"])
         faulty.supervisor.start(["postgres"])

@@ -18,7 +18,7 @@ from tests.stack import until
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("root", "need_strace")]
 
-# Every message to PostgreSQL, every write of the LMDB files and of the segment's object.
+# All messages to PostgreSQL, and all writes of the LMDB files and of segment objects.
 PUBLISHER_CALLS = ("sendto", "write", "pwrite64", "pwritev", "fdatasync", "fsync", "link", "linkat", "unlink", "openat")
 UPLOAD_CALLS = ("openat", "write", "fsync", "link", "linkat", "unlink")
 ZONE = "publisher.test."
@@ -143,14 +143,14 @@ def test_a_publisher_that_lost_its_lock_while_it_slept_cannot_fork_the_log(
 ) -> None:
     panel = panels.test
     sleeper = publisher_pid(faulty)
-    # It is stopped in the middle of a step: the object is being stored, the row that makes it count is not there.
+    # The process is stopped within a step: the object is stored, but the row that activates it is missing.
     with crash.at_call([sleeper], Point("fsync", 1), sig="SIGSTOP") as trace:
         sequence = edit(panel)
         until(lambda: crash.is_stopped(trace), seconds=30, what="the publisher asleep")
     try:
         before = panel.do(acts.rows, sql="SELECT coalesce(max(last), 0) FROM publish_segment")[0][0]
         assert before < sequence
-        # What a network that lost it does after its keepalives: its session ends, and the lock with it.
+        # A lost network has this effect after its keepalives: the session ends and releases its lock.
         panel.do(
             acts.rows,
             sql="SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'dnspanel publisher'",

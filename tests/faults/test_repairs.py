@@ -19,7 +19,7 @@ from tests.stack import until
 
 pytestmark = pytest.mark.faults
 
-# By the fault table; a minute more for a machine that does all of this on two cores.
+# By the fault table, plus a minute for a machine with two cores.
 FOUND_SECONDS = 60.0 + 60.0
 REBUILT_SECONDS = 240.0
 _numbers = itertools.count(time.time_ns())

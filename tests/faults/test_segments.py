@@ -139,7 +139,7 @@ def test_a_stolen_node_certificate_opens_no_door_and_signs_nothing(
     forged = panel.do(forgery.forged, name=member.name, fault="key")
     assert "signature" in str(refusal(panel, member, forged)).lower()
     with new_checker(edits_per_second=5) as checker:
-        for node in faulty.nodes:  # who has a node's key cannot speak to any agent with it
+        for node in faulty.nodes:  # a node's key gives no access to other agents
             with NodeClient("127.0.0.1", node.agent_port, context) as thief, pytest.raises(NodeUnreachable):
                 thief.status()
         panel.do(acts.revoke, name=member.name)
@@ -250,7 +250,7 @@ def test_what_a_later_release_writes_stops_the_node_in_words(
         assert "still serving" in panel.do(forgery.status, name=member.name)["state"]
         edit(panel, zone)
         member.kill_agent()
-        member.start_agent()  # another release of the agent, or the same one again: it goes on where it was
+        member.start_agent()  # another release of the agent, or the same again, continues from here
         member.wait_until_in_sync()
         assert panel.do(forgery.status, name=member.name)["refusal"] == ""
     checker.judge()
@@ -267,7 +267,7 @@ def test_a_store_of_segments_that_lies_and_then_dies_holds_up_nobody_for_long(
     with new_checker(member.server) as checker:
         checker.more(10)
         store.rename(away)
-        store.touch()  # a file where a directory has to be: nothing can be read or written
+        store.touch()  # a file in place of the directory, so nothing can be read or written
         try:
             checker.more(5)
         finally:

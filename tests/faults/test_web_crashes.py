@@ -24,7 +24,7 @@ from tests.stack import ask_all, until
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("root", "need_strace")]
 
 ZONE = "web-crash.test."
-# After a commit without a bell, beat finds the work within its two seconds; the rest is for a slow machine.
+# After a commit without a wake-up, beat finds the work within two seconds; times five for a slow machine.
 PUBLISHED_SECONDS = 2.0 * 5
 _numbers = count(time.time_ns())
 
@@ -156,7 +156,7 @@ def test_a_web_process_killed_after_the_commit_has_published_once(
     with new_checker() as checker:
         found = []
         for _ in range(run.times):
-            # The kernel may give the edit to a worker that is new after all, and has to sign in first.
+            # The kernel may give the edit to a new worker, which has to connect first.
             for number in range(commit + 1, messages + 8):
                 found.append(crash_at(faulty, panel, person, number))
                 if found.count(True) == run.few(1, 1_000):

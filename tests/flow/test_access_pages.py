@@ -48,7 +48,7 @@ def test_a_token_is_made_copied_used_and_revoked(stack: Stack, chromium: Browser
         expect(tara.page.locator("#toasts")).to_contain_text("opens nothing any more")
         with pytest.raises(HTTPError) as refused:
             me(stack, secret)
-        with refused.value as answer:  # which is closed here, and not in whatever test the garbage is collected
+        with refused.value as answer:  # closed here rather than by garbage collection in another test
             assert answer.code == 401
 
 

@@ -46,7 +46,7 @@ def test_lost_nodes_and_a_lost_panel_lmdb_come_back_by_themselves(fresh_stack: S
     run_inside(stack, "bootstrap.publish", "+kept.test.=192.0.2.1", "+gone.test.=192.0.2.2")
     wait_until_in_sync(stack)
 
-    # One node loses its disk, another one is cut off; meanwhile the log moves on and is pruned.
+    # One node loses its disk and another is cut off, while the log grows and is pruned.
     stack.supervisor.stop([f"{lost.name}-agent", f"{lost.name}-pdns", f"{late.name}-agent"])
     for path in lost.pdns.glob("pdns.lmdb*"):
         path.unlink()
@@ -55,7 +55,7 @@ def test_lost_nodes_and_a_lost_panel_lmdb_come_back_by_themselves(fresh_stack: S
     assert run_inside(stack, "bootstrap.snapshot_and_prune") == 0
     run_inside(stack, "bootstrap.publish", "+after.test.=192.0.2.4")
 
-    # Whoever is cut off keeps answering what it has.
+    # The cut-off node continues to serve its content.
     assert answer(late, "gone.test.") == "192.0.2.2"
 
     stack.supervisor.start([f"{lost.name}-agent", f"{late.name}-agent"])
@@ -69,7 +69,7 @@ def test_lost_nodes_and_a_lost_panel_lmdb_come_back_by_themselves(fresh_stack: S
         assert "It has got a whole snapshot" in str(run_inside(stack, "bootstrap.events", node.name))
     wait_until_in_sync(stack)
 
-    # The panel's own LMDB is a cache.
+    # The panel's own LMDB files are only a cache.
     stack.supervisor.stop(["publish"])
     shutil.rmtree(stack.directory / "panel" / "publisher")
     stack.supervisor.start(["publish"])

@@ -156,7 +156,7 @@ def test_bind_knot_and_nsd_read_a_catalog_of_ours_by_a_key_and_begin_anew_what_w
     made = run_inside(stack, "catalogs.produce", OURS, members, ports, KEYS)
     parts = {kind: [told_by_anybody(part) for part in texts] for kind, texts in made.items()}
     if "newer-nsd" in parts:
-        parts["newer-nsd"].append("")  # for an older one, which reads no catalog
+        parts["newer-nsd"].append("")  # an older NSD does not support catalogs
     ours = stack.directory / "log/update.log"
 
     def transfers(kind: str) -> int:

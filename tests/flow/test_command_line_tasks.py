@@ -19,7 +19,7 @@ __all__ = ["run"]
 pytestmark = pytest.mark.flow
 
 Run = Callable[..., Ran]
-# A command whose help is read, and the line by which one goes on from there.
+# A command whose help is read, and the line in it that leads to the next command.
 Clue = tuple[str, str]
 
 
@@ -30,7 +30,7 @@ class Task:
     goal: str
     clues: Sequence[Clue]
     commands: Sequence[str]
-    says: str  # in the answer to the last command
+    says: str  # text in the output of the last command
 
 
 TASKS = (

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.flow, pytest.mark.browser]
 NOTE = Path(__file__).parents[2] / "docs/develop/interface.md"
 WIDTHS = {"mouse": 1280, "keyboard": 1280, "phone": 360}
 PATIENCE, USUAL_PATIENCE = 30_000, 5_000  # milliseconds; the second is Playwright's own
-FAR = 200  # no element of a page is further away by Tab
+FAR = 200  # the largest distance between elements, in presses of Tab
 LINES = ["@ 3600 SOA ns1.example.net. dns.example.net. 1 10800 3600 604800 3600", "@ 3600 NS ns1.example.net."]
 HOSTS = [f"host{number} 3600 A 192.0.2.{10 + number}" for number in range(10)]
 
@@ -117,7 +117,7 @@ def import_a_zone_file(hands: Pointer, zone: str) -> None:
     hands.presses(page.get_by_role("link", name="Import…"))
     content = "\n".join([f"$ORIGIN {zone}", *LINES, *HOSTS, "www 3600 A 192.0.2.77", ""])
     page.set_input_files("#import-files", {"name": f"{zone}zone", "mimeType": "text/plain", "buffer": content.encode()})
-    hands.acts += 1  # the dialog is the browser's
+    hands.acts += 1  # a dialog of the browser
     hands.presses(page.get_by_role("button", name="Upload and scan"))
     hands.presses(page.get_by_role("button", name="Start the dry run"))
     hands.presses(page.get_by_role("button", name="Apply to 1 zone"))
@@ -147,7 +147,7 @@ def change_ten_ttls(hands: Pointer, zone: str) -> None:
     expect(page.locator("#rrsets tbody[data-row]")).to_have_count(10)
     if page.locator("#rrsets thead").evaluate("head => head.offsetHeight > 1"):
         hands.presses(page.locator("[data-tick-all]"))
-    else:  # a phone has no head of the table
+    else:  # the table has no header on a phone
         hands.presses(page.locator("#rrsets [data-tick]").first)
         hands.presses(page.locator("#many-all"))
     hands.presses(page.locator("#many summary", has_text="Set TTL"))
@@ -201,7 +201,7 @@ def restore_a_deleted_zone(hands: Pointer, zone: str) -> None:
     expect(page.locator("#zone-head h1")).to_contain_text(f"new-{zone}")
 
 
-# In an order in which each finds what it needs, with the page that it begins at; without one, where the last one ended.
+# Each task finds what earlier ones created. The text is its start page, or "" to start where the last one ended.
 TASKS: dict[str, tuple[str, Callable[[Pointer, str], None]]] = {
     "Import a zone file": ("/zones/", import_a_zone_file),
     "Add an A record": ("/zones/{zone}/", add_an_a_record),

@@ -16,7 +16,7 @@ from tests.stack import ask_all, until, wait_until_in_sync
 pytestmark = pytest.mark.flow
 
 ZONE = "lab.example."
-# What FAULTS.md allows is 5 s; times four for a slow machine.
+# FAULTS.md allows 5 s; times four for a slow machine.
 SECONDS = 5.0 * 4
 
 

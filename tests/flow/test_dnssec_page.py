@@ -56,14 +56,14 @@ def test_two_people_meet_at_a_rollover(stack: Stack, chromium: Browser) -> None:
         expect(rollo.page.locator("#keys tbody tr")).to_have_count(3)
 
         kay.page.get_by_label("It signs").uncheck()
-        kay.page.get_by_role("button", name="Add the key").first.click()  # of a page from before
+        kay.page.get_by_role("button", name="Add the key").first.click()  # on an outdated page
         expect(kay.page.locator("#keys")).to_contain_text(f"The keys of {SHARED} are in a rollover")
         kay.complaints = [line for line in kay.complaints if "422" not in line]
         expect(kay.page.locator("#keys tbody tr")).to_have_count(3)
         expect(kay.page.locator("#rollover-state")).to_contain_text("by rollo")
         kay.page.get_by_role("button", name="Cancel the rollover").click()
 
-        # Once the nodes have what was before, which a worker looks at every half minute.
+        # After the nodes have the earlier state. A worker checks this every half minute.
         expect(rollo.page.locator("#rollover-state")).to_contain_text("cancelled", timeout=90_000)
         rollo.page.reload()
         expect(rollo.page.locator("#keys tbody tr")).to_have_count(2)

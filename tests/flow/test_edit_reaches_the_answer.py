@@ -16,8 +16,8 @@ __all__ = ["chromium"]
 pytestmark = [pytest.mark.flow, pytest.mark.browser]
 
 ZONE = "test101.org."
-# Until the last node answers. It takes a small part of a second, which `./dev bench push` measures; a test only has
-# to end, however busy the machine is.
+# Until the last node answers. It takes a fraction of a second, which `./dev bench push` measures. This limit only ends
+# a hanging test.
 SECONDS_TO_ANSWER = 10.0
 
 

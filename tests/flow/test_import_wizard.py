@@ -137,7 +137,7 @@ def test_an_upload_goes_on_after_a_lost_connection_and_a_reload(ines: Person, ar
     page.set_input_files("#import-files", archive)
     sends_in_chunks_of(page, 150)
     page.unroute("**/upload/**")
-    page.route("**/uploaded/", lambda route: route.abort("connectionreset"))  # all arrives but the end
+    page.route("**/uploaded/", lambda route: route.abort("connectionreset"))  # only the final request is lost
     page.get_by_role("button", name="Upload and scan").click()
     expect(page.locator(".upload-list .is-done")).to_have_count(1, timeout=SECONDS * 1000)
     page.on("dialog", lambda dialog: dialog.accept())

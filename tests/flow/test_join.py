@@ -79,7 +79,7 @@ def test_one_command_makes_a_server_a_node(fresh_stack: Stack, place: Path) -> N
     code = fresh_stack.manage("create_node", "joined", *ports).strip()
     agent = installed_agent(place)
     version = subprocess.run([agent, "--version"], check=True, capture_output=True, text=True).stdout.split()[-1]
-    # Addresses and ports are the panel's. The documented line took port 53 where the panel had another, unnoticed.
+    # The panel sets ports. Previously the documented command silently used port 53 although the panel had another.
     command = [
         *(str(agent), "join", "--code", code, "--api-port", str(node.statistics_port)),
         *("--config", str(place / "agent.toml"), "--directory", str(place / "lib")),

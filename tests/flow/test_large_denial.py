@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.flow, pytest.mark.full(reason="a zone of a million rec
 ZONE = "signed.test."
 RECORDS = 1_000_000
 SECONDS = 600
-# While one change is carried out: so many times, at most so many seconds apart.
+# During a change: the number of kills, and the longest pause between them in seconds.
 KILLS = 3
 APART = 8.0
 DENIALS = [[0, "", False, False], [0, "", True, False], [0, "", False, True], None]

@@ -24,7 +24,7 @@ def canary_stack() -> Iterator[Stack]:
     with new_stack("late", sample_zones=False, traffic=False) as stack:
         run_inside(stack, "stages.create", ZONE)
         wait_until_in_sync(stack, seconds=60)
-        # A stack begins as a copy of one that ran a while ago, and looks as if all had been away since.
+        # A stack is a copy of one that ran earlier, so at first all its processes seem to have been away.
         until(lambda: look(stack)["alerts"] == {}, seconds=240, what="no alert is left of the start")
         yield stack
 
@@ -62,7 +62,7 @@ def test_a_worker_that_hangs_is_named_by_page_alert_and_metrics(
     """Previously, with the worker "push" stopped for seven minutes, pages said "Live 4 of 4", without an alert."""
     with hanging(canary_stack, process):
         first = edit(canary_stack, process)
-        # Until the next roll call goes unanswered, the worker counts as one that works.
+        # The worker counts as working until it misses the next roll call.
         until(lambda: look(canary_stack)["place"] == [place, "", False], seconds=60, what=f"{process} is the place")
         run_inside(canary_stack, "late_publications.age", first, 70)
         until(lambda: any(words in each for each in look(canary_stack)["alerts"].values()), seconds=40, what="an alert")

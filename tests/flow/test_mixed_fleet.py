@@ -174,7 +174,7 @@ def upgrade(stack: Stack, server: Server, powerdns: PowerDNS) -> None:
     until(lambda: sentence in page(stack, "GET", page_address), seconds=60, what="the page to explain")
     assert not server.answers("www.first.test.", "192.0.2.1"), "a release that needs another schema refuses to start"
     assert server.state()["schema"] == 4
-    # It was pinned: the new release has not touched the files.
+    # It was pinned, so the new release has not changed the files.
     assert (server.node.directory / "before.lmdb").read_bytes() == server.node.lmdb.read_bytes()
     page(stack, "POST", f"{page_address}rebuild/", f"schema={powerdns.schema}")
     until(lambda: server.state()["schema"] == powerdns.schema, seconds=90, what="the node to have the other schema")

@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="joining writes for another user, which takes root"),
 ]
 
-NOT_HERE = ("systemctl ", "rm ", "date ", "dnspanel fronts set ")  # the last one needs a front of that name
+NOT_HERE = ("systemctl ", "rm ", "date ", "dnspanel fronts set ")  # the last one needs a front with that name
 
 
 def commands(name: str, step: str) -> list[str]:
@@ -125,7 +125,7 @@ def test_a_node_is_removed_replaced_given_a_new_certificate_and_brought_to_the_h
     removed = remove(operator)
     with contextlib.ExitStack() as running:
         join_with_an_expired_certificate(operator, running)
-        assert operator.shows(removed, "retired")  # the former ns2, beside the new one
+        assert operator.shows(removed, "retired")  # the former ns2, next to the new one
         renew(operator)
         unstick(operator)
 

@@ -83,9 +83,9 @@ def test_our_zone_signing_key_rolls_beside_the_other_signer(stack: Stack) -> Non
                     for step in ("publish", "sign", "remove"):
                         ours = run_inside(stack, "other_signers.step", zone, step)
                         wait_until_in_sync(stack)
-                        # With their zone, for the other provider; it forgets nothing by itself.
+                        # Give the other provider the panel's keys, because it does not remove old ones.
                         place.pdnsutil("replace-rrset", zone.rstrip("."), "@", "DNSKEY", "2", *ours)
-                        time.sleep(2 * TTL + 1)  # its cache, and that of Unbound
+                        time.sleep(2 * TTL + 1)  # its cache and Unbound's
                         for node in stack.nodes:
                             assert without_spaces(ask(node, zone, "DNSKEY")) == {*ours, theirs}
                 bogus = resolver.bogus

@@ -96,7 +96,7 @@ def test_no_answer_is_bogus_while_successors_bring_other_chains(
             import_zone(serial, options)
             reply = resolver.ask(f"absent{serial}.{CHAIN_ZONE}", "A")
             assert reply.rcode == "NXDOMAIN"
-            assert reply.is_secure == ("-A" not in options)  # opt-out proves of no name that it is not there
+            assert reply.is_secure == ("-A" not in options)  # with opt-out, no proof covers a nonexistent name
         assert resolver.bogus == []
     bogus = [fault for fault in validator.faults if not fault.endswith(": SERVFAIL")]
     assert bogus == []

@@ -15,9 +15,9 @@ from tests.stack import until, wait_until_in_sync
 
 pytestmark = pytest.mark.flow
 
-# The product's own bound is 60 s; a busy machine may take longer to look.
+# The product's limit is 60 s; a busy machine may take longer.
 NAMED_SECONDS = 90
-# The watchdog kills after 45 s, and a worker takes a while to start; alerts end a minute after that.
+# The watchdog kills after 45 s, a worker's start takes some time, and alerts end a minute later.
 BACK_SECONDS = 240
 
 

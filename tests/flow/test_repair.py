@@ -23,7 +23,7 @@ from tests.stack import ask, run_inside, until, wait_until_in_sync
 pytestmark = pytest.mark.flow
 
 ZONE = "test101.org."
-# What FAULTS.md asks for.
+# The limit in FAULTS.md.
 SECONDS_TO_REPAIR = 60.0
 
 
@@ -136,7 +136,7 @@ def test_a_flipped_bit_in_a_page(stack: Stack, node: DemoNode) -> None:
             row = bytes(cursor.key()) + bytes(cursor.value())
         content, at = path.read_bytes(), -1
         with path.open("r+b") as file:
-            while (at := content.find(row, at + 1)) >= 0:  # in a page key and value lie together
+            while (at := content.find(row, at + 1)) >= 0:  # a page stores key and value together
                 last = at + len(row) - 8
                 os.pwrite(file.fileno(), bytes((content[last] ^ 0x10,)), last)
 

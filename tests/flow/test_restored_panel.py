@@ -216,7 +216,7 @@ def test_a_restored_panel_takes_over_what_its_nodes_have(
             assert panel.publishes(KEPT, "192.0.2.11")[0] == 204
     assert dnskeys
     assert {a.rdata for a in answers[KEPT]} == {("192.0.2.1",)}
-    assert {a.rdata for a in answers[CHANGED]} == {("192.0.2.3",)}  # nothing that nodes had is lost
+    assert {a.rdata for a in answers[CHANGED]} == {("192.0.2.3",)}  # the nodes' content is kept
     assert {a.rdata for a in answers[NEW]} == {("192.0.2.9",)}
     assert {answer.rcode for answer in ask_all(fresh_stack, DELETED, "SOA")} == {"REFUSED"}
     assert set(panel.state()["serials"]) == {KEPT, CHANGED, NEW}

@@ -39,7 +39,7 @@ def keeps(browser: Browser, panel: Panel, broken: str) -> None:
         assert panel.state()["held"]
         decides_to_keep(rita, accepts=True, reason="we want yesterday's")
         expect(main).to_contain_text("Everything is published as it should be", timeout=60_000)
-        rita.complaints = [line for line in rita.complaints if "422" not in line]  # what was refused
+        rita.complaints = [line for line in rita.complaints if "422" not in line]  # the refused form
 
 
 def decides_to_keep(rita: Person, *, accepts: bool, reason: str) -> None:
@@ -99,8 +99,8 @@ def test_a_backup_restored_in_the_middle_of_rollovers_breaks_only_what_a_person_
             until(lambda: panel.state()["asked"], seconds=60, what="the nodes were asked")
             keeps(chromium, panel, later)
             in_sync_again(panel, before)
-            # A name that no cache knows is secure as soon as the keys are new. What lies in the cache beside them
-            # may still have signatures of the old ones, for its TTL and then for `val-bogus-ttl`, in whole seconds.
+            # Names that no cache has are secure once the keys are new. Cached records may still have old signatures,
+            # for their TTL and then for `val-bogus-ttl`, in whole seconds.
             expired = time.monotonic() + TTL + 2
             until(
                 lambda: resolver.ask(f"r{time.monotonic_ns()}.{later}", "A").is_secure and time.monotonic() > expired,
@@ -118,7 +118,7 @@ def test_a_backup_restored_in_the_middle_of_rollovers_breaks_only_what_a_person_
         assert sum(watched.replies.values()) > 200
         assert all(is_secure for _, is_secure in watched.replies), watched.replies
         assert {rcode for rcode, _ in accepted.replies} <= {"NOERROR", "NXDOMAIN", "SERVFAIL"}, accepted.replies
-    # The panel that was restored has both keys of the rollover that was under way, but no key of the later one.
+    # The restored panel has both keys of the rollover in progress, but no key of the later one.
     assert decided["refused"] == "accepts_breaks"
     assert {zone: set(found) for zone, found in decided["breaks"].items()} == {later: {"keep"}}
     for watch in watches:

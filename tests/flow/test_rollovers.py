@@ -33,7 +33,7 @@ PARENT = "chain.test."
 TTL = 2
 SPEED = 15
 SECONDS = 120
-# Kind, whether keys are split, the algorithm before, and that after.
+# Kind, split keys, and the algorithms before and after.
 KINDS = [
     ("zsk", "split", 13, None),
     ("ksk", "split", 13, None),
@@ -42,9 +42,9 @@ KINDS = [
     ("algorithm", "csk", 8, 13),
     ("insecure", "csk", 13, None),
 ]
-# These on zones with NSEC3.
+# The kinds on zones with NSEC3.
 HASHED = ("ksk-double-ds", "csk", "zsk-back")
-# Ways back: the kind, whether keys are split, at which step it is cancelled, and the steps from there.
+# Cancellations: kind, split keys, the step at which it is canceled, and the following steps.
 WAYS_BACK = [
     ("zsk", "split", "sign", ["back", "undone"]),
     ("ksk", "split", "ds", ["withdraw", "undone"]),
@@ -126,7 +126,7 @@ def kill_programs(stack: Stack, turn: int, count: int) -> dict[str, tuple[int, i
     """Kill `count` programs and wait until they run again. Return each program's process ids before and after."""
     supervisor, names = stack.supervisor, stack.node_names
     one, other, cut_off = (names[(turn + n) % len(names)] for n in range(3))
-    stopped = supervisor.kill(f"{cut_off}-agent", signal.SIGSTOP)  # cut off: its server answers with what it had
+    stopped = supervisor.kill(f"{cut_off}-agent", signal.SIGSTOP)  # cut off: its server answers with old content
     try:
         programs = ("publish", f"{one}-agent", "push", f"{other}-pdns")
         chosen = [programs[(turn * count + n) % len(programs)] for n in range(count)]
@@ -178,7 +178,7 @@ def test_nothing_is_bogus_during_a_rollover(
         assert found["ended"], found
         all_were_killed(killed, found, count)
         wait_until_in_sync(stack)
-        time.sleep(TTL)  # the watcher sees the end too
+        time.sleep(TTL)  # lets the watcher see the end, too
         bogus = resolver.bogus
     seen = watch.replies
     tell(kind, seen, bogus)
@@ -208,7 +208,7 @@ def test_nothing_is_bogus_on_the_way_back(
         assert found["steps"][-len(way) - 1 :] == [cancelled_at, *way]
         all_were_killed(killed, found, 4)
         wait_until_in_sync(stack)
-        time.sleep(TTL)  # the watcher sees the end too
+        time.sleep(TTL)  # lets the watcher see the end, too
         bogus = resolver.bogus
     tell(f"{kind}, back", watch.replies, bogus)
     assert bogus == []
@@ -224,7 +224,7 @@ def test_a_ds_changed_at_the_parent_from_outside_is_seen_told_and_waited_for_ane
         before = {str(each) for each in ask(stack.nodes[0], zone, "DNSKEY").rdata}
         found = run_inside(stack, "rollovers.roll_from_outside", zone, PARENT, SPEED, TTL, SECONDS)
         wait_until_in_sync(stack)
-        time.sleep(TTL)  # the watcher sees the end too
+        time.sleep(TTL)  # lets the watcher see the end, too
         bogus = resolver.bogus
     tell("DS changed from outside", watch.replies, bogus)
     for look in found["looks"]:
@@ -234,7 +234,7 @@ def test_a_ds_changed_at_the_parent_from_outside_is_seen_told_and_waited_for_ane
     assert f"You may not change DS {zone} in {PARENT}" in waits_for
     assert found["new"][0] in add
     assert found["old"][0] in remove
-    # The time that was said before is over, and nothing has happened.
+    # The predicted time is over, and nothing has happened.
     assert found["waited"] == [step, waits_for]
     assert found["left"] - found["again"] >= 60 + TTL
     assert found["cancelled"] is False
@@ -264,7 +264,7 @@ def test_the_watcher_sees_what_is_bogus(stack: Stack) -> None:
     with resolved(stack, zone, "csk", 13):
         [dnskey] = ask(stack.nodes[0], zone, "DNSKEY").rdata
     ports = [node.dns_port for node in stack.nodes]
-    anchors = [f"{PARENT} DNSKEY {dnskey}"]  # which is another zone's
+    anchors = [f"{PARENT} DNSKEY {dnskey}"]  # another zone's anchor
     with unbound({zone: ports, PARENT: ports}, anchors) as resolver, Watch(resolver, zone, has_parent=True) as watch:
         until(lambda: bool(resolver.bogus), seconds=20, what="a bogus answer")
     assert not any(is_secure for _, is_secure in watch.replies)

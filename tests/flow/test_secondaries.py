@@ -30,10 +30,10 @@ from tests.unbound import unbound
 pytestmark = pytest.mark.flow
 
 ZONES = [f"z{number}.abroad.test." for number in range(4)]
-LEAVES = "leaves.abroad.test."  # nobody edits it
+LEAVES = "leaves.abroad.test."  # this zone is never edited
 ROLLED = "rolled.abroad.test."
 SIGNED = ["nsec.abroad.test.", "nsec3.abroad.test."]
-# For a full run; every fifth is signed, half of these with NSEC3.
+# In a full run. Every fifth zone is signed, half of these with NSEC3.
 MANY = [f"{'nsec3-' if number % 10 == 0 else ''}m{number}.abroad.test." for number in range(200)]
 OF_MANY_SIGNED = MANY[::5]
 OF_SIGNERS = {"RRSIG", "DNSKEY", "NSEC", "NSEC3", "NSEC3PARAM", "CDS", "CDNSKEY"}
@@ -100,7 +100,7 @@ def test_after_many_edits_each_has_record_for_record_what_is_published(estate: E
     for seed in range(4):
         edit_at_random(estate, seed=seed, count=EDITS // 4, zones=ZONES)
     published = estate.are_equal(ZONES, seconds=30)
-    # The SOA's refresh is hours and its retry an hour: only NOTIFY can have brought what came within a minute.
+    # Refresh and retry times are hours, so only NOTIFY can have brought changes within a minute.
     assert time.monotonic() - began < 300
     for one in estate.foreign:
         for zone in ZONES:
@@ -113,7 +113,7 @@ def test_after_many_edits_each_has_record_for_record_what_is_published(estate: E
         lambda: all(
             member["behind_since"] is None and member["served_serial"] == member["zone__serial"] for member in members()
         ),
-        seconds=30,  # that it answers so is found by asking it, after a second and then ever later
+        seconds=30,  # the panel finds this by queries, at growing intervals
         what=lambda: str(members()),
     )
     assert all(member["notified_at"] for member in members())
@@ -142,8 +142,8 @@ def test_single_edits_come_as_differences_by_their_own_logs_and_ours(estate: Est
 def test_a_zone_that_goes_and_one_that_comes_go_and_come_by_the_catalog(estate: Estate) -> None:
     new = "new.abroad.test."
     run_inside(estate.stack, "secondaries.replace_zone", LEAVES, new)
-    readers = [one for one in estate.foreign if one.kind != "nsd"]  # Debian's reads no catalog zones
-    for one in readers:  # a tag is followed within half a minute
+    readers = [one for one in estate.foreign if one.kind != "nsd"]  # Debian's NSD doesn't support catalog zones
+    for one in readers:  # a changed tag takes effect within half a minute
         until(lambda one=one: one.serial_of(new) is not None, seconds=60, what=f"{new} at {one.kind}")  # type: ignore[misc]
 
         def is_gone(one: Foreign = one) -> bool:
@@ -224,7 +224,7 @@ def test_after_thousands_of_edits_over_hundreds_of_zones_each_has_every_record(e
     for kind in MAKERS:
         transfers = re.findall(rf"zone=(\S*m\d+\.abroad\S+) secondary={kind} to=\S+ how=([A-Z]+)", since)
         unsigned = [how for zone, how in transfers if zone not in OF_MANY_SIGNED]
-        # Edits that come while a zone is fetched are one difference, and one that is longer than the zone is the zone.
+        # Edits during a transfer are sent as one difference, and one longer than the zone as a full transfer.
         assert unsigned.count("IXFR") > len(MANY), kind
         assert unsigned.count("AXFR") < unsigned.count("IXFR") / 10, kind
         assert {how for zone, how in transfers if zone in OF_MANY_SIGNED} == {"AXFR"}, kind

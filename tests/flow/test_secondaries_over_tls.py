@@ -22,7 +22,7 @@ from tests.stack import make_person, run_inside, until
 pytestmark = pytest.mark.flow
 
 ZONES = ["one.private.test.", "two.private.test."]
-KINDS = ("bind", "nsd")  # and the newer ones, where a root of their suite can be made
+KINDS = ("bind", "nsd")  # and the newer ones, if a root of their suite can be created
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_edits_come_over_tls_as_differences_and_are_confirmed_over_tls(
 
     until(is_in_sync, seconds=60, what=lambda: str(members(estate)))
     assert all(member["transferred_over_tls"] for member in members(estate))
-    # Debian's NSD shows its certificate from the second connection on, and begins with several zones at once.
+    # Debian's NSD presents its certificate from the second connection on, and starts with several zones at once.
     bearable = refused | {"nsd": len(ZONES)}
     assert all(count <= bearable[kind] for kind, count in refusals(estate).items()), members(estate)
 

@@ -61,9 +61,9 @@ def test_an_imported_signed_zone_goes_on_without_a_gap(stack: Stack, nsec3: str)
                     path.chmod(0o644)
                 stack.manage("import", "--format", "powerdns-lmdb", *map(str, copies), "--yes")
                 wait_until_in_sync(stack)
-                time.sleep(2 * TTL)  # caches ask both sides
+                time.sleep(2 * TTL)  # caches query both sides
                 assert resolver.bogus == []
-        # The old server is gone; what is in no cache comes from our nodes.
+        # The old server is gone, so uncached answers come from the panel's nodes.
         with unbound({zone: ports}, anchors) as after:
             for label, type in (("www.", "A"), ("alias.", "A"), ("x.wild.", "TXT"), ("", "DNSKEY"), ("nothing.", "A")):
                 assert after.ask(label + zone, type).is_secure, (label, after.bogus)

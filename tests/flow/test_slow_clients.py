@@ -13,7 +13,7 @@ from tests.stack import make_person, run_inside
 
 pytestmark = pytest.mark.flow
 
-# More than the web processes have threads (48), four times over.
+# Four times the number of the web processes' threads (48).
 SLOW = 200
 
 BEGINNINGS = {
@@ -37,7 +37,7 @@ def slow_clients(stack: Stack, beginning: bytes) -> Iterator[None]:
         yield
 
 
-# 60 connections with half a body stopped every page: each held a thread for as long as it liked.
+# Previously 60 connections with half a body blocked all pages, because each occupied a thread without limit.
 @pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS)
 def test_pages_answer_beside_two_hundred_slow_clients(stack: Stack, beginning: bytes) -> None:
     with slow_clients(stack, beginning):

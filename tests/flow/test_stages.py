@@ -22,7 +22,7 @@ pytestmark = pytest.mark.flow
 
 SECONDS = 20.0
 VERIFY_SECONDS = 3
-# Sound to the panel, as the registry of algorithms has it; PowerDNS 4.7 knows two of them and answers SERVFAIL.
+# Valid for the panel, by the registry of algorithms. PowerDNS 4.7 knows only two of them, and answers SERVFAIL.
 POISON = ("IPSECKEY", "10 1 3 192.0.2.38 AQIDBA==")
 
 
@@ -107,7 +107,7 @@ def test_a_canary_that_does_not_answer_stops_the_rest_until_a_person_resumes(sta
     finally:
         staged.supervisor.start(["ns1-pdns"])
     until(lambda: acked(staged)["ns1"] >= sequence, seconds=60, what="the canary is well again")
-    assert acked(staged)["ns2"] < sequence  # only a person lets it go on
+    assert acked(staged)["ns2"] < sequence  # only a person can resume
     run_inside(staged, "stages.resume_delivery")
     until(lambda: answers_with(staged.nodes[2], "refused.stages1.test.", "192.0.2.12"), seconds=SECONDS, what="ns3")
 
@@ -125,7 +125,7 @@ def test_a_zone_deleted_under_its_questions_stops_at_the_canary(staged: Stack) -
     querying = threading.Thread(target=clients)
     querying.start()
     try:
-        # What is compared with: more than the failures that other tests made in the same minutes.
+        # The baseline: wait until other tests' failures are a small share.
         until(
             lambda: run_inside(staged, "stages.share_of_failed_answers") < 0.2,
             seconds=90,
@@ -150,7 +150,7 @@ def test_a_pinned_fleet_stays_where_it_is_and_goes_on_when_it_is_unpinned(staged
     run_inside(staged, "stages.pin_delivery")
     before = acked(staged)
     change(staged, "stages1.test.", "pinned", "A", "192.0.2.13")
-    time.sleep(3)  # that nothing happens is seen only by waiting: two turns of beat
+    time.sleep(3)  # time for two turns of beat, in which nothing may happen
     assert acked(staged) == before
     assert ask(staged.ring0, "pinned.stages1.test.").rcode == "NXDOMAIN" if staged.ring0 else False
     run_inside(staged, "stages.unpin_delivery")
@@ -208,7 +208,7 @@ def test_a_poison_is_taken_back_and_no_other_node_ever_answers_with_it_while_edi
     assert found["channel"] == "system"
     assert found["said"].startswith(f"Publication {poison} is taken back")
     assert found["merged"]
-    # A snapshot that an earlier test needed may have replaced the segment by now.
+    # An earlier test's snapshot may have replaced the segment.
     assert found["one segment"] == [True] or found["pruned"]
     assert ask(staged.nodes[0], "poison.stages2.test.", "IPSECKEY").rcode == "NXDOMAIN"
 
@@ -235,12 +235,12 @@ def test_a_poisoned_new_zone_is_in_the_trash_and_nobody_else_ever_had_it(staged:
 
 
 def test_a_poison_among_many_rrsets_is_found_by_its_name_and_whoever_waits_hears_of_it_at_once(staged: Stack) -> None:
-    # Of 155 RRsets 64 were asked for: the zone stayed, and was SERVFAIL at `www` "on 4/4 nodes". Where it was found,
-    # those who waited were told that every node answers with it.
+    # Previously 64 of 155 RRsets were checked, so the zone stayed, with SERVFAIL at `www` "on 4/4 nodes". When it was
+    # found, waiting people were told that all nodes answered.
     reason, seconds = run_inside(staged, "stages.create_poisoned", "stages8.test.", *POISON)
     assert reason.startswith("PowerDNS answers SERVFAIL when asked for h77.stages8.test. ")
     assert seconds < 30
-    # They hear of it while the zone is still being taken from the servers that had it.
+    # They are informed while servers still remove the zone.
     for node in staged.servers:
         until(lambda n=node: ask(n, "stages8.test.", "SOA").rcode == "REFUSED", seconds=60, what=node.name)
 
@@ -276,7 +276,7 @@ def test_a_poison_that_comes_to_ring_0_in_a_snapshot_reaches_no_other_node(stage
     """Agents check only a sample of a snapshot. Previously ring 0's ack released all of it to the other nodes."""
     zone = "arriving.test."
     keys = run_inside(staged, "stages.create_signed", zone)
-    for number in range(40):  # so many that the poisoned ones are found by no sample
+    for number in range(40):  # more than a sample would find
         run_inside(staged, "stages.create", f"beside{number}.test.")
     wait_until_in_sync(staged, seconds=60)
     over, seen = threading.Event(), []
@@ -310,7 +310,7 @@ def test_a_poison_that_comes_to_ring_0_in_a_snapshot_reaches_no_other_node(stage
     assert any(each.startswith(f"{zone} does not validate: asked for {zone} DNSKEY with DNSSEC") for each in reasons)
 
 
-# A fault beside everything that the panel publishes: PowerDNS itself no longer gives the keys of one zone.
+# A fault outside publications: PowerDNS itself no longer returns the keys of one zone.
 FAULTY = """function prequery(packet)
     local name, type = packet:getQuestion()
     if type ~= pdns.DNSKEY or tostring(name) ~= "%s" then
@@ -388,7 +388,7 @@ def test_a_zone_whose_chain_is_broken_by_no_publication_holds_up_no_other(staged
             host = urlsplit(staged.url).netloc
             until(lambda: bool(run_inside(staged, "stages.pages", zone, host)["alerts"]), seconds=30, what="the alert")
             told = run_inside(staged, "stages.pages", zone, host)
-            # A whole snapshot comes as well, also to a node that has lost everything.
+            # A complete snapshot arrives, too, even at a node that has lost everything.
             lost = next(node for node in at_fault if node.name == "ns1")
             lose_files(staged, lost)
             run_inside(staged, "stages.send_snapshot", "ring0")
@@ -397,7 +397,7 @@ def test_a_zone_whose_chain_is_broken_by_no_publication_holds_up_no_other(staged
             )
             until(lambda: answers_with(lost, f"own.{zone}", "192.0.2.30"), seconds=60, what="ns1 answers from it")
             assert run_inside(staged, "stages.unproven_zones") == [["ns1", zone], ["ring0", zone]]
-            # What changes the signing has to validate, here too: it is taken back.
+            # A change of the signing must validate here, too. Otherwise it is withdrawn.
             bad = int(run_inside(staged, "stages.missign", zone))
             until(
                 lambda: bool(run_inside(staged, "stages.failed_reason", bad)),
@@ -433,7 +433,7 @@ def test_without_its_agent_ring_0_is_waited_for_as_long_as_the_setting_says(stag
     staged.supervisor.stop(["ring0-agent"])
     try:
         sequence = change(staged, "stages1.test.", "away", "A", "192.0.2.19")
-        time.sleep(5)  # some turns of beat, in which nobody else may get it
+        time.sleep(5)  # some turns of beat, in which no other node may get it
         assert acked(staged)["ns1"] < sequence
         until(lambda: answers_with(staged.nodes[0], "away.stages1.test.", "192.0.2.19"), seconds=90, what="ns1")
     finally:

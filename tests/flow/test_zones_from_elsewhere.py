@@ -64,7 +64,7 @@ def test_a_change_is_at_every_node_by_notify(stack: Stack, tmp_path: Path) -> No
 
 def test_a_zone_that_no_node_has_yet_is_deleted_restored_and_comes_then(stack: Stack, tmp_path: Path) -> None:
     with primary(stack, tmp_path, AWAITED) as port:
-        run_inside(stack, "zones_from_elsewhere.create", AWAITED, "127.0.0.1:1024")  # where nobody is
+        run_inside(stack, "zones_from_elsewhere.create", AWAITED, "127.0.0.1:1024")  # no server listens there
         run_inside(stack, "zones_from_elsewhere.delete_or_restore", AWAITED, "delete")
         run_inside(stack, "zones_from_elsewhere.delete_or_restore", AWAITED, "restore")
         assert ask(stack.nodes[0], f"www.{AWAITED}").rcode == "REFUSED"

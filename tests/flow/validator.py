@@ -22,7 +22,7 @@ import dns.rrset
 from dnspanel.demo.demo_nodes import DemoNode
 from tests.full import is_full
 
-# Validating without a pause takes a whole processor, which only a full run does.
+# Continuous validation uses a whole CPU, which only a full run does.
 ROUND_PAUSE = 0.02
 _TYPES = ("A", "TXT", "DS", "NS", "MX")
 
@@ -100,7 +100,7 @@ class Validator:
         if referral is not None:
             name = referral.name
             if any(rrset.rdtype == dns.rdatatype.DS and rrset.name == name for rrset in answer.authority):
-                return ""  # the zone below is secure; whoever follows validates there
+                return ""  # the zone below is secure, and is validated separately
         nsec = [rrset for rrset in answer.authority if rrset.rdtype == dns.rdatatype.NSEC]
         nsec3 = [rrset for rrset in answer.authority if rrset.rdtype == dns.rdatatype.NSEC3]
         if not nsec and not nsec3:

@@ -17,7 +17,7 @@ from replication.dns.rrset import make
 
 def create(name: str, content: list[tuple[str, str, str]]) -> Any:
     """Create a signed zone that publishes CDS and CDNSKEY, and return its keys."""
-    while reasons_against(SET_UP - {65401, 65402}):  # until every node has said what it answers
+    while reasons_against(SET_UP - {65401, 65402}):  # until all nodes have reported their abilities
         time.sleep(0.1)
     now = timezone.now()
     acting = Acting(author=None, channel="system", now=now)

@@ -67,14 +67,14 @@ def roll(name: str, kind: str, algorithm: int, speed: int, seconds: float, folde
     chance, killed_drivers = random.Random(1), []
 
     def report(step):
-        # The step is told to the test, which kills; then a process that drives is killed somewhere in its looks at it.
+        # The test reads the step and kills programs. Then a driving process is killed at a random time.
         number = len(killed_drivers)
         new = Path(folder, f"new{number}")
         new.write_text(step)
         new.rename(Path(folder, f"step{number}"))
         while not Path(folder, f"killed{number}").exists() and time.monotonic() < until:
             time.sleep(0.02)
-        connection.close()  # or the two would speak over one
+        connection.close()  # otherwise both processes would use one connection
         child = os.fork()
         if not child:
             while True:

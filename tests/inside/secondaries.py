@@ -145,7 +145,7 @@ def roll_past(step: str, name: str) -> Any:
     terms = replace(set_up_secondaries.terms_of(bind), networks=networks)
     set_up_secondaries.change_secondary(secondary=bind, terms=terms, by=owner, now=began)
     if step == "cut off":
-        Rollover.objects.exclude(zone=zone).delete()  # of other tests: their parents would be asked at each look
+        Rollover.objects.exclude(zone=zone).delete()  # of other tests, whose parents would be queried each time
         rollovers.begin(zone=zone, kind=Kind.ZSK, acting=Acting(owner, "api", began))
     else:
         set_up_secondaries.notify_now(secondary=bind, by=owner, now=began)
@@ -169,7 +169,7 @@ def roll_past(step: str, name: str) -> Any:
         while not (row.late_secondaries == ["bind"] and "answers serial" in row.waits_for):
             look()
         cut_off_at = clock()
-        while clock() - cut_off_at < timedelta(seconds=100):  # longer than what caches are waited for
+        while clock() - cut_off_at < timedelta(seconds=100):  # longer than the wait for caches
             look()
     else:
         while row.ended_at is None:

@@ -60,7 +60,7 @@ def create(zone: str, *more: tuple[str, str, str]) -> int:
         rrset.make(f"www.{zone}", 1, 60, ["192.0.2.1"]),
         *[rrset.make(name, rdata.type_from_text(type), 60, [value]) for name, type, value in more],
     ]
-    # Code that creates many zones has checked their values before.
+    # Code that creates many zones has already checked their values.
     acting = Acting(None, "system", timezone.now())
     return edit.create_zones(zones=[edit.NewZone(zone, tuple(rrsets))], acting=acting).sequence
 

@@ -20,7 +20,7 @@ from tests.mutation.mutants import Mutant, chosen
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGES = ("dnspanel/zones", "dnspanel/publish", "replication", "dnspanel/fleet", "dnspanel/accounts")
-# A mutant may wait for ever; the longest test file takes less than this.
+# A mutant may hang. The longest test file takes less time than this.
 MOST_SECONDS = 900
 
 
@@ -133,7 +133,7 @@ def _failing(copy: Path, arguments: list[str]) -> str | None:
         )
     except subprocess.TimeoutExpired:
         return f"no end after {MOST_SECONDS} s of {' '.join(arguments)}"
-    if done.returncode in (0, 5):  # 5: nothing was collected
+    if done.returncode in (0, 5):  # 5: no test was collected
         return None
     found = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
     return found[1] if found else f"exit {done.returncode} of {' '.join(arguments)}: {done.stdout[-200:]!r}"

@@ -19,9 +19,9 @@ TURNED: dict[type[ast.cmpop], str] = {
     ast.IsNot: "is",
 }
 MOVED: dict[type[ast.cmpop], str] = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
-# Line and column of the syntax tree → place in the text.
+# Converts a syntax tree's line and column to an offset in the text.
 Place = Callable[[int, int], int]
-# A line that is logged or counted for people is not a promise of the code.
+# Logged or counted text for people is not tested behavior.
 TOLD = ("logger.", "logging.", "log.", "stats.")
 
 

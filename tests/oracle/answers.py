@@ -14,13 +14,13 @@ from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset
 
 SECONDS = 5
-# Asked at every name besides its own types.
+# Queried at each name in addition to its own types.
 ANY = 255
 QUESTIONS = (rdtypes.A, rdtypes.AAAA, rdtypes.NS, rdtypes.DS, rdtypes.SOA, rdtypes.MX, rdtypes.TXT, rdtypes.CNAME, ANY)
 QUESTIONS_AT_ENT = (rdtypes.A, rdtypes.NS, rdtypes.DS, ANY)
 ABSENT = ("nx-0", "one.two.nx-0", "~~~", "*")
 Question = tuple[str, int]
-# One line per record: owner, TTL, type, rdata; letter case of names aside.
+# One line per record: owner, TTL, type, rdata, with names in lowercase.
 Section = frozenset[str]
 
 

@@ -1,6 +1,6 @@
 """Record contents for calls to both APIs, by type."""
 
-# Content as a client must write it, for every type that both know.
+# Contents as clients must write them, for all types that both servers support.
 GOOD = {
     "A": ["192.0.2.1", "0.0.0.0", "255.255.255.255"],
     "AAAA": ["2001:db8::1", "::", "2001:DB8::A"],
@@ -38,7 +38,7 @@ GOOD = {
     "TXT": ['"hello"', '"two" "strings"', '"with \\"quotes\\" and \\\\"', '""', '"' + "x" * 255 + '"', '"\\195\\188"'],
     "URI": ['10 1 "https://x.test/"'],
 }
-# Those that are not in the form in which PowerDNS shows what it has stored.
+# Contents that PowerDNS displays in another form than it received.
 SPELLED_OTHERWISE = frozenset(("2001:DB8::A",))
 BAD = {
     "A": ["", "192.0.2", "192.0.2.256", "2001:db8::1", "host", "192.0.2.1 "],

@@ -139,7 +139,7 @@ def contents() -> Iterator[Call]:
         for number, text in enumerate(texts):
             name = f"{type_.lower()}{number}.t.test."
             yield patch("t.test.", rrset(name, type_, text))
-            # LMDB stores no text. Their SQL backends give back what was sent, as we do.
+            # LMDB stores no text. PowerDNS's SQL backends return the received text, like the panel.
             differs = "theirs gives back another text than it got" if text in SPELLED_OTHERWISE else ""
             yield Call("GET", f"{ZONES}/t.test.?rrset_name={name}&rrset_type={type_}", differs=differs)
         if type_ not in {"CNAME", "DNAME"}:
@@ -330,7 +330,7 @@ def calls() -> Iterator[Call]:
     yield Call("GET", "/autoprimaries/192.0.2.9/ns1.x.test")
 
 
-# Kinds of which this panel takes what it can do alone.
+# Values for metadata kinds of which the panel accepts only supported values.
 _VALUES = {
     "SOA-EDIT": ["NONE", "EPOCH", "none", "Epoch"],
     "ALLOW-AXFR-FROM": ["9.9.9.0/24", "2620:fe::/48", "9.9.9.9", "0.0.0.0/0"],
@@ -517,7 +517,7 @@ def frame() -> Iterator[Call]:
         yield Call("POST", ZONES, b"{", accept=accept)
         yield Call("POST", ZONES, {}, accept=accept)
         yield Call("GET", f"{ZONES}/own.test.", accept=accept)
-    for key in ("", "wrong", "right"):  # as a browser asks before a page of another origin may call
+    for key in ("", "wrong", "right"):  # as a browser's preflight request before a cross-origin call
         for path in ("/api", "", ZONES, f"{ZONES}/own.test.", "/tsigkeys"):
             yield Call("OPTIONS", path, key=key)
 
@@ -533,7 +533,7 @@ def deletion() -> Iterator[Call]:
     ):
         yield Call("DELETE", f"{ZONES}/{zone}")
         yield Call("GET", f"{ZONES}/{zone}")
-    # What Terraform's destroy and `state: absent` of Ansible do to a small estate, by a token without further rights.
+    # Terraform's destroy and Ansible's `state: absent` on a few zones, by a token without additional rights.
     dozen = [f"destroyed{number}.test." for number in range(12)]
     for zone in dozen:
         yield Call("POST", f"{ZONES}?rrsets=false", new(zone))

@@ -128,7 +128,7 @@ def _running(directory: Path, settings: dict[str, object]) -> Iterator[TheirApi]
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**environ, "TZ": "UTC"},  # the day that is in a serial is the local one
+            env={**environ, "TZ": "UTC"},  # a serial's date is the local one
         )
     try:
         _wait_for_port(port, process, log)

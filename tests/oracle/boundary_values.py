@@ -14,7 +14,7 @@ import dns.rdatatype
 from replication.dns import names, rdata, rdtypes
 from replication.errors import BadRdata
 
-Field = tuple[bytes, ...]  # the plain value of a field first, then those at its edges
+Field = tuple[bytes, ...]  # a field's plain value first, then its boundary values
 
 LONGEST_NAME = ".".join(["a" * 63, "b" * 63, "c" * 63, "d" * 61]) + "."
 
@@ -164,7 +164,7 @@ APL: Field = (
     _item(0, 0, False, b"\1"),
     _item(65535, 255, True, b"x" * 127),
 )
-GATEWAY: Field = (  # type of the gateway, algorithm of the key, gateway
+GATEWAY: Field = (  # gateway type, key algorithm, gateway
     *(
         bytes((type, algorithm)) + gateway
         for type, gateways in ((1, V4), (0, (b"",)), (2, V6), (3, NAME))
@@ -214,7 +214,7 @@ _PREFERRED: Layout = (U16, NAME)
 _KEY: Layout = (_numbers(2, 256, 257, 384, 0xC000, 0x8000, 0x4000), _numbers(1, 3), KEY_ALGORITHM, BYTES)
 _DS: Layout = (U16, KEY_ALGORITHM, _numbers(1, 4, 5, 6), DIGEST)
 
-# By number, so that types without a name here have a place too.
+# By number, because some types have no name here.
 LAYOUTS: dict[int, Layout] = {
     rdtypes.A: (V4,),
     rdtypes.AAAA: (V6,),
@@ -264,7 +264,7 @@ LAYOUTS: dict[int, Layout] = {
     261: (STRINGS,),  # RESINFO
     262: (STRINGS,),  # WALLET
 }
-# Types that nothing here knows, or only dnspython: their rdata is bytes. Those of questions and messages are refused.
+# Types that only dnspython supports, or nothing: their rdata is bytes. Types of queries and messages are refused.
 _BYTES_ONLY = (
     3,
     4,

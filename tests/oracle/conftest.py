@@ -55,6 +55,6 @@ def pair(installation: PowerDNS) -> Iterator[Pair]:
         ids = {name: obj.id for name, obj in lmdb_file.read(theirs.database, installation.schema).zones.items()}
         compiled = {zone: (ids[zone], compile_zone(zone, rrsets_of(zone, text))) for zone, text in texts.items()}
         lmdb_file.write(ours.database, installation.schema, compiled)
-        # On first use 5.x creates its empty tables for views, networks and comments, and says so.
+        # On first use, 5.x creates empty tables for views, networks and comments, and prints a line.
         ours.pdnsutil("list-zone", "test101.org")
         yield Pair(theirs, ours, texts)

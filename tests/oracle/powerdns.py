@@ -26,13 +26,13 @@ DEBOOTSTRAP_SECONDS = 1200
 TOOL_SECONDS = 120
 START_SECONDS = 20
 
-# Why a suite's root could not be made here: the next test of this process need not try for minutes again.
+# The reason why a suite's root could not be created, so that later tests of this process don't try for minutes again.
 _unavailable: dict[str, str] = {}
 
-# Packages are set up with /proc, or systemd-tmpfiles fails; it is there only for as long as they are.
+# Package setup needs /proc, or systemd-tmpfiles fails. It is mounted only during the setup.
 _INSIDE = ("unshare", "--mount", "sh", "-c", 'mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"')
 
-# Which schema a release writes.
+# The schema that each release writes.
 _SCHEMAS = [((4, 7), 4), ((4, 8), 5), ((5, 0), 6)]
 
 
@@ -133,7 +133,7 @@ class Place:
                 "zone-cache-refresh-interval": 0,
                 "receiver-threads": 1,
                 "distributor-threads": 1,
-                # Or names with bytes other than letters, digits and a few more are SERVFAIL.
+                # Otherwise names with bytes other than letters, digits and a few more get SERVFAIL.
                 "8bit-dns": "yes",
                 "max-tcp-connections": 100,
                 "security-poll-suffix": "",
@@ -214,7 +214,7 @@ def program_of_suite(suite: str, path: str, directory: Path) -> Path:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (root / path).exists():
                 _add_packages(root)
-    # Its own libraries, in whichever order the loader of its suite finds them; nothing else of the root is needed.
+    # Only its own libraries are needed, in the order in which the suite's loader finds them.
     [loader], [libraries] = root.glob("usr/lib64/ld-linux-*.so.*"), root.glob("usr/lib/*-linux-gnu")
     program = directory / f"{Path(path).name}-{suite}"
     program.write_text(f'#!/bin/sh\nexec "{loader}" --library-path "{libraries}" "{root / path}" "$@"\n')
@@ -247,7 +247,7 @@ def _add_packages(root: Path) -> None:
     policy.chmod(0o755)
     for words in (("update",), ("install", "--yes", "--no-install-recommends", *PACKAGES)):
         done = subprocess.run(
-            # As debootstrap does, which does not ask how old a release file is either.
+            # Like debootstrap, this ignores the age of release files.
             [*_INSIDE, str(root), "apt-get", "-q", "-o", "Acquire::Check-Valid-Until=false", *words],
             check=False,
             stdout=subprocess.PIPE,

@@ -26,11 +26,11 @@ from tests.oracle.test_api_v1 import HOSTMASTER, NAMESERVER, SOA, ours
 from tests.people import alice as alice
 
 pytestmark = pytest.mark.django_db
-# Of each server's own making.
+# Values that each server creates itself.
 OWN = {"id", "dnskey", "ds", "cds", "privatekey", "serial", "edited_serial", "notified_serial", "warning"}
 ZONE = "k.test."
 KEYS = f"{ZONES}/{ZONE}/cryptokeys"
-# Algorithm as it is sent, bits, and what a key of it is called.
+# The algorithm as sent, the bits, and the name in answers.
 ALGORITHMS = [
     (13, None, "ECDSAP256SHA256"),
     ("ecdsa256", 256, "ECDSAP256SHA256"),
@@ -336,7 +336,7 @@ def test_cds_and_cdnskey_are_published_and_said_alike(pair: Pair, is_signed: boo
     pair.look()
     pair("POST", url, {"kind": "PUBLISH-CDNSKEY", "metadata": ["1"]})
     pair.look()
-    # What is message of a zone without keys holds when it gets one; and is not forgotten when it loses them.
+    # Metadata of a zone without keys applies once it gets a key, and is kept when it loses its keys.
     pair.add({"keytype": "ksk", "algorithm": 15, "active": True})
     pair.look()
     pair("PUT", f"{ZONES}/{ZONE}", {"dnssec": False})
@@ -351,7 +351,7 @@ def test_cds_and_cdnskey_are_published_and_said_alike(pair: Pair, is_signed: boo
         pair("DELETE", f"{url}/{kind}")
 
 
-# Call, their status, ours, and the reason.
+# Call, the real server's status, the panel's status, and the reason.
 KEY_TEXT = "Private-key-format: v1.2\nAlgorithm: 13 (X)\nPrivateKey: AAAA\n"
 DIFFERENT: list[tuple[str, str, Any, int, int, str]] = [
     ("POST", KEYS, {"keytype": "csk", "algorithm": 8, "bits": 1024}, 201, 422, "too short for today"),
@@ -404,8 +404,7 @@ def test_no_server_is_asked_in_vain(pair: Pair) -> None:
     assert isinstance(pair.theirs, TheirApi)
 
 
-# Of a zone that came with its signatures: what is done alike by both, and what only the real server does, with the
-# reason.
+# For presigned zones: calls with equal results, and calls that only the real server accepts, with reasons.
 PRESIGNED_ALIKE: list[tuple[str, str, Any]] = [
     ("PUT", "/rectify", None),
     ("PUT", "", {"presigned": False}),

@@ -32,7 +32,7 @@ from tests.people import alice, bob
 __all__ = ["alice", "bob"]
 NAMESERVER, HOSTMASTER = "ns1.x.test.", "hostmaster.x.test."
 SOA = f"{NAMESERVER} {HOSTMASTER} 0 10800 3600 604800 3600"
-# How a SOA's serial counts is each server's own business.
+# Each server counts SOA serials in its own way.
 SERIALS = {"serial", "edited_serial", "notified_serial"}
 IN_TRASH = re.compile(r"The zone \S+ is in the trash since [-:\d ]+ UTC, and can be restored until [-:\d ]+ UTC\.")
 
@@ -69,11 +69,11 @@ def test_every_call_is_answered_alike_or_the_difference_is_listed(answers: Answe
     different = [(call, one, other) for call, one, other in answers if told(call, one) != told(call, other)]
     unexplained = [f"{c}\n  theirs: {one}\n  ours: {other}" for c, one, other in different if not c.differs]
     assert not unexplained, "\n".join(unexplained)
-    # What is not different any more must not stay written down as if it were.
+    # Declared differences that no longer exist must be removed.
     alike = [str(call) for call, one, other in answers if call.differs and told(call, one) == told(call, other)]
     assert not alike, "\n".join(alike)
     assert [str(call) for call, _, other in answers if other.status >= 500] == []
-    # Two servers that refuse everything would agree too.
+    # Otherwise two servers that refuse everything would pass, too.
     assert {200, 201, 204, 400, 401, 404, 405, 409, 422} <= {other.status for _, _, other in answers}
 
 
@@ -90,7 +90,7 @@ def test_serials_begin_and_move_as_theirs(theirs: TheirApi, bob: User) -> None:
             ask(patch(zone, rrset(f"www.{zone}", "A", "192.0.2.1")))
             served.append(json.loads(ask(Call("GET", f"{ZONES}/{zone}")).body)[field])
             found.append(served)
-        # Seconds pass between the two, and where theirs does not move, ours must.
+        # Seconds pass between the two. The panel's serial must grow even if the real server's does not.
         near = [abs(one - other) < 60 for one, other in zip(*found, strict=True)]
         assert all(near), (settings, found)
         assert found[1][0] < found[1][1], (settings, found)
@@ -120,7 +120,7 @@ def test_consumers_are_made_shown_and_changed_as_theirs(theirs: TheirApi, alice:
         one, other = (consumer_told(ask(call)) for ask in (theirs, lambda call: ours(call, key)))
         if one != other:
             different.append((str(call), one, other))
-    # A zone from elsewhere does not become a catalog of ours.
+    # The panel does not convert a transferred zone to a produced catalog.
     found = [(call.partition(" ")[0], one[0], other[0]) for call, one, other in different]
     assert found == [("PUT", 204, 422)], different
 
@@ -149,8 +149,8 @@ def test_producers_are_made_filled_shown_and_transferred_as_theirs(alice: User) 
     different = [(what, one, other) for (what, one), (_, other) in zip(theirs, found, strict=True) if one != other]
     assert [what for what, _ in theirs].count("members") == 3
     assert different == [
-        ("PUT m1.test. kind", 204, 422),  # a zone does not become a catalog
-        ("PUT producer.test. kind", 204, 422),  # nor a catalog a zone
+        ("PUT m1.test. kind", 204, 422),  # a zone cannot become a catalog
+        ("PUT producer.test. kind", 204, 422),  # a catalog cannot become a zone
     ]
 
 
@@ -227,9 +227,9 @@ def test_a_tsig_key_may_what_its_zones_say_and_no_more(bob: User) -> None:
         pytest.skip(str(exc))
     different = {one: (one[1], other[1]) for one, other in zip(*found, strict=True) if one != other}
     assert different == {
-        # Ours does not tell a key of zones that are closed to it.
+        # The panel hides zones from keys without access.
         ("update while the zone names another", "REFUSED"): ("REFUSED", "NOTAUTH"),
-        # RFC 8945 5.2.1: a key that is not known is NOTAUTH; theirs takes the message for one without a key.
+        # RFC 8945 5.2.1: an unknown key is NOTAUTH. The real server treats the message as unsigned.
         ("update of a deleted key", "REFUSED"): ("REFUSED", "NOTAUTH"),
     }
     assert {201, 200, 204, "NOERROR", "NOTAUTH"} == {outcome for _, outcome in found[1]}
@@ -312,9 +312,9 @@ def told(call: Call, answer: Answer) -> tuple[int, str, Any]:
     if media_type != "application/json":
         return answer.status, media_type, _text(answer.body.decode())
     value = json.loads(answer.body)
-    if answer.status == 404 and IN_TRASH.fullmatch(value.get("error", "")):  # they have no trash
+    if answer.status == 404 and IN_TRASH.fullmatch(value.get("error", "")):  # PowerDNS has no trash
         value = {"error": "Not Found"}
-    if answer.status == 422:  # in other words in each release
+    if answer.status == 422:  # releases word them differently
         assert list(value) == ["error"]
         return answer.status, media_type, "error"
     rendered = _rendered(value)
@@ -327,7 +327,7 @@ def _rendered(value: Any) -> Any:
         return [_rendered(item) for item in value]
     if not isinstance(value, dict):
         return _text(value) if isinstance(value, str) else value
-    # Ours adds a warning to what has no effect here.
+    # The panel adds a warning to settings without effect.
     rendered = {key: _rendered(item) for key, item in value.items() if key not in SERIALS | {"warning"}}
     return {key: sorted(item, key=str) if key in {"rrsets", "records"} else item for key, item in rendered.items()}
 

@@ -24,13 +24,13 @@ pytestmark = pytest.mark.sample(1, by="installation", reason="releases of PowerD
 
 ZONE = "bounds.test."
 TTL = 300
-# Their answers are computed, lead elsewhere, or are a delegation: that the name answers at all is what counts.
+# Their answers are computed, come from elsewhere, or are referrals. Here it only matters that the name answers.
 _ELSEWHERE = frozenset((rdtypes.ALIAS, rdtypes.LUA, rdtypes.NS, rdtypes.CNAME, rdtypes.DNAME))
 _APEX = [
     make(ZONE, rdtypes.SOA, TTL, ["ns1.other.test. hostmaster.other.test. 7 3600 600 86400 60"]),
     make(ZONE, rdtypes.NS, TTL, ["ns1.other.test."]),
 ]
-Case = tuple[str, int, str]  # an owner of its own, type and value
+Case = tuple[str, int, str]  # a unique owner, type and value
 
 
 def cases() -> list[Case]:

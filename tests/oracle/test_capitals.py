@@ -25,7 +25,7 @@ pytestmark = pytest.mark.sample(1, by="installation", reason="releases of PowerD
 
 ZONE = "example.test."
 SOA = "NS1.Other.test. Host\\.Master.Other.test. 1 10800 3600 604800 3600"
-# Every type with names that PowerDNS parses, and values as people write them.
+# All types with names that PowerDNS parses, with values as people write them.
 VALUES = {
     ("@", "SOA"): [SOA],
     ("@", "NS"): ["NS1.Other.test."],
@@ -43,7 +43,7 @@ VALUES = {
     ("lp", "LP"): ["10 L64.Other.test."],
     ("ipseckey", "IPSECKEY"): ["10 3 2 Gateway.Other.test. AQNRU3mG7TVTO2BkR47usntb102uFJtugbo6BSGvgqt4AQ=="],
 }
-# PowerDNS would sign their names in lower case, which nobody else does (RFC 4034 6.2): nodes have them so.
+# PowerDNS would sign their names in lowercase, which no other signer does (RFC 4034 6.2), so nodes store lowercase.
 IN_LOWER_CASE = {"SVCB", "HTTPS", "LP", "IPSECKEY"}
 
 
@@ -67,7 +67,7 @@ class Served:
 def served(installation: PowerDNS) -> Iterator[Served]:
     with installation.place("capitals") as place:
         lmdb_file.write(place.database, installation.schema, {ZONE: (1, compile_zone(ZONE, rrsets(), None))})
-        place.pdnsutil("list-zone", ZONE)  # on first use 5.x creates tables, and says so
+        place.pdnsutil("list-zone", ZONE)  # on first use, 5.x creates tables and prints a line
         with place.server() as port:
             yield Served(place, port)
 
@@ -86,7 +86,7 @@ def full(owner: str) -> str:
 def test_dig_answers_with_the_capitals_that_were_sent(served: Served, owner: str, type: str) -> None:
     answer = run("dig", "+short", "+norecurse", "-p", str(served.port), "@127.0.0.1", full(owner), type).strip()
     text = served_text(type, VALUES[owner, type][0])
-    # What both names end in is compressed to the question.
+    # Both names' common ending is compressed to the question's name.
     for ending in ("Example.Test.", ".TEST."):
         text = text.replace(ending, ending.lower())
     assert answer == text.replace("alpn=h2", 'alpn="h2"')

@@ -23,7 +23,7 @@ from tests.oracle.corpus import APEX, rrsets_of, zone_texts
 from tests.people import NOW
 from tests.people import alice as alice
 
-# Names below names that redirect, in all positions to what else there is.
+# Names below redirecting names, in all relations to other names.
 REDIRECTED = [
     "dname 300 IN DNAME target",
     'dname 300 IN TXT "beside it"',
@@ -52,7 +52,7 @@ REDIRECTED = [
 ]
 COMPUTED = frozenset({"alias", "lua"})
 COMPRESSED = frozenset({"mb", "mg", "mr", "minfo"})
-SHARE = 0.25  # of the questions; the whole corpus takes minutes
+SHARE = 0.25  # share of the questions; the whole corpus takes minutes
 MORE = {"redirected.test.": REDIRECTED}
 BELOW_REDIRECTED = (
     *("x.dname", "any.wild.dname", "no.dname", "x.out", "y.a.b.deep", "x.self", "x.cut.dname"),
@@ -89,7 +89,7 @@ def key(make_key: MakeKey, alice: User) -> Key:
         apex = [rrset for rrset in rrsets if rrset.name == name and rrset.type in (rdtypes.SOA, rdtypes.NS)]
         edit.create_zone(zone=edit.NewZone(name, apex), acting=Acting(alice, Channel.WEB, NOW))
         zone = Zone.objects.get(name=name)
-        # Without the rules, which refuse some of what PowerDNS serves.
+        # Without the rules, which refuse some records that PowerDNS serves.
         store_rrsets.replace_rrsets((zone.pk, name, rrset) for rrset in rrsets)
         Zone.objects.filter(pk=zone.pk).update(serial=1)
     return make_key()
@@ -99,14 +99,14 @@ def is_known_difference(question: Question, they: Answer, we: Answer) -> bool:
     """Return True for differences that are known: the gateway follows a standard, or cannot do the same as PowerDNS."""
     name, type_ = question
     if we.rcode == dns.rcode.SERVFAIL and not we.authoritative:
-        return name.split(".")[0] in COMPUTED  # ring 0 would answer, and there is none here
+        return name.split(".")[0] in COMPUTED  # ring 0 would answer, but this test has none
     if type_ == rdtypes.DS and they.authoritative and not we.authoritative:
-        return True  # at a cut below a cut, PowerDNS answers for what it does not have (RFC 4035 section 3.1.4.1)
+        return True  # PowerDNS is authoritative for a cut below a cut (RFC 4035 section 3.1.4.1)
     if any(" 0 0 " in line for line in they.answer):
-        return True  # PowerDNS shows its rows of type 0 to who asks for ANY
+        return True  # PowerDNS shows its rows of type 0 in answers to ANY
     if name.split(".")[0] in COMPRESSED:
-        return True  # PowerDNS compresses their rdata, which dnspython does not read
-    return question == ("dnskey.types.test.", lookup.ANY)  # PowerDNS denies the name of a DNSKEY that stands alone
+        return True  # PowerDNS compresses their rdata, which dnspython cannot parse
+    return question == ("dnskey.types.test.", lookup.ANY)  # PowerDNS denies a name with only a DNSKEY
 
 
 def ours(key: Key, question: Question) -> Answer:
@@ -131,7 +131,7 @@ def test_every_answer_is_that_of_powerdns(theirs: Asker, key: Key) -> None:
             different[question] = (they, we)
     assert different == {}
     assert len(selected) > 1500
-    # Aliases that lead nowhere, loops, referrals with and without glue, hosts with their addresses, and so on.
+    # Aliases without target, loops, referrals with and without glue, hosts with addresses, and so on.
     assert {(dns.rcode.NXDOMAIN, True, True, True, False), (dns.rcode.NOERROR, False, False, True, True)} <= seen
     assert {(dns.rcode.SERVFAIL, True, False, False, False), (dns.rcode.YXDOMAIN, True, True, False, False)} <= seen
     assert {(dns.rcode.NOERROR, True, True, False, True), (dns.rcode.NOERROR, True, True, True, True)} <= seen

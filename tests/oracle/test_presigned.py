@@ -39,7 +39,7 @@ MODES: dict[str, tuple[Nsec3 | None, tuple[str, ...]]] = {
 
 TWO = (Nsec3(), Nsec3(2, bytes.fromhex("abcd")))
 
-# Of the one zone: the signed child of the other test is not here.
+# For one zone, because the other test's signed child does not exist here.
 QUESTIONS = [each for each in ALL_QUESTIONS if each[0] not in ("lonely-ds", "below") and "alias" not in each[0]]
 
 
@@ -243,7 +243,7 @@ near NS ns.other.test.
     exported = tmp_path / "transferred"
     exported.write_text("".join(f"{each.name} {each.ttl} IN {presented(each)}\n" for each in found))
     run("dnssec-verify", "-z", "-o", zone, str(exported), cwd=tmp_path)
-    if signer == "two chains":  # ldns and Knot refuse what its signer gives, too: they know one chain
+    if signer == "two chains":  # ldns and Knot refuse the signer's output, too, because they support only one chain
         return
     run("ldns-verify-zone", str(exported), cwd=tmp_path)
     run("kzonecheck", "-o", zone, str(exported), cwd=tmp_path)

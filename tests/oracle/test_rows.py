@@ -28,7 +28,7 @@ def test_every_row_of_every_zone_is_equal(pair: Pair) -> None:
             key_text(zone, rel, type): canonical_body(body, rel, type, zone)
             for (rel, type), body in theirs.rows_of(zone).items()
         }
-        # Not canonicalised: what we write is canonical already.
+        # Not canonicalized: dnspanel writes canonical rows.
         found = {key_text(zone, rel, type): body for (rel, type), body in ours.rows_of(zone).items()}
         assert found == expected
         compared += len(found)

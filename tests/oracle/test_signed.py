@@ -19,7 +19,7 @@ from tests.oracle.powerdns import Place, PowerDNS
 pytestmark = pytest.mark.sample(1, by="installation", reason="releases of PowerDNS that are compared")
 
 NSEC, BACK = "nsec.test.", "back.test."
-# Zone, its NSEC3PARAM metadata, what we are told.
+# The zone, its NSEC3PARAM metadata, and the panel's setting.
 MODES: dict[str, tuple[str, Nsec3]] = {
     "nsec3.test.": ("1 0 0 -", Nsec3()),
     "salted.test.": ("1 0 2 abcd", Nsec3(iterations=2, salt=bytes.fromhex("abcd"))),
@@ -39,7 +39,7 @@ def signed(installation: PowerDNS) -> Iterator[Place]:
     with installation.place("signed") as place:
         for zone in (NSEC, *MODES):
             place.load_zone(zone, text_for(zone))
-        # The mode before the keys: PowerDNS leaves flags and rows of the old mode behind when it changes (`switched`).
+        # Set the mode before adding keys, because a later change leaves flags and rows of the old mode (`switched`).
         for zone, (parameters, nsec3) in MODES.items():
             place.pdnsutil("set-meta", zone.rstrip("."), "NSEC3PARAM", parameters)
             if nsec3.narrow:

@@ -32,12 +32,12 @@ MODES: dict[str, Nsec3 | None] = {
     "narrow.test.": Nsec3(narrow=True),
 }
 TOOLS = {"dnssec-verify": ["dnssec-verify", "-z", "-o"], "ldns-verify-zone": ["ldns-verify-zone"]}
-# What delv says of the parts of an answer: of each that differs from the one before.
+# delv's statuses for the parts of an answer. A status is printed where it differs from the one before.
 VALIDATED, NEGATIVE, UNSIGNED = "fully validated", "negative response, fully validated", "unsigned answer"
-UNTRUSTED = "authoritative"  # no trust anchor is above it
+UNTRUSTED = "authoritative"  # without a trust anchor above
 GROK = Path(__file__).resolve().parents[1] / "alone" / "grok.py"
 STATUS = re.compile(rf"^; ({VALIDATED}|{NEGATIVE}|{UNSIGNED}|{UNTRUSTED})$", re.MULTILINE)
-# With opt-out nothing proves that an unsigned delegation is not there in the wildcard's place (RFC 5155 section 9.2).
+# With opt-out, no proof excludes an unsigned delegation in place of the wildcard (RFC 5155 section 9.2).
 OF_WILDCARDS = {
     "x.w": [UNSIGNED],
     "x.y.w": [UNSIGNED],
@@ -50,7 +50,7 @@ OF_WILDCARDS = {
 }
 
 DNSVIZ_WARNS: Mapping[str, tuple[str, ...]] = {}
-# A resolver says of nothing that an NSEC3 with opt-out covers that it is authentic (RFC 5155 section 9.2).
+# Resolvers never call answers authentic that an opt-out NSEC3 covers (RFC 5155 section 9.2).
 COVERED = {
     "insecure",
     "a.registry",
@@ -60,14 +60,14 @@ COVERED = {
     "to-nothing.alias",
     "far-to-nothing.alias",
 }
-# Of the zone of delegations and the signed one of aliases below it: what is asked, and whether something is answered,
-# be it an alias to nothing.
+# For the zone with delegations and its signed child with aliases: the question, and True if there is an answer, even an
+# alias without target.
 QUESTIONS = [
     ("", "SOA", True),
     ("", "DNSKEY", True),
     ("ns1", "A", True),
     ("b.half", "A", True),
-    ("x.w", "A", True),  # of a wildcard
+    ("x.w", "A", True),  # from a wildcard
     ("x.y.w", "MX", True),
     ("any", "TXT", True),
     ("a.cname", "CNAME", True),
@@ -96,14 +96,14 @@ QUESTIONS = [
     ("to-nothing.alias", "A", True),
     ("far-to-nothing.alias", "A", True),
     ("to-ent.alias", "A", True),
-    ("above.alias", "A", True),  # out of the zone, to the one above
+    ("above.alias", "A", True),  # to the parent zone
     ("far-above.alias", "A", True),
-    ("below", "A", True),  # from above into the child
+    ("below", "A", True),  # from the parent into the child
     ("below", "MX", True),
     ("nothing.alias", "A", False),
     ("www.alias", "MX", False),
 ]
-# Aliases that lead to a zone of the same server that is not signed, and below no trust anchor.
+# Aliases into an unsigned zone on the same server, without a trust anchor.
 OUTSIDE, OUT = "other.test.", ("out.alias", "far-out.alias")
 
 
@@ -146,7 +146,7 @@ def delegation_of_child(zone: str, ds: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-TRANSFERRED = [name for zone in MODES if zone != "narrow.test." for name in (zone, child_of(zone))]  # no narrow zone is
+TRANSFERRED = [name for zone in MODES if zone != "narrow.test." for name in (zone, child_of(zone))]  # not narrow ones
 
 
 @pytest.fixture(scope="module")
@@ -301,10 +301,10 @@ def test_dnsviz_finds_everything_secure(tmp_path: Path) -> None:
         for zone, answers in probed(served, tmp_path).items():
             found = diagnosed(answers, zone, served.dnskeys[zone])
             assert (zone, found.verdict, found.faults) == (zone, "SECURE", DNSVIZ_WARNS.get(zone, ()))
-            # A name that an NSEC3 with opt-out covers is not proved (RFC 5155 section 9.2).
+            # An opt-out NSEC3 does not prove a name that it covers (RFC 5155 section 9.2).
             unproved = {"INSECURE"} if zone == "optout.test." else set()
             assert found.verdicts - unproved <= {"SECURE", "VALID", "NOERROR", "NXDOMAIN"}, zone
-            assert diagnosed(answers, zone, other).verdict == "INSECURE"  # nothing leads to its keys
+            assert diagnosed(answers, zone, other).verdict == "INSECURE"  # no chain of trust leads to its keys
 
 
 def test_a_resolver_that_validates_finds_everything_secure(served: Served) -> None:
@@ -358,11 +358,11 @@ def test_signatures_follow_the_clock_while_nobody_publishes(tmp_path: Path) -> N
         anchors = [f"{zone} DNSKEY {server.dnskeys[zone]}" for zone in judged]
         for weeks in (0, 1, 4, 26):
             after = timedelta(weeks=weeks)
-            if weeks > 3:  # further on than signatures last: those of the week before are not good any more
+            if weeks > 3:  # further than signatures last: last week's have expired
                 with unbound(zones, anchors, at=began + after + timedelta(weeks=3)) as resolver:
                     assert resolver.ask("nsec.test.", "SOA").rcode == "SERVFAIL"
             clocks.set_clock(clock, int(after.total_seconds()))
-            time.sleep(1.5)  # until the server has read it: see `clocks`
+            time.sleep(1.5)  # until the server has read the file, see `clocks`
             with unbound(zones, anchors, at=datetime.now(UTC) + after) as resolver:
                 for zone in judged:
                     for label, kind, _ in QUESTIONS:

@@ -24,7 +24,7 @@ from tests.oracle.zonefile_corpus import ZONE, corpus
 
 NAMED, KNOT, LDNS = "named-checkzone", "kzonecheck", "ldns-verify-zone"
 
-# Where our verdict is not that of named-checkzone, and why.
+# Files with different verdicts by the panel and named-checkzone, with the reasons.
 REFUSED_HERE = {
     "a ttl beyond the largest": "BIND takes it for 0 (RFC 2181 8), which nobody who writes such a number means",
     "a name in quotes": "most likely a slip; Knot refuses it as well",
@@ -49,7 +49,7 @@ _GENERATED = {
     "generated with a step", "generated with ttl and class", "generated with rdata of two words",
     "generated with rdata in quotes",
 }  # fmt: skip
-# Where another tool's verdict is not ours either, and why we go with named-checkzone, or with neither.
+# Files with a different verdict by another tool, with the reason to follow named-checkzone or neither.
 DISAGREE: dict[str, dict[str, set[str]]] = {
     KNOT: {
         "it knows no $GENERATE": _GENERATED,
@@ -104,10 +104,10 @@ DISAGREE: dict[str, dict[str, set[str]]] = {
         "it serves other classes": {"class chaos", "class hesiod"},
     },
 }  # fmt: skip
-# What named-checkzone has in its dump, and we leave out or read differently, each said in a fault.
+# Records in named-checkzone's dump that the panel leaves out or reads differently, each with a fault.
 OTHER_CONTENT = {
     "an rrsig", "an nsec", "an nsec3param", "bind's signing state", "a dnskey at the apex", "a cds at the apex",
-    "a name with utf-8",  # IDNA here, bytes in BIND
+    "a name with utf-8",  # the panel: IDNA; BIND: bytes
     "a disabled record of ours",  # kept, but not served
 }  # fmt: skip
 
@@ -136,7 +136,7 @@ def judge(raw: bytes, directory: Path) -> Verdicts:
 
     named = run(NAMED, "-q", "-s", "full", "-D", "-o", "dump", "example.test", path.name)
     knot = run(KNOT, "-o", ZONE, path.name)
-    # It verifies signatures, and says so when it has read a zone that has none.
+    # ldns verifies signatures, and reports a zone without any after it was read.
     ldns = run(LDNS, path.name)
     accepted = {
         NAMED: named.returncode == 0,
@@ -166,7 +166,7 @@ def test_what_we_refuse_has_its_line_and_a_reason(verdicts: dict[str, Verdicts])
         errors = [fault for fault in found.ours.faults if fault.severity == "error"]
         assert found.ours.is_sound == (not errors), title
         for fault in errors:
-            # Only a record that is not there has no line.
+            # Only a missing record has no line.
             assert fault.line or fault.code.endswith("-missing"), (title, fault)
             assert fault.column or not fault.line, (title, fault)
 
@@ -211,7 +211,7 @@ def records_in(dump: str) -> set[Record]:
     }
 
 
-# Rdata: 10,000 records of each type of the fast path, 100,000 in a full run, against dnspython.
+# Rdata: 10,000 records of each fast-path type (100,000 in a full run), compared with dnspython.
 
 ORIGIN = dns.name.from_text(ZONE)
 
@@ -293,10 +293,10 @@ def test_rdata_of_the_fast_path_is_that_of_dnspython(mnemonic: str, sample: Samp
         quick += 1
         if value not in known:
             rdata = dns.rdata.from_text(dns.rdataclass.IN, type_, value, origin=ORIGIN, relativize=False)
-            wire = rdata.to_wire()  # with its capitals, as they are kept
-            # Each text would take as long again.
+            wire = rdata.to_wire()  # with its stored capitals
+            # Checking each text would double the time.
             known[value] = canonical(type_, wire) if quick % 5 == 0 else pair[0], wire
         assert pair == known[value], value
-    # Not every release reads an empty value of CAA, so it is left to the slow path.
+    # Some releases cannot read an empty CAA value, so the slow path reads it.
     empty = sum(value.endswith(' ""') for value in values) if mnemonic == "CAA" else 0
     assert quick > 0.95 * (records - empty)

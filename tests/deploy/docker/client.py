@@ -23,7 +23,7 @@ RIGHTS = ["read", "add", "change", "create-zone"]
 PAGE_SECONDS = 60
 EDIT_SECONDS = 10.0
 SECONDS_BETWEEN_EDITS = 0.2
-# Each name is written twice, so that there are records that are new and records that change.
+# Each name is written twice, which tests both new and changed records.
 EDITS_OF_A_NAME = 2
 
 Fields = Mapping[str, str | list[str]]
@@ -94,7 +94,7 @@ class Edits:
     zone: str
     acknowledged: int = 0
     failed: int = 0
-    # Of each name: what it may be now. The first is the last that was acknowledged, None if none was.
+    # The possible current values of each name. The first is the last acknowledged one, or None.
     possible: dict[str, list[str | None]] = field(default_factory=dict)
 
     @contextmanager

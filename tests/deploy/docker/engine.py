@@ -27,10 +27,10 @@ CGROUPS = Path("/sys/fs/cgroup")
 START_SECONDS = 60
 COMMAND_SECONDS = 600
 _CLONE_NEWNET = 0x40000000
-# Variables of the environment that would change what is tested: docker-compose.yml reads some of PANEL_.
+# Environment variables that would change the test: docker-compose.yml reads some PANEL_ variables.
 _OF_OTHERS = ("COMPOSE_", "DOCKER_", "PANEL_")
 
-# `/run` is its own, so that it does not find a containerd of the machine, and what it writes to /etc stays in memory.
+# A separate `/run` hides the machine's containerd, and writes to /etc stay in memory.
 _START = """
 mount -t tmpfs tmpfs /run && mkdir -p /run/lock /run/etc /run/work || exit 1
 mount -t overlay -o lowerdir=/etc,upperdir=/run/etc,workdir=/run/work etc /etc && ip link set lo up || exit 1
@@ -64,7 +64,7 @@ class Engine:
         """The environment variables of this engine's clients. They hide the personal Docker configuration."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_OTHERS)}
         own = {"DOCKER_HOST": f"unix://{self.socket}", "DOCKER_CONFIG": str(self.place / "client")}
-        # Debian's `docker` is the one that a program finds.
+        # So that programs find Debian's `docker`.
         return {**kept, **own, "HOME": str(self.place), "PATH": f"/usr/bin:/usr/sbin:{os.environ.get('PATH', '')}"}
 
     def start(self) -> None:
@@ -80,7 +80,7 @@ class Engine:
         self.socket.unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                # It ends with the process of the tests, however that one ends.
+                # The engine ends with the test process, even if that is killed.
                 ["setpriv", "--pdeathsig=KILL", "unshare", *spaces, "sh", "-c", _START, "dockerd", *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -105,7 +105,7 @@ class Engine:
             self._inside = None
         if self._process is None:
             return
-        self._process.kill()  # its child, the first process inside, dies with it, and all others with that one
+        self._process.kill()  # its child, the first process inside, ends with it, and so do all others
         self._process.wait(timeout=30)
         self._process = None
         until(self._remove_cgroups, seconds=60, what="the end of all processes of the engine")
@@ -119,7 +119,7 @@ class Engine:
             if self._inside is None:
                 raise ConnectionError("the engine does not run")
             return self._inside.submit(function, *arguments, **named).result()
-        except (CancelledError, RuntimeError) as exc:  # the latter is said by an executor that was shut down
+        except (CancelledError, RuntimeError) as exc:  # an executor that was shut down raises the latter
             raise ConnectionError("the engine does not run") from exc
 
     def kill_process(self, process: int) -> None:
@@ -206,7 +206,7 @@ def running_engine(place: Path, data: Path, *, has_network: bool = True) -> Iter
         yield engine
     finally:
         engine.stop()
-        for _ in range(50):  # mounts of a namespace that has just ended may be there for a moment
+        for _ in range(50):  # the mounts of an ended namespace may remain for a moment
             shutil.rmtree(place, ignore_errors=True)
             if not place.exists():
                 break

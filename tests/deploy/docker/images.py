@@ -29,7 +29,7 @@ OURS = ("dnspanel-panel", "dnspanel-node")
 CERTIFICATES = "usr/local/share/ca-certificates"
 BUILD_SECONDS = 900
 
-# What debian:12-slim does not have either.
+# Folders that debian:12-slim lacks, too.
 _NOT_IN_SLIM = ("doc", "groff", "info", "linda", "lintian", "locale", "man")
 _PIP_SETTINGS = ("cert", "extra-index-url", "index-url", "proxy", "trusted-host")
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy")

@@ -13,7 +13,7 @@ from tests.deploy.docker.images import ROOT
 
 FILE = ROOT / "docker-compose.yml"
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text())["services"]
-# Those that run for ever; the others do their work at each start and end.
+# Long-running services; the others do their work at each start and end.
 LASTING = [name for name, service in SERVICES.items() if "restart" in service]
 NODES = ("ns1", "ns2", "ns3", "ring0")
 _LINK = re.compile(r"http://\S+/welcome/\S+/")
@@ -30,7 +30,7 @@ class Installation:
     def run(self, *arguments: str, files: tuple[Path, ...] = (), seconds: float = 900) -> str:
         """Run docker-compose with its file and more files, and return its output. Raise CommandFailed if it fails."""
         named = [f"--file={path}" for path in (FILE, *files)]
-        # Version 1 runs `docker build`, and without this the builder before BuildKit, which has a cache of its own.
+        # Version 1 runs `docker build`. Without this variable, that uses the old builder with a separate cache.
         more = {"DOCKER_BUILDKIT": "1"}
         return self.engine.run(
             [*self.compose, f"--project-name={self.project}", *named, *arguments], seconds=seconds, more=more

@@ -30,14 +30,14 @@ pytestmark = pytest.mark.full(reason="the images and docker-compose.yml in a rea
 ZONE = "containers.test."
 CACHED = CACHE / "docker"
 CACHE_LIMIT = "4GB"
-# A machine that others use as well: as many processes that compute as its processors have in vain.
+# Simulates a busy machine: the number of processes that compete for its CPUs.
 HOGS = 4
 HOG_SECONDS = 600
 START_SECONDS = 600
 RETURN_SECONDS = 600
 MEASURED_EDITS = 20
 EDITS_BEFORE = 10
-# Each look at the containers starts programs.
+# Each check of the containers starts programs.
 PAUSE = 0.5
 
 
@@ -59,7 +59,7 @@ def engine() -> Iterator[Engine]:
     try:
         with (CACHED / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            for half in CACHED.glob("debian-*"):  # of a run that was killed
+            for half in CACHED.glob("debian-*"):  # left by a killed run
                 shutil.rmtree(half)
             with running_engine(place / "builds", CACHED / "data", has_network=False) as builder:
                 _remove_leftovers(builder)

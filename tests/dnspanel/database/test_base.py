@@ -78,7 +78,7 @@ def test_a_request_after_the_end_has_a_new_connection(kept: DatabaseWrapper) -> 
     kept.settings_dict = kept.settings_dict | {"CONN_HEALTH_CHECKS": True}
     before = kept.connection
     end(kept)
-    kept.health_check_enabled, kept.health_check_done = True, False  # as at the begin of a request
+    kept.health_check_enabled, kept.health_check_done = True, False  # as at the start of a request
     with kept.cursor() as cursor:
         cursor.execute("SELECT 1")
         assert cursor.fetchone() == (1,)

@@ -11,7 +11,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from dnspanel.database.create_tables import CreateTables
 
-# Until 1.0 a change of the tables goes into a migration of its own; what piles up is squashed.
+# Up to 1.0, each schema change gets a separate migration; they are squashed from time to time.
 MOST_OF_AN_APP = 6
 
 

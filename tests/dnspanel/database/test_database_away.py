@@ -212,7 +212,7 @@ def test_what_was_committed_before_the_failure_is_in_doubt() -> None:
         return fail(request)
 
     def fail(request: HttpRequest) -> HttpResponse:
-        with transaction.atomic():  # as every request that reads a session or a token in a transaction
+        with transaction.atomic():  # like requests that read a session or token in a transaction
             pass
         found.append(database_away.is_in_doubt(AWAY))
         return HttpResponse()

@@ -19,7 +19,7 @@ from tests.stack import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PATIENCE = 6.0  # of which libpq needs two seconds for each try
+PATIENCE = 6.0  # libpq needs two of these seconds per try
 
 
 class Relay:
@@ -102,7 +102,7 @@ def ask(sql: str = "SELECT 1") -> Any:
 
 @pytest.mark.usefixtures("patient")
 def test_a_connection_that_was_open_is_given_up_and_the_next_are_refused_at_once(relay: Relay) -> None:
-    # The fixture `patient` was made before the relay, so what asks anew goes past it: it has to go through it here.
+    # The fixture `patient` began before the relay existed. This sends its probes through the relay.
     silence.begin(lambda: connection.get_connection_params() | {"port": relay.port}, patience=PATIENCE)
     assert ask() == (1,)
     relay.swallows = True

@@ -146,7 +146,7 @@ def test_a_search_has_its_own_limit_until_it_ends(begin: Callable[[str], None]) 
 def test_a_search_that_took_too_long_says_what_would_help() -> None:
     with pytest.raises(statement_time.SearchTooGeneral, match=r"took longer than 0\.001 s"), statement_time.searching():
         wait_long()
-    assert limit() == "0"  # the connection goes on
+    assert limit() == "0"  # the connection remains
 
 
 def test_other_errors_stay_what_they_are() -> None:
@@ -164,7 +164,7 @@ def test_settings_name_kinds_and_seconds(monkeypatch: pytest.MonkeyPatch) -> Non
             envseconds("SECONDS", SECONDS)
 
 
-# Faces
+# Interfaces
 
 
 @pytest.mark.usefixtures("short")

@@ -160,7 +160,7 @@ def test_alerts_heartbeats_and_stages(active_node: MakeNode) -> None:
     found = scrape()
     assert found["dnspanel_alerts_open"][(("kind", "node.late"), ("severity", "warning"))] == 3
     assert found["dnspanel_heartbeat_timestamp_seconds"] == {(("process", "collector"),): NOW.timestamp()}
-    # The nodes without a group wait for ring 0 alone; what was released in an epoch that is over counts no more.
+    # Nodes without a group wait only for ring 0. Releases of an earlier epoch don't count.
     assert found["dnspanel_group_released"] == {(("group", "canary-test"),): 9, (("group", ""),): 5}
 
 

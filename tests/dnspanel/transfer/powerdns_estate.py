@@ -22,7 +22,7 @@ PrivateKey: GU6SnQ/Ou+xC5RumuIUIuJZteXT2z0O/ok1s38Et6mQ=
 """
 TSIG_SECRET = "c2VjcmV0IG9mIHRoZSB0ZXN0cyBmb3IgVFNJRyBrZXlz"
 
-# Beside what the corpus has: a disabled record, comments, metadata and a zone that is copied from elsewhere.
+# In addition to the corpus: a disabled record, comments, metadata and a zone transferred from elsewhere.
 EXTRA_ZONE = "extra.test."
 SECONDARY_ZONE = "second.test."
 EXTRA_TEXT = """@ 3600 IN SOA ns1.other.test. hostmaster.other.test. 7 10800 3600 604800 3600
@@ -101,7 +101,7 @@ class Read:
 def plain(document: Document) -> str:
     """Return the document's lines of served records, without comments."""
     lines = document.text.decode("utf-8", "surrogateescape").splitlines()
-    # The corpus, as PowerDNS, leaves out the dot where IPSECKEY has no gateway.
+    # Like PowerDNS, the corpus omits the dot of an IPSECKEY without gateway.
     served = (re.sub(r"(IPSECKEY \d+ 0 \d+) \. ", r"\1 ", line) for line in lines if not line.startswith(";"))
     return "\n".join(re.sub(r" ; [^\"]*$", "", line) for line in served)
 
@@ -125,7 +125,7 @@ def expected() -> dict[str, set[RRset]]:
     return {zone: set(rrsets_of(zone, text)) for zone, text in texts().items()}
 
 
-# The parser leaves these out, as name servers make them when they sign a zone.
+# The parser leaves these out, because name servers create them when they sign a zone.
 CDS, CDNSKEY = 59, 60
 
 

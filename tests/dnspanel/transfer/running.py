@@ -154,7 +154,7 @@ class MariaDB:
         return run("mariadb", f"--socket={self.socket}", "--user=root", *arguments, input=text)
 
 
-# Commits need not survive the machine.
+# Commits need not survive a crash of the machine.
 FORGETFUL = "--innodb-flush-log-at-trx-commit=0"
 
 
@@ -163,7 +163,7 @@ def mariadb(*options: str) -> Iterator[MariaDB]:
     """Run an empty MariaDB. Its directory belongs to the user mysql if the test runs as root, which MariaDB refuses."""
     needed("mariadbd", "mariadb-install-db", "mariadb")
     with tempfile.TemporaryDirectory(prefix="mariadb-", dir="/tmp") as place:
-        # One that starts removes the temporary tables of others that have the same directory for them.
+        # A starting server removes other servers' temporary tables if they share the directory.
         arguments = ["--no-defaults", f"--datadir={place}/data", f"--tmpdir={place}"]
         if os.geteuid() == 0:
             shutil.chown(place, "mysql", "mysql")

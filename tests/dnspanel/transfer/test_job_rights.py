@@ -175,7 +175,7 @@ def test_comparisons_are_their_makers_and_of_who_may_see_all_their_zones(
     )  # fmt: skip
     own = check_of("c.test.", author=person)
     before = check_of("a.test.")
-    CutoverCheck.objects.filter(pk=before.pk).update(created_at=NOW - timedelta(days=1))  # of an earlier a.test.
+    CutoverCheck.objects.filter(pk=before.pk).update(created_at=NOW - timedelta(days=1))  # for an earlier a.test.
     Zone.objects.filter(name="a.test.").update(created_at=NOW)
     assert set(job_rights.checks_visible_to(person)) == {both, own}
     for reader in (alice, charlie):

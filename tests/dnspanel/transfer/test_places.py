@@ -55,7 +55,7 @@ def test_who_has_the_only_places_lets_others_take_turns(
 ) -> None:
     first, second = (make_import({"a": zone_text(f"{name}.test.")}) for name in ("a", "b"))
     take(worker_elsewhere, Lock.WORKER, first.pk * places.WORKERS_OF_IMPORT)
-    assert places.may_compute(first.author_id)  # nobody waits: two workers, and both may be hers
+    assert places.may_compute(first.author_id)  # no one else waits, so she may use both workers
     job = make_import({"c": zone_text("c.test.")})
     ImportJob.objects.filter(pk=job.pk).update(author=bob)
     assert not places.may_compute(first.author_id)
@@ -63,7 +63,7 @@ def test_who_has_the_only_places_lets_others_take_turns(
     assert "units=" in worker.work_on_import(job.pk).summary
 
 
-# Three silent servers of one person taken every bulk worker: imports, snapshots and the log of all stood still.
+# Previously three silent servers of one person blocked all bulk workers, with all imports and snapshots.
 def test_of_one_person_few_sources_are_read_at_once(
     alice: User, bob: User, worker_elsewhere: "psycopg.Connection[tuple[object, ...]]"
 ) -> None:

@@ -15,7 +15,7 @@ from replication.dns import names
 
 PASSPHRASE = "a long passphrase"
 ZONE = "example.test."
-# The key of RFC 6605 section 6.1.
+# The key in RFC 6605 section 6.1.
 PRIVATE = (
     "Private-key-format: v1.2\nAlgorithm: 13 (ECDSAP256SHA256)\n"
     "PrivateKey: GU6SnQ/Ou+xC5RumuIUIuJZteXT2z0O/ok1s38Et6mQ=\n"
@@ -88,7 +88,7 @@ def test_another_passphrase_zone_or_dnskey_opens_nothing() -> None:
 def test_every_byte_of_it_counts() -> None:
     content = base64.b64decode(Sealer(PASSPHRASE).seal("short", **AT))
     opener = Opener(PASSPHRASE)
-    for at in (0, *range(17, len(content))):  # each other salt would take its time
+    for at in (0, *range(17, len(content))):  # a different salt would cost derivation time
         changed = content[:at] + bytes((content[at] ^ 1,)) + content[at + 1 :]
         assert refusal(base64.b64encode(changed).decode(), opener) == KeyLock.NOT_OPENED
     for size in range(len(content)):

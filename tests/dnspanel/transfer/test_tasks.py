@@ -32,7 +32,7 @@ def test_beat_wakes_workers_for_each_import_at_work(make_import: MakeImport, mon
     monkeypatch.setattr(tasks.run_import, "apply_async", lambda args, **options: woken.append(args[0]))
     job = make_import({"a": zone_text("a.test.")})
     tasks.drive_transfers()
-    assert woken == [job.pk, job.pk]  # one for each worker that may share it
+    assert woken == [job.pk, job.pk]  # one for each worker that may help
 
 
 def test_a_dead_broker_does_not_stop_an_import(make_import: MakeImport, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,7 +96,7 @@ def test_a_replace_removes_it_and_takes_the_soa() -> None:
         (MAIL.name, rdtypes.A): None,
     }
     assert tally(changes, CURRENT) == (1, 2, 1)
-    assert values_removed(changes, CURRENT) == 2  # of www and of mail; the SOA only moves on
+    assert values_removed(changes, CURRENT) == 2  # values of www and mail; the SOA only gets a new serial
 
 
 def test_apex_records_made_for_want_of_any_never_replace_the_zones_own() -> None:

@@ -56,7 +56,7 @@ def test_comments_and_disabled_values_come_back_exactly(zone: Zone, bob: User) -
     assert "alias 60 IN ALIAS www.example.net.\n" in displayed
     result = after(zone, bob)
     assert (result.afters, result.faults) == ({}, [])
-    # A comment that has no place on a line stays as it is when only the value changes.
+    # A comment that does not fit on a line is kept if only the value changes.
     [changed] = after(zone, bob, ("a;b", "a;d")).afters.values()
     assert changed is not None
     assert changed.comment == "of\nthree  spaced\tlines "

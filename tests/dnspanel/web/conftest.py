@@ -25,7 +25,7 @@ from tests.people import dora as dora
 
 Browser = Callable[..., Client]
 HTMX = {"HX-Request": "true"}
-YES = {"confirmed": "yes"}  # to the question that some acts ask first
+YES = {"confirmed": "yes"}  # the answer to the confirmation of some actions
 
 __all__ = ["HTMX", "YES", "Browser", "MakeZone"]
 

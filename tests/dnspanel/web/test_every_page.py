@@ -34,21 +34,21 @@ from tests.second_factors import set_up
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[3]
-# A template of more pages is part of the frame, or of most lists: it does not make them all worth another look.
+# Templates of more pages belong to the layout or to most lists. They don't make all these pages due for a check.
 OF_FEW_PAGES = 4
 ORIGIN = "http://panel.test"
 AXE = (Path(__file__).parents[2] / "vendor/axe.min.js").read_text()
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice", "experimental"]
 EVERYTHING = {"include": [["html"]]}
-# The frame is the same on every page; it is looked at once.
+# The layout is the same on all pages, and is checked once.
 FRAME = b'<nav class="nav"'
 WITHOUT_FRAME = {"include": [["html"]], "exclude": [[".nav"], [".top"]]}
 RUN_AXE = """async ([where, only]) => {
     const found = await axe.run(where, {runOnly: only, resultTypes: ["violations"]});
     return found.violations.map(rule => [rule.id, rule.nodes.map(node => node.html.slice(0, 200))]);
 }"""
-# As long as any page: else a button that happened to lie under the draft's bar, which stays at the window's lower edge,
-# would be called too small to hit.
+# As high as the longest page. Otherwise a button below the draft bar at the window's edge would be reported as too
+# small.
 PHONE: ViewportSize = {"width": 360, "height": 8000}
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 
@@ -63,7 +63,7 @@ class Look:
     rules: dict[str, Any]
 
 
-# Everything once; then what colours and sizes decide, since the rest stays the same.
+# All rules once; then only rules about colors and sizes, whose results can differ.
 LOOKS = (
     Look("light", "light", DESKTOP, {"type": "tag", "values": TAGS}),
     Look("dark", "dark", DESKTOP, {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}),
@@ -101,9 +101,7 @@ def answers(ids: dict[str, int]) -> dict[str, Answer]:
             client.post("/sign-in/", {"login": "bob", "password": PASSWORD})
         elif endpoint.permission is not None:
             client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
-        with override_settings(
-            PANEL_URL="https://panel.test", EMAIL_HOST="mail.test"
-        ):  # where there is all there can be
+        with override_settings(PANEL_URL="https://panel.test", EMAIL_HOST="mail.test"):  # with all possible content
             response = client.get(path, endpoint.data)
         content = b"" if response.streaming else response.content
         templates = frozenset(str(template.name) for template in response.templates)
@@ -149,14 +147,14 @@ def findings(answers: dict[str, Answer], chromium: Browser, sample: Sample) -> I
         window.emulate_media(color_scheme="light")
         window.set_viewport_size(DESKTOP)
         window.goto(ORIGIN + path)
-        window.evaluate(AXE)  # not through a script element, which the Content-Security-Policy forbids
+        window.evaluate(AXE)  # not as a script element, which the Content-Security-Policy forbids
         for look in LOOKS:
             window.emulate_media(color_scheme=look.scheme)
             window.set_viewport_size(look.size)
             for rule, elements in window.evaluate(RUN_AXE, [where, look.rules]):
                 for element in elements:
                     found.complaints.setdefault(f"{rule} ({look.name})", {}).setdefault(element, []).append(path)
-        width = window.evaluate("document.documentElement.scrollWidth")  # the last look is at a phone
+        width = window.evaluate("document.documentElement.scrollWidth")  # the last check is at phone size
         if width > PHONE["width"]:
             found.too_wide[path] = width
         if FRAME in answers[path].body:
@@ -204,7 +202,7 @@ def changed_templates() -> set[str]:
         ["git", "log", "--since=1 day ago", "--name-only", "--format=", *where],
         ["git", "diff", "--name-only", "HEAD", *where],
     )
-    # A copy without a history has no changes either.
+    # A copy without a git history has no changes.
     texts = (subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout for command in commands)
     return {line.removeprefix("templates/") for text in texts for line in text.splitlines()}
 

@@ -89,8 +89,7 @@ READ, FLEET, EDIT = Permission.READ, Permission.FLEET, Permission.EDIT
 NODES, PEOPLE = Permission.NODES, Permission.PEOPLE
 EVERYBODY = None
 SIGNED_IN = "signed in"
-# Whose password was right, and who has not sent the second factor yet, and who has a passkey to show; everybody else is
-# led on, or back.
+# People with a correct password who have not sent the second factor yet, and a passkey to send. Others are redirected.
 HALF_SIGNED_IN = "half signed in"
 ZONE = {"zone_name": "example.test."}
 REVISION = {**ZONE, "number": 1}
@@ -362,7 +361,7 @@ ENDPOINTS = [
         Endpoint("draft-act", "POST", EDIT, {**DRAFT, "act": act}, {"name": "New", "with": "bob", "open": "yes"})
         for act in ("take-up", "put-back", "rename", "share", "unshare", "link", "discard")
     ),
-    # Alice asked, and Bob may approve.
+    # Alice's request, which Bob is allowed to approve.
     Endpoint("draft-requests", "GET", READ),
     Endpoint("draft-request", "GET", READ, REQUEST),
     *(
@@ -424,7 +423,7 @@ ENDPOINTS = [
     Endpoint("zone-policy-run", "GET", EDIT, RUN),
     Endpoint("zone-policy-run-apply", "POST", EDIT, RUN),
     Endpoint("zone-policy-run-cancel", "POST", EDIT, RUN),
-    # Who may read private keys may do everything: only administrators, and whom a grant allows it.
+    # Private keys are only for administrators, and for people whose grant allows it.
     Endpoint("zone-dnssec-key-export", "POST", PEOPLE, KEY),
     # Imports
     Endpoint("import-list", "GET", EDIT),
@@ -490,7 +489,7 @@ ENDPOINTS = [
     Endpoint("secondary-notify", "POST", NODES, SECONDARY),
     Endpoint("secondary-rotate", "POST", NODES, SECONDARY),
     Endpoint("secondary-delete", "POST", NODES, SECONDARY),
-    # Catalogs of others
+    # Consumed catalogs
     Endpoint("catalog-list", "GET", FLEET),
     Endpoint("catalog-new", "GET", NODES),
     Endpoint("catalog-new", "POST", NODES),
@@ -500,7 +499,7 @@ ENDPOINTS = [
     Endpoint("catalog-confirm", "POST", NODES, CATALOG),
     Endpoint("catalog-ask", "POST", NODES, CATALOG),
     Endpoint("catalog-unfollow", "POST", NODES, CATALOG),
-    # Catalogs of ours
+    # Produced catalogs
     Endpoint("catalog-ours-new", "GET", EDIT),
     Endpoint("catalog-ours-new", "POST", EDIT),
     Endpoint("catalog-ours", "GET", READ, OURS),
@@ -593,7 +592,7 @@ ENDPOINTS = [
     Endpoint("docs-api-document", "GET", SIGNED_IN),
     Endpoint("docs-api-page", "GET", SIGNED_IN, {"page": "errors"}),
 ]
-# What somebody else made: whoever does not see it finds nothing there.
+# Objects of other people, which are not found by people who cannot see them.
 CAST = {"alice": Role.ADMINISTRATOR, "bob": Role.EDITOR, "charlie": Role.READER}
 OF_SOMEBODY = {"zone_name", "zone_id", "sequence", "job_id", "token_id", "webhook_id", "delivery_id", "check_id"}
 OF_SOMEBODY |= {"draft_key", "view_id", "request_key"}
@@ -607,7 +606,7 @@ def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[d
         make_zone = zone_maker(people[0])
         zone = make_zone("www 300 A 192.0.2.1")
         node = create_active_node("ns1")
-        Node.objects.update(dns_address="127.0.0.1", dns_port=1)  # where nobody answers
+        Node.objects.update(dns_address="127.0.0.1", dns_port=1)  # where no server answers
         create_waiting_node("ns2")
         create_front("front1")
         gone = make_zone("www 300 A 192.0.2.1", name="gone.test.")
@@ -905,7 +904,7 @@ def test_a_member_opens_the_zone_that_a_grant_names(address_of: Any, browser: Br
         for endpoint in turn(sample, (endpoint for endpoint in ENDPOINTS if ZONE.items() <= endpoint.args.items())):
             with step(endpoint):
                 response = call(client, endpoint, address_of(endpoint))
-                if endpoint.name == "zone-dnssec-key-export":  # which everything does not include
+                if endpoint.name == "zone-dnssec-key-export":  # EVERY_RIGHT does not include it
                     assert response.status_code == 403
                     continue
                 assert response.status_code not in {401, 403, 405, 500}
@@ -971,7 +970,7 @@ def test_htmx_without_a_session_gets_no_form_to_swap_in(address_of: Any, browser
                 assert b"<form" not in response.content
 
 
-# Their callers have no session that another site could ride on, or none that counts.
+# Their callers have no session that another site could abuse, or the session is not used.
 WITHOUT_CSRF = {"enroll-agent", "webhook-stop-mails", "saml-acs", "oidc-ended"}
 
 
@@ -1015,12 +1014,12 @@ def view_refuses(method: str, path: str) -> bool:
     match = resolve(path)
     try:
         response = match.func(RequestFactory().generic(method, path), *match.args, **match.kwargs)
-    except AttributeError:  # there is no person in the request
+    except AttributeError:  # the request has no user
         return False
     return bool(response.status_code == 405)
 
 
-# Of the endpoints that EDIT opens, those that stay shut to who may edit records and nothing else of a zone.
+# Endpoints that EDIT opens, but not for people who may edit only records of a zone.
 NOT_OF_RECORDS = {
     *("zone-new", "zone-new-transferred", "zone-many-zones", "zone-change-runs", "zone-clone", "zone-delete"),
     *("zone-restore", "zone-restore-many", "zone-gone"),
@@ -1072,7 +1071,7 @@ def test_a_role_of_ones_own_opens_as_far_as_its_rights_reach(
         for endpoint in turn(sample, (endpoint for endpoint in ENDPOINTS if endpoint.permission is EDIT)):
             with step(endpoint):
                 answer = call(client, endpoint, address_of(endpoint))
-                is_of_others = endpoint.args.get("act") == "take-up"  # which changes more than records
+                is_of_others = endpoint.args.get("act") == "take-up"  # it changes more than records
                 assert (answer.status_code == 403) is (endpoint.name in NOT_OF_RECORDS or is_of_others)
                 assert answer.status_code not in {401, 405, 500}
 
@@ -1092,7 +1091,7 @@ def test_a_leavers_session_opens_nothing(address_of: Any, browser: Browser, alic
 
 def test_nobody_signs_in_as_a_service_account(browser: Browser, alice: User) -> None:
     robot = create_service_account(name="robot", role=Role.EDITOR, by=alice, now=NOW)
-    robot.set_password(PASSWORD)  # as if a database had one
+    robot.set_password(PASSWORD)  # as if a database had a password for it
     robot.save()
     client = browser()
     answer = client.post(reverse("account_login"), {"login": "robot", "password": PASSWORD})
@@ -1129,7 +1128,7 @@ def test_who_asked_approves_nothing_and_an_approver_takes_nothing_back(
         "withdraw": (True, False),
         "plan": (True, False),
         "publish": (False, False),
-        "past": (True, False),  # who governs the zone, and says why
+        "past": (True, False),  # for people who govern the zone, with a reason
     }
 
 
@@ -1172,5 +1171,5 @@ def test_pages_publish_nothing_of_a_zone_that_is_kept_back(
             before = Publication.objects.count()
             client.post(address_of(endpoint), data)
             found[name] = Publication.objects.count() - before
-    goes_on = {"zone-restore": 1} if state in {"locked", "governed"} else {}  # of another zone, and a restore no change
+    goes_on = {"zone-restore": 1} if state in {"locked", "governed"} else {}  # a restore of another zone, and no change
     assert found == (dict.fromkeys(tried, 1) if state == "as usual" else dict.fromkeys(tried, 0) | goes_on)

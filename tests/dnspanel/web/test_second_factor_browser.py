@@ -71,7 +71,7 @@ def test_the_dialog_asks_for_the_code_and_the_page_goes_on(open_page: OpenPage, 
     code.fill(app.wrong_code(timezone.now()))
     dialog.get_by_role("button", name="Sign in", exact=True).click()
     expect(dialog.get_by_role("alert")).to_contain_text("This code is not right.")
-    # Who is half way already, and is led there by the first step, gets no further than that.
+    # A half signed-in person who is redirected there by the first step cannot continue without the code.
     page.reload()
     expect(page.get_by_role("heading", name="Second factor")).to_be_visible()
     page.get_by_label("Code", exact=True).fill(codes[0])

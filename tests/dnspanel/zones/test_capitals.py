@@ -46,7 +46,7 @@ def test_what_api_v1_takes_it_gives_back_with_its_capitals(caller: Caller, zone:
     patched(caller, replace(ZONE, "MX", GOOGLE), replace(f"_ipp.{ZONE}", "PTR", f"My\\032Printer._ipp.{ZONE}"))
     assert contents(caller, ZONE, "MX") == [GOOGLE]
     assert contents(caller, f"_ipp.{ZONE}", "PTR") == [f"My\\032Printer._ipp.{ZONE}"]
-    # Other capitals of the same value are a change that somebody may want; of two in one RRset one is a duplicate.
+    # Other capitals of the same value are an intended change. Of two spellings in one RRset, one is a duplicate.
     patched(caller, replace(ZONE, "MX", GOOGLE.lower()))
     assert contents(caller, ZONE, "MX") == [GOOGLE.lower()]
     answer = caller.patch(ZONE, replace(ZONE, "MX", GOOGLE, GOOGLE.lower()))
@@ -86,7 +86,7 @@ def test_capitals_that_others_changed_are_no_conflict() -> None:
     merged = merge(ZONE, [Edit(Change(ZONE, rdtypes.MX, base, mine))], {(ZONE, rdtypes.MX): theirs})
     assert [(change.before, change.after) for change in merged.apply] == [(theirs, mine)]
     assert not merged.conflicts
-    # Who asks for other capitals gets them.
+    # A request for other capitals is fulfilled.
     edit = Edit(Change(ZONE, rdtypes.MX, base, theirs))
     assert merge(ZONE, [edit], {(ZONE, rdtypes.MX): base}).apply
 
@@ -103,7 +103,7 @@ CASE = zone_text(
 )
 
 
-@pytest.mark.django_db(transaction=True)  # an export reads by a connection of its own
+@pytest.mark.django_db(transaction=True)  # an export reads on a separate connection
 @pytest.mark.usefixtures("directories")
 def test_a_zone_file_keeps_them_from_import_to_export_and_transfer(
     alice: User, make_import: MakeImport, tmp_path: Any

@@ -22,7 +22,7 @@ def test_the_trash_is_emptied_and_the_task_says_so(bob: User, zone: Zone) -> Non
 def test_what_waits_to_be_searched_is_sorted_in_once(make_zone: MakeZone) -> None:
     maintain_search_index()
     make_zone("www 300 A 192.0.2.1")
-    assert maintain_search_index() == "tended search pages=2"  # of rdata, and of the name
+    assert maintain_search_index() == "tended search pages=2"  # of the indexes on rdata and name
     assert maintain_search_index() == "tended search pages=0"
 
 

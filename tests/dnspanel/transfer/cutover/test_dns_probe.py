@@ -165,7 +165,7 @@ def test_no_more_questions_are_under_way_than_agreed(in_flight: int) -> None:
         with lock:
             waiting.append(query)
             most = max(most, len(waiting))
-            # Nobody is answered before all that may be under way are, or the last ones have come.
+            # No query is answered before all allowed queries are in progress, or the last ones have arrived.
             if len(waiting) < min(in_flight, 300 - under_way):
                 return []
             under_way += len(waiting)

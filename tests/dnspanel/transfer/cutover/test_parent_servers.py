@@ -70,7 +70,7 @@ def test_a_host_has_its_addresses_or_none(port: int) -> None:
 def test_addresses_that_are_not_allowed_are_neither_told_nor_asked(port: int) -> None:
     one = Resolver("127.0.0.1", port, parent_port=port, allows=lambda address: address == "192.0.2.7")
     assert one.addresses("host.test.") == {"192.0.2.7"}
-    assert one.delegation("move.test.") is None  # its parent's server is at 127.0.0.1
+    assert one.delegation("move.test.") is None  # the parent's server is at 127.0.0.1
 
 
 def test_queries_end_when_no_resolver_answers(monkeypatch: pytest.MonkeyPatch) -> None:

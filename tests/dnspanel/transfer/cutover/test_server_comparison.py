@@ -76,7 +76,7 @@ def allowed(settings: Any) -> None:
 
 
 def make_check(author: User, ports: tuple[int, int], **more: Any) -> CutoverCheck:
-    # A resolver that refuses everything: what parents say is not what is tested here.
+    # A resolver that refuses all queries, because this file does not test the parents' answers.
     return cutover_check.create_check(
         server="127.0.0.1", port=ports[0], author=author, now=NOW, resolver="127.0.0.1", resolver_port=ports[0], **more
     )

@@ -47,7 +47,7 @@ def read_dump(text: str) -> Served:
     for line in text.splitlines():
         name, ttl, _, mnemonic, value = line.split(None, 4)
         type_ = rdata.type_from_text(mnemonic)
-        if type_ in (rdtypes.L64, rdtypes.NID):  # BIND leaves out leading zeros, which dnspython wants
+        if type_ in (rdtypes.L64, rdtypes.NID):  # dnspython needs the leading zeros that BIND omits
             value = re.sub(r"[0-9a-f]+(?=:|$)", lambda group: group[0].rjust(4, "0"), value)
         found.add((names.parse(name), type_, int(ttl), rdata.to_wire(type_, rdata.parse(type_, value))))
     return found

@@ -192,7 +192,7 @@ def test_a_cancelled_export_stops_and_leaves_no_file(zones: None, alice: User, m
 
 def test_a_full_disk_is_explained(zones: None, alice: User, settings: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    settings.TRANSFER_DIR = tmp_path / "file"  # no directory can be made in a file
+    settings.TRANSFER_DIR = tmp_path / "file"  # no directory can be created below a file
     job = make_export(alice)
     export_jobs.run_export(job.pk)
     job.refresh_from_db()

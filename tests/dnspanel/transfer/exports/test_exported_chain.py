@@ -22,7 +22,7 @@ from tests.signzone import DENIALS, LINES, signed_text, text_with_two_chains
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ZONE = "signed.test."
-# A dot and a space in a label, which file and chain escape.
+# A dot and a space in a label, which the file and the chain escape.
 ALL_LINES = (*LINES, r"odd\.name\032x A 192.0.2.2")
 
 
@@ -54,8 +54,8 @@ def came_back(mode: str, exported: Path, alice: User, *options: str) -> None:
 
 
 def test_a_zone_with_two_chains_has_both_in_its_file(tmp_path: Path, alice: User) -> None:
-    # One of two NSEC3PARAM records was lost, and the signature is over both.
-    # ldns and Knot know zones with one chain only.
+    # Previously one of two NSEC3PARAM records was lost, and the signature covers both. ldns and Knot support one chain
+    # only.
     needed("dnssec-verify", "named-checkzone")
     source, path = tmp_path / "source", tmp_path / "exported"
     source.write_text(text_with_two_chains(ZONE, zone_text(ZONE, *ALL_LINES), (Nsec3(2, b"\xab\xcd"), Nsec3())))
@@ -84,7 +84,7 @@ def test_the_zone_file_is_a_signed_zone(mode: str, tmp_path: Path, alice: User) 
     run("named-checkzone", "-i", "local", ZONE, path)
     run("dnssec-verify", "-z", "-o", ZONE, path)  # one key for all
     run("ldns-verify-zone", path)
-    # RFC 4034 section 3: it compares the TTL of each RRSIG with that of its RRset.
+    # RFC 4034 section 3: kzonecheck compares each RRSIG's TTL with its RRset's TTL.
     run("kzonecheck", "-o", ZONE, path)
     came_back(mode, path, alice)
 

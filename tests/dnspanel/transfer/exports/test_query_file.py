@@ -114,7 +114,7 @@ def test_dnsperf_reads_the_file_and_a_server_answers_it(tmp_path: Path) -> None:
     assert f"Queries sent:         {queries_sent}\n" in done.stdout, done.stdout + done.stderr
     assert f"Queries completed:    {queries_sent} (100.00%)" in done.stdout
     codes = next(line for line in done.stdout.splitlines() if "Response codes" in line)
-    assert {word for word in codes.split() if word.isupper()} == {"NOERROR"}  # a wildcard answers random names
+    assert {word for word in codes.split() if word.isupper()} == {"NOERROR"}  # a wildcard answers the random names
 
 
 def _type(rrset: RRset) -> str:

@@ -59,7 +59,7 @@ def test_new_signatures_take_the_place_of_the_old_ones(make_import: MakeImport, 
     second = signed_text(ZONE, zone_text(ZONE, "www A 192.0.2.2", "new A 192.0.2.3", serial=5), tmp_path, end=end)
     import_all(make_import({"zone": second}, options=KEEP))
     zone = current()
-    assert (zone.serial, zone.revision) == (5, 3)  # its denial was paused meanwhile
+    assert (zone.serial, zone.revision) == (5, 3)  # its denial was paused in between
     assert signing.signing_of(zone).denial is None
     assert SigningChange.objects.filter(zone=zone).count() == 3
     assert not any(line.split()[3] == "NSEC3" for line in lines_of(ZONE))

@@ -552,7 +552,7 @@ def test_a_hold_that_begins_while_a_piece_is_applied_leaves_the_piece_as_it_was(
 
 @pytest.mark.django_db(transaction=True)
 def test_zones_that_were_taken_back_are_failed_ones(make_import: MakeImport) -> None:
-    # An import said "Done, answered by 4/4 nodes" about a zone that the canary had refused, and that was in the trash.
+    # Previously an import said "Done, answered by 4/4 nodes" about a zone in the trash, which the canary had refused.
     import_all(make_import(texts("old.test.")))
     job = import_all(
         make_import({"a.zone": zone_text("a.test.", WWW), "old.zone": zone_text("old.test.", "mail 300 A 192.0.2.5")})

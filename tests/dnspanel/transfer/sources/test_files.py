@@ -176,7 +176,7 @@ def test_included_files_are_found_as_bind_finds_them(upload) -> None:
     assert members.document("zones/a.test", "inc/one") == Document("zones/inc/one", b"$INCLUDE deeper\n")
     assert members.document("zones/inc/one", "deeper") == Document("zones/inc/deeper", b"deeper\n")
     assert members.document("zones/a.test", "/etc/bind/inc/two") == Document("inc/two", b"two\n")
-    assert members.document("zones/a.test", "three") is None  # could be either
+    assert members.document("zones/a.test", "three") is None  # ambiguous: either file could be meant
     assert members.document("zones/a.test", "../../etc/passwd") is None
     assert members.document("zones/a.test", "/etc/hostname") is None
 

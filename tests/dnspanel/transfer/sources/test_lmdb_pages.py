@@ -42,7 +42,7 @@ def test_rows_and_searches_are_those_of_the_library(
 ) -> None:
     chance = random.Random(seed)
     path = tmp_path_factory.mktemp("lmdb") / "file"
-    # Short and long keys, values of all sizes: also those that take pages of their own.
+    # Short and long keys, and values of all sizes, including those on separate pages.
     sizes = (0, 1, 20, 500, 1500, 3000, 20_000)
     weights = (1, 5, 50, 5, 2, 1, 1)
     rows = [
@@ -133,7 +133,7 @@ def test_damage_is_told_or_does_not_matter(complete: bytes, tmp_path: Path, seed
                 rows += 1
     except BadBytes:
         pass
-    # Whatever a damaged tree says, it cannot have more rows than the pages of the file hold.
+    # Even a damaged tree cannot yield more rows than fit into the file's pages.
     assert rows <= len(complete) // 8
 
 

@@ -127,7 +127,7 @@ def test_damage_anywhere_ends_in_faults_or_a_refusal_and_never_in_a_crash(copied
     path = copied if seed % 2 else copied.with_name(f"pdns.lmdb-{seed // 2 % SHARDS}")
     damaged = bytearray(path.read_bytes())
     for _ in range(30):
-        # Most of all where pages have their headers and nodes.
+        # Mostly at the start of pages, with headers and nodes.
         page = chance.randrange(len(damaged) // 4096) * 4096
         at = page + chance.choice((chance.randrange(32), chance.randrange(4096)))
         damaged[at] = chance.randrange(256)

@@ -49,7 +49,7 @@ def test_a_read_is_of_one_moment_whatever_is_written_meanwhile(postgres_estate: 
             found = read([first, *items])
         finally:
             other.execute("DELETE FROM domains WHERE name = 'new.test'")
-            # In another order than before: the update cannot be told from what was there.
+            # In another order than before, because the update cannot be distinguished from the earlier rows.
             other.execute("DELETE FROM records WHERE name = 'www.extra.test'")
             for address in ("192.0.2.1", "192.0.2.2"):
                 other.execute(

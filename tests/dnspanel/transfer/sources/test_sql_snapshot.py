@@ -53,7 +53,7 @@ def test_nothing_can_be_written(postgres_estate: str, mysql_estate: MariaDB, sql
         with pytest.raises(SourceRefused), open_snapshot(url) as snapshot:
             list(snapshot.rows("DELETE FROM domains"))
         with pytest.raises(SourceRefused), open_snapshot(url) as snapshot:
-            # The one way to write that a cursor of PostgreSQL would let through.
+            # The only kind of write that a PostgreSQL cursor would accept.
             list(snapshot.rows("SELECT 1; DELETE FROM domains"))
         assert shape(url) == before
 

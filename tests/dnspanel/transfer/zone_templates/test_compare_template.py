@@ -35,7 +35,7 @@ def step(now: RRset | None, wanted: RRset | None, *bases: RRset | None) -> Step:
         (None, OLD, (OLD,), Act.CONFLICT),
         (None, NEW, (None,), Act.ADD),
         (None, None, (OLD,), Act.SAME),
-        # Put into a draft, which may be published by now or not.
+        # In a draft, which may be published by now.
         (None, NEW, (NEW, None), Act.ADD),
         (OLD, NEW, (NEW, OLD), Act.CHANGE),
         (OLD, None, (None, OLD), Act.REMOVE),

@@ -105,7 +105,7 @@ def test_a_dry_run_changes_nothing_and_the_run_does_what_it_found_in_one_publica
     assert {(link.version, link.before) for link in TemplateLink.objects.all()} == {(2, None)}
     assert dry_run(template, bob).counts == {"same": 2}
     assert AuditEntry.objects.get(action="template.run").target == "Web version 2"
-    # It is undone as any other publication.
+    # It can be undone like any other publication.
     bulk.undo_zone_changes(sequence=run.last_sequence, acting=Acting(bob, Channel.WEB, NOW))
     assert stored(zones[0], "blog.v1.test.", rdtypes.CNAME) is not None
 

@@ -74,9 +74,9 @@ def test_a_linked_zone_follows_whether_its_draft_was_published_or_not(
     wanted = {(zone.name, rdtypes.A): "same", (zone.name, rdtypes.AAAA): "add", (zone.name, rdtypes.MX): "same"}
     blog = ("blog.example.test.", rdtypes.CNAME)
     using = use.using(template, VALUES)
-    # As the draft has it, what the first version made is there, and is the template's.
+    # In the draft, the first version's records exist and belong to the template.
     assert acts(use.propose(use=using, zone=zone, author=bob).steps) == wanted | {blog: "remove"}
-    # For another person nothing of it is there yet.
+    # For another person they don't exist yet.
     assert acts(use.propose(use=using, zone=zone, author=alice).steps) == dict.fromkeys(wanted, "add") | {blog: "same"}
     publish_draft(bob, zone)
     assert acts(use.propose(use=using, zone=zone, author=alice).steps) == wanted | {blog: "remove"}
@@ -97,7 +97,7 @@ def test_what_was_edited_by_hand_is_a_conflict(
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("@ 300 A 198.51.100.1"), now=NOW)
     draft.delete_rrset(author=bob, zone=zone, name="blog.example.test.", type=rdtypes.CNAME, now=NOW)
     publish_draft(bob, zone)
-    # What nobody published can also be what there is until then; a person looks at it.
+    # Without `before`, present records may be older than the template, so a person has to decide.
     TemplateLink.objects.update(before=None)
     steps = use.propose(use=use.using(template, VALUES), zone=zone, author=bob).steps
     assert acts(steps) == {

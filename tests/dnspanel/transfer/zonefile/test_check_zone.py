@@ -82,7 +82,7 @@ def lines() -> st.SearchStrategy[str]:
     ).map(lambda line: line.replace("@.example", "example"))
 
 
-# As in a fleet whose nodes run no LUA.
+# As in a fleet whose nodes don't run LUA.
 UNANSWERED = {
     rdtypes.LUA: "LUA is not answered by every node: ns1 (LUA is off)",
     Kind.EMPTY_CAA: "not every node reads it: ns1 (PowerDNS 4.7)",

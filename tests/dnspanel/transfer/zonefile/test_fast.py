@@ -122,7 +122,7 @@ def test_a_missing_ttl_and_a_missing_owner_are_those_above() -> None:
 
 def test_the_directives_of_nearly_every_zone_are_read_at_once() -> None:
     reader = read("$ORIGIN example.test.", "$TTL 5m", "a A 192.0.2.1", suffix=None, default_ttl=None)
-    assert reader.left == ["a A 192.0.2.1"]  # the origin was there before, where no name may be read quickly
+    assert reader.left == ["a A 192.0.2.1"]  # the origin existed before, and the fast path may not read names there
     reader = read("$TTL 5m", "a A 192.0.2.1", "$ORIGIN example.test.", " A 192.0.2.2")
     assert (reader.left, reader.default_ttl, reader.owner) == ([], 300, "a")
     assert len(reader.content.more[b"a\0\0\0\1"]) == 2
@@ -213,7 +213,7 @@ def test_names_are_what_names_parse_makes_of_them(written: str, suffix: str) -> 
         expected = names.parse(written, suffix[1:] + "." * bool(suffix) + ZONE)
     except BadName:
         expected = ""
-    # A label that is an @ is written with an escape by everybody who means it.
+    # People who mean a label "@" always escape it.
     if not expected or written.startswith("@."):
         with pytest.raises(KeyError):
             reader.name_at(written)

@@ -80,7 +80,7 @@ def test_rrsets_are_what_rrset_make_makes_and_sorted() -> None:
         't TXT "a\\065b" c\n*.x AAAA 2001:DB8:0::1\nx\\.y A 192.0.2.1\n_a._b SRV 1 2 3 @\n'
         '@ CAA 0 issue "ca.test"\nh HINFO PC "Linux x"\n@ HTTPS 1 . alpn="h2,h3"\n'
     )
-    assert codes(zone) == ["target-missing"]  # the SRV's
+    assert codes(zone) == ["target-missing"]  # of the SRV
     for found in zone.rrsets:
         made = rrset.make(found.name, found.type, found.ttl, found.texts)
         assert (found.name, found.ttl, found.texts) == (made.name, made.ttl, made.rdata)
@@ -337,7 +337,7 @@ def test_every_error_of_a_file_is_reported_with_its_place_and_the_good_lines_are
         ("@ MX 10,mail.other.test.", "@ MX 10 mail.other.test."),
         ("www,300,A,192.0.2.1", "www 300 A 192.0.2.1"),
         ("www CNAM other.test.", "www CNAM" + "E other.test."),
-        # DNAME, which is as like it, would move all names below away; what DNS Made Easy calls ANAME is ALIAS.
+        # A DNAME would be similar, but move all names below. The ANAME of DNS Made Easy is an ALIAS.
         ("@ 300 IN ANAME lb.provider.test.", "@ 300 IN ALIAS lb.provider.test."),
         ("A 192.0.2.1", "@ A 192.0.2.1"),
         ("t TXT v=spf1 mx -all", 't TXT "v=spf1 mx -all"'),

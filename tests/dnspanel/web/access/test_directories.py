@@ -38,7 +38,7 @@ def test_a_directory_is_added_with_a_secret_that_opens_scim(browser: Browser, al
     page = client.get(f"/people/directories/{directory.pk}/").content.decode()
     assert "web = reader in Web ops" in page
     assert secret not in page
-    # A new one ends it.
+    # A new secret replaces it.
     renewed = client.post(f"/people/directories/{directory.pk}/secret/", YES)
     assert secret_in(client, renewed) != secret
     assert Api(secret).get("/scim/v2/Users").status_code == 401
@@ -87,7 +87,7 @@ def test_an_administrator_selects_the_teams_that_groups_may_be(browser: Browser,
     secret_in(client, client.post(NEW, terms))
     directory = ScimDirectory.objects.get()
     address = f"/people/directories/{directory.pk}/"
-    assert "Teams that groups may be" not in client.get(address).content.decode()  # there is none
+    assert "Teams that groups may be" not in client.get(address).content.decode()  # there is no team
     web, ops = (Team.objects.create(name=name, created_at=NOW) for name in ("web", "ops"))
     ScimGroup.objects.create(directory=directory, name="WEB", created_at=NOW, changed_at=NOW)
     assert "aren’t selected: web." in client.get(address).content.decode()

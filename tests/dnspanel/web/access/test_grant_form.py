@@ -57,7 +57,7 @@ def test_everywhere_forgets_what_was_typed_for_some(zone: Zone, alice: User) -> 
 )
 def test_each_fault_stands_at_its_field(zone: Zone, alice: User, fields: dict[str, Any], at: str) -> None:
     form = filled(alice, **fields)
-    if not at:  # without teams there is no such field
+    if not at:  # without teams this field does not exist
         assert form.is_valid()
     else:
         assert not form.is_valid()

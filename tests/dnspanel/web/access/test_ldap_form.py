@@ -66,7 +66,7 @@ def test_a_server_is_added_and_changed_and_its_secret_is_not_to_be_seen(
     assert SECRET not in content
     assert "BEGIN CERTIFICATE" in content
     assert "Try it" in content
-    # It has the form of the sign-in, and no button of its own.
+    # LDAP uses the normal sign-in form, without a separate button.
     assert "Sign in by Work" not in Client().get("/sign-in/").content.decode()
     client.post(page.request["PATH_INFO"], form_of(at_ldap, name="Office", secret="", slug="x", subject="uid"))
     before, provider = bytes(provider.client_secret), SignInProvider.objects.get()
@@ -136,13 +136,13 @@ def test_a_person_takes_the_password_of_the_server(at_ldap: AtLdap, browser: Bro
     binds = at_ldap.log.count(" method=128")
     form = client.post(page["Location"], {"typed": "robert", "password": HERE} | YES)
     assert b"Password there" in form.content
-    assert at_ldap.log.count(" method=128") == binds  # the password here is not sent there
+    assert at_ldap.log.count(" method=128") == binds  # a local password is not sent to the LDAP server
     wrong = client.post(page["Location"], {"typed": "robert", "password": "wrong"})
     assert b"Name or password are wrong." in wrong.content
     assert client.post(page["Location"], {"typed": "robert", "password": PASSWORD})["Location"] == "/sign-in/"
     assert not is_signed_in(client)
     assert is_signed_in(signs_in("bob")[0])
     assert AuditEntry.objects.filter(action="ldap.link", user=bob, target="bob").exists()
-    # An administrator makes no link that would give a second password.
+    # An administrator cannot create a link that would set a second password.
     answer = browser(alice).post(f"/people/{bob.pk}/password/", follow=True)
     assert b"has the password of an LDAP server" in answer.content

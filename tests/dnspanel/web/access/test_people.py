@@ -100,7 +100,7 @@ def test_an_administrator_is_invited_with_the_password(browser: Browser, alice: 
         assert message in client.post("/people/invite/", sent | more).content
     assert not Invitation.objects.exists()
     assert b"administrator" in client.post("/people/invite/", sent | YES | {"password": PASSWORD}, follow=True).content
-    client.post("/people/invite/", sent)  # given a moment ago
+    client.post("/people/invite/", sent)  # the password was entered a moment ago
     client.post("/people/invite/", {"role": "reader"})
     assert Invitation.objects.count() == 3
 

@@ -52,7 +52,7 @@ def test_a_provider_is_added_and_gets_its_button(idp: AtProvider, browser: Brows
     assert "audit = Auditor" in content
     assert SECRET not in content
     assert "Sign in by Work" in Client().get("/sign-in/").content.decode()
-    # What is sent again without a secret leaves the one that is there.
+    # An empty secret keeps the stored one.
     browser(alice).post(page.request["PATH_INFO"], form_of(idp, name="Office", secret="", slug="x", issuer="x"))
     before, provider = bytes(provider.client_secret), SignInProvider.objects.get()
     assert (provider.name, provider.slug, bytes(provider.client_secret)) == ("Office", "one", before)

@@ -77,7 +77,7 @@ def test_a_rule_reaches_sessions_that_there_are_within_a_minute(browser: Browser
     set_rules(roles=[], teams=[team], grace=0, by=None, now=NOW)
     for each in (client, other):
         a_minute_later(each)
-    # What an open page asks for by itself counts too.
+    # Requests of an open page's script count, too.
     assert client.get("/frame/draft/", headers=HTMX).status_code == 403
     set_up(bob, timezone.now())
     assert client.get("/zones/").status_code == 200

@@ -215,7 +215,7 @@ def test_a_revoked_token_leaves_the_list_and_can_be_shown_again(browser: Browser
     client.post(f"/tokens/{token.pk}/revoke/", YES)
     token.refresh_from_db()
     assert token.revoked_at is not None
-    client.get("/tokens/")  # shows the message, which names it
+    client.get("/tokens/")  # displays the message with the name
     assert b"gone soon" not in client.get("/tokens/").content
     assert b"gone soon" in client.get("/tokens/?dead=yes").content
     detail = client.get(f"/tokens/{token.pk}/").content

@@ -15,7 +15,7 @@ from dnspanel.webhooks.models import Delivery, DeliveryState, Event, Webhook
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone, forget_password
 from tests.people import NOW, make_person
 
-URL = "https://93.184.216.34/dns"  # a public address, so that nothing has to be resolved
+URL = "https://93.184.216.34/dns"  # a public address, so that no name is resolved
 
 
 def filled(**fields: Any) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def test_what_a_person_chooses_goes_with_them(browser: Browser, alice: User, bob
     assert User.objects.get(pk=bob.pk).language == "de"
     other = browser(bob)
     assert language(other.get("/account/time-zone/").content.decode()) == "de"
-    # Somebody else, served by the same thread, reads their own.
+    # Another person in the same thread gets pages in their language.
     assert language(browser(alice).get("/account/time-zone/").content.decode()) == "en"
     other.post("/language/", {"language": "", "next": "/account/time-zone/"})
     assert language(other.get("/account/time-zone/").content.decode()) == "en"

@@ -134,7 +134,7 @@ def test_a_stick_that_is_only_touched_is_a_second_factor_and_no_more(opened: Ope
     types_password(page)
     page.get_by_role("button", name="Use a passkey").click()
     expect(page.get_by_role("navigation", name="Main")).to_be_visible()
-    # Nor does its answer to the challenge of a second factor pass where one signs in by a passkey alone.
+    # Its answer to a second-factor challenge is not accepted for a sign-in by passkey alone, either.
     sign_out(page)
     types_password(page)
     page.wait_for_function("window.webauthnJSON")

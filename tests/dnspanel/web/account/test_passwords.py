@@ -39,7 +39,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-@pytest.mark.django_db(transaction=True)  # a task closes connections that it does not know
+@pytest.mark.django_db(transaction=True)  # a task closes connections that are not the test's
 def test_a_mail_brings_a_link_that_sets_the_password(
     browser: Browser, bob: User, mail_server: MailServer, woken: list[int]
 ) -> None:

@@ -146,7 +146,7 @@ def test_the_dialog_on_top_of_a_page_is_told_each_step(browser: Browser, app: Ap
     assert (first.status_code, first.json()["location"]) == (200, SECOND)
     assert client.get("/zones/", headers=HTMX).status_code == 401
     half = {"location": SECOND, "request_options": None}
-    assert client.get(SECOND, headers=AJAX).json() == half  # where the sign-in leads who is half way
+    assert client.get(SECOND, headers=AJAX).json() == half  # the next page after the first step
     wrong = client.post(SECOND, {"code": app.wrong_code(now)}, headers=AJAX)
     assert wrong.status_code == 400
     assert "not right" in wrong.json()["form"]["errors"][0]
@@ -171,7 +171,7 @@ def test_a_person_sets_the_app_up_and_sees_the_recovery_codes_once(browser: Brow
     app = App(found[1].replace(" ", ""))
     wrong = client.post(f"{PAGE}app/", {"code": app.wrong_code(now)})
     assert wrong.status_code == 422
-    assert found[1] in wrong.content.decode()  # the same secret, which the app has by now
+    assert found[1] in wrong.content.decode()  # the app keeps the secret that it already has
     assert not second_factors_of(bob)
     once = client.post(f"{PAGE}app/", {"code": app.code(now)})["Location"]
     listed = re.search(r'id="codes"[^>]*>([\d\s]+)<', client.get(once).content.decode())
@@ -265,7 +265,7 @@ def test_who_has_no_password_here_shows_by_a_code_or_a_new_sign_in_that_it_is_th
     bob.save()
     client = browser(bob)
     assert "Change password" not in client.get(PAGE).content.decode()
-    assert client.get(f"{PAGE}app/").status_code == 200  # who has just signed in
+    assert client.get(f"{PAGE}app/").status_code == 200  # the person has just signed in
     forget_password(client)
     page = client.get(f"{PAGE}app/").content.decode()
     assert "sign out and in again" in page

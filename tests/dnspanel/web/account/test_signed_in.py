@@ -102,7 +102,7 @@ def test_a_session_in_which_nobody_does_anything_ends(
         return status
 
     assert [asks(0), asks(29), asks(29)] == [200, 200, 200]
-    # An open page asks by itself, by htmx or fetch, and that is nobody.
+    # Requests by htmx or fetch come from the open page, without a person's action.
     by_itself = {"HX-Request": "true"}, {"Sec-Fetch-Dest": "empty"}
     assert [asks(20, **by_itself[0]), asks(9, **by_itself[1])] == [200, 200]
     assert asks(2, **by_itself[0]) == 401

@@ -18,7 +18,7 @@ def test_a_new_panel_offers_the_first_steps(browser: Browser, alice: User) -> No
     for words in ("First steps", "Add node", "New zone", "Import…", "Invite somebody"):
         assert words in page
     for row in ("Needs attention", "Fleet now", "Last publications", "My draft", "My zones"):
-        assert row not in page  # they have nothing to say
+        assert row not in page  # these cards have nothing to report
 
 
 def test_steps_are_ticked_and_go_when_all_are_done(
@@ -26,7 +26,7 @@ def test_steps_are_ticked_and_go_when_all_are_done(
 ) -> None:
     make_zone()
     page = browser(alice).get("/").content.decode()
-    assert page.count('<li class="is-done">') == 2  # zones, and people: Bob is there
+    assert page.count('<li class="is-done">') == 2  # zones and people (Bob exists)
     active_node("ns1")
     assert "First steps" not in browser(alice).get("/").content.decode()
 

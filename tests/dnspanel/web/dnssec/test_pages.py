@@ -465,7 +465,7 @@ def test_the_parent_is_asked_by_a_worker(signed: Zone, browser: Browser, bob: Us
     assert fragment.count('id="parent-check"') == 1
     assert "<html" not in fragment
     assert 'hx-trigger="live"' in fragment
-    ParentCheck.objects.update(requested_at=NOW - timedelta(days=99))  # workers that are away are not waited for
+    ParentCheck.objects.update(requested_at=NOW - timedelta(days=99))  # the page stops waiting for stopped workers
     fragment = client.get(PAGE + "parent/", headers=HTMX).content.decode()
     assert "Ask the parent now" in fragment
     assert "hx-trigger" not in fragment

@@ -51,13 +51,13 @@ def test_a_rollover_is_begun_followed_and_cancelled(signed: Zone, bob: User, bro
     page = page_of(client)
     assert "There was none yet." in page
     assert '<option value="csk">' in page
-    assert '<option value="zsk">' not in page  # it has none
+    assert '<option value="zsk">' not in page  # the zone has no such key
     page = send(client, "rollover/begin/", kind="csk").content.decode()
     assert "The rollover has begun" in page
     assert "Every node has to answer with this step." in page
     assert 'aria-current="step"' in page
     assert "Begin a rollover" not in page
-    for forbidden in ("Deactivate", "Delete…", "Add a key"):  # what would be refused is not offered
+    for forbidden in ("Deactivate", "Delete…", "Add a key"):  # refused actions are not offered
         assert forbidden not in page
     row = Rollover.objects.get()
     Rollover.objects.filter(pk=row.pk).update(
@@ -67,7 +67,7 @@ def test_a_rollover_is_begun_followed_and_cancelled(signed: Zone, bob: User, bro
     assert "Not before" in card
     assert f"example.test. IN DS {row.new_ds[0]}" in card
     page = send(client, "rollover/cancel/").content.decode()
-    assert "nobody has asked" in page  # whether caches may have a DS that names the new key alone
+    assert "nobody has asked" in page  # whether caches may have a DS for only the new key
     Rollover.objects.filter(pk=row.pk).update(parent_silent="")
     page = send(client, "rollover/cancel/").content.decode()
     assert "on its way back" in page

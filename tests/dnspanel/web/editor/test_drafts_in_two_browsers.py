@@ -81,7 +81,7 @@ def test_a_line_typed_in_one_window_goes_into_what_was_taken_up_in_the_other(
     other = open_page(bob, address(move))
     other.get_by_text("Take up…").click()
     expect(other.get_by_label("Put it aside as")).to_be_focused()
-    other.keyboard.press("Enter")  # puts aside what is in hand, which has its name already
+    other.keyboard.press("Enter")  # puts the current draft aside, which already has a name
     expect(other.locator("main")).to_contain_text("You work in “Move”")
     adds(editor, "late 60 A 192.0.2.10")
     assert names_in(bob) == ["late", "www"]

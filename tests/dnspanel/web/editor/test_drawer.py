@@ -52,7 +52,7 @@ def test_it_shows_the_review_and_closes_by_key_back_and_button(page: Page) -> No
     expect(page.locator("#review-drawer")).to_contain_text("TTL 300 of www.example.test.")
     for _ in range(30):
         page.keyboard.press("Tab")
-        # Past the last control the browser itself has the focus, of which a page sees its body; never what is behind.
+        # After the last control, the browser has the focus (for the page: body), and never the page behind.
         assert page.evaluate("document.activeElement.matches('body, #review-drawer, #review-drawer *')")
     page.get_by_label("Reason").fill("a ticket")
     page.keyboard.press("Escape")
@@ -73,7 +73,7 @@ def test_it_shows_the_review_and_closes_by_key_back_and_button(page: Page) -> No
 def test_the_records_stay_where_they_were(open_page: OpenPage, bob: User, zone: Zone) -> None:
     page = open_page(bob, viewport={"width": 1280, "height": 300})
     page.evaluate("scrollTo(0, 100)")
-    page.keyboard.press("Control+Enter")  # a click would make Playwright scroll
+    page.keyboard.press("Control+Enter")  # for a click, Playwright would scroll
     expect(page.locator("#drawer-title")).to_be_focused()
     assert page.evaluate("scrollY") == 100
     page.keyboard.press("Escape")

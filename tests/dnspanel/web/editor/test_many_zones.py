@@ -109,7 +109,7 @@ def test_without_a_tick_nothing_is_done(browser: Browser, bob: User) -> None:
 @pytest.mark.usefixtures("zones")
 def test_the_search_has_ticks_for_who_may_change_records(browser: Browser, bob: User, charlie: User) -> None:
     page = browser(bob).get("/search/", {"q": "type:a"}).content.decode()
-    assert page.count("data-tick") == 4  # three records, and the tick of them all
+    assert page.count("data-tick") == 4  # three records, and the box that ticks all
     assert 'value="other.test. www.other.test. 1"' in page
     assert f'action="{MANY}"' in page
     assert "data-tick" not in browser(charlie).get("/search/", {"q": "type:a"}).content.decode()

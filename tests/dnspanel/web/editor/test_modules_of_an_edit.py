@@ -16,8 +16,8 @@ from tests.modules_run import modules_run
 __all__ = ["publisher_directory"]
 
 EDITOR = "/zones/example.test./"
-# Of the steps, and of all together: what was counted, and two more. A change that needs more modules says why in its
-# message; one that needs fewer lowers the number.
+# Per step and in total: the counted number plus two. A change that needs more modules explains this in its message; one
+# that needs fewer lowers the number.
 MOST = {"opened": 75, "typed": 70, "reviewed": 80, "published": 58, "followed": 52, "encoded": 53}
 MOST_UNTIL_PUBLISHED, MOST_IN_ALL = 103, 162
 
@@ -52,7 +52,7 @@ def edit(client: Client, value: str) -> dict[str, set[str]]:
 def test_an_edit_runs_through_few_modules(browser: Browser, make_zone: MakeZone, alice: User) -> None:
     make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.9")
     client = browser(alice)
-    edit(client, "192.0.2.2")  # which imports them
+    edit(client, "192.0.2.2")  # this imports the modules
     steps = edit(client, "192.0.2.3")
     found = {name: len(paths) for name, paths in steps.items()}
     until_published = len(steps["typed"] | steps["reviewed"] | steps["published"])

@@ -51,7 +51,7 @@ def test_the_good_lines_go_into_the_draft_and_the_page_shows_them(zone: Zone, br
     assert response.redirect_chain[0][0] == "/zones/example.test./?in=draft"
     assert "4 of 7 lines added to draft." in response.content.decode()
     assert wanted(bob, zone, "one.example.test.") == rr("one 600 A 192.0.2.1 | 192.0.2.2")
-    # $TTL is for new RRsets; www keeps the TTL it has.
+    # $TTL applies to new RRsets only; www keeps its TTL.
     assert wanted(bob, zone, "www.example.test.") == rr("www 300 A 192.0.2.1 | 192.0.2.9")
 
 

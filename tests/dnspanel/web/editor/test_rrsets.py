@@ -233,7 +233,7 @@ def test_tags_and_comments_of_values_are_in_the_row_its_review_and_its_form(
     review = client.get(f"{ZONE}review/").content.decode()
     assert "Comment of 192.0.2.1:" in review
     assert "<ins>shop web</ins>" in review
-    # Another field, and the panel, which has no lines for comments, keep them; a value that goes takes its own along.
+    # Edits of other fields, and through interfaces without comments, keep them. A deleted value loses its comment.
     assert save(client, fields_of(client, WWW), ttl="60")[0] == 200
     assert client.get(f"{ZONE}rrset/form/{WWW}").status_code == 200
     now = now_of(bob, zone, "www.example.test.")
@@ -258,5 +258,5 @@ def test_a_tag_finds_records_of_the_zone(zone: Zone, browser: Browser, bob: User
 
     assert names_by("tag:web") == ["mail", "www"]
     assert names_by("tag:drafted") == ["mail"]
-    assert names_by("-tag:web") == ["mail", "shop"]  # as it is published, mail has none
+    assert names_by("-tag:web") == ["mail", "shop"]  # the published mail has no tag
     assert names_by("tag:none") == []

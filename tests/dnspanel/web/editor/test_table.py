@@ -132,7 +132,7 @@ def test_filters_in_the_text_find_records_and_their_faults_are_told(zone: Zone, 
 def test_a_text_in_a_large_zone_is_looked_for_step_by_step(
     zone: Zone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(display_order, "LARGE", 0)  # and names have no places yet
+    monkeypatch.setattr(display_order, "LARGE", 0)  # and names don't have places yet
     monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 4)
     client = browser(bob)
     page = client.get(ZONE, {"q": "192.0.2.1"}).content.decode()
@@ -191,8 +191,8 @@ def test_a_zone_of_ten_thousand_rrsets_costs_the_queries_of_a_small_one(
     monkeypatch.setattr(row_patterns, "_pattern_of", lambda row, draw: drawn.append(row.type) or pattern_of(row, draw))
     with django_assert_max_num_queries(21):
         page = client.get(ZONE).content.decode()
-    assert drawn == ["SOA", "NS", "A"]  # all other rows are these with their own texts
-    assert page.count("data-delete") == 99  # 100 rows, and nobody deletes the SOA
+    assert drawn == ["SOA", "NS", "A"]  # all other rows reuse these patterns
+    assert page.count("data-delete") == 99  # 100 rows, except the SOA, which cannot be deleted
     cursor = page.split("after=")[1].split('"')[0]
     with django_assert_max_num_queries(12):
         more = client.get(f"{ZONE}?after={cursor}", headers=HTMX).content.decode()
@@ -377,13 +377,13 @@ def test_records_with_warnings_are_found_and_say_them(
     assert client.post(f"{ZONE}many/", everything).status_code == 422
 
 
-MOST_BYTES = 150_000  # of the first page of a large zone, before it is compressed
+MOST_BYTES = 150_000  # size of a large zone's first page before compression
 
 
 def test_a_page_of_records_is_light(make_zone: MakeZone, bob: User) -> None:
     """Previously it weighed 228 KB: each row contained its URLs twice, and most of the rest was white space."""
     make_zone(*(f"host{number} 300 A 192.0.2.{number % 250 + 1}" for number in range(1, 1000)))
-    client = Client()  # which reads what travels, blanks and all
+    client = Client()  # reads the page without collapsing white space
     client.force_login(bob, backend="django.contrib.auth.backends.ModelBackend")
     page = client.get(ZONE).content
     assert page.count(b'class="rrset') == 100

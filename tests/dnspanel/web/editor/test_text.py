@@ -37,7 +37,7 @@ def field(page: str, name: str) -> str:
 
 def opened(client: Any, query: str = "") -> dict[str, str]:
     """Return the form's fields as the page first shows them."""
-    # The folding client would join lines; a text area is no place for that.
+    # The folding client would join the lines of the text area.
     response = client.get(ADDRESS + query)
     page = getattr(response, "unfolded", response.content).decode()
     hidden = dict(re.findall(r'<input type="hidden" name="(revision|whole)" value="(.*?)"', page))

@@ -104,5 +104,5 @@ def test_a_front_is_added_like_a_node_and_gets_its_own_command(browser: Browser,
     page = text(browser(alice).post(reverse("node-new"), values, follow=True))
     assert "dnspanel-front join --panel" in page
     assert "python -m replication.front enroll" in page
-    assert "--listen" not in page  # the address comes with the panel's answer
+    assert "--listen" not in page  # the panel's answer contains the address
     assert Node.objects.get(name="front9").is_front

@@ -297,7 +297,7 @@ def test_the_page_tells_of_an_agent_older_than_the_panel(
     assert ('id="node-agent-older"' in page) is is_older
     assert note in page
     assert ("older than the panel" in page) is is_older
-    assert f"dnspanel {__version__}" in page  # in the person's menu, on every page
+    assert f"dnspanel {__version__}" in page  # in the user menu on each page
 
 
 def test_a_retired_node_is_read_beside_the_one_that_has_its_name(
@@ -315,6 +315,6 @@ def test_a_retired_node_is_read_beside_the_one_that_has_its_name(
     assert "Of the old one." in former
     assert f'data-points="{reverse("node-points", args=[old.slug])}"' in former
     assert browser(alice).get(reverse("node-points", args=[old.slug])).status_code == 200
-    # What a button of the old page does is never done to the new one.
+    # A button on the old node's page never acts on the new node.
     browser(alice).post(reverse("node-act", args=[old.slug, "drain"]), {"reason": "", "until": ""})
     assert Node.objects.get(pk=new.pk).state == NodeState.ACTIVE

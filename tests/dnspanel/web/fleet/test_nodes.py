@@ -72,7 +72,7 @@ def test_many_nodes_cost_as_many_queries_as_one(
     for number in range(nodes):
         active_node(f"ns{number}")
     client = browser(bob)
-    # Session, user, nodes, head, what they lack, head for the line, stalls.
+    # Session, user, nodes, log head, missing publications, log head for the status line, stalls.
     with django_assert_max_num_queries(7):
         client.get(NODES, headers=HTMX)
 
@@ -166,7 +166,7 @@ def test_over_a_hundred_nodes_are_a_table_in_pieces_that_fetch_themselves(
     assert page.count("<tbody") == 6
     assert page.count("data-when-seen") == 6
     assert 'class="tiles"' not in page
-    assert page.count("<polyline") == 50  # the first rows; the others when somebody sees them
+    assert page.count("<polyline") == 50  # the first rows; the others are drawn when they become visible
     tiles = browser(bob).get(NODES, {"layout": "tiles"}).content.decode()
     assert tiles.count('class="card tile"') == 150
 

@@ -18,7 +18,7 @@ def test_curl_gets_a_file_that_runs_without_signing_in(live_server: Any, setting
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "DNSPANEL_TOKEN": "dnsp_unknown"}
     helped = subprocess.run([program, "--help"], env=environ, capture_output=True, text=True, check=False, timeout=60)
     assert (helped.returncode, helped.stderr) == (0, "")
-    # The file knows which panel it comes from.
+    # The file contains the URL of its panel.
     answer = subprocess.run([program, "whoami"], env=environ, capture_output=True, text=True, check=False, timeout=60)
     assert (answer.returncode, "token" in answer.stderr) == (1, True)
 

@@ -11,7 +11,7 @@ from dnspanel.web.frame.people_forms import InviteForm, WelcomeForm
 from dnspanel.web.imports.source_forms import names_by_line
 from tests.work import work_of
 
-pytestmark = pytest.mark.django_db  # forms of zones offer teams
+pytestmark = pytest.mark.django_db  # zone forms list teams
 
 SERVERS = {"nameservers": "NS1.Example.net\nns1.example.net.\nns2.example.net", "hostmaster": "dns.team@example.net"}
 

@@ -74,7 +74,7 @@ def test_a_view_with_columns_shows_those_to_whoever_opens_it(
     assert "no-author" not in others.get("/zones/?q=example").content.decode()
     assert "Narrow" in others.get(VIEWS).content.decode()
     assert others.get(f"{VIEWS}{SavedView.objects.get().pk}/").status_code == 404
-    # Of a view that is gone only the search is left.
+    # A deleted view leaves only its search.
     client.post(f"{VIEWS}{SavedView.objects.get().pk}/delete/")
     assert "no-author" not in others.get(address).content.decode()
 

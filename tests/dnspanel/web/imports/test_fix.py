@@ -49,7 +49,7 @@ def test_a_proposed_fix_goes_into_the_text_as_typed_so_far(
     page = browser(bob).post(fix_page(job), sent).content.decode()
     assert "www 300 A 192.0.2.30\n" in page
     assert "@ MX 10 mail.bad.test." in page
-    assert ImportJob.objects.count() == 1  # nothing is imported by that
+    assert ImportJob.objects.count() == 1  # this imports nothing
 
 
 def test_corrected_texts_become_an_import_of_their_own(
@@ -63,7 +63,7 @@ def test_corrected_texts_become_an_import_of_their_own(
     assert again.retry_of == job
     assert import_all(again).state == State.DONE
     assert ImportZone.objects.get(job=again).action == Action.CREATE
-    assert browser(bob).post(fix_page(job), sent)["Location"] == address  # a second click makes no second one
+    assert browser(bob).post(fix_page(job), sent)["Location"] == address  # a second click creates no second import
 
 
 def test_without_a_tick_nothing_is_tried(browser: Browser, bob: User, job: ImportJob, failed: ImportZone) -> None:
@@ -86,10 +86,10 @@ def test_what_was_typed_is_text_and_no_markup(browser: Browser, bob: User, job: 
 @pytest.mark.parametrize(
     ("lines", "at"),
     [
-        (["a A 1", "b A 1"], 2),  # where it was
-        (["new", "a A 1", "b A 1"], 3),  # a line came in above
-        (["a A 1", "b A 192.0.2.1"], 0),  # it was changed
-        (["b A 1", "x", "b A 1"], 0),  # it could be either
+        (["a A 1", "b A 1"], 2),  # at its line
+        (["new", "a A 1", "b A 1"], 3),  # after a line was inserted above
+        (["a A 1", "b A 192.0.2.1"], 0),  # the line was changed
+        (["b A 1", "x", "b A 1"], 0),  # ambiguous
     ],
 )
 def test_a_fault_is_found_in_a_text_that_was_edited(lines: list[str], at: int) -> None:

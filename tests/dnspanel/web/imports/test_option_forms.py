@@ -11,7 +11,7 @@ def test_the_options_are_those_of_the_engine_and_back() -> None:
     options = Options(existing="replace", ttl_least=60, nameservers="ours", comments=False)
     display = OptionsForm(initial=options.to_json())
     sent = {name: "" if field.value() is None else str(field.value()) for name, field in ((f.name, f) for f in display)}
-    sent.pop("comments")  # a box without a tick sends nothing
+    sent.pop("comments")  # browsers send nothing for an unticked box
     form = OptionsForm(sent)
     assert form.is_valid(), form.errors
     assert form.options == options

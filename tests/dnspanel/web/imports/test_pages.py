@@ -43,7 +43,7 @@ def test_the_list_says_what_each_import_is_and_how_far(browser: Browser, bob: Us
     page = browser(bob).get(LIST).content.decode()
     assert "three zones" in page
     assert "scanning" in page
-    assert 'data-live="1"' in page  # it moves while one of them works
+    assert 'data-live="1"' in page  # it updates while a job runs
     work_through(job)
     page = browser(bob).get(LIST).content.decode()
     assert "waits for your choices" in page
@@ -81,7 +81,7 @@ def test_a_reader_is_told_who_may(browser: Browser, charlie: User, job: ImportJo
 
 def test_the_zone_list_leads_to_an_import(browser: Browser, bob: User) -> None:
     page = browser(bob).get("/zones/").content.decode()
-    assert page.count('href="/imports/new/"') == 2  # in the head, and in the empty list
+    assert page.count('href="/imports/new/"') == 2  # in the header and in the empty list
     assert 'data-go="i"' in page
 
 
@@ -114,7 +114,7 @@ def test_pause_resume_and_cancel(browser: Browser, bob: User, job: ImportJob) ->
     job.refresh_from_db()
     assert job.state == State.CANCELLED
     again = client.post(f"{page_of(job)}cancel/", follow=True).content.decode()
-    assert "has moved on" in again  # the second click does no harm
+    assert "has moved on" in again  # the second click has no effect
 
 
 def test_an_unknown_act_is_no_page(browser: Browser, bob: User, job: ImportJob) -> None:

@@ -99,7 +99,7 @@ def test_undo_asks_for_the_number_and_takes_everything_back(browser: Browser, bo
     assert not Zone.objects.filter(name="a.test.", deleted_at=None).exists()
     page = browser(bob).get(at(job)).content.decode()
     assert "of 2 zones taken back" in page
-    assert "Created" not in page  # nothing of it is there any more
+    assert "Created" not in page  # nothing of it remains
     assert "Undo this import" not in page
 
 

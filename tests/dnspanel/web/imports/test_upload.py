@@ -46,7 +46,7 @@ def test_a_file_arrives_in_chunks_and_is_scanned(browser: Browser, bob: User, jo
 def test_a_chunk_at_a_wrong_place_is_told_the_right_one(browser: Browser, bob: User, job: ImportJob) -> None:
     client = browser(bob)
     send(client, job, TEXT[:50], offset=0)
-    again = send(client, job, TEXT[:50], offset=0)  # its answer was lost on the way
+    again = send(client, job, TEXT[:50], offset=0)  # the first answer was lost
     assert again.status_code == 409
     assert again.json()["offset"] == 50
 

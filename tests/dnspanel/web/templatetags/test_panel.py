@@ -114,7 +114,7 @@ def test_rows_of_one_shape_are_drawn_by_one_pattern() -> None:
     source = "{% for row in rows %}{% patterned row %}{{ row.noted }}{{ row.kind }}{{ row.text }} {% endpatterned %}"
     template = Template(f"{{% load panel %}}{source}{{% endfor %}}{{{{ row.text }}}}")
     rows = [Row("a", "1"), Row("b", "<"), Row("a", "2")]
-    for _ in "xy":  # nothing of a page outlives it
+    for _ in "xy":  # cached objects don't outlive a page
         assert template.render(Context({"rows": rows, "row": Row("", "after")})) == "a1 b&lt; a2 after"
     assert drawn == ["a", "b"] * 2
 

@@ -86,7 +86,7 @@ def test_a_zone_here_comes_from_elsewhere_once_that_was_asked(
         "transfer.key.",
         "hmac-sha512",
     )
-    # Sent again without the secret, the one that there is stays.
+    # An empty secret keeps the stored one.
     assert client.post(PAGE, {**TERMS, "addresses": "9.9.9.9", "tsig_name": "transfer.key"})["Location"] == PAGE
     after = row_of(zone)
     assert (after.addresses, bytes(after.tsig_secret or b"")) == (["9.9.9.9"], bytes(row.tsig_secret or b""))

@@ -105,7 +105,7 @@ def test_somebody_elses_run_is_not_there(browser: Browser, client: Client, templ
 
 
 def test_a_run_whose_change_was_taken_back_says_so(client: Client, template: ZoneTemplate, bob: User) -> None:
-    # The page, API v2 and the command line counted zones as changed that the canary had refused.
+    # Previously the page, API v2 and command-line client counted zones as changed that the canary had refused.
     create(template, bob, "v1.test.", "v2.test.")
     edit_template.publish_version(template=template, content=SECOND, seen=1, by=bob, now=NOW)
     run = carry_out(dry_run(template, bob), bob)

@@ -52,7 +52,7 @@ def test_a_set_is_made_made_the_default_and_changed(client: Client) -> None:
     changed = {"hosts": "ns9.house.test", "hostmaster": "dns@house.test", "ttl": "60", "seen": "1"}
     assert client.post(f"{LIST}{made.pk}/", changed).status_code == 302
     assert (says(made).names, says(made).hostmaster, says(made).ttl) == (("ns9.house.test.",), "dns.house.test.", 60)
-    assert client.post(f"{LIST}{made.pk}/", {**changed, "ttl": "61"}).status_code == 422  # not what was seen
+    assert client.post(f"{LIST}{made.pk}/", {**changed, "ttl": "61"}).status_code == 422  # the set has changed
     assert TemplateVersion.objects.count() == 2
     client.post(f"{LIST}{made.pk}/default/", {"default": ""})
     assert default_set(None) is None

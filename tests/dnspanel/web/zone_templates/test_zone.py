@@ -179,7 +179,7 @@ def test_a_template_that_no_zone_may_have_is_told_and_nothing_is_created(
     browser: Browser, bob: User, make_template: MakeTemplate, text: str
 ) -> None:
     made = make_template("@ A {{ ip }}", IP)
-    made.versions.update(text=text)  # it was published when the rules were others
+    made.versions.update(text=text)  # it was published under earlier rules
     fields = {
         "names": "one.test", "nameservers": "ns1.example.net", "hostmaster": "h@example.net",
         "form_id": "0e6ee0b6-64a5-4e32-a3f4-0d1f1a1f5a12", "template": str(made.pk), "v-ip": "192.0.2.1",

@@ -76,7 +76,7 @@ def test_more_zones_than_are_changed_at_once_get_their_tags_by_a_run(client: Cli
     assert "take back: add tags eu" in page
     assert "3 as before" in text_of(page)
     listed = client.get("/zones/many/runs/").content.decode()
-    assert [listed.count(word) for word in ("dry run", "for good")] == [2, 2]  # and the sentence at the top
+    assert [listed.count(word) for word in ("dry run", "for good")] == [2, 2]  # also in the sentence at the top
 
 
 def test_zones_are_deleted_once_their_number_is_typed(client: Client) -> None:

@@ -32,7 +32,7 @@ def test_a_zone_is_cloned_from_its_page(zone: Zone, browser: Browser, bob: User)
     assert client.post(CLONE, form).url == "/zones/new.test./"
     [shop] = StoredRRset.objects.filter(zone__name="new.test.", name="shop.new.test.")
     assert shop.rdata == ["www.new.test."]
-    # Sent again, it is the same publication.
+    # Sent again, the form leads to the same publication.
     assert client.post(CLONE, form).url == "/zones/new.test./"
     assert Zone.objects.count() == 2
 

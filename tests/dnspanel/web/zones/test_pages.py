@@ -158,8 +158,8 @@ def test_a_hundred_zones_cost_as_many_queries_as_one(
     for number in range(nodes):
         active_node(f"ns{number}")
     client = browser(bob)
-    # Session, user, zones, draft; nodes, head and what they lack, for the list and the pill; stalls and whether
-    # delivery is stopped; open alerts, and whether publishing is held. Nodes that are late: where publications wait.
+    # Session, user, zones, draft; nodes, log head and missing publications for list and summary; stalls and stopped
+    # delivery; open alerts and the hold. With late nodes: the places where publications wait.
     with django_assert_max_num_queries(19 if nodes else 11):
         client.get(LIST)
     with django_assert_max_num_queries(6):
@@ -473,7 +473,7 @@ def test_who_sees_three_of_many_zones_pays_no_more_than_who_sees_all(browser: Br
     team = Team.objects.create(name="Few", created_at=NOW)
     Zone.objects.filter(pk__in=three).update(tags=["few"], team=team)
     administrators = blocks_of(browser(alice))
-    assert administrators[0] == 9  # the fleet, alerts and drafts, which a member does not see, are three of them
+    assert administrators[0] == 9  # including fleet, alerts and drafts, which a member does not see
     ways: dict[str, Any] = {"zones": frozenset(three), "tags": frozenset({"few"}), "teams": frozenset({team.pk})}
     for way, places in ways.items():
         member = make_person(way, Role.MEMBER)

@@ -30,7 +30,7 @@ def rows_of(page: str) -> list[str]:
 def test_zones_and_records_are_found_with_their_zone(estate: None, browser: Browser, bob: User) -> None:
     page = browser(bob).get(SEARCH, {"q": "example type:mx,cname"}).content.decode()
     assert 'id="zone-' in page
-    assert rows_of(page) == ["example.test.", "example.other.test."]  # its MX, and an alias elsewhere
+    assert rows_of(page) == ["example.test.", "example.other.test."]  # its MX, and an alias in another zone
     assert '<a href="/zones/other.test./">other.test.</a>' in page
     assert 'value="example type:mx,cname"' in page
 
@@ -63,7 +63,7 @@ def test_a_click_leads_to_the_row_in_its_zone(estate: None, browser: Browser, bo
     assert anchor == row_id("www.example.test.", 1)
     zone = client.get(path).content.decode()
     assert f'id="{anchor}"' in zone
-    assert row_id("note.example.test.", 16) not in zone  # the table begins with the row
+    assert row_id("note.example.test.", 16) not in zone  # the table starts at this row
     assert 'id="starts-at"' in zone
 
 

@@ -104,7 +104,7 @@ def test_what_it_holds_is_read_before_anybody_decides(trashed: Zone, browser: Br
     page = browser(charlie).get(reverse("zone-trashed", args=[trashed.pk])).content.decode()
     for words in ("192.0.2.2", "SOA", "by bob", f"{NOW + timedelta(days=30):%Y-%m-%d %H:%M} UTC"):
         assert words in page
-    assert "Delete it for good" not in page  # a reader may not
+    assert "Delete it for good" not in page  # a reader isn't allowed to
     assert browser(make_person("mia", Role.MEMBER)).get(f"{TRASH}{trashed.pk}/").status_code == 404
 
 

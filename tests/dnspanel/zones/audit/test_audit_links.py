@@ -141,7 +141,7 @@ def test_an_entry_that_commits_late_is_linked_though_later_ones_are(alice: User)
     writer.join()
     assert audit_links.link_new_acts() == 1
     assert [ref for _, _, ref in acts()][-1] == late_id
-    for _ in range(2):  # one turn notes how far it may go, the next one goes there
+    for _ in range(2):  # the first turn records how far it may link, the next one links
         audit_links.link_new_acts()
     assert AuditChain.objects.get().floor == AuditEntry.objects.latest("pk").pk
     assert verify_chain().faults == ()

@@ -77,7 +77,7 @@ def test_a_present_record_is_read_into_fields_that_make_it_again(text: str) -> N
     values = BUILDERS["spf"].read(ZONE, present)
     [rrset] = build_rrsets(BUILDERS["spf"], ZONE, values, {}, 300)
     assert sorted(text_of(rdtypes.TXT, rrset.rdata[0]).split()) == sorted(text.split())
-    if "-ip4" in text:  # the order counts
+    if "-ip4" in text:  # order matters
         assert text_of(rdtypes.TXT, rrset.rdata[0]) == text
 
 
@@ -156,7 +156,7 @@ def test_ed25519_is_taken_raw_and_as_spki() -> None:
         (base64.b64encode(spki(ec.generate_private_key(ec.SECP256R1()).public_key())).decode(), "another kind"),
         ("-----BEGIN PRIVATE KEY-----", "mail server alone"),
     ],
-    ids=("words", "half", "elliptic", "private"),  # the keys are new in each worker
+    ids=("words", "half", "elliptic", "private"),  # each worker has new keys
 )
 def test_what_is_no_key_for_dkim_is_refused(typed: str, fault: str) -> None:
     with pytest.raises(BadFields, match=fault):

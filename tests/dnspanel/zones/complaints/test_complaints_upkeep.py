@@ -90,7 +90,7 @@ def test_complaints_follow_what_is_published(make_zone: MakeZone, bob: User) -> 
     zone = make_zone("a 300 CNAME b", "b 300 A 192.0.2.1", "c 300 MX 10 b", "d 300 A 192.0.2.1")
     assert_kept()
     assert kept() == {}
-    change(zone, bob, gone=(("b", A),))  # neither of those that point at it has changed
+    change(zone, bob, gone=(("b", A),))  # neither record that refers to it has changed
     assert_kept()
     assert len(kept()) == 2
     change(zone, bob, "e 300 CNAME gone", "b 300 TXT x")
@@ -118,7 +118,7 @@ def test_what_other_zones_point_at_is_followed_there(make_zone: MakeZone, bob: U
     change(other, bob, gone=(("there", A),))
     assert_kept()
     assert len(kept()) == 3
-    sub = make_zone("x 300 A 192.0.2.1", name="sub.other.test.")  # takes the name of `c` over
+    sub = make_zone("x 300 A 192.0.2.1", name="sub.other.test.")  # takes over the name of `c`
     assert_kept()
     assert len(kept()) == 2
     edit.delete_zone(zone=sub, acting=Acting(bob, Channel.WEB, NOW))

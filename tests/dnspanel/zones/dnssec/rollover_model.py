@@ -20,12 +20,12 @@ from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 
 EPOCH = datetime(2030, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
-RECORDS, KEYS, DS = (2, 4), (2, 4), (2, 4)  # TTLs, before and after they were raised
-OLDEST = 6  # ages above this make no difference any more
+RECORDS, KEYS, DS = (2, 4), (2, 4), (2, 4)  # TTLs before and after an increase
+OLDEST = 6  # higher ages make no difference
 
 Ids = frozenset[int]
 T = TypeVar("T")
-Cache = frozenset[tuple[T, int]]  # contents, and what is left of their TTL
+Cache = frozenset[tuple[T, int]]  # contents, and their remaining TTLs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +44,18 @@ class World:
 
     step: Step
     keys: tuple[KeyState, ...]
-    log: tuple[Answers, ...]  # from the oldest that a node still answers with
+    log: tuple[Answers, ...]  # from the oldest entry that a node still serves
     nodes: tuple[int, ...]  # positions in `log`
-    secondary: int | None  # its position; None: there is none
-    step_at: int  # the position of the step
-    servers: tuple[Ids, ...]  # of the parent: the keys that their DS name
-    target: Ids  # what the parent was told
+    secondary: int | None  # its position, or None if there is none
+    step_at: int  # the log position of the step
+    servers: tuple[Ids, ...]  # of the parent: keys that their DS name
+    target: Ids  # the DS that the parent was asked for
     ds_raised: bool = False
-    jumped: bool = False  # the clock, since the step began
+    jumped: bool = False  # if the clock has jumped since the step began
     cancelled: bool = False
     over: bool = False
-    answered: int | None = None  # for how long every node has been at the step
-    transferred: int | None = None  # and the secondary, as far as it is known
+    answered: int | None = None  # how long all nodes have been at the step
+    transferred: int | None = None  # how long the secondary has been there, as far as known
     goals: tuple[tuple[Goal, int], ...] = ()
     cached_ds: Cache[Ids] = frozenset()
     cached_keys: Cache[Answers] = frozenset()
@@ -109,7 +109,7 @@ def case(kind: Kind, *, split: bool, has_ds: bool = True, troubles: Collection[T
     if kind is Kind.SECURE:
         new, has_ds = keys, False
     begun = rollover.first(kind=kind, state=state, old=[key.id for key in replaced], new=new, emergency=False)
-    was = SigningState() if kind is Kind.SECURE else state  # it was signed a moment ago
+    was = SigningState() if kind is Kind.SECURE else state  # the zone was signed a moment ago
     before, after = answers(was, raised=False), answers(begun.state, raised=False)
     ds = frozenset({1}) if has_ds else frozenset()
     log = (before, after) if begun.state != was else (before,)
@@ -232,7 +232,7 @@ def _looks(of: Case, world: World, margin: timedelta, *, jump: bool) -> Iterator
     if world.over:
         yield world
         return
-    # One tick has passed; a clock that jumps says more, of which MOST_CREDIT counts.
+    # One tick has passed. A clock that jumps shows more, but only MOST_CREDIT of it counts.
     clock = rollover.steady(EPOCH, EPOCH, EPOCH + (1000 if jump else 1) * SECOND, most=3 * SECOND)
     elapsed = int((clock - EPOCH).total_seconds())
     answered = _age(world.answered, elapsed) if min(world.nodes) >= world.step_at else None
@@ -283,7 +283,7 @@ def _looks(of: Case, world: World, margin: timedelta, *, jump: bool) -> Iterator
     if _may(of, Trouble.CANCEL, world) and not world.cancelled:
         withdrawn = rollover.cancel(inputs, withdrawn=True)
         if isinstance(withdrawn, Act):
-            # Who says that the request is withdrawn has withdrawn it.
+            # A person who reports the request as withdrawn has withdrawn it.
             target = (
                 frozenset(of.old) & _entries(of) if world.step is Step.DS and withdrawn.step is Step.WITHDRAW else None
             )

@@ -25,7 +25,7 @@ def test_the_files_that_bind_makes_are_one_key(tmp_path: Path, algorithm: int, k
     bind_keys(tmp_path, algorithm, ksk=ksk)
     [key_file], [private_file] = tmp_path.glob("*.key"), tmp_path.glob("*.private")
     private, public = told_apart([key_file.read_text(), private_file.read_text()])
-    assert "Activate:" in private  # lines of times are read over
+    assert "Activate:" in private  # lines with times are ignored
     assert public is not None
     pair = key_material.read(private)
     assert flags_of(read_public(public), zone_name="example.test.", pair=pair) == (KSK_FLAGS if ksk else ZSK_FLAGS)

@@ -67,7 +67,7 @@ def test_of_keys_that_are_gone_the_newest_are_kept_in_view(zone: Zone, monkeypat
         sign.unsign(zones=[zone], acting=acting(2 * hours + 1))
     assert [moments(key)[0] for key in lives(zone)] == [("made", 4), ("made", 6)]
     monkeypatch.setattr(key_history, "MOST_CHANGES", 1)
-    # What was not read is not guessed.
+    # Times that were not read are not guessed.
     assert [moments(key)[1:] for key in lives(zone)] == [[], [("rests", 7), ("hidden", 7), ("gone", 7)]]
 
 
@@ -90,7 +90,7 @@ def test_a_ds_is_seen_when_every_server_has_it_and_gone_when_none_has(zone: Zone
     note_ds(found={zone.pk: [key.ds]}, now=at(8))
     assert moments(lives(zone)[0])[3:] == [("ds", 8)]
     assert lives(zone)[0].has_ds
-    # A server that was not asked says nothing, and what was stored of a deleted key ends when its DS does.
+    # A server that was not queried proves nothing, and records of a deleted key end with its DS.
     assert note_ds(found={zone.pk: []}, now=at(9)) == 0
     sign.unsign(zones=[zone], acting=acting(9))
     assert note_ds(found={zone.pk: [()]}, now=at(10)) == 1

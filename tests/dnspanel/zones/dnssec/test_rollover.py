@@ -15,12 +15,12 @@ from tests.dnspanel.zones.dnssec.rollover_model import Bogus, Deadlock, Trouble,
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 SPLIT = {Kind.CSK: False}
-MUTATED = [Trouble.NODE, Trouble.PARENT, Trouble.CANCEL]  # what a mutant needs to show itself
+MUTATED = [Trouble.NODE, Trouble.PARENT, Trouble.CANCEL]  # the events that a mutant needs to fail
 ABROAD = [Trouble.SECONDARY, Trouble.NODE, Trouble.PARENT, Trouble.CANCEL, Trouble.JUMP]
 OLD, NEW = "1 13 2 aa", "11 13 2 bb"
 
 
-# Every kind runs each day with other troubles, below.
+# The tests below run each kind every day with other troubles.
 @pytest.mark.sample(1, reason="kinds of rollovers in every order of all events")
 @pytest.mark.parametrize("kind", list(Kind))
 def test_no_order_of_events_makes_an_answer_bogus_and_each_rollover_ends(kind: Kind) -> None:
@@ -137,7 +137,7 @@ def test_the_model_sees_that_late_nodes_are_not_waited_for(monkeypatch: pytest.M
         explore(case(kind, split=True, troubles=[Trouble.NODE]))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.INSECURE])  # which has the DS go first
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.INSECURE])  # it removes the DS first
 def test_the_model_sees_that_a_late_secondary_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, kind: Kind) -> None:
     def at_once(inputs: Inputs, stage: Stage) -> Wait | None:
         return unmet(replace(inputs, secondaries_since=inputs.answered_since), stage)
@@ -298,10 +298,10 @@ def test_a_ds_leads_to_a_key_only_in_the_digest_that_resolvers_prefer() -> None:
     assert Goal.HAS_NEW not in rollover.goals_met([[OLD, NEW], [OLD]], [OLD], [NEW])
     assert Goal.HAS_NEW not in rollover.goals_met([[OLD, sha384, NEW]], [OLD, sha384], [NEW, new384])
     assert Goal.HAS_NEW in rollover.goals_met([[OLD, sha384, NEW, new384]], [OLD, sha384], [NEW, new384])
-    # SHA-1 counts for nothing beside others, and yet names the old key.
+    # A SHA-1 DS is ignored next to others, but still names the old key.
     met = rollover.goals_met([[sha1, NEW.upper()]], [OLD], [NEW])
     assert met == {Goal.HAS_NEW, Goal.NOT_EMPTY}
-    # Of an old algorithm no DS at all may stay, whoever put it there.
+    # No DS with an old algorithm may remain, regardless of its author.
     assert Goal.NO_OLD not in rollover.goals_met([["77 13 2 ff"]], [OLD], ["11 15 2 bb"])
     assert Goal.NO_OLD in rollover.goals_met([["77 13 2 ff"]], [OLD], [NEW])
 

@@ -73,7 +73,7 @@ def test_nsec3_needs_a_zone_that_is_signed_then(zone: Zone) -> None:
 
 def test_what_is_written_alongside_is_written_if_the_zone_is_signed_so(zone: Zone) -> None:
     written = []
-    for requested in (SIGNED, SIGNED):  # also where nothing changes
+    for requested in (SIGNED, SIGNED):  # the second time, nothing changes
         sign.settle(zone=zone, requested=requested, acting=acting(), in_transaction=lambda: written.append(1))
     assert written == [1, 1]
 

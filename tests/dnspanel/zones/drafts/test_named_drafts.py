@@ -126,7 +126,7 @@ def test_what_one_had_in_hand_is_put_aside_or_merged_never_lost(bob: User, zone:
     assert names_in(bob) == {"www"}
     rest = Draft.objects.get(name="Rest")
     assert [o.name for o in rest.operations.all()] == ["new." + ZONE]
-    # One with a name goes back under it by itself.
+    # A named draft in use is put aside again under its name.
     named.take_up(author=bob, named=again(bob, named.NamedDraft(rest, True, True)), now=NOW)
     assert names_in(bob) == {"new"}
     assert again(bob, move).is_aside
@@ -183,7 +183,7 @@ def test_a_link_opens_it_to_who_sees_one_of_its_zones(
     assert not again(charlie, move).may_edit
     assert named.named_draft_page(charlie) == []
     with pytest.raises(DraftUnknown):
-        again(mia, move)  # sees no zone at all
+        again(mia, move)  # she cannot see any zone
     named.open_by_link(by=bob, named=move, is_open=False, now=NOW)
     with pytest.raises(DraftUnknown):
         again(charlie, move)
@@ -236,7 +236,7 @@ def test_publishing_needs_the_publishers_own_rights(bob: User, mia: User, team: 
     Membership.objects.update(role=Role.READER)
     Membership.objects.create(
         team=Team.objects.create(name="Mail", created_at=NOW), user=mia, role=Role.EDITOR
-    )  # so she may edit, elsewhere
+    )  # so she may edit in another zone
     mia = User.objects.get(pk=mia.pk)
     with pytest.raises(RightMissing, match="You may not change"):
         revision.publish(acting=Acting(mia, "web", NOW), of=again(mia, move))
@@ -266,7 +266,7 @@ def test_who_may_not_edit_it_any_more_does_not_keep_it(
     share(move, bob, team, may_edit=True)
     named.take_up(author=mia, named=again(mia, move), now=NOW)
     named.unshare(by=bob, named=move, share_id=move.draft.shares.get(user=mia).pk, now=NOW)
-    assert not again(bob, move).is_aside  # by her team
+    assert not again(bob, move).is_aside  # through her team
     share(move, bob, team, may_edit=False)
     assert again(bob, move).is_aside
     assert names_in(mia) == set()
@@ -389,7 +389,7 @@ def test_who_sees_their_teams_only_shares_with_those(
             share(move, mia, to)
     share(move, mia, charlie, may_edit=True)
     theirs = again(charlie, move)
-    assert not theirs.may_edit  # a reader, whatever is shared
+    assert not theirs.may_edit  # a reader, even if the draft is shared
     with pytest.raises(Forbidden):
         named.take_up(author=charlie, named=theirs, now=NOW)
 

@@ -38,7 +38,7 @@ def test_a_weekly_freeze_over_a_weekend_comes_again() -> None:
 
 
 def test_a_freeze_keeps_to_the_clocks_of_its_place_when_they_change() -> None:
-    evening = freeze("2026-07-01T16:00", 1, "FREQ=DAILY", "Europe/Berlin")  # at 18:00 there
+    evening = freeze("2026-07-01T16:00", 1, "FREQ=DAILY", "Europe/Berlin")  # at 18:00 local time
     assert frozen_until(evening, at("2026-07-09T16:30")) == at("2026-07-09T17:00")
     assert frozen_until(evening, at("2026-12-09T16:30")) is None
     assert frozen_until(evening, at("2026-12-09T17:30")) == at("2026-12-09T18:00")
@@ -70,7 +70,7 @@ def test_a_rule_of_these_parts_can_be(repeats: str) -> None:
     "repeats",
     [
         "FREQ=SECONDLY",
-        "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",  # never comes, and takes long to find that out
+        "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",  # never occurs, which takes long to find out
         "FREQ=MONTHLY;BYMONTHDAY=31",
         "FREQ=MONTHLY;BYMONTHDAY=1;BYDAY=MO",
         "FREQ=WEEKLY;BYDAY=1MO",

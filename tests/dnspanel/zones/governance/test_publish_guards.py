@@ -117,7 +117,7 @@ def test_a_zone_that_no_rule_is_about_is_asked_nothing(
     rule(adam, Scope(zone=other))
     rule(adam, Scope(tag="shop"))
     freeze(adam, Scope(zone=other))
-    freeze(adam, starts_at=NOW + HOUR, ends_at=NOW + 2 * HOUR)  # of every zone, but not now
+    freeze(adam, starts_at=NOW + HOUR, ends_at=NOW + 2 * HOUR)  # for all zones, but not now
     with CaptureQueriesContext(connection) as after:
         publish(zone, alice, value="192.0.2.43")
         draft.replace_rrset(author=alice, zone=zone, rrset=rr("www.example.test. 60 A 192.0.2.44"), now=NOW)
@@ -131,7 +131,7 @@ def test_a_rule_about_a_zone_that_does_not_concern_a_change_costs_no_query(
     with CaptureQueriesContext(connection) as before:
         publish(zone, alice, value="192.0.2.41")
     rule(adam, Scope(zone=zone), types=[rdtypes.MX])
-    rule(adam, types=[rdtypes.NS])  # of every zone
+    rule(adam, types=[rdtypes.NS])  # for all zones
     rule(adam, Scope(zone=zone), min_changes=2)
     with CaptureQueriesContext(connection) as after:
         publish(zone, alice, value="192.0.2.42")
@@ -211,7 +211,7 @@ def test_every_way_to_publish_is_asked(zone: Zone, alice: User, adam: User, toke
     assert undone == (None, [(zone.name, *WWW)])
     assert number(zone) == before.revision
     with pytest.raises(ApprovalNeeded):
-        publish(zone, None, value="192.0.2.53")  # nobody passes no rule
+        publish(zone, None, value="192.0.2.53")  # the panel itself has no way past a rule
     repair(zone, "192.0.2.53")
     assert number(zone) == before.revision + 1
 

@@ -193,7 +193,7 @@ def test_a_page_is_read_along_the_index_of_places(large: Zone) -> None:
     places = Places.of(large)
     assert places is not None
     with connection.cursor() as cursor:
-        for way in ("seqscan", "bitmapscan"):  # which a table of some rows would take
+        for way in ("seqscan", "bitmapscan"):  # PostgreSQL would use them in a small table
             cursor.execute(f"SET LOCAL enable_{way} = off")
     plan = NamePlace.objects.filter(zone=large, place__gte=b"h").order_by("place", "owner_key")[99:100].explain()
     assert "Index Only Scan" in plan

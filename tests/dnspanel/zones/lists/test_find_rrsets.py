@@ -100,7 +100,7 @@ def test_a_statement_compares_no_more_than_it_may(bob: User, zone: Zone) -> None
         with CaptureQueriesContext(connection) as captured:
             rrset_pages.rrset_page(zone=zone, author=bob, filters=RRsetFilter(text="absent"), after=after)
         for query in captured.captured_queries:
-            assert _rows_read(query["sql"]) <= 10 + 1  # the one that the page begins behind
+            assert _rows_read(query["sql"]) <= 10 + 1  # including the row before the page
 
 
 def _rows_read(statement: str) -> int:

@@ -127,7 +127,7 @@ def plans(bob: User) -> Callable[[QuerySet[Zone]], str]:
     with connection.cursor() as cursor:
         cursor.execute(FILL)
         cursor.execute("ANALYZE zones_zone")
-        cursor.execute("SET LOCAL enable_seqscan = off")  # among so few, reading all may be cheaper
+        cursor.execute("SET LOCAL enable_seqscan = off")  # in a small table, a sequential scan may be cheaper
     return lambda zones: zones.order_by("name")[:101].explain()
 
 
@@ -240,7 +240,7 @@ def test_a_page_of_a_large_zone_is_read_along_its_key(bob: User, zone: Zone) -> 
     """To put SOA and NS first, the query sorts the RRsets of one name, never all RRsets of the zone."""
     rows = find_rrsets.in_display_order(RRset.objects.filter(zone=zone), (b"m", 1), None, 101)
     with connection.cursor() as cursor:
-        for way in ("seqscan", "bitmapscan", "sort"):  # which a table of some rows would take
+        for way in ("seqscan", "bitmapscan", "sort"):  # PostgreSQL would use them in a small table
             cursor.execute(f"SET LOCAL enable_{way} = off")
     plan = rows.explain()
     assert "Incremental Sort" in plan

@@ -229,7 +229,7 @@ def test_in_a_large_zone_what_changed_last_is_found_among_the_newest_changes(
     compared: list[object] = []
     monkeypatch.setattr(rrset_order, "_by_change", lambda *terms: compared.append(terms) or [])
     rrset_pages.sorted_rrset_page(zone=zone, author=alice, order=newest, limit=1)
-    assert bool(compared) is (looked_at == 1)  # the newest revision alone has two changes: its SOA and h6
+    assert bool(compared) is (looked_at == 1)  # only the newest revision has two changes, SOA and h6
     compared.clear()
     rrset_pages.sorted_rrset_page(zone=zone, author=alice, order=newest, limit=50)
-    assert bool(compared) is (looked_at < 100)  # 5 revisions of 17 changes, and all else is as it came
+    assert bool(compared) is (looked_at < 100)  # 5 revisions with 17 changes; all other values are original

@@ -65,7 +65,7 @@ def test_only_zones_that_one_may_see_are_told(zones: list[Zone], alice: User, mo
     assert len(pages(mia)) == 4
     both = [edit.ZoneToDelete(zone) for zone in zones[:2]]
     edit.delete_zones(zones=both, acting=Acting(alice, Channel.WEB, NOW + timedelta(hours=1)), confirmed=True)
-    assert pages(mia)[0] == "alice web two.test. deleted"  # which deleted one.test. too
+    assert pages(mia)[0] == "alice web two.test. deleted"  # this publication also deleted one.test.
     monkeypatch.setattr(publications, "MOST_LOOKED_THROUGH", 2)
     assert len(pages(mia)) == 5
 

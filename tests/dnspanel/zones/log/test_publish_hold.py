@@ -107,7 +107,7 @@ def test_only_epochs_of_this_database_are_of_this_history(make_zone: MakeZone) -
     make_zone()
     present, begun, unknown = LogHead.objects.get().epoch, uuid4(), uuid4()
     Epoch.objects.create(epoch=begun, began_at=NOW, began_after=7, reason="a test")
-    LogHead.objects.update(epoch=uuid4())  # `present` is now one that has publications only
+    LogHead.objects.update(epoch=uuid4())  # `present` is now an epoch with publications only
     assert publish_hold.is_of_this_history(LogHead.objects.get().epoch)
     assert publish_hold.is_of_this_history(present)
     assert publish_hold.is_of_this_history(begun)

@@ -89,7 +89,7 @@ def test_nobody_stands_above_a_zone_of_others(mia: User, make_zone: MakeZone) ->
     for name in ("beta.test.", "shop.beta.test."):
         with pytest.raises(NameOfOthers, match="it lies above a zone of another team"):
             create(mia, name)
-    create(mia, "op.beta.test.")  # neither: `shop` only ends like it
+    create(mia, "op.beta.test.")  # not below `shop`, only a similar ending
     create(mia, r"x\.shop.beta.test.")
 
 
@@ -143,7 +143,7 @@ def test_a_token_takes_no_more_than_its_scope(alice: User, beta: Zone) -> None:
 
 
 def test_the_closest_zone_above_decides(mia: User, beta: Zone, ours: Team, alice: User) -> None:
-    create(alice, "dev.beta.test.", team=ours)  # delegated to Mia's team by somebody who may
+    create(alice, "dev.beta.test.", team=ours)  # delegated to Mia's team by an authorized person
     create(mia, "x.dev.beta.test.")
     with pytest.raises(NameOfOthers):
         create(mia, "y.beta.test.")
@@ -247,7 +247,7 @@ def test_of_two_who_create_at_the_same_time_the_second_sees_the_first(
     append = edit.append_publication
 
     def create_the_other(**how: Any) -> Publication:
-        if not began:  # the first is checked, and has not committed
+        if not began:  # the first is checked, but not committed
             began.append("second")
             thread.start()
             _until_it_waits_or_ends(thread)

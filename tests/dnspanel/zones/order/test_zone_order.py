@@ -74,7 +74,7 @@ def expected(order: ZoneOrder) -> list[str]:
             ZoneColumn.SYNC: zone.sequence,
         }[order.column]
 
-    is_natural = order.column in {ZoneColumn.NAME, ZoneColumn.DNSSEC}  # read along the index of names
+    is_natural = order.column in {ZoneColumn.NAME, ZoneColumn.DNSSEC}  # read in index order of names
     by_name = sorted(Zone.objects.all(), key=lambda zone: natural_text(zone.name) if is_natural else zone.name)
     return [zone.name for zone in sorted(by_name, key=key, reverse=order.descending)]  # type: ignore[arg-type]
 
@@ -96,12 +96,12 @@ class TestPages:
         while True:
             with CaptureQueriesContext(connection) as captured:
                 page = queries.zone_page(user=editor, order=order, after=after, limit=2)
-            assert len(captured) <= 5  # names, a sample, the first by it and of all, and what is listed
+            assert len(captured) <= 5  # names, sample, first by sample, first of all, list
             found += [row.name for row in page.rows]
             after = page.next_after
             if not after:
                 break
-        # A stable sort turned round keeps equals in their order: `reverse` does so.
+        # A stable sort with `reverse` keeps the order of equal items.
         assert found == expected(order)
 
     @pytest.mark.sample(3, reason="orders of the list of zones that begin with a sample of them")
@@ -156,7 +156,7 @@ def test_zone2_stands_before_zone10_whichever_way_it_came(bob: User) -> None:
 
 def test_the_list_is_read_along_the_index_of_names(bob: User) -> None:
     with connection.cursor() as cursor:
-        for way in ("seqscan", "bitmapscan", "sort"):  # which a table of some rows would take
+        for way in ("seqscan", "bitmapscan", "sort"):  # PostgreSQL would use them in a small table
             cursor.execute(f"SET LOCAL enable_{way} = off")
     zones = Zone.objects.filter(named_behind("z"), deleted_at=None).order_by("sort_name")
     assert "zone_sort_name" in zones[:101].explain()

@@ -100,7 +100,7 @@ def test_a_token_that_deletes_many_is_not_held_nor_any_if_the_panel_says_so(
         delete(zone, plain)
     for zone in zones[2 * FEW + 2 :]:
         delete(zone, alice)
-    with pytest.raises(MassDeletion):  # people are asked whatever tokens may
+    with pytest.raises(MassDeletion):  # people have to confirm, regardless of tokens
         deletion_guard.refuse_mass_deletion(author=alice, count=FEW, now=timezone.now())
 
 
@@ -115,7 +115,7 @@ def test_who_makes_the_same_zone_again_and_again_is_not_held(zones: list[Zone], 
     for _ in range(12):
         edit.create_zones(zones=[edit.NewZone("tried.test.")], acting=Acting(alice, Channel.API, timezone.now()))
         delete(Zone.objects.get(name="tried.test.", deleted_at=None), alice)
-    for zone in zones[: FEW - 1]:  # it counts once
+    for zone in zones[: FEW - 1]:  # the same zone counts once
         delete(zone, alice)
     with pytest.raises(MassDeletion):
         delete(zones[FEW], alice)
@@ -149,6 +149,6 @@ def test_one_percent_of_many_zones_is_more_than_a_few(alice: User, monkeypatch: 
     monkeypatch.setattr(deletion_guard, "MASS_FEW", 0)
     monkeypatch.setattr(deletion_guard, "MASS_PERCENT", 10)
     now = timezone.now()
-    deletion_guard.refuse_mass_deletion(author=alice, count=6, now=now)  # 6 of 60 are 10 %, not more
+    deletion_guard.refuse_mass_deletion(author=alice, count=6, now=now)  # 6 of 60 are 10 %, which is allowed
     with pytest.raises(MassDeletion):
         deletion_guard.refuse_mass_deletion(author=alice, count=7, now=now)

@@ -34,7 +34,7 @@ def test_text_is_replaced_in_the_values_that_have_it_and_disabled_ones_stay_so()
     after = replace_text("192.0.2.", "198.51.100.")(WWW)
     assert after == rr("www 300 A 198.51.100.1 | 198.51.100.2", comment="web", disabled=("198.51.100.2",))
     assert replace_text("203.0.113.", "198.51.100.")(WWW) == WWW
-    # Names are the same in any capitals, and texts are not.
+    # Names ignore case, texts don't.
     assert replace_text("old.test", "new.test")(rr("@ 300 MX 10 A.Old.test.")) == rr("@ 300 MX 10 A.new.test.")
     assert replace_text("old", "new")(rr('@ 300 TXT "Old"')) == rr('@ 300 TXT "Old"')
 

@@ -157,7 +157,7 @@ def test_deleting_the_soa_is_an_error(bob: User, zone: Zone) -> None:
 def test_the_guard_counts_deletions_against_the_zone(
     bob: User, make_zone: MakeZone, count: int, gone: int, holds: bool
 ) -> None:
-    zone = make_zone(*(f"h{i} 300 A 192.0.2.1" for i in range(count)))  # and SOA and NS
+    zone = make_zone(*(f"h{i} 300 A 192.0.2.1" for i in range(count)))  # plus SOA and NS
     changes = [Change(f"h{i}.{ZONE}", 1, rr(f"h{i} 300 A 192.0.2.1"), None) for i in range(gone)]
     draft.draft_changes(author=bob, zone=zone, changes=changes, base_revision=1, now=NOW)
     assert bool(revision.preview(author=bob)[0].guard) == holds

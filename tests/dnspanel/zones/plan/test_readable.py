@@ -34,7 +34,7 @@ def older(node: Node) -> None:
 
 
 def test_a_zone_from_the_trash(zone: Zone, bob: User, node: Node) -> None:
-    # Its name was SERVFAIL at every node, and the zone's page said: in sync.
+    # Previously nodes answered SERVFAIL at its name, and the zone's page said "in sync".
     edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, NOW))
     older(node)
     with pytest.raises(RuleViolations, match=r"CAA www: .*PowerDNS 4\.7"):

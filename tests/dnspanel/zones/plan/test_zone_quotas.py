@@ -75,7 +75,7 @@ def test_a_zone_beyond_the_quota_is_refused_by_every_verb_that_adds_one(alice: U
     create("c.test.", alice)
     with pytest.raises(QuotaExceeded):
         edit.restore_zone(zone=first, author=alice, channel=Channel.WEB, now=NOW)
-    create("d.test.", make_person("bob", "editor"))  # who looks after all zones has no quota
+    create("d.test.", make_person("bob", "editor"))  # editors of all zones have no quota
 
 
 def test_who_creates_and_deletes_in_turns_does_not_fill_the_disk(alice: User) -> None:
@@ -122,7 +122,7 @@ def test_two_requests_at_once_do_not_pass_together(carol: User) -> None:
 
 
 def test_a_zone_grows_to_its_quota_and_can_always_be_changed_and_emptied(alice: User) -> None:
-    zone = create("a.test.", alice, "www 300 A 192.0.2.1")  # with SOA and NS: three
+    zone = create("a.test.", alice, "www 300 A 192.0.2.1")  # three with SOA and NS
     give(alice, rrsets=4)
     replace(zone, alice, "mail 300 A 192.0.2.2")
     with pytest.raises(QuotaExceeded) as refused:
@@ -133,7 +133,7 @@ def test_a_zone_grows_to_its_quota_and_can_always_be_changed_and_emptied(alice: 
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("ftp 300 A 192.0.2.2", origin=zone.name), now=NOW)
     with pytest.raises(QuotaExceeded):
         revision.publish(acting=Acting(alice, Channel.WEB, NOW), consent=revision.Consent(accept_warnings=True))
-    assert Operation.objects.count() == 1  # nothing of the draft is lost
+    assert Operation.objects.count() == 1  # the draft loses nothing
     with pytest.raises(QuotaExceeded, match=r"b\.test\.: You may have 1 RRset in a zone and have 0"):
         create("b.test.", alice)
 
@@ -175,7 +175,7 @@ def test_an_edit_asks_for_quotas_only_where_a_zone_grows(alice: User, team: Team
             replace(zone, alice, *lines)
         return len(captured)
 
-    assert queries("mail 300 A 192.0.2.1") == queries("www 300 A 192.0.2.2") + 1  # the team's row, by its id
+    assert queries("mail 300 A 192.0.2.1") == queries("www 300 A 192.0.2.2") + 1  # the team's row, by id
 
 
 def test_a_grant_over_everything_leaves_a_members_quota(team: Team) -> None:

@@ -113,7 +113,7 @@ def test_the_number_of_queries_does_not_grow_with_the_number_of_zones(db: None) 
         estate = list(zonegen.estate(500))[first : 5 + first * 20]
         with CaptureQueriesContext(connection) as queries:
             create(*estate)
-        # ANALYZE comes when a table has grown, also by tests before this one.
+        # ANALYZE runs after a table has grown, also because of earlier tests.
         counts.append(sum(not (each["sql"] or "").startswith("ANALYZE") for each in queries))
     assert counts[0] == counts[1] <= 12
 
@@ -183,7 +183,7 @@ def test_hundreds_of_names_are_looked_up_one_by_one_in_the_index(db: None) -> No
     wanted = [f"z{id}.test." for id in ids[::10]] + [f"new{number}.test." for number in range(700)]
     with CaptureQueriesContext(connection) as queries, connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = on")
-        # Where other tests have left dead rows, a bitmap of the one place in the index costs the same.
+        # With dead rows of other tests, a bitmap scan of one index entry costs the same.
         cursor.execute("SET LOCAL enable_bitmapscan = off")
         cursor.execute("ANALYZE zones_zone")
         assert len(ready_zones.existing_zones(wanted)) == 300

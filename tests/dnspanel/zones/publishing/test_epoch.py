@@ -99,7 +99,7 @@ def test_zones_come_back_in_nobodys_names(zone: Zone, make_zone: MakeZone, alice
 
 @pytest.mark.parametrize(("there", "expected"), [(7, 8), (1, 2), (2**31, 2**31 + 1), (2**32 - 1, 2)])
 def test_a_kept_zone_gets_a_serial_above_what_nodes_serve(there: int, expected: int, zone: Zone, alice: User) -> None:
-    # 2**32 - 1 is below 1 by RFC 1982: there the panel's own next serial is above both.
+    # By RFC 1982, 2**32 - 1 is below 1. Here the panel's next serial is above both.
     assert zone.serial == 1
     begin([ChangedZone(zone.pk, Serial(there), {})], by=alice)
     zone.refresh_from_db()
@@ -159,7 +159,7 @@ def test_each_batch_is_one_publication(make_zone: MakeZone, alice: User) -> None
 
 def test_all_of_it_or_nothing(zone: Zone, alice: User) -> None:
     before = LogHead.objects.values().get() | {"held_reason": "ns1 knows more.", "held_since": NOW}
-    with pytest.raises(KeyError):  # a zone that the panel does not have
+    with pytest.raises(KeyError):  # the panel doesn't have this zone
         begin([NewZone(4711, "lost.test.", content("lost.test.", 9))], [ChangedZone(99999, Serial(4), {})], by=alice)
     assert LogHead.objects.values().get() == before
     assert not Zone.objects.filter(name="lost.test.").exists()

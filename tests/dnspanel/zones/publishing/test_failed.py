@@ -88,7 +88,7 @@ def test_it_is_said_of_the_last_piece_of_a_large_change_that_an_earlier_one_was_
 
 
 def test_what_was_published_at_the_same_time_is_no_part_of_what_was_taken_back() -> None:
-    # Publications of one request with one time were taken for parts of one write.
+    # Previously two publications of one request at the same time were taken for parts of one write.
     now = timezone.now()
     bad, other = change({WWW: "192.0.2.2"}), change({MAIL: "192.0.2.3"})
     Publication.objects.filter(pk__in=[bad.pk, other.pk]).update(at=now)
@@ -183,7 +183,7 @@ def test_a_zone_is_signed_as_it_was_before_the_first_that_changed_it(zone: Zone)
     assert bad.sequence == signed.sequence + 2
     assert [key.pk for key in ZoneKey.objects.filter(deleted_at=None)] == [good.keys[0].id]
     assert Rollover.objects.get().is_cancelled
-    assert values() == ["192.0.2.2"]  # what others changed stays
+    assert values() == ["192.0.2.2"]  # other people's changes remain
 
 
 def test_the_way_back_to_another_nsec3_chain_leads_over_nsec_to_its_end(zone: Zone) -> None:

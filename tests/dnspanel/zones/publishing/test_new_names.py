@@ -26,7 +26,7 @@ def test_every_name_is_told_its_own_reason_in_a_fixed_number_of_queries(alice: U
         "position.dnspanel.invalid.": NameReserved,
         "x.taken.test.": NameOfOthers,
     }
-    assert "taken.test" not in str(found["x.taken.test."]).replace("x.taken.test", "")  # which mia may not know about
+    assert "taken.test" not in str(found["x.taken.test."]).replace("x.taken.test", "")  # mia isn't allowed to know it
     with CaptureQueriesContext(connection) as many:
         refusals_of([f"z{number}.test." for number in range(500)], member)
     assert len(many) <= len(few)

@@ -79,7 +79,7 @@ def test_edits_of_others_are_published_between_the_pieces(make_zone: MakeZone, a
     with before_pieces(nothing, lambda: publish(bob, urgent)) as waited:
         outcome = publish(alice, zone_patches.patch_of_steps(zone, steps(LINES)))
     assert waited == [1, 2, 3]
-    assert sizes() == [4, 1, 4, 2]  # 1 is Bob's, long before the last of Alice's
+    assert sizes() == [4, 1, 4, 2]  # 1 is Bob's, well before Alice's last one
     assert len(texts(zone)) == len(LINES)
     (plan,) = outcome.plans
     zone.refresh_from_db()

@@ -182,7 +182,7 @@ def test_zones_of_others_around_it_keep_a_zone_back(three: list[Zone], make_zone
     Membership.objects.create(team=team, user=carol, role=Role.EDITOR)
     Zone.objects.filter(pk__in=[zone.pk for zone in three]).update(team=team)
     delete(*three)
-    make_zone(name="www.two.test.")  # of somebody else
+    make_zone(name="www.two.test.")  # another person's zone
     done = restored(three, User.objects.get(pk=carol.pk))
     assert "above a zone of another team" in refusals(done)["two.test."]
     assert living() == ["one.test.", "three.test.", "www.two.test."]
@@ -243,7 +243,7 @@ def test_thousands_come_back_in_pieces_and_the_answer_names_each(
     assert done.last is not None
     assert Publication.objects.get(form_id=form_id) == done.last
     assert len(done.outcome.changed) == 5
-    # They are parts of one write, and the same form sent again has them all.
+    # They are parts of one write, and the same form returns all of them again.
     assert {each.part_of for each in Publication.objects.filter(pk__in=[each.pk for each in done.publications])} == {
         done.publications[0].pk
     }
@@ -306,7 +306,7 @@ def test_zones_are_selected_by_what_deleted_them_when_and_by_a_search(
     assert names(ids=(three[0].pk,)) == {"one.test."}
     restored(three[:1], bob)
     delete(three[0], at=NOW + timedelta(minutes=9))
-    assert names(publication=first.sequence) == {"two.test."}  # another publication deleted the other one since
+    assert names(publication=first.sequence) == {"two.test."}  # another publication has deleted the other zone since
     with pytest.raises(TooMany):
         restore_zones.selected_from_trash(TrashSelection(), bob, most=2)
     with pytest.raises(Forbidden):

@@ -213,8 +213,8 @@ def test_a_publication_of_one_edit_needs_ten_queries(bob: User, zone: Zone) -> N
         connection,
     ) as queries:
         publish(bob)
-    # draft, zones, operations, neighbourhood, zones inside, drop operations, write RRsets, log; and two of a
-    # savepoint, which is a BEGIN and a COMMIT outside of this test
+    # draft, zones, operations, neighboring RRsets, zones inside, delete operations, write RRsets, log; and a
+    # savepoint's two, which are BEGIN and COMMIT outside tests
     assert len(queries) == 10, [(q["sql"] or "")[:80] for q in queries]
 
 
@@ -225,7 +225,7 @@ def test_ten_thousand_operations_need_no_more_queries(bob: User, zone: Zone) -> 
         draft.draft_changes(author=bob, zone=zone, changes=changes, base_revision=1, now=NOW)
         publish(bob)
     assert len(queries) <= 20
-    # By a join with themselves they would be compared each with each other, wherever statistics say that there are few.
+    # With a self-join, PostgreSQL would compare all pairs if statistics show few rows.
     deletions = [query["sql"] for query in queries.captured_queries if (query["sql"] or "").startswith("DELETE")]
     assert [sql.count('"zones_operation"') for sql in deletions if "JOIN" in sql] == []
     zone.refresh_from_db()

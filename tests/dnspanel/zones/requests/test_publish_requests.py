@@ -159,7 +159,7 @@ def test_neither_the_author_nor_who_worked_in_the_draft_approves_it(
         with pytest.raises(RequestRefused, match="worked in the draft"):
             approve(request, involved)
     publish_requests.withdraw(request=request, by=alice, now=NOW)
-    # A part of it that is put aside alone was in the same hands.
+    # A part that is put aside alone had the same editors.
     named_drafts.take_up(author=alice, named=named_drafts.named_draft(alice, made.key), now=NOW)
     part = publish_requests.ask(author=alice, name="Part", zones=[zone], now=NOW)
     with pytest.raises(RequestRefused, match="worked in the draft"):
@@ -185,7 +185,7 @@ def test_nobody_approves_by_another_account_what_they_asked_for(
         with pytest.raises(RequestRefused, match="by whatever account"):
             approve(request, by)
     assert [(act, by) for act, by, _ in refused()] == [("approve", "bob"), ("approve", "robot")]
-    # What was approved before anybody knew of it counts no more.
+    # An earlier approval doesn't count once its author is known to be the same person.
     approve(request, erin)
     set_same_person(user=erin, other=bob, by=adam, now=NOW)
     assert not status(request, alice).is_approved
@@ -213,7 +213,7 @@ def test_a_team_or_a_role_approves_and_so_many_of_them(zone: Zone, alice: User, 
         assert status(request, person).demands[0].is_met is False
         approve(request, person)
     assert status(request, alice).may_publish
-    # Who leaves the team approved for nobody.
+    # The approval of a person who leaves the team doesn't count.
     Membership.objects.filter(user=erin).delete()
     with pytest.raises(RequestRefused):
         publish(request, alice)
@@ -224,7 +224,7 @@ def test_an_approval_is_stale_when_the_draft_or_the_rrset_beneath_it_moves(zone:
     request = ask(alice, zone, NEW, "new.example.test. 60 A 192.0.2.50")
     approve(request, erin)
     seen = status(request, erin).digest
-    others_publish(zone, "mail.example.test. 60 A 192.0.2.3")  # another RRset: nothing that was approved moved
+    others_publish(zone, "mail.example.test. 60 A 192.0.2.3")  # another RRset: the approved ones are unchanged
     assert status(request, alice).is_approved
     others_publish(zone, "www.example.test. 60 A 192.0.2.4")
     moved = status(request, erin)
@@ -234,7 +234,7 @@ def test_an_approval_is_stale_when_the_draft_or_the_rrset_beneath_it_moves(zone:
     )
     with pytest.raises(RequestRefused):
         publish(request, alice)
-    with pytest.raises(RequestRefused, match="changed since you saw it"):  # the page of before, in another window
+    with pytest.raises(RequestRefused, match="changed since you saw it"):  # an outdated page in another window
         publish_requests.approve(request=request, by=erin, seen=seen, now=NOW)
     assert [each[:2] for each in refused()] == [("publish", "alice"), ("approve", "erin")]
     assert "changed since you saw it" in refused()[1][2]
@@ -306,7 +306,7 @@ def test_who_sees_no_zone_of_it_knows_of_no_request(zone: Zone, alice: User, eri
     key = found(request).draft.key  # type: ignore[union-attr]
     with pytest.raises(DraftUnknown):
         named_drafts.named_draft(stranger, key)
-    assert named_drafts.named_draft(erin, key).may_edit is False  # who may approve reads its draft
+    assert named_drafts.named_draft(erin, key).may_edit is False  # an approver can read its draft
     assert request_lists.waiting_for(stranger) == []
     assert request_lists.waiting_for(alice) == []
     assert request_lists.waiting_for(erin) == [request]
@@ -362,7 +362,7 @@ def test_a_planned_publication_is_published_once_at_its_time_whatever_the_clock_
     assert publish_requests.publish_due(now=later - timedelta(seconds=1)) == 0
     before = Zone.objects.get(pk=zone.pk).revision
     assert publish_requests.publish_due(now=later) == 1
-    for clock in (later, NOW, later + HOUR):  # set back, and come again to the time
+    for clock in (later, NOW, later + HOUR):  # set back, then at the time again
         assert publish_requests.publish_due(now=clock) == 0
     assert (Zone.objects.get(pk=zone.pk).revision, www(zone)) == (before + 1, ["192.0.2.9"])
     assert request_lists.calendar_of(zone, NOW).planned == ()
@@ -370,7 +370,7 @@ def test_a_planned_publication_is_published_once_at_its_time_whatever_the_clock_
 
 def test_a_clock_set_back_before_the_time_publishes_later_and_not_early(zone: Zone, alice: User) -> None:
     request = ask(alice, zone, publish_at=NOW + HOUR)
-    assert publish_requests.publish_due(now=NOW - timedelta(seconds=30)) == 0  # clocks of two hosts differ
+    assert publish_requests.publish_due(now=NOW - timedelta(seconds=30)) == 0  # the clocks of two hosts differ
     assert refused() == []
     for _ in range(2):
         assert publish_requests.publish_due(now=NOW - 5 * HOUR) == 0
@@ -388,7 +388,7 @@ def test_a_planned_publication_waits_for_nobody_that_did_not_approve_and_says_so
     assert publish_requests.publish_due(now=NOW + HOUR) == 0
     assert refused() == [("publish", None, found(request).refusal)]
     assert "approval of 1 person" in found(request).refusal
-    assert publish_requests.publish_due(now=NOW + 2 * HOUR) == 0  # tried once
+    assert publish_requests.publish_due(now=NOW + 2 * HOUR) == 0  # tried only once
     approve(request, erin)
     with pytest.raises(RequestRefused, match="Only who asked"):
         publish_requests.publish_at_time(request=request, by=erin, publish_at=None, now=NOW)
@@ -505,7 +505,7 @@ def test_a_token_without_the_permission_approves_and_declines_nothing(
 
 @pytest.mark.usefixtures("rule")
 def test_a_zone_below_is_created_once_its_delegation_is_approved(zone: Zone, alice: User, erin: User) -> None:
-    # Before, somebody had to lift the rule.
+    # Previously a person had to remove the rule first.
     def create(*servers: str) -> Publication:
         return edit.create_zone(
             zone=edit.NewZone("shop.example.test.", [rr("shop 300 A 192.0.2.7")]),
@@ -520,7 +520,7 @@ def test_a_zone_below_is_created_once_its_delegation_is_approved(zone: Zone, ali
         create("ns1.example.net.", "ns2.example.net.")
     approve(request, erin)
     publish(request, alice)
-    with pytest.raises(ApprovalNeeded):  # other servers were not approved
+    with pytest.raises(ApprovalNeeded):  # other name servers were not approved
         create("ns1.example.net.", "ns3.example.net.")
     made = create("NS2.example.net.", "ns1.example.net.")
     edit.delete_zone(zone=Zone.objects.get(sequence=made.sequence), acting=Acting(alice, Channel.WEB, NOW))

@@ -122,7 +122,7 @@ def test_a_name_is_looked_for_in_the_trash_by_an_index(bob: User) -> None:
             (name, sort_name, serial, revision, rrset_count, created_at, changed_at, sequence, deleted_at)
         SELECT made.name, made.name, 1, 1, 0, now(), now(), 0, now() FROM generate_series(1, 5000) n
         CROSS JOIN LATERAL (SELECT 'z' || n || '.estate.test.') AS made (name)"""
-    # Names that wait for being sorted in make the index look dear; in a panel, who maintains the search has been here.
+    # Pending index entries make the index look expensive. In a panel, the index maintenance has already merged them.
     with connection.cursor() as cursor:
         cursor.execute(fill)
         waiting_entries.sort_in(waiting_entries.NAMES_AND_TEXTS)
@@ -184,7 +184,7 @@ def test_new_zones_of_a_member_belong_to_the_team_that_allows_them(make_zone: Ma
         edit.create_zone(zone=edit.NewZone("newer.test."), acting=Acting(mia, "web", NOW), team=two)
     Membership.objects.create(team=two, user=mia, role=Role.EDITOR)
     mia = User.objects.get(pk=mia.pk)
-    with pytest.raises(access.RightMissing):  # which of the two?
+    with pytest.raises(access.RightMissing):  # the name is ambiguous
         edit.create_zone(zone=edit.NewZone("newer.test."), acting=Acting(mia, "web", NOW))
     edit.create_zone(zone=edit.NewZone("newer.test."), acting=Acting(mia, "web", NOW), team=two)
 

@@ -72,7 +72,7 @@ def test_an_rrset_that_is_locked_is_changed_by_its_manager_alone(zone: Zone, ali
     publish(zone, MAIL, alice)
     publish(zone, WWW, token)
     with pytest.raises(Locked):
-        publish(zone, WWW, None, "192.0.2.98")  # nobody manages no lock
+        publish(zone, WWW, None, "192.0.2.98")  # the panel itself manages no lock
     publish(zone, WWW, None, "192.0.2.98", SystemRight.REPAIR)
 
 
@@ -231,7 +231,7 @@ def test_removal_and_the_serial_of_what_is_not_locked(zone: Zone, alice: User) -
     lock(zone, (zone.name, rdtypes.SOA), author=alice)
     publish_patches(
         patches=[patch_of_steps(zone, [(MAIL, remove_rrset)])], acting=Acting(alice, Channel.API, NOW)
-    )  # moves the serial too
+    )  # increases the serial, too
     assert not RRset.objects.filter(zone=zone, name=MAIL[0]).exists()
     soa = RRset.objects.get(zone=zone, type=rdtypes.SOA)
     assert Change(zone.name, rdtypes.SOA, None, None).key == (soa.name, soa.type)

@@ -74,7 +74,7 @@ def test_a_dry_run_changes_nothing_and_the_run_is_over_what_it_found(
     run = dry(TAGS, bob)
     assert (run.state, run.done, run.total, run.counts) == (RunState.DONE, 5, 5, {"change": 4, "same": 1})
     assert tags() == before
-    make_zone(name="shop9.test.")  # nobody saw it
+    make_zone(name="shop9.test.")  # was not in the dry run
     run = worked(start_run(dry_run=run, by=bob, now=NOW))
     assert run.counts == {"change": 4}
     assert tags() == [["eu", "old"], ["eu"], ["eu"], ["eu"], ["eu"], [], []]
@@ -119,7 +119,7 @@ def test_zones_are_deleted_in_batches_as_they_were_seen_and_restored_as_one(
     zones: list[Zone], alice: User, bob: User
 ) -> None:
     found = dry(DELETE, alice)
-    Zone.objects.filter(pk=zones[1].pk).update(revision=7)  # somebody published it meanwhile
+    Zone.objects.filter(pk=zones[1].pk).update(revision=7)  # another person has published since
     run = worked(start_run(dry_run=found, by=alice, now=NOW, confirmed=True))
     assert run.counts == {"change": 4, "refused": 1}
     assert alive() == ["other.test.", "shop1.test."]
@@ -150,7 +150,7 @@ def test_zones_of_the_trash_come_back_in_batches_and_go_again(
     assert Publication.objects.filter(reason=f"not meant (run {run.pk})").count() == 2
     assert Zone.objects.get(name="shop1.test.", deleted_at=None).pk == newer.pk
     assert Zone.objects.get(pk=older.pk).deleted_at is not None
-    Zone.objects.filter(pk=newer.pk).update(revision=9)  # somebody published it since
+    Zone.objects.filter(pk=newer.pk).update(revision=9)  # another person has published since
     assert undone(run, alice).counts == {"change": 3, "same": 1}
     assert "shop1.test." in alive()
 
@@ -231,7 +231,7 @@ def test_a_killed_worker_s_batch_is_repeated_and_not_another(
     monkeypatch.setattr(change_runs.run_turns, "advance", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         work_on_run(run.pk, batch=2)
-    assert tags().count(["eu"]) == 0  # neither of both is saved without the other
+    assert tags().count(["eu"]) == 0  # both are saved, or neither
     monkeypatch.setattr(change_runs.run_turns, "advance", advance)
     assert worked(run).counts == {"change": 4}
 

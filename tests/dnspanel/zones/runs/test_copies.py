@@ -47,7 +47,7 @@ def other(line: str) -> RRset:
 def test_what_stands_there_is_skipped_replaced_or_merged(source: Zone, target: Zone, bob: User) -> None:
     skipped = copy_all(source, target, bob, Existing.SKIP)
     assert list(skipped.afters.values()) == [other("sub 60 NS ns1.example.net.")]
-    # SOA, NS of the zone itself, and the DS.
+    # The zone's own SOA and NS, and the DS.
     assert (skipped.unchanged, skipped.kept, skipped.left_out) == (1, 2, 3)
     replaced = copy_all(source, target, bob, Existing.REPLACE)
     assert replaced.afters["www.other.test.", 1] == other("www 300 A 192.0.2.1 | 192.0.2.2")

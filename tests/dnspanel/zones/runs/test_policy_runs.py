@@ -344,7 +344,7 @@ def test_rollovers_begin_by_themselves_where_the_policy_says_so(
 def test_what_rollovers_publish_that_a_run_begins_is_published_by_the_run(
     zone: Zone, policy: DnssecPolicy, alice: User
 ) -> None:
-    # The run is told when the canary takes one of its publications back.
+    # The run learns that the canary has refused one of its publications.
     sign.sign(zones=[zone], acting=Acting(alice, Channel.WEB, NOW), algorithm=15)
     terms = Terms(automatic=True)
     policies.change_policy(policy=policy, name="auto", terms=terms, is_default=True, by=alice, now=NOW)

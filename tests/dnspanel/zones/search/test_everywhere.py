@@ -172,7 +172,7 @@ def test_a_page_costs_as_many_queries_whatever_there_is(zones: dict[str, Zone], 
     catch_up()
     with CaptureQueriesContext(connection) as captured:
         rrsets_found(person=bob, search=parse("www"), now=NOW)
-    assert len(captured) == 4  # progress in two, the texts, the RRsets
+    assert len(captured) == 4  # two for the progress, the texts, the RRsets
 
 
 @pytest.mark.parametrize("text", ["", "x", "1-zz-1", "1-00", "99999999999-00-1", "1-00-70000", "-1-00-1"])

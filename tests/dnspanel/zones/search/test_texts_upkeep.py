@@ -80,7 +80,7 @@ def test_a_change_in_a_large_zone_is_in_its_block(make_zone: MakeZone, catch_up:
     assert catch_up() == 1
     after = {bytes(row.first_key): row.text for row in SearchText.objects.filter(zone=zone)}
     moved = [key for key in before if before[key] != after[key]]
-    assert len(moved) == 2  # that of the name, and that of the SOA
+    assert len(moved) == 2  # the block of the name, and that of the SOA
     change(zone, bob, {**{f"h20{letter}": "203.0.113.8" for letter in "abcdefgh"}, "h07": None, "zz": "192.0.2.99"})
     catch_up()
     assert set().union(*lines_of(zone)) == expected(zone)

@@ -60,7 +60,7 @@ def test_a_short_word_never_has_the_index_of_trigrams_read_in_full(make_zone: Ma
             " CROSS JOIN LATERAL (SELECT 'z' || n || '.estate.test.') AS made (name)"
         )
         cursor.execute("ANALYZE zones_zone")
-        cursor.execute("SET LOCAL enable_seqscan = off")  # among so few, reading all may be cheaper
+        cursor.execute("SET LOCAL enable_seqscan = off")  # in a small table, a sequential scan may be cheaper
     assert "zone_name_trigram" not in Zone.objects.filter(in_zone_name("QZ")).order_by("name")[:101].explain()
     assert "zone_name_trigram" in Zone.objects.filter(in_zone_name("Z777.")).order_by("name")[:101].explain()
     assert Zone.objects.filter(in_zone_name("Z7")).count() == 1111

@@ -40,7 +40,7 @@ def die_half_way(act: Callable[[], object]) -> None:
         try:
             inherited = [(each, each.connection) for each in connections.all()]
             for each, _ in inherited:
-                each.connection = None  # the parent's, which goes on with it
+                each.connection = None  # it is the parent's connection, which the parent still uses
             real, count = signing_log._Step.__init__, [0]
 
             def counted(self: signing_log._Step, *args: object) -> None:

@@ -24,7 +24,7 @@ def fields(zone: Zone) -> dict[str, object]:
 def test_a_zone_comes_with_all_its_fields(make_zone: MakeZone) -> None:
     make_zone("www 300 A 192.0.2.1")
     Zone.objects.update(tags=["customer", "ours"], soa_edit="EPOCH")
-    for _ in range(3):  # planned anew, then once
+    for _ in range(3):  # planned again, then once
         found = find_zones.living_zone(ZONE)
         assert found is not None
         assert fields(found) == fields(Zone.objects.get())

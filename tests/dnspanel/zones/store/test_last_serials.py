@@ -29,7 +29,7 @@ from tests.people import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-FIRST = 2026112101  # of the day of NOW
+FIRST = 2026112101  # for the date of NOW
 OTHER = "other.test."
 
 

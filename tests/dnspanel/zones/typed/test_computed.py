@@ -31,7 +31,7 @@ mZr/FYQTAfKX65GGo8+f0iSM22I/I88rTRmR/wIhALWr9z+SAYXW5zgqtOn9aZg/
 N0PX4wF61fDfWjsZ1FQ0
 -----END CERTIFICATE-----
 """
-# The object identifier of EC keys, and one of no keys.
+# The object identifiers of EC keys and of something else.
 EC_KEY, NO_KEY = bytes.fromhex("06072a8648ce3d0201"), bytes.fromhex("06072a8648ce3d0277")
 ECDSA = (
     "ecdsa-sha2-nistp384 AAAAE2VjZHNhLXNoYTItbmlzdHAzODQAAAAIbmlzdHAzODQAAABhBEkDWCdz"
@@ -99,7 +99,7 @@ def test_a_key_that_nobody_knows_has_no_selector_1_and_is_no_error_of_the_server
 def test_bytes_are_a_certificate_or_refused(more: bytes, at: int) -> None:
     der = certificates_of(PEM)[0].public_bytes(Encoding.DER)
     with suppress(BadFields), warnings.catch_warnings():
-        warnings.simplefilter("ignore", CryptographyDeprecationWarning)  # of what a later release will refuse
+        warnings.simplefilter("ignore", CryptographyDeprecationWarning)  # about curves that later releases will refuse
         tlsa_of(read_certificate(der[:at] + more + der[at + len(more) :]), usage="3", selector="1", matching="1")
 
 

@@ -8,7 +8,7 @@ from replication.dns import rdata, rdtypes
 from replication.errors import BadRdata
 from tests.dnspanel.zones.conftest import rr
 
-# Of each type with names: a value that is right, with each of its names between { and }.
+# For each type with names: a valid value, with each of its names between { and }.
 VALUES = {
     "NS": "{ns1.example.net}.",
     "CNAME": "{www}.",

@@ -70,7 +70,7 @@ def test_a_draft_publishes_notes_and_undoing_it_takes_them_away(bob: User, zone:
     made = Revision.objects.get(publication=publication)
     [change] = revision_changes(revision=made)
     assert (change.before, change.after) == (WWW, NOTED)
-    # What is in the draft already, and what came of it, is kept when the row is written anew.
+    # Notes that are in the draft, and resulting ones, are kept when the row is replaced.
     draft.replace_rrset(author=bob, zone=zone, rrset=replace(NOTED, ttl=60), now=NOW)
     revision.publish(acting=Acting(bob, "web", NOW), consent=revision.Consent(accept_warnings=True))
     assert stored(zone) == replace(NOTED, ttl=60)

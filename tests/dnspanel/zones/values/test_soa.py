@@ -33,12 +33,12 @@ def test_a_zone_without_a_soa_gets_one_with_todays_first_serial() -> None:
         ("SOA-EDIT", "EPOCH", 7, EPOCH),
         ("SOA-EDIT-INCREASE", "EPOCH", 0, EPOCH),
         ("SOA-EDIT-INCREASE", "", 7, 8),
-        # What it answers DNS with, and shows as `edited_serial`.
+        # The serial in DNS answers, shown as `edited_serial`.
         ("DEFAULT", "EPOCH", 0, EPOCH),
         ("DEFAULT", "INCEPTION-INCREMENT", 0, 2026112201),
         ("INCREASE", "INCEPTION-INCREMENT", 0, 2026111901),
         ("INCREASE", "INCEPTION-EPOCH", 0, int(datetime(2026, 11, 19, tzinfo=UTC).timestamp())),
-        # It begins with 0 here.
+        # Here the serial starts at 0.
         ("", "", 0, 2026112201),
         ("SOA-EDIT", "", 0, 2026112201),
     ],
@@ -59,7 +59,7 @@ def test_the_serial_of_a_new_zone_is_powerdns_s(api: str, edit: str, given: int,
         ("EPOCH", "", EPOCH, EPOCH + 1),
         ("DEFAULT", "EPOCH", EPOCH - 5, EPOCH),
         ("SOA-EDIT-INCREASE", "INCEPTION-INCREMENT", 2026111905, 2026111906),
-        # PowerDNS leaves or lowers these, which secondaries would never fetch.
+        # PowerDNS keeps or lowers these serials, and secondaries would never transfer the change.
         ("EPOCH", "", 2030010101, 2030010102),
         ("", "", 7, 8),
         ("SOA-EDIT", "NONE", 7, 8),

@@ -27,7 +27,7 @@ from tests.dnspanel.transfer.running import PowerDNS, listening, needed, running
 from tests.oracle.corpus import rrsets_of
 from tests.ports import free_port
 
-# PowerDNS gives these types a TTL of its own, or leaves them out, as they are part of DNSSEC.
+# PowerDNS sets the TTL of these types itself or leaves them out, because they belong to DNSSEC.
 DNSKEY, CDS, CDNSKEY = 48, 59, 60
 KEY = TsigKey("transfer", "hmac-sha256", TSIG_SECRET)
 SOA = "3600 IN SOA ns1.other.test. hostmaster.other.test. 7 10800 3600 604800 3600"
@@ -101,7 +101,7 @@ def test_zones_of_a_bind_are_complete_with_signatures(tmp_path: Path) -> None:
         found = read(AxfrSource("127.0.0.1", port, zones, tsig=KEY).items())
     assert found.faults == []
     assert found.rrsets() == {zone: set(rrsets_of(zone, text)) for zone, text in zones.items()}
-    # So large that it takes many messages.
+    # This zone needs many messages.
     assert len(found.documents["large.test."].text) > 200_000
 
 
@@ -302,7 +302,7 @@ def test_extra_zone_has_its_records_in_order_of_the_server(sqlite_estate: PowerD
     assert b"off.extra.test." not in item.text
 
 
-# Each zone of a list waited for its own half minute: ten thousand of them held a worker for a day.
+# Previously each zone of a list had a timeout of half a minute, so ten thousand zones took a worker's day.
 def test_a_server_that_gives_none_of_several_zones_is_not_asked_for_all_the_others() -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))

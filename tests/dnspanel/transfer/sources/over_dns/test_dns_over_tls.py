@@ -40,7 +40,7 @@ def server(own: OwnCertificate | None, directory: Path, *, alpn: str = "dot", ol
                 with context.wrap_socket(plain, server_side=True) as secured:
                     secured.sendall(b"hello")
             except OSError:
-                return  # the client gave up, as it should
+                return  # the client gave up, as expected
 
     thread = threading.Thread(target=serve)
     thread.start()

@@ -87,7 +87,7 @@ def test_every_cut_message_is_refused() -> None:
 def test_a_name_that_leads_astray_is_refused(rdata_hex: str) -> None:
     header = bytes.fromhex("0001 8400 0001 0001 0000 0000")
     question = names.to_wire(NAME) + bytes.fromhex("00fc 0001")
-    # A name behind a pointer that ends too early leaves bytes over, which no name has.
+    # A name whose pointer leads to an early end leaves bytes over, which is invalid.
     body = bytes.fromhex(rdata_hex)
     wire = header + question + bytes.fromhex("c00c 0002 0001 0000012c") + len(body).to_bytes(2, "big") + body
     try:

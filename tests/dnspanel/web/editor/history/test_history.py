@@ -137,7 +137,7 @@ def test_reverting_a_revision_drafts_its_inverse(zone: Zone, browser: Browser, b
     page = browser(bob).post(f"{HISTORY}3/undo/", follow=True)
     assert page.redirect_chain == [(ZONE + "review/?reason=Revert+of+revision+3", 302)]
     assert "Revert of revision 3 of example.test., as a draft." in page.content.decode()
-    assert 'value="Revert of revision 3"' in page.content.decode()  # the reason, which the history keeps
+    assert 'value="Revert of revision 3"' in page.content.decode()  # the default reason, which is stored in the history
     row = rrset_pages.rrset_row(zone=zone, author=bob, name="mail.example.test.", type=1)
     assert row.change.after == rr("mail 300 A 192.0.2.9")
     assert Operation.objects.count() == 1
@@ -181,8 +181,8 @@ def test_each_row_has_its_ways_back_and_its_zone_file(zone: Zone, browser: Brows
     for number in (2, 3):
         assert f'formaction="{HISTORY}{number}/undo/"' in page
         assert f'formaction="{HISTORY}{number}/return/"' in page
-    assert f'formaction="{HISTORY}1/undo/"' not in page  # which created the zone
-    assert f'formaction="{HISTORY}4/return/"' not in page  # where it is
+    assert f'formaction="{HISTORY}1/undo/"' not in page  # revision 1 created the zone
+    assert f'formaction="{HISTORY}4/return/"' not in page  # the zone is already at revision 4
     assert "formaction" not in browser(charlie).get(HISTORY).content.decode()
     assert f'href="{HISTORY}4/file/"' in browser(charlie).get(HISTORY).content.decode()
 

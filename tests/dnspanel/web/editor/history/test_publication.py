@@ -142,7 +142,7 @@ def test_what_cannot_be_undone_by_a_draft_says_what_to_do_instead(zone: Zone, br
 def test_the_records_of_a_large_new_zone_go_with_the_zone(
     browser: Browser, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Undo of what filled the zone left an empty zone.
+    # Previously the undo of a large zone's records left an empty zone.
     monkeypatch.setattr(pieces, "PIECE_RRSETS", 2)
     rrsets = [rr(f"n{number} 300 A 192.0.2.1", origin="large.test.") for number in range(5)]
     filled = edit.create_zone(zone=edit.NewZone("large.test.", rrsets), acting=Acting(alice, "web", NOW))
@@ -209,7 +209,7 @@ def test_a_publication_that_failed_says_why_and_can_be_a_draft_again(
     page = client.get(url(published)).content.decode()
     assert reason in page
     assert f'href="{url(inverse)}"' in page
-    assert "everywhere" not in page  # the node is beyond it, and never had it
+    assert "everywhere" not in page  # the node is past it, but never had it
     assert 'hx-get="' + url(published) not in page
     again = client.post(f"{url(published)}again/")
     assert again["Location"] == "/changes/"

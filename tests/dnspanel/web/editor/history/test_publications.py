@@ -29,7 +29,7 @@ def test_it_says_who_published_what_how_and_why(zone: Zone, browser: Browser, ch
     page = browser(charlie).get(PAGE).content.decode()
     for words in ("example.test.", "created", "alice", "bob", "API", "OPS-7 &lt;i&gt;", "/publications/2/"):
         assert words in page
-    assert "My draft" not in page  # a reader has none
+    assert "My draft" not in page  # a reader has no draft
     assert 'href="/publications/"' in page
 
 

@@ -243,13 +243,13 @@ def test_no_paste_whatever_breaks_the_reader(text: str) -> None:
     assert all(line.entry or line.error for line in read_lines(text, ZONE))
 
 
-# Where a paste differs from an import: it is read the way a person means it, and asks where that is not plain.
+# Differences from an import: a paste is interpreted as people mean it, and asks if that is unclear.
 READ_DIFFERENTLY = {
     "a text without quotes",  # one string, with a note
     "a text without quotes and with a semicolon",
     "typographic quotes",
     "class by number",
-    "an open parenthesis",  # an import goes on below it
+    "an open parenthesis",  # an import continues on the next line
     "parentheses around part of it",
     "a disabled record of ours",
 }

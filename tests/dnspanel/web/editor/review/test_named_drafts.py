@@ -62,7 +62,7 @@ def test_a_draft_is_put_aside_listed_and_taken_up(bob: User, browser: Browser, z
     assert "Nothing to publish" in client.get(reverse("changes")).content.decode()
     review = client.get(address(move)).content.decode()
     assert "192.0.2.8" in review
-    assert "Drop" not in review  # it is changed by who takes it up
+    assert "Drop" not in review  # the person who takes up the draft changes it
     page = act(client, move, "take-up")
     assert "You work in" in page
     assert "Drop" in page
@@ -89,7 +89,7 @@ def test_who_takes_up_a_draft_says_what_becomes_of_theirs(bob: User, browser: Br
     act(client, move, "take-up", mine="aside", name="Before Move")
     assert [o.name for o in draft.operations_of(bob)] == ["www.example.test."]
     before = Draft.objects.get(name="Before Move")
-    act(client, before, "take-up")  # Move goes back under its name by itself
+    act(client, before, "take-up")  # the draft "Move" is put aside again under its name
     assert not Draft.objects.filter(author=bob, name="Move").exists()
     client.post(reverse("draft-aside"))
     edits(bob, zone, "more 60 A 192.0.2.9")

@@ -114,7 +114,7 @@ def test_a_changed_draft_is_reviewed_again_for_what_moved(bob: User, erin: User,
     assert "192.0.2.66" in displayed
     assert "192.0.2.20" not in displayed
     assert "192.0.2.20" in other.get(reverse("draft-request", args=[request.key]) + "?all=yes").content.decode()
-    # The other browser still shows the page of before.
+    # The other browser still has the earlier page.
     refused = other.post(reverse("draft-request-act", args=[request.key, "approve"]), {"seen": seen}, follow=True)
     assert "changed since you saw it" in refused.content.decode()
     assert "enough did" in act(client, request, "publish")

@@ -37,7 +37,7 @@ def test_errors_and_conflicts_are_counted_and_lead_to_their_rows(
         assert '<span class="num">2</span>' in page
         assert "It was published meanwhile, too" in page
     rows = client.get(ZONE).content.decode()
-    assert rows.count("Blocks publishing:") == 2  # of the row, and of the note that scripts copy
+    assert rows.count("Blocks publishing:") == 2  # in the row, and in the template that scripts copy
     assert "/rrset/?name=mail.example.test.&amp;type=CNAME" in rows
     fragment = client.get(ZONE, headers=HTMX).content.decode()
     assert fragment.count("Blocks publishing:") == 1

@@ -231,7 +231,7 @@ def test_a_text_says_how_long_it_is_and_how_it_is_cut(client: Client, zone: Zone
     assert "1 byte." in checks
 
 
-# ── What is computed ──────────────────────────────────────────────────────────────────────────────────────────────
+# ── Computed values ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_certificate_becomes_a_value_and_enter_does_not_save_before(client: Client) -> None:
