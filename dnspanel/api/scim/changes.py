@@ -75,7 +75,7 @@ def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
 
 
 def patched_person(terms: PersonTerms, operations: Sequence[Operation]) -> PersonTerms:
-    """Return the person after a PATCH. Raise ScimFault if an operation isn't allowed."""
+    """Return the person after a PATCH. Raise ScimFault if an operation isn't allowed or a value is invalid."""
     for path, value, op, is_named in _steps(operations):
         if path.attribute in _READ_ONLY:
             raise ScimFault(400, f"{path.attribute} is not yours to change.", "mutability")
@@ -101,7 +101,7 @@ def group_in(body: Any) -> GroupTerms:
 
 
 def patched_group(terms: GroupTerms, operations: Sequence[Operation]) -> GroupTerms:
-    """Return the group after a PATCH. Raise ScimFault if an operation isn't allowed."""
+    """Return the group after a PATCH. Raise ScimFault if an operation isn't allowed or a value is invalid."""
     for path, value, op, is_named in _steps(operations):
         # When Okta renames a group, the value also contains the id of the group.
         if path.attribute in _READ_ONLY - {"id"}:

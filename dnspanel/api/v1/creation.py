@@ -80,7 +80,7 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
 
 
 def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the zone attributes in a body. Ignore wrong types, as PowerDNS does. Raise Refusal (422) if invalid."""
+    """Return the zone attributes in a body. Ignore values of wrong types. Raise Refusal (422) if one is invalid."""
     attributes: dict[str, Any] = {}
     if isinstance(body.get("kind"), str):
         attributes["kind"] = _kind(body["kind"])
@@ -159,7 +159,7 @@ def _from_inputs(
 
 
 def _own_soa(name: str, servers: Sequence[str], body: Mapping[str, Any], comment: str) -> RRset:
-    """Return a generated SOA with the serial that the client requested."""
+    """Return a generated SOA with the client's comment and the serial that the client requested (default 0)."""
     serial = Serial(number_in(body, "serial", _MOST_SERIAL) or 0)
     made = soa.default_soa(name, (servers or settings.DEFAULT_NAMESERVERS)[0], settings.DEFAULT_HOSTMASTER, serial)
     return RRset(name, made.type, made.ttl, made.rdata, (), comment)

@@ -60,8 +60,8 @@ def refuse_keys_without_primaries(attributes: Mapping[str, Any], zone_name: str)
 def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> None:
     """Apply the kind, masters and TSIG key of a PUT to the zone's primaries. Do nothing if all are missing.
 
-    - Kind Slave with masters: transfer the zone from them, with the named key or else the current one.
-    - Kind Consumer: the same, and follow the zone as a catalog.
+    - Kind Slave: transfer the zone from the masters, with the named or else the current key. Stop following a catalog.
+    - Kind Consumer: transfer the zone in the same way, and follow it as a catalog.
     - Another kind: this panel becomes the primary and takes the zone over.
 
     Raise Refusal (422) if the zone can't have these values.
@@ -90,7 +90,7 @@ def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now:
 
 
 def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
-    """Raise Refusal (422) if a PUT would turn a produced catalog into an ordinary zone, or the reverse."""
+    """Raise Refusal (422) if a PUT makes or unmakes a produced catalog, or names TSIG keys for one."""
     if not zone.is_producer:
         raise Refusal(422, f"Zone '{zone.name}' cannot become a catalog: create a zone of kind {PRODUCER}")
     if attributes.get("kind", PRODUCER) != PRODUCER:

@@ -168,7 +168,7 @@ def find_zones(actor: Actor, pattern: Pattern, limit: int) -> Matches[str]:
 
 
 def _compared_names(zones: QuerySet[Zone], pattern: Pattern, limit: int) -> Matches[str]:
-    """Compare the first MOST_COMPARED names with a pattern that no index can serve."""
+    """Return the matches of a pattern that no index can serve, among the first MOST_COMPARED names."""
     last = zones.values_list("name", flat=True)[MOST_COMPARED - 1 : MOST_COMPARED].first()
     if last is not None:
         zones = zones.filter(name__lte=last)
@@ -202,7 +202,7 @@ def find_records(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundRec
 
 
 def find_comments(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundComment]:
-    """Return at most `limit` comments of visible RRsets whose owner name or comment matches, in order."""
+    """Return at most `limit` comments of visible RRsets whose name or comment matches, by zone, name and type."""
     texts = RawSQL(_MATCHING_COMMENTS, [pattern.like_name, pattern.like], output_field=_TEXTS)
 
     def matching(rrsets: QuerySet[RRset]) -> Iterator[FoundComment]:

@@ -58,7 +58,7 @@ class Statistics(PowerdnsView):
 
 
 def fleet_totals() -> list[dict[str, int]]:
-    """Return the counters of each active node that has reported."""
+    """Return the counters of each active node that has reported, except the canary and fronts."""
     nodes = list(
         Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False, is_front=False).values_list("pk", flat=True)
     )

@@ -272,7 +272,7 @@ def list_in(body: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def flag_in(request: Request, key: str, *, default: bool) -> bool:
-    """Return a boolean query parameter. Raise Refusal (422) unless it is `true`, `false`, 1 or 0."""
+    """Return a boolean query parameter, or `default` if it is empty. Raise Refusal (422) if it isn't a boolean."""
     value = request.GET.get(key, "")
     if value not in {"", "true", "false", "1", "0"}:
         raise Refusal(422, f"'{key}' request parameter value '{shorten_text(value)}' is not supported")

@@ -171,7 +171,7 @@ class OneZone(PowerdnsView):
 def _publish(
     request: Request, zone: Zone, content: PatchAndComments, wait: Wait | None, attributes: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Publish the requested changes and return headers with the zone's serials. Wait for the nodes if requested."""
+    """Publish the changes, and store attributes and comments with them. Wait if requested. Return serial headers."""
     actor, now = actor_in(request), timezone.now()
 
     def keep_the_rest() -> None:
