@@ -71,10 +71,7 @@ def look_at_what_is_published() -> None:
 
 @shared_task(ignore_result=True)
 def resume_denial() -> None:
-    """Resume changes to the denial of existence that a killed process left paused or between two chains.
-
-    Runs every minute.
-    """
+    """Finish changes to NSEC or NSEC3 that a killed process left paused or half done. Runs every minute."""
     close_old_connections()
     paused_denial.resume_forgotten(now=timezone.now())
     due_denial.carry_out_due(now=timezone.now())

@@ -163,10 +163,7 @@ def _leading_out(
 
 
 def _names_hidden_from(closest: Mapping[str, Zone], person: Person) -> set[str]:
-    """Return the names whose records the person is not allowed to see, although the zone is visible.
-
-    `closest` is {name: zone}.
-    """
+    """Return names whose records are hidden from the person in a visible zone. `closest` is {name: zone}."""
     by_zone = {zone.pk: access.visibility_of(person, zone) for zone in closest.values()}
     limited = [(name, sees) for name, zone in closest.items() if (sees := by_zone[zone.pk]) is not None]
     return {name for name, sees in limited if not sees(name, rdtypes.A)}

@@ -216,7 +216,7 @@ def stars_of(parts: Sequence[str], text: str, *, any_case: bool = False) -> list
 
 
 def try_act(act: Act, rrset: RRset) -> RRset | Refused | None:
-    """Return the result of the act for the RRset, or Refused with the reason."""
+    """Return the result of the act (None deletes the RRset), or Refused with the reason."""
     try:
         return act(rrset)
     except ReplicationError as exc:

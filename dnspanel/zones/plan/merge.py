@@ -12,7 +12,7 @@ Changes = Mapping[Key, RRset | None]  # the new RRsets; None: deleted
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A requested change to an RRset. `change.before` is the value when the edit began. Draft edits have operations."""
+    """A requested change. `change.before` is the value when the edit began. Outside a draft, `operation_id` is None."""
 
     change: Change
     operation_id: int | None = None

@@ -158,10 +158,7 @@ def names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
 
 
 def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dict[str, dict[str, str]]:
-    """Return the names and targets of the edits that another zone answers for, as {zone: {name: answering zone}}.
-
-    Needs one query.
-    """
+    """Return {zone: {name: answering zone}} for the edits' names and targets that other zones answer. One query."""
     owners: dict[str, set[str]] = {}
     for zone, of_zone in edits.values():
         after = [edit.change.after for edit in of_zone if edit.change.after is not None]
@@ -183,7 +180,7 @@ class _Around:
 def _around(
     zones: Mapping[int, Zone], merged: Mapping[int, Merged], near: Mapping[int, dict[Key, RRset]]
 ) -> dict[int, _Around]:
-    """Return the RRsets that the rules read in each changed zone. The number of queries is fixed."""
+    """Return, by zone id, the RRsets that the rules read in each changed zone. The number of queries is bounded."""
     changing = {zone_id: of_zone for zone_id, of_zone in merged.items() if of_zone.apply}
     at_risk = {zone_id: _names_at_risk(zones[zone_id], of_zone) for zone_id, of_zone in changing.items()}
     pointers = store_rrsets.rrsets_with_rdata(at_risk, _POINTERS_SEEN)

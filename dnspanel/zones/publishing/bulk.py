@@ -79,10 +79,7 @@ class _Move:
         return [Change(self.zone.name, rdtypes.SOA, before, after)] if before != after else []
 
     def revision(self) -> NewRevision:
-        """Return the revision for the log.
-
-        The revision also brings the zone to the nodes if no node has the zone yet.
-        """
+        """Return the revision for the log. It also brings the zone to the nodes if no node has the zone yet."""
         added = sum(change.before is None for change in self.changes)
         removed = sum(change.after is None for change in self.changes)
         soa_changed = not soa.same(self.soa_before, self.soa_after)
@@ -108,9 +105,10 @@ class _Published:
     changes: list[Change]
 
     def taken_back(self, current: Mapping[Key, RRset]) -> tuple[dict[Key, RRset | None], list[Key]]:
-        """Return the changes that undo this publication in the zone, and the keys of RRsets that changed since.
+        """Return the changes that undo this publication in the zone, and the keys of RRsets that cannot be undone.
 
-        `current` has all RRsets at the names of the published changes.
+        These RRsets changed since then, or a CNAME would be next to other data. `current` has all RRsets at the names
+        of the published changes.
         """
         back: dict[Key, RRset | None] = {}
         stay = []
@@ -137,12 +135,13 @@ def change_zones(
 ) -> tuple[Publication | None, list[int]]:
     """Change zones in one publication, with one revision for each zone. The publication is None if nothing changes.
 
-    Also return the ids of skipped zones: deleted, no longer at their base revision, locked for these changes, or with
-    their primary elsewhere. Equal RRsets are not written, and a zone without differences gets no revision. Each SOA
-    gets a higher serial: the new SOA's own serial if that is higher. In a presigned zone, the SOA is exactly the new
-    one. With `by_transfer`, only zones with their primary elsewhere change. Such a zone also gets exactly the new SOA,
-    and nodes that don't have the zone get it. A zone never loses its SOA. Raise QuotaExceeded if a zone becomes too
-    large, and IntegrityError if the database refuses a row. The caller checks the rules.
+    Also return the ids of skipped zones: deleted, no longer at their base revision, locked for these changes, refused
+    by a rule or publish hook, or with their primary elsewhere. Equal RRsets are not written, and a zone without
+    differences gets no revision. Each SOA gets a higher serial: the new SOA's own serial if that is higher. In a
+    presigned zone, the SOA is exactly the new one. With `by_transfer`, only zones with their primary elsewhere change.
+    Such a zone also gets exactly the new SOA, and nodes that don't have the zone get it. A zone never loses its SOA.
+    Raise QuotaExceeded if a zone becomes too large, and IntegrityError if the database refuses a row. The caller checks
+    the other rules.
     """
     by_zone = {change.zone_id: change for change in changes}
 
@@ -179,9 +178,9 @@ def delete_zones(
 ) -> tuple[Publication | None, list[int]]:
     """Delete zones, given as (id, expected revision), in one publication (None if nothing is deleted).
 
-    Also return the ids of skipped zones: deleted, at another revision, locked, or covered by a rule. Drafts lose their
-    operations on deleted zones. Raise RightMissing if the author isn't allowed to delete a zone, and MassDeletion for
-    too many zones unless a person `confirmed` the deletion.
+    Also return the ids of skipped zones: deleted, at another revision, locked, or refused by a rule or publish hook.
+    Drafts lose their operations on deleted zones. Raise RightMissing if the author isn't allowed to delete a zone, and
+    MassDeletion for too many zones unless a person `confirmed` the deletion.
     """
     expected = dict(zones)
 
@@ -237,13 +236,13 @@ def undo_zone_changes(
     in_transaction: InTransaction = nothing,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[tuple[str, str, int]]]:
-    """Undo the changes of the publication `sequence` in one publication, except RRsets that changed since.
+    """Undo the changes of the publication `sequence` in one publication, except RRsets that changed since then.
 
-    Also return the skipped RRsets as (zone name, name, type): RRsets that changed since, CNAMEs that would be next to
-    other data, DS that would break a zone here, values that some node can't read now, and locked RRsets. All RRsets are
-    skipped in zones with an approval rule, a freeze or a quota, in presigned or deleted zones, and in zones with their
-    primary elsewhere (unless the panel itself acts). RRsets that are already undone are not written, so a second undo
-    changes nothing. Zones that the publication created or deleted are not examined.
+    Also return the skipped RRsets as (zone name, name, type): RRsets that changed since then, CNAMEs that would be next
+    to other data, DS that would break a zone here, values that some node can't read now, and locked RRsets. All RRsets
+    of a zone are skipped if an approval rule, a freeze, a publish hook or a quota refuses the undo, and in presigned or
+    deleted zones and zones with their primary elsewhere (unless the panel itself acts). RRsets that are already undone
+    are not written, so a second undo changes nothing. Zones that the publication created or deleted are not examined.
     """
 
     def undo(left: Mapping[int, str]) -> tuple[Publication | None, list[tuple[str, str, int]]]:
@@ -377,7 +376,7 @@ def _carry_out(
     in_transaction: InTransaction,
     under: SystemRight | None,
 ) -> Publication | None:
-    """Write the RRsets, then append the publication to the log as the last step. Return None if nothing changes."""
+    """Write the RRsets, append the publication to the log, call `in_transaction`. Return None if nothing changes."""
     if not moves:
         return None
     revisions = [move.revision() for move in moves]

@@ -75,7 +75,7 @@ def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now
 
 
 def cancel_expiry(*, zone: Zone, key: Key, author: Author, now: datetime) -> None:
-    """Cancel the removal of the published RRset, if a removal is set. Raise the errors of `set_expiry`."""
+    """Cancel the removal of the published RRset, if one is set. Raise as `set_expiry` does, except for the time."""
     with transaction.atomic():
         before = _lock_zone_of(zone, key, author)
         if before is not None:
@@ -101,10 +101,10 @@ def expiries_at(zone: Zone, owner_names: Collection[str], *, type: int | None = 
 def expiring(
     person: Person, *, until: datetime | None, limit: int, after: tuple[datetime, int] | None = None
 ) -> list[Expiry]:
-    """Return the first removals due by `until`, including overdue ones, in zones that this person can see.
+    """Return at most `limit` removals due by `until` (None: at any time), in zones that this person can see.
 
-    `after` is the time and id of the last removal of the previous page. The caller hides removals that a token is not
-    allowed to see: `visibility_of`. Needs one query.
+    Overdue removals come first. `after` is the time and id of the last removal of the previous page. The caller hides
+    removals that a token is not allowed to see: `visibility_of`. Needs one query.
     """
     visible = access.zones_visible_to(person)
     found = Expiry.objects.filter(zone__in=visible.values("pk")).select_related("zone", "set_by", "token")
@@ -141,7 +141,7 @@ def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
 
 
 def _remove(expiries: Sequence[Expiry], now: datetime) -> int:
-    """Remove all RRsets in one publication. If that is refused, try each zone separately, then each RRset."""
+    """Remove all RRsets in one publication; if refused, zone by zone or one by one. Return the number removed."""
     try:
         _publish(expiries, now)
         return len(expiries)

@@ -53,7 +53,7 @@ class ZoneSelection:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Tags to add and to remove, and a new team. With `moves` and no team, zones leave their team."""
+    """Tags to add and to remove. With `moves`, zones also get a new team, or leave their team if `team` is None."""
 
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ def _nothing(_: ZonesOutcome) -> None:
 
 
 def marks_of(*, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Marks:
-    """Return canonical tags to add and remove. Raise SettingsRefused for an invalid tag."""
+    """Return Marks with canonical tags to add and remove. Raise SettingsRefused for an invalid tag."""
     return Marks(tuple(canonical_tags(add)), tuple(canonical_tags(remove)))
 
 
@@ -109,11 +109,11 @@ def change_marks(
     """Set the tags and the team of zones. The audit log has the former values of each zone.
 
     The zones of the outcome have their old values; `in_transaction` is called with the outcome within the transaction.
-    The change applies to current values: a tag that another person added since stays. Zones are skipped, with the
+    The change applies to current values: a tag that another person added since then stays. Zones are skipped, with the
     reason, if they are deleted, if the author is not allowed to change their settings or would gain a right over them,
-    or if other people's zones are above or below. Raise SettingsRefused for a team that the author cannot choose,
-    QuotaExceeded for a team that would have too many zones, and Forbidden if the author is not allowed to change the
-    settings of any zone.
+    if they would leave an approval rule or a freeze, or if other people's zones are above or below. Raise
+    SettingsRefused for a team that the author cannot choose, QuotaExceeded for a team that would have too many zones,
+    and Forbidden if the author is not allowed to change the settings of any zone.
     """
     _require_somewhere(author, Right.SETTINGS)
     with transaction.atomic(durable=True):
@@ -142,7 +142,7 @@ def change_marks(
 
 
 def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutcome:
-    """Return the outcome of `delete_found` without writing. Raise TooMany for too many zones, and Forbidden."""
+    """Return the outcome of `delete_found`, but write nothing. Raise TooMany, or Forbidden as `delete_found` does."""
     _require_somewhere(author, Right.DELETE_ZONE)
     return deletable(selected_zones(selection, author, MOST_DELETED), author)
 
@@ -152,9 +152,9 @@ def delete_found(
 ) -> tuple[Publication | None, ZonesOutcome]:
     """Delete zones in one publication, except zones that changed. The publication is None if nothing was deleted.
 
-    `zones` are in the state that a person saw: a zone that has another revision now, or that the author is not allowed
-    to delete, is skipped, with the reason. Raise MassDeletion for too many zones unless a person `confirmed` the
-    deletion, and Forbidden if the author can't delete any zone.
+    `zones` are in the state that a person saw. A zone is skipped, with the reason, if it has another revision now, if
+    the author is not allowed to delete it, or if a rule or publish hook refuses. Raise MassDeletion for too many zones
+    unless a person `confirmed` the deletion, and Forbidden if the author can't delete any zone.
     """
     _require_somewhere(author, Right.DELETE_ZONE)
     outcome = deletable(zones, author)
@@ -185,10 +185,7 @@ def selected_zones(selection: ZoneSelection, author: Drafter, most: int) -> list
 
 
 def outcome_of_marks(zones: Sequence[Zone], marks: Marks, author: Drafter) -> ZonesOutcome:
-    """Return the zones that would get other tags or another team.
-
-    Raise SettingsRefused for a team that the author cannot choose.
-    """
+    """Compute the outcome of these marks for zones. Raise SettingsRefused for a team that the author cannot choose."""
     if marks.moves and marks.team is not None and marks.team not in teams_to_choose_from(author):
         raise SettingsRefused("team", gettext("You cannot give zones to the team {name}.").format(name=marks.team.name))
     outcome = ZonesOutcome()
@@ -212,7 +209,7 @@ def outcome_of_marks(zones: Sequence[Zone], marks: Marks, author: Drafter) -> Zo
 
 
 def _leave_nested(outcome: ZonesOutcome, moving: Sequence[Zone], author: Drafter) -> None:
-    """Refuse zones that have other people's zones above or below: the new team would control those names."""
+    """Refuse moving zones that have other people's zones above or below: the new team would control those names."""
     if not moving or nesting.is_unbounded(author):
         return
     refusals = nesting.refusals_by_others(

@@ -130,12 +130,12 @@ def parts_of(publication: Publication) -> list[Publication]:
 
 
 def make_room() -> bool:
-    """Wait until the nodes can take another piece without delaying edits. Return False if that won't be soon."""
+    """Wait until the nodes can take another piece without delaying edits. Return False if that takes too long."""
     return all(answer for _, answer in room_requested.send(sender=Publication))
 
 
 def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], now: datetime) -> tuple[ZonePlan, ...]:
-    """Plan one piece, with its zones locked. Raise Unknown for a deleted zone, RevisionMoved, or Conflicts."""
+    """Plan a piece with locked zones. Raise Unknown (zone deleted), RevisionMoved (not as expected) or Conflicts."""
     zones = {zone.pk: zone for zone in lock_zones(piece)}
     for zone_id in piece:
         zone = zones.get(zone_id)

@@ -151,7 +151,7 @@ def insert_zones(
     """Write zones and their RRsets into the tables. Return the zones with their first serials.
 
     If a zone with the same name was deleted, the first serial is above that zone's last one (`last_serials`).
-    `append_publication` must follow in the same transaction.
+    `append_publication` must follow in the same transaction. Raise NameReserved for a name in a reserved zone.
     """
     for zone in zones:
         if names.is_within(zone.name, RESERVED):

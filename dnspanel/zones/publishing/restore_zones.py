@@ -98,7 +98,7 @@ def selected_from_trash(selection: TrashSelection, author: Person, most: int = M
 
 
 def newest_in_trash(author: Person) -> QuerySet[Zone]:
-    """Return the zones in the trash that the author can see. Of several with the same name, return the newest."""
+    """Return the zones in the trash that the author can see, but only the newest of those with the same name."""
     later = Zone.objects.filter(name=OuterRef("name"), deleted_at__gt=OuterRef("deleted_at"))
     return access.trash_visible_to(author).exclude(Exists(later))
 
@@ -114,7 +114,7 @@ def gone_for_good(publication: Publication) -> list[str]:
 
 
 def is_out_of_trash(publication: Publication, now: datetime) -> bool:
-    """Return True if the zones that a publication deleted have already left the trash by age."""
+    """Return True if the zones that a publication deleted were in the trash for TRASH_DAYS, so that they are gone."""
     return gone_at(publication.at) <= now
 
 
@@ -179,11 +179,11 @@ def gone_stamp(deleted_at: datetime) -> str:
 def restorations(zones: Sequence[Zone], now: datetime) -> list[NewRevision]:
     """Write the SOA of each restored zone, which is already live. Return the revisions for the log.
 
-    Each SOA gets the zone's next serial, because secondaries must see that the serial moved. It is also above the
-    serial of any zone with the same name that was deleted since. Two kinds of zones keep their SOA: presigned zones,
-    because the signatures cover the serial, and transferred zones, because the serial is the primary's. A DS for a zone
-    of this panel is disabled if it matches none of that zone's keys. A zone that no node had is not brought to the
-    nodes. `append_publication` must follow in the same transaction.
+    Each SOA gets the zone's next serial, because secondaries must see that the serial moved. The serial is also above
+    that of any later deleted zone with the same name. Two kinds of zones keep their SOA: presigned zones, because the
+    signatures cover the serial, and transferred zones, because the serial is the primary's. A DS for a zone of this
+    panel is disabled if it matches none of that zone's keys. A zone that no node had is not brought to the nodes.
+    `append_publication` must follow in the same transaction.
     """
     fixed = presigned_zones([zone.pk for zone in zones]) | {zone.pk for zone in zones if zone.transferred_from}
     broken: dict[str, list[str]] = {}

@@ -174,7 +174,7 @@ def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draf
 
 
 def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Draft:
-    """Draft the changes that take the zone back to a revision. Raise CannotUndo as `undo_revision` does."""
+    """Draft the changes back to a revision. Raise CannotUndo if it is unknown, or the draft has one of the RRsets."""
     zone.refresh_from_db()
     if not 0 < number <= zone.revision:
         raise CannotUndo(gettext("{name} has no revision {number}.").format(name=zone.name, number=number))
@@ -189,7 +189,7 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
 
 
 def _locked_draft(author: Drafter) -> tuple[Draft | None, QuerySet[Operation]]:
-    """Lock and return the author's draft and its operations. Return no operations if the draft was closed since."""
+    """Lock and return the author's draft, with its operations. Return None and no operations if there is no draft."""
     found = Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
     return found, Operation.objects.none() if found is None else Operation.objects.filter(draft=found)
 
@@ -210,7 +210,7 @@ def refuse(
     *,
     confirmed: bool,
 ) -> None:
-    """Raise RightMissing, QuotaExceeded or PublishRefused if the plans must not be carried out."""
+    """Raise RightMissing, QuotaExceeded, Conflicts, RuleViolations or GuardHolds if a plan must not be carried out."""
     for plan in plans:
         access.refuse_changes(author, plan.zone, plan.changes, under)
     zone_quotas.refuse_growth(author, plans)

@@ -77,7 +77,7 @@ def replace_with(rrset: RRset) -> Step:
 
 
 def remove_rrset(current: RRset | None) -> RRset | None:
-    """Remove the whole RRset, as a step of a patch."""
+    """Return None, which removes the whole RRset. This function is a step of a patch."""
     return None
 
 
@@ -154,7 +154,7 @@ def _publish(  # noqa: PLR0913  # what is published, and what a person confirmed
     under: SystemRight | None,
     attempts: int,
 ) -> Outcome:
-    """Publish as `publish_patches` describes. Try `attempts` times if others change the zones between pieces."""
+    """Publish as `publish_patches` does. Make up to `attempts` attempts if others change the zones between pieces."""
     while True:
         attempts -= 1
         with transaction.atomic(durable=True):

@@ -84,8 +84,9 @@ def ask(
 ) -> PublishRequest:
     """Create a request to publish the draft after approval, and not before the time in `terms`.
 
-    `name` is for a draft without a name. Raise DraftRefused as `named_drafts.put_aside` does. Raise RequestRefused if
-    the draft already has a request, has more than MOST_CHANGES changes, or if the time is past or later than LATEST.
+    `name` is for a draft without a name. Raise Forbidden without the right to edit, and DraftRefused as
+    `named_drafts.put_aside` does. Raise RequestRefused if the draft already has a request or more than MOST_CHANGES
+    changes, if the reason lacks a required ticket, or if the time is past or later than LATEST.
     """
     access.require(author, Permission.EDIT)
     _refuse_time(terms.publish_at, now)
@@ -163,7 +164,7 @@ def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 
 
 def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """Add a comment for all readers of the request. Raise RequestRefused if the text is empty or the request over."""
+    """Add a comment for all readers of the request. Raise RequestRefused if the text is empty or the request ended."""
     if not text.strip():
         raise RequestRefused(gettext("Write something."))
     with transaction.atomic():
@@ -174,7 +175,7 @@ def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 
 
 def withdraw(*, request: PublishRequest, by: Drafter, now: datetime) -> None:
-    """Withdraw the request and keep the draft. Raise RequestRefused unless `by` made the request or owns the draft."""
+    """Withdraw an open request and keep the draft. Raise RequestRefused unless `by` made it or owns the draft."""
     with transaction.atomic():
         found = _lock_request(request)
         _refuse_to_change(by, found)

@@ -79,10 +79,7 @@ def notes_of(request: PublishRequest) -> list[RequestNote]:
 
 
 def requests_of(reader: Drafter, *, before: int | None = None, limit: int = 50) -> list[PublishRequest]:
-    """Return the reader's own requests, newest first.
-
-    For a token, return the owner's last requests that the token can see.
-    """
+    """Return the reader's requests, newest first; for a token, the owner's last requests that the token can see."""
     found = PublishRequest.objects.filter(author=person(reader)).select_related(
         "draft", "author", "token", "ended_by", "publication"
     )

@@ -32,7 +32,7 @@ Seen = Mapping[str, str]  # "zone id, name, type" of each changed RRset → a di
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """An approval of a request. `moved` has texts with zone id, name and type for the RRsets that changed after it."""
+    """An approval of a request. `moved` has the RRsets that changed after it, as texts of zone id, name and type."""
 
     note: RequestNote
     moved: frozenset[str]
@@ -84,10 +84,7 @@ class RequestStatus:
 
 
 def status_of(request: PublishRequest, reader: Drafter) -> RequestStatus:
-    """Return the status of an open request, with a plan of its publication now.
-
-    Raise RequestUnknown if the request has ended.
-    """
+    """Return the status of an open request, with a plan of its publication. Raise RequestUnknown if it has ended."""
     if request.draft is None or not request.is_open:
         raise RequestUnknown
     plans = plans_of(request)

@@ -212,9 +212,9 @@ def may_create_zones(person: Person) -> bool:
 
 
 def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team | None:
-    """Return the team of the author's new zone: the requested team, or else the only team that gives the right.
+    """Return the team of a new zone: `team`, or else the only team that gives the author the right.
 
-    Raise RightMissing if the author isn't allowed to create zones, or not for this team.
+    Return None if the author has the right everywhere and `team` is None. Raise RightMissing without the right.
     """
     actor = None if author is None else actor_of(author)
     if author is None or (actor is not None and actor.may_everywhere(Right.CREATE_ZONE)):
@@ -231,7 +231,7 @@ def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team
 def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under: SystemRight | None = None) -> None:
     """Raise RightMissing for the first change that the author isn't allowed to publish, and Locked for a locked RRset.
 
-    Raise Transferred for any author if the zone's primary is elsewhere. A new serial alone in the SOA is not checked.
+    Raise the errors of `refuse_transferred` for any author. A new serial alone in the SOA is not checked.
     """
     refuse_transferred(zone)
     if zone.has_locks and not passes_rules(under):

@@ -47,7 +47,7 @@ def manager_of(author: Author) -> Manager:
 def add_lock(  # noqa: PLR0913  # the fields of a lock
     *, zone: Zone, name: str, type: int | None, reason: str, manager: Manager, author: Author, now: datetime
 ) -> Lock:
-    """Lock the zone (no name), the name (no type) or the RRset, also for other people's existing drafts.
+    """Lock a zone (no name), a name (no type) or an RRset. The lock also blocks other people's existing drafts.
 
     Raise RightMissing if the author isn't allowed to change the zone's settings, and Unknown for a deleted zone. Raise
     LockRefused for an existing lock, a name outside the zone, a type without a name, a bad reason, or too many locks.
@@ -103,7 +103,7 @@ def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> Non
 
 
 def _lock_zone(zone: Zone, author: Author) -> Zone:
-    """Lock the zone's row, as publications do: a running one finishes first, and later ones obey the new lock."""
+    """Lock the zone's row as publications do, so that later ones obey the new lock. Raise Unknown or RightMissing."""
     found = next(iter(lock_zones([zone.pk])), None)
     if found is None:
         raise Unknown(zone.name)

@@ -56,7 +56,7 @@ def scripts_of(letter: str) -> frozenset[str]:
 
 
 def mixed_scripts(label: str) -> tuple[str, ...]:
-    """Return a label's scripts, at most one per letter, if no language mixes these scripts, else ().
+    """Return the scripts of a label that mixes scripts as no language does, else (). A letter adds at most one script.
 
     Labels that are "highly restrictive" (UTS 39 5.2) pass: one script, or Latin with Japanese, Korean or Chinese.
     """

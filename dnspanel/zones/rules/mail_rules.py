@@ -90,7 +90,7 @@ def _dkim(name: str, texts: list[str]) -> Iterator[Finding]:
 
 @small_cache(entries=1024, longest=1024)
 def _fault_of_dkim(text: str) -> Finding | None:
-    """Return the fault in a DKIM key record's text (RFC 6376 3.6.1), or None."""
+    """Return a finding about the fault in a DKIM key record's text (RFC 6376 3.6.1), or None."""
     tags = {part.split("=")[0].strip(): "".join(part.partition("=")[2].split()) for part in text.split(";")}
     if tags.get("v", "DKIM1") != "DKIM1" or "p" not in tags:
         return "warning", "dkim-malformed", gettext("is none: it begins with v=DKIM1 and has the key behind p=")

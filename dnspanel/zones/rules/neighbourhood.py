@@ -89,7 +89,7 @@ class Neighbourhood:
         return cuts[-1] if cuts else None
 
     def answers_at(self, name: str) -> dict[int, RRset] | None:
-        """Return the RRsets that this zone returns for a name, from the name itself or a wildcard.
+        """Return the zone's RRsets that answer a name, from the name itself or a wildcard ({} if there are none).
 
         Return None if the name is delegated, redirected or in another zone.
         """

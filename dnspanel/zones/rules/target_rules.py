@@ -60,7 +60,7 @@ def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[V
 
 
 def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, RRset]) -> Violation | None:
-    """Return a warning if clients cannot use an RRset's target. `answers` are the RRsets at the target."""
+    """Return a warning if clients cannot use an RRset's target, else None. `answers` are the RRsets at the target."""
     if rrset.type in HOST_TARGETS and rdtypes.CNAME in answers:
         message = gettext("{zone} points at {target}, which is a CNAME; it must be a host with addresses").format(
             zone=what(zone, rrset), target=target

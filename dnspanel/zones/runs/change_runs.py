@@ -154,7 +154,7 @@ def start_run(
 def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None = None) -> ChangeRun:
     """Create a run that undoes this run's changes but keeps later ones by other people. It waits for a worker.
 
-    Raise RunRefused for a dry run, an unfinished run or an undo, and Forbidden as `create_run` does.
+    Raise RunRefused for a dry run, an unfinished run, an undo, or a run without changes, and Forbidden as `create_run`.
     """
     _require_somewhere(by, run.act)
     if not may_be_undone(run):
@@ -348,7 +348,7 @@ class _Batch:
         run_turns.note_publications(self._run, [publication.sequence for publication in restored.publications])
 
     def _delete_again(self, zones: Sequence[Zone], rows: Iterable[ChangeRunZone], found: _Found, now: datetime) -> None:
-        """Delete the zones that the undone run restored, unless they changed since."""
+        """Delete the zones that the undone run restored, unless they changed since then."""
         restored_at = {row.zone_id: row.revision + 1 for row in rows}
         allowed = many_settings.deletable([z for z in zones if z.revision == restored_at[z.pk]], self._author)
         for zone, reason in allowed.refused:

@@ -98,9 +98,9 @@ def _change(  # noqa: PLR0913  # the two sides of a copy
 
 
 def _merge_rrsets(now: RRset, copy: RRset) -> RRset:
-    """Return an RRset with the values and notes of both RRsets, and the TTL and comment of the existing one.
+    """Return an RRset with the values and notes of both RRsets, and the TTL of the existing one.
 
-    Raise ValueError for types with a single value.
+    The copy's comment is only used if the existing RRset has none. Raise ValueError for types with a single value.
     """
     if now.type in _OF_ONE_VALUE:
         raise ValueError(gettext("it has one value, so there are no values of both to keep"))

@@ -105,7 +105,7 @@ def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: da
 
 
 def publishable_patches(outcome: WideOutcome) -> list[zone_patches.Patch]:
-    """Return patches that make the changes, but skip RRsets that other people changed since."""
+    """Return patches that make the changes, but skip RRsets that other people changed after the outcome."""
     return [
         zone_patches.patch_of_steps(zone, [(change.key, partial(_unless_moved, change)) for change in of_zone])
         for zone, of_zone in outcome.changes.items()

@@ -93,7 +93,7 @@ def create_run(
 def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | None = None) -> PolicyRun:
     """Create the real run for a dry run. The new run waits for a worker.
 
-    Raise RunRefused if the dry run has not ended or a policy changed since, and Forbidden as `create_run` does.
+    Raise RunRefused if the dry run has not ended or a policy changed since then, and Forbidden as `create_run` does.
     """
     run_turns.refuse_unless_done(dry_run)
     if dry_run.fingerprint != fingerprint():

@@ -190,7 +190,7 @@ def advance(
 ) -> list[tuple[Zone, str, str]]:
     """Store the run's progress and count the findings. `noted` has a zone, a finding and a message per item.
 
-    Return the items to list, limited per finding. Raise Stopped if the run was canceled or has advanced since.
+    Return the items to list, limited per finding. Raise Stopped if the run was canceled or another worker advanced it.
     """
     found: Counter[str] = Counter()
     listed = []
@@ -238,7 +238,7 @@ def _start(run: Run, *, total: int, now: datetime) -> None:
 
 
 def _end(run: Run, now: datetime) -> None:
-    """Mark the run as done, unless it has advanced since."""
+    """Mark the run as done, unless it has ended or advanced after it was read."""
     if unfinished_run(type(run), run.pk).filter(cursor=run.cursor).update(state=RunState.DONE, ended_at=now):
         what = type(run).__name__
         logger.info("ended %s=%s dry=%s zones=%s counts=%s", what, run.pk, run.dry_run, run.done, run.counts)

@@ -91,8 +91,8 @@ def rrsets_found(
 ) -> FoundPage:
     """Return the RRsets that match the search, in zones that the person can see.
 
-    A word that is only in the name of the zone finds the zone, not its RRsets. Raise SearchTooGeneral for `has:warning`
-    if the first check of all published RRsets has not finished.
+    The page is empty for a search without terms or with faults. A word that is only in the name of the zone finds the
+    zone, not its RRsets. Raise SearchTooGeneral for `has:warning` if the first check of all RRsets has not finished.
     """
     if not search.terms or search.faults:
         return FoundPage((), None)
@@ -141,7 +141,7 @@ def _page(
 def _blocks(
     zones: "QuerySet[Zone]", search: Search, progress: search_texts.Progress, after: Place, count: int, warned: Q | None
 ) -> list[_Block]:
-    """Return the next blocks that may have matching RRsets, in the order of results."""
+    """Return at most `count` next blocks that may have matching RRsets, in the order of results."""
     if not progress.is_complete:
         ahead = zones.filter(pk__gte=after.zone_id).order_by("pk")
         return [_Block(pk, b"", None, n) for pk, n in ahead.values_list("pk", "rrset_count")[:count]]

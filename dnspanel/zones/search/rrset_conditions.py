@@ -50,7 +50,7 @@ def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
     """Select the RRsets, or operations of a draft, that match every word and every RRset filter.
 
     For an operation, the resulting RRset must match; for `has:warning`, the published one. Terms that concern only
-    zones are left to `zone_conditions`. `known` are the zones that the client can see.
+    zones are left to `zone_conditions`. `known` are the client's visible zones. Can raise SearchTooGeneral.
     """
     warned_zones.refuse_unless_known(search)
     rows = with_texts(rows)
@@ -154,10 +154,7 @@ def in_name(text: str, column: str = "name") -> Q:
 
 
 def in_values(text: str) -> Q:
-    """Return the condition for values that contain the text, ignoring case.
-
-    Non-ASCII letters also match in their escaped form.
-    """
+    """Return the condition for values that contain the text, in any case. Escaped non-ASCII letters match too."""
     return Q(lines__icontains=escaped_bytes(text))
 
 

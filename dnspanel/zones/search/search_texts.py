@@ -212,7 +212,7 @@ def _has_ttl_in(span: Span) -> Q:
 
 
 def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone | None:
-    """Return the names at or after `start` where RRsets of a zone may match, or None if the texts can't help.
+    """Return a condition for the names from `start` where RRsets may match, or None if the texts can't help.
 
     Needs at most four queries.
     """

@@ -132,10 +132,7 @@ class Term:
 
     @property
     def is_warning(self) -> bool:
-        """True if the term is `has:warning`, which asks for complaints.
-
-        In quotes, `warning` is a value like any other.
-        """
+        """True if the term is `has:warning`, which asks for complaints. Quoted, `warning` is an ordinary value."""
         return self.filter is Filter.HAS and self.text.lower() == WARNING and '"' not in self.typed
 
     @property
@@ -306,10 +303,7 @@ def _remove_quotes(word: str) -> str:
 
 
 def _word_meaning(word: str) -> Meaning:
-    """Return the address or network in the word, or otherwise the word's text.
-
-    A word with quotes is always a text.
-    """
+    """Return the address or network in the word, or otherwise the word's text. A word with quotes is always a text."""
     if '"' in word:
         return _remove_quotes(word) or word
     address = _address(word)
@@ -449,7 +443,7 @@ def rdata_spellings(value: str) -> list[str]:
 
 
 def beginning_of(network: Network) -> str:
-    """Return the text that addresses of the network begin with: `192.0.2.`, `2001:db8:1:`."""
+    """Return the beginning of the network's addresses as text (`192.0.2.`, `2001:db8:1:`), or "" for a large one."""
     if isinstance(network, IPv4Network):
         return "".join(f"{byte}." for byte in network.network_address.packed[: network.prefixlen // 8])
     groups = network.network_address.exploded.split(":")[: network.prefixlen // 16]

@@ -109,10 +109,7 @@ def _begin(at: SearchProgress | None) -> int | None:
 
 
 def _follow(at: int) -> int | None:
-    """Update the texts for the next publications after `at`.
-
-    Return the number of zones, or None if there is no newer publication.
-    """
+    """Update the texts for the next publications after `at`. Return the number of zones, or None if up to date."""
     counted = Revision.objects.filter(publication__gt=at).values("publication_id").annotate(n=Count("pk"))
     total, to = 0, None
     for row in counted.order_by("publication_id")[:REVISIONS_AT_A_TIME]:
@@ -149,7 +146,7 @@ def _write(zone_ids: Sequence[int], at: int, to: int) -> None:
 
 
 def _write_all_of(zone_ids: Sequence[int]) -> None:
-    """Replace all texts of the zones."""
+    """Replace all texts of the zones, and update the places of their names."""
     SearchText.objects.filter(zone__in=zone_ids).delete()
     display_order.place_names(zone_ids)
     counts = Zone.objects.filter(pk__in=zone_ids).order_by("pk").values_list("pk", "rrset_count")

@@ -35,10 +35,7 @@ def refuse_unless_known(search: Search) -> None:
 
 
 def unchecked_zones(search: Search) -> int:
-    """Count the zones published since the last checks, at most MOST_UNCHECKED.
-
-    Return 0 unless the search asks for complaints.
-    """
+    """Count zones published since the last checks, at most MOST_UNCHECKED. Return 0 without `has:warning`."""
     if not search.warnings:
         return 0
     at = ComplaintProgress.objects.values_list("sequence", flat=True).first() or 0
@@ -89,7 +86,7 @@ def rrsets_with(known: "QuerySet[Zone, Any]") -> Q:
 def messages_about(
     keys: Sequence[tuple[int, bytes, int]], known: "QuerySet[Zone, Any]"
 ) -> dict[tuple[int, bytes, int], str]:
-    """Return the complaints about RRsets, given by zone id, owner key and type. Needs one query."""
+    """Return a complaint for each RRset that has one. RRsets are (zone id, owner key, type). Needs one query."""
     if not keys:
         return {}
     wanted = set(keys)

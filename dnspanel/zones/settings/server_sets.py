@@ -149,7 +149,7 @@ def link_new_zones(
 
 
 def follow_where_equal(*, server_set: ServerSet, zone_ids: Collection[int], now: datetime) -> None:
-    """Link zones to the set if they have its name servers. This transaction created the zones. Needs two queries."""
+    """Link zones that this transaction created to the set if they have its name servers. Needs two queries."""
     rdata = list(server_set.servers.nameservers(names.ROOT).rdata)
     having = StoredRRset.objects.filter(zone__in=zone_ids, owner_key=_APEX, type=rdtypes.NS)
     ids = having.filter(Q(rdata=rdata) | Q(folded=rdata)).values_list("zone_id", flat=True)

@@ -26,10 +26,11 @@ MOST_TAGS = 50
 def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, author: Author, now: datetime) -> None:
     """Set the zone's tags and team (None: no team), and record the old values in the audit log.
 
-    Raise RightMissing if the author isn't allowed to change the zone's settings or would gain a right over the zone,
-    and if the zone would leave an approval rule or a freeze. Raise SettingsRefused for an invalid tag, and for a team
-    that the author cannot choose. Raise it also if the team changes while other people's zones are above or below,
-    since the new team would control those zones' names. Raise QuotaExceeded if the team has reached its quota of zones.
+    Raise Unknown for a deleted zone, and RightMissing if the author isn't allowed to change the zone's settings or
+    would gain a right over the zone, and if the zone would leave an approval rule or a freeze. Raise SettingsRefused
+    for an invalid tag, and for a team that the author cannot choose. Raise it also if the team changes while other
+    people's zones are above or below, since the new team would control those zones' names. Raise QuotaExceeded if the
+    team has reached its quota of zones.
     """
     new_tags = canonical_tags(tags)
     with transaction.atomic():
@@ -118,7 +119,7 @@ def soa_edit_of(api: str, edit: str) -> SoaEdit:
 
 
 def canonical_tags(tags: Iterable[str]) -> list[str]:
-    """Return the tags in lowercase, sorted and without duplicates. Raise SettingsRefused for an invalid tag."""
+    """Return the tags in lowercase, sorted and distinct. Raise SettingsRefused for invalid or too many tags."""
     found = sorted({tag.strip().lower() for tag in tags} - {""})
     wrong = [tag for tag in found if not is_tag(tag)]
     if wrong:

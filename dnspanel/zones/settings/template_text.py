@@ -136,7 +136,7 @@ class Expanded:
 
 
 def variables_of(text: str) -> list[str]:
-    """Return the names of a text's variables in order of appearance, except built-in ones. Raise BadText if invalid."""
+    """Return the names of a text's variables in order of appearance, except built-in ones. Raise BadText for faults."""
     _refuse_long(text)
     found: dict[str, None] = {}
     faults: list[Fault] = []

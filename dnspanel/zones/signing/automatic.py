@@ -41,9 +41,10 @@ def begin_due_rollovers(*, now: datetime, most: int = MOST_BEGUN) -> int:
 
 
 def begin_first_ds(*, now: datetime, most: int = MOST_BEGUN) -> int:
-    """Begin rollovers of zones that only lack their first DS. This is cheap and can run often.
+    """Begin rollovers of zones that only lack their first DS. Return the number of rollovers.
 
-    Refused zones wait for `begin_due_rollovers`. `most` limits how many rollovers are checked often at the same time.
+    This is cheap and can run often. Refused zones wait for `begin_due_rollovers`. `most` limits the rollovers that are
+    checked often.
     """
     if not DnssecPolicy.objects.filter(first_ds=True).exists():
         return 0

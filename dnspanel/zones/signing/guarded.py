@@ -25,8 +25,8 @@ def change_guarded(
 ) -> list[Publication]:
     """Change the signing to the states that `decide` returns, like `signing_log.change_signing`, with further checks.
 
-    Raise DnssecRefused for a presigned zone, for answers that would no longer validate, and for changed keys during a
-    rollover other than `rollover`. An emergency rollover may break validation.
+    Raise DnssecRefused for a presigned zone, for unsigning a zone with other signers, for answers that would no longer
+    validate, and for changed keys during a rollover other than `rollover`. An emergency rollover can break validation.
     """
     above: dict[str, DsAbove] | None = None
     rolled: dict[int, str] = {}

@@ -54,7 +54,7 @@ def remove_other_key(
 ) -> Publication | None:
     """Remove a key of another signer from the zone's answers, with its CDS and CDNSKEY.
 
-    `in_transaction` runs in the same transaction. Raise RightMissing without the right, and KeyUnknown if no key fits.
+    `in_transaction` runs in the same transaction. Raise RightMissing without the right, and KeyUnknown for another tag.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
 
@@ -109,5 +109,5 @@ def _publish(
 
 
 def _key_ttl(soa: RRset | None) -> int:
-    """Return the TTL that PowerDNS gives DNSKEY records: the MINIMUM of the SOA."""
+    """Return the TTL that PowerDNS gives DNSKEY records: the MINIMUM of the SOA, or 3600 without a SOA."""
     return int(soa.rdata[0].split()[6]) if soa else 3600

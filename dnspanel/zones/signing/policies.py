@@ -74,7 +74,7 @@ def require_signer_of_all(by: Author) -> None:
 def create_policy(
     *, name: str, terms: Terms, is_default: bool = False, attached: Attached = AS_IT_IS, by: Author, now: datetime
 ) -> DnssecPolicy:
-    """Create a policy, as the default if `is_default`. Raise Forbidden, or PolicyRefused if it is invalid."""
+    """Create a policy (the default if `is_default`). Raise Forbidden without the right, or PolicyRefused if invalid."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     try:
@@ -198,7 +198,7 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Ta
 
 
 def detach(*, target: Target, by: Author, now: datetime) -> None:
-    """Detach the policy from a zone, tag or team, if there is one. Raise the errors of `attach`."""
+    """Detach any policy from a zone, tag or team. Raise RightMissing, Forbidden or PolicyRefused as `attach` does."""
     target = _require_right(by, target)
     with transaction.atomic():
         row = PolicyAttachment.objects.select_related("policy").filter(**target.key).first()
@@ -207,7 +207,7 @@ def detach(*, target: Target, by: Author, now: datetime) -> None:
 
 
 def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: datetime) -> None:
-    """Attach the policy to the given tags and teams, and detach it from all others."""
+    """Attach the policy to exactly the given tags and teams. If `attached.tags` or `.teams` is None, keep those."""
     rows = PolicyAttachment.objects.select_related("team").filter(policy=policy, zone=None)
     present = {str(target): target for target in (Target(team=row.team, tag=row.tag) for row in rows)}
     targets = [Target(tag=tag) for tag in attached.tags or ()] + [Target(team=team) for team in attached.teams or ()]
@@ -226,7 +226,7 @@ def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: dat
 
 
 def _require_right(by: Author, target: Target) -> Target:
-    """Return the target, with its tag in canonical form. Raise the errors of `attach` if the author lacks the right."""
+    """Return the target, its tag in canonical form. Raise RightMissing, Forbidden or PolicyRefused as `attach` does."""
     if target.zone is not None:
         access.require_right(by, target.zone, Right.DNSSEC)
         return target

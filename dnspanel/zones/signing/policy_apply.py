@@ -33,7 +33,7 @@ _KEY_IDS = "SELECT nextval(pg_get_serial_sequence('zones_zonekey', 'id')) FROM g
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """The author, and a function that begins required rollovers. If it is None, rollovers are only reported."""
+    """The author, and a function that begins required rollovers. Without the function, rollovers are only reported."""
 
     acting: Acting
     begin_rollover: BeginRollover | None = None
@@ -135,7 +135,7 @@ class _Work:
         return after
 
     def store_new_keys(self, *, is_last: bool) -> None:
-        """Store new keys in the transaction of the publication that signs with them."""
+        """Store new keys in the transaction of the publication that signs with them. Last, call `in_transaction`."""
         ZoneKey.objects.bulk_create(self._new_keys)
         self._new_keys = []
         if is_last:

@@ -34,10 +34,7 @@ class SigningPlan:
 
 
 def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: Person) -> list[SigningPlan]:
-    """Return the effect of `sign.settle_zones` on each zone.
-
-    Raise DnssecRefused for parameters that no zone can have.
-    """
+    """Return the effect of `sign.settle_zones` on each zone. Raise DnssecRefused for bad NSEC3 parameters."""
     refuse_nsec3(requested.nsec3)
     states = signing_of_zones([zone.pk for zone in zones])
     above = ds_above([zone.name for zone in zones])

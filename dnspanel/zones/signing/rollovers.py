@@ -35,7 +35,7 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The findings of one check of a rollover. Most times are by the rollover's own clock (`rollover.steady`)."""
+    """The findings of one check of a rollover. Nearly all times use the rollover's own clock (`rollover.steady`)."""
 
     clock: datetime
     looked_at: datetime
@@ -158,10 +158,7 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
 
 
 def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
-    """Store the findings of a check and its outcome in the rollover's row.
-
-    Return False if another check was stored in between.
-    """
+    """Store a check's findings and outcome in the rollover's row. Return False if another check was stored first."""
     now = look.looked_at
     values: dict[str, object] = {
         "clock": look.clock,

@@ -141,10 +141,10 @@ def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publicat
 def settle(
     *, zone: Zone, requested: RequestedSigning, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
-    """Sign the zone, with new keys if it was unsigned, and set the requested denial of existence, CDS and CDNSKEY.
+    """Sign or unsign the zone as requested, and set the requested denial of existence, CDS and CDNSKEY.
 
-    `in_transaction` runs in the same transaction, even if nothing changes. Raise NotSigned for NSEC3 in a zone that
-    stays unsigned, and the errors of `sign`, `unsign` and `set_denial`.
+    An unsigned zone gets new keys. `in_transaction` runs in the same transaction, even if nothing changes. Raise
+    NotSigned for NSEC3 in a zone that stays unsigned, and the errors of `sign`, `unsign` and `set_denial`.
     """
     return settle_zones(zones=[zone], requested=requested, acting=acting, in_transaction=in_transaction)
 
@@ -152,7 +152,7 @@ def settle(
 def settle_zones(
     *, zones: Sequence[Zone], requested: RequestedSigning, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
-    """Sign many zones as requested, all of them or none. Works like `settle`."""
+    """Sign or unsign many zones as requested, all of them or none. Works like `settle`."""
     refuse_nsec3(requested.nsec3)
     if requested.cds is not None:
         digest_list(requested.cds)
@@ -224,10 +224,7 @@ def set_cds(
 
 
 def digest_list(cds: str) -> str:
-    """Return the digest types of CDS records in the stored form: "2" or "2,4".
-
-    Raise DnssecRefused if one is invalid.
-    """
+    """Return the digest types of CDS records as stored: "2" or "2,4". Raise DnssecRefused if one is invalid."""
     if cds and not set(cds.replace(" ", "").split(",")) <= DIGEST_LIST:
         raise DnssecRefused(
             gettext("CDS records have the digest types 1, 2 or 4, or 0 for a request to delete the DS.")
@@ -283,7 +280,7 @@ def add_key(  # noqa: PLR0913  # the fields of a key
 def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
     """Return the key that this publication added to the zone.
 
-    For a form sent twice, `publication` and the key are those of the first submission.
+    For a form sent twice, both are those of the first submission. Raise DnssecRefused if that one added no key.
     """
     numbers = Revision.objects.filter(publication=publication.pk, zone=zone).values("number")
     change = SigningChange.objects.filter(zone=zone, revision_number__in=numbers).first()
@@ -311,7 +308,8 @@ def set_key(
 ) -> list[Publication]:
     """Set `active` (the key signs) and `published` (the key is in the DNSKEY RRset) of a key. None means no change.
 
-    `in_transaction` runs first, in the same transaction. Raise KeyUnknown, and the errors of `change_guarded`.
+    `in_transaction` runs first, in the same transaction. Raise KeyUnknown if the zone doesn't have the key, and the
+    errors of `change_guarded`.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -335,7 +333,7 @@ def delete_key(
     """Delete a key of the zone. Its private part is deleted after KEPT_AFTER_DELETION.
 
     Nodes delete the key with the publication. Only an exported key can be added again. `in_transaction` runs first, in
-    the same transaction. Raise KeyUnknown, and the errors of `change_guarded`.
+    the same transaction. Raise KeyUnknown if the zone doesn't have the key, and the errors of `change_guarded`.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:

@@ -10,7 +10,7 @@ def change_of(row: StoredChange) -> Change:
 
 
 def rrset_before(row: StoredChange) -> RRset | None:
-    """Return the RRset before this change, or None."""
+    """Return the RRset before this change, or None if the change created it."""
     return RRset.from_json(row.name, row.type, row.before) if row.before else None
 
 
