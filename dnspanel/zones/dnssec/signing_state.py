@@ -126,7 +126,7 @@ class SigningState:
         return KeyRole.CSK
 
     def with_key(self, key: KeyState) -> "SigningState":
-        """Return the state with this key added. It replaces a key with the same id."""
+        """Return the state with this key added. A key with the same id is replaced."""
         others = [other for other in self.keys if other.id != key.id]
         return replace(self, keys=tuple(sorted([*others, key], key=lambda each: each.id)))
 

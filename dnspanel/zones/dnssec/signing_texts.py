@@ -27,7 +27,7 @@ def describe_denial(nsec3: Nsec3 | None) -> str:
 
 
 def describe_polling(state: SigningState) -> str:
-    """Describe in a sentence or two the effect of this state on a parent that checks CDS and CDNSKEY."""
+    """Describe the effect of this state on a parent that checks CDS and CDNSKEY, in one or two sentences."""
     if not state.keys or not (state.cds or state.cdnskey):
         return gettext("A parent that looks for them finds none, and leaves its DS as it is.")
     found = "CDS" if state.cds else "CDNSKEY"
@@ -47,7 +47,7 @@ def describe_polling(state: SigningState) -> str:
 
 
 def signing_algorithms(state: SigningState) -> str:
-    """Return the names of the algorithms of active keys, comma-separated."""
+    """Return the algorithm names of the active keys, comma-separated. Return "" for a presigned zone."""
     # The keys of a presigned zone are in its records.
     return ", ".join(ALGORITHMS[number] for number in sorted({key.algorithm for key in state.keys if key.active}))
 

@@ -54,8 +54,7 @@ def ds_into(zones: Iterable[Zone]) -> dict[int, tuple[str, ...]]:
 def reason_against(
     zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes], others: Iterable[OtherKey]
 ) -> str:
-    """Return the reason why a zone with this signing state does not validate with the DS records, or "" if it
-    validates.
+    """Return the reason why a zone in this signing state does not validate with the DS records, or "".
 
     The reason is a relative clause ("which is …"). `public` maps ids of the zone's keys to their public parts. `others`
     are keys of other signers, or of a presigned zone.

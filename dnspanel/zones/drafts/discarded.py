@@ -36,7 +36,7 @@ class Discarded:
 def discard(*, author: Drafter, now: datetime, zone: Zone | None = None) -> int:
     """Discard the author's draft, or only its changes to `zone`. Return the number of discarded operations.
 
-    `take_back` can restore the changes.
+    `take_back` can restore the changes. Only the author's newest MOST_KEPT discarded drafts are kept.
     """
     owner = person(author)
     with transaction.atomic():

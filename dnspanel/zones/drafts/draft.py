@@ -51,7 +51,7 @@ def replace_rrset(
     replaces: Key | None = None,
     base_revision: int | None = None,
 ) -> Operation | None:
-    """Put an RRset into the author's draft. Return None if the published RRset is the same.
+    """Put an RRset into the author's draft. Return the operation, or None if the published RRset is the same.
 
     `replaces` is the key of the old RRset if its name or type was edited. `base_revision` is the revision that the
     author saw. Later changes by other people become a conflict and are not overwritten. A second edit of the same RRset
@@ -108,7 +108,7 @@ def change_rrsets_of_zones(*, author: Drafter, afters: Mapping[Zone, Mapping[Key
 def delete_rrset(
     *, author: Drafter, zone: Zone, name: str, type: int, now: datetime, base_revision: int | None = None
 ) -> Operation | None:
-    """Delete an RRset in the author's draft. Return None if the zone doesn't have the RRset.
+    """Delete an RRset in the author's draft. Return the operation, or None if the zone doesn't have the RRset.
 
     If the draft added the RRset, its operation is removed.
     """
@@ -131,7 +131,7 @@ def drop_operation(*, author: Drafter, zone: Zone, name: str, type: int) -> bool
 
 
 def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime) -> Operation | None:
-    """Settle the conflict of an operation. Return None if the operation no longer exists or is no longer needed.
+    """Settle the conflict of an operation. Return the operation, or None if it is gone or no longer needed.
 
     `choice` is `theirs` (drop the author's change), `mine` (overwrite the published change) or `both` (keep the records
     of both, with the author's TTL). Raise CannotResolve if the records of both cannot be combined.
@@ -157,7 +157,7 @@ def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime
 def draft_changes(
     *, author: Drafter, zone: Zone, changes: Sequence[Change], base_revision: int, now: datetime
 ) -> Draft:
-    """Add changes to the author's draft.
+    """Add changes to the author's draft, and return the draft.
 
     Raise CannotUndo if the draft already changes one of the RRsets, and QuotaExceeded if the draft would be too large.
     """

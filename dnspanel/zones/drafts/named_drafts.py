@@ -122,7 +122,7 @@ def put_aside(
 
 
 def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: Callable[[Draft], object]) -> Draft:
-    """Close the draft in its editor. `in_transaction` is called in the same transaction.
+    """Close the draft in its editor and return the draft. `in_transaction` is called in the same transaction.
 
     Raise the errors of `locked_to_publish`, and DraftRefused if the draft is empty.
     """
@@ -156,8 +156,8 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
 
     If the current draft has a name, it is closed. If it has no name, it is saved under the name `aside`, or merged into
     the opened draft if `merge` is true. Raise DraftRefused if neither is given and there are changes, if both drafts
-    change the same RRset, or if another person works in the draft. Raise it also if the draft contains changes that the
-    author is not allowed to see. Raise Forbidden without the right to edit the draft.
+    change the same RRset, if another person works in the draft, or if the author is not allowed to see all its changes.
+    Raise DraftUnknown if the draft was deleted, and Forbidden without the right to edit it.
     """
     user = person(author)
     with _moving():
@@ -196,7 +196,7 @@ def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
 
 
 def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
-    """Delete the owner's draft, even if open. Return the number of lost changes. Raise DraftUnknown for others."""
+    """Delete the owner's draft and withdraw its request. Return the number of changes. Others get DraftUnknown."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         lost = Operation.objects.filter(draft=draft).count()
@@ -413,7 +413,7 @@ def _lock_draft(draft: Draft, *, owner: Drafter | None = None) -> Draft:
 
 
 def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: datetime, *, before: Draft) -> Draft:
-    """Move operations of the draft `before` to a new draft with this name."""
+    """Move operations of the draft `before` to a new draft with this name. Return the new draft."""
     zone_quotas.refuse_named_draft(author)
     made = Draft.objects.create(
         owner=person(author),
@@ -427,7 +427,7 @@ def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: dat
 
 
 def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: str, *, merge: bool) -> None:
-    """Save the operations of the author's unnamed draft, or merge them into `draft`. Then delete the unnamed draft."""
+    """Save or merge the operations of the author's unnamed draft, then delete it. Raise DraftRefused for no choice."""
     operations = Operation.objects.filter(draft=current)
     if merge:
         merge_into(author, operations, draft)
@@ -446,7 +446,7 @@ def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: 
 
 
 def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -> None:
-    """Move operations and their editors to the draft. Raise DraftRefused if both change the same RRset."""
+    """Move operations and their editors to the draft. Raise DraftRefused if an RRset is in both, or QuotaExceeded."""
     there = Operation.objects.filter(draft=draft)
     places = set(there.values_list("zone", "name", "type"))
     mine = list(operations.values_list("zone", "name", "type"))

@@ -26,7 +26,7 @@ ZoneError
 ├── NamesRefused          zones cannot have some of many names
 ├── PublishRefused        nothing was published, and the draft stays
 │   ├── NothingToPublish
-│   ├── Conflicts         others have published a change to the same RRset since
+│   ├── Conflicts         others have published a change to an RRset of the draft
 │   ├── RuleViolations
 │   ├── GuardHolds        a change so large that a person must confirm it
 │   ├── MassDeletion      a deletion of many zones that a person must confirm
@@ -39,7 +39,7 @@ ZoneError
 ├── LockRefused           a lock has invalid fields, or exists already
 ├── LockUnknown           the zone has no such lock
 ├── DefaultsFixed         the environment fixes a setting that a page would change
-├── DefaultsMoved         a person changed the same settings since
+├── DefaultsMoved         another person has just changed the same settings
 ├── DnssecRefused         a requested change to the zone's signing is not possible
 │   ├── BadKey            an invalid DNSSEC key
 │   │   └── BadPublicKey  an invalid public part, or the public part of another key
@@ -58,7 +58,7 @@ ZoneError
 ├── ViewRefused           a view is empty, or has an invalid name or team
 ├── TemplateUnknown       no template with this id that this person can see
 ├── TemplateRefused       a template, or its result, is not acceptable
-├── TemplateMoved         another version of the template was published since
+├── TemplateMoved         a newer version of the template was published
 ├── TemplateRunUnknown    no template run with this id that this person can see
 ├── ChangeRunUnknown      no run with this id over many zones that this person can see
 ├── RolloverUnknown       the zone has no such rollover

@@ -53,7 +53,7 @@ def summary_of(replies: Sequence[HookReply]) -> Summary:
 
 
 def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = False, is_listed: bool = True) -> None:
-    """Update each hook's health, and store the newest replies of each hook.
+    """Update each hook's health. If `is_listed` is True, also store the newest replies of each hook.
 
     A reply does not count if the hook was changed or removed after the question. Do not call this function within
     another transaction, because other hooks would wait for that transaction.

@@ -1,8 +1,8 @@
 """Questions to publish hooks about exactly the changes that a transaction will publish. Verbs.
 
 `refuse` runs in that transaction. It raises HookUnasked with the questions if a hook did not answer about exactly these
-changes. After the rollback, `after_hooks` asks the questions and runs the transaction again. If the zones changed
-since, the digest differs, and the hook is asked again. Answers are kept until the act ends.
+changes. After the rollback, `after_hooks` asks the questions and runs the transaction again. If the zones have changed
+in between, the digest differs, and the hook is asked again. Answers are kept until the act ends.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,10 +49,9 @@ class Given:
 def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
     """Decorate an act that has a durable transaction, so that hooks are asked between attempts.
 
-    It can raise HookRefused.
-
-    Without a hook the act runs once. The act must allow another run after its transaction was rolled back. A refusal by
-    an approval rule or a freeze is recorded in the audit log after the outermost act is rolled back.
+    Without a hook the act runs once. The act must allow another run after its transaction was rolled back. It can then
+    also raise HookRefused. A refusal by an approval rule or a freeze is recorded in the audit log after the outermost
+    act is rolled back.
     """
 
     @wraps(act)
@@ -162,7 +161,7 @@ def _kept_answers() -> Iterator[Answers]:
 
 
 def _ask(exc: HookUnasked, answers: Answers) -> None:
-    """Ask the questions outside of transactions. Record every answer other than yes in the audit log."""
+    """Ask the questions outside of transactions, and put the answers into `answers`. Audit every answer except yes."""
     if not exc.questions:
         return
     sent: list[tuple[Any, Any]] = hooks_questioned.send(sender=PublishHook, questions=exc.questions)

@@ -82,7 +82,7 @@ class Places:
 
     @classmethod
     def of(cls, zone: Zone) -> "Places | None":
-        """Return the zone's stored order, or None if it is missing or the zone has changed too much since.
+        """Return the zone's stored order. Return None if it is missing, or if the zone has changed too much since then.
 
         Up to four queries.
         """
@@ -172,7 +172,7 @@ class _Names:
 def _rows_before_or_after(
     rows: "QuerySet[NamePlace]", at: tuple[bytes, bytes], *, before: bool, itself: bool
 ) -> "QuerySet[NamePlace]":
-    """Select the rows before or after the name `at` (with `itself`: including it). The first filter uses the index."""
+    """Select the rows before or after the name `at`, which `itself` includes. The first filter uses the index."""
     place, owner_key = at
     rows = rows.filter(**{f"place__{'lte' if before else 'gte'}": place})
     other_way = f"owner_key__{'gt' if before else 'lt'}{'' if itself else 'e'}"

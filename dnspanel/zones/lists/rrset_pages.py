@@ -117,8 +117,8 @@ def rrset_page(
 
     An RRset is shown if the filter finds it as published or as drafted. In a large zone, a search for values that many
     names may have stops after a limited number of names. The page then has the last examined name, and more rows may
-    follow even if the page has few. A large zone whose natural order isn't stored yet is listed in canonical order. For
-    such a zone, raise TooManyToSort with `descending`.
+    follow even if the page has few. A large zone whose natural order isn't stored yet is listed in canonical order.
+    With `descending`, raise TooManyToSort for such a zone.
     """
     if not finds_in(zone, filters.search):
         return RRsetPage((), "")
@@ -276,7 +276,7 @@ def place_behind(zone: Zone, key: Key, *, is_canonical: bool = False) -> str:
 
 
 def finds_in(zone: Zone, search: Search) -> bool:
-    """Return True if the zone matches those terms of the search that concern only zones.
+    """Return True if the zone matches the search's terms about zones alone. Return False for a faulty search.
 
     One query, or none without such terms.
     """

@@ -67,7 +67,7 @@ def save_view(  # noqa: PLR0913  # the fields of a view
 ) -> SavedView:
     """Save a view under a name. Drop empty parameters, and parameters that the page doesn't have.
 
-    Raise ViewRefused for an empty view, an invalid name, a team that isn't the person's, and more than MOST_VIEWS.
+    Raise ViewRefused for an empty view, an invalid or used name, a team that isn't the person's, and beyond MOST_VIEWS.
     """
     kept = {key: terms[key].strip() for key, most in TERMS[page].items() if 0 < len(terms.get(key, "").strip()) <= most}
     if not kept:

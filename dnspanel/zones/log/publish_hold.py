@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A sentence that says why publishing is on hold, and the start of the hold."""
+    """The reason for a hold, as a sentence, and the start of the hold."""
 
     reason: str
     since: datetime

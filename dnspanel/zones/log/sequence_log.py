@@ -221,7 +221,7 @@ def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | Non
 
 
 def join_parts(publications: Sequence[Publication]) -> None:
-    """Store that these publications, oldest first, are parts of one write, like all parts joined with them before.
+    """Mark these publications, oldest first, and all parts joined with them earlier as parts of one write.
 
     Call this function in the transaction of the newest publication. If more publications will follow, call it with the
     first one too.

@@ -61,7 +61,7 @@ def change_signing(
     in_transaction: InTransaction = nothing,
     decided: Decided = no_more,
 ) -> list[Publication]:
-    """Change how zones are signed: call `decide` for each locked zone, then publish and audit the results.
+    """Change the signing of zones: call `decide` for each locked zone, then publish and audit the results.
 
     `decide` gets the zone and its current signing state. It can be called more than once, and can create and delete
     keys.
@@ -96,7 +96,7 @@ def change_signing(
 
 
 def sign_within(*, zone: Zone, decide: Decide, acting: Acting, action: str) -> Publication | None:
-    """Change how one zone is signed, as the last step of the caller's transaction.
+    """Change one zone's signing as the last step of the caller's transaction. Return None if nothing changes.
 
     Raise the errors of `change_signing`. A change between two NSEC3 chains only goes halfway, to NSEC. A form submitted
     twice is not detected.
@@ -126,7 +126,7 @@ class _Step:
         return self._after == self._result
 
     def publish(self, action: str, form_id: UUID | None = None) -> Publication | None:
-        """Publish the differences. If `action` isn't empty, record them in the audit log."""
+        """Publish the differences, and audit them if `action` isn't empty. Return None without differences."""
         changed = [zone for zone in self._locked if self._after[zone.pk] != self._before.get(zone.pk, UNSIGNED)]
         if not changed:
             return None
@@ -190,7 +190,7 @@ def with_row_ids(states: Mapping[int, SigningState]) -> dict[int, SigningState]:
 
 
 def record_states(changes: Sequence[tuple[int, int, SigningState | None, SigningState]], *, now: datetime) -> None:
-    """Record the signing state of zones before and after a revision.
+    """Store the new signing states of zones, and record the change in each zone's revision.
 
     Each change is (zone id, revision number, state before, state after). The state before can be None for a zone that
     was never signed.
