@@ -201,7 +201,7 @@ def _indent_body(body: Any) -> str:
 
 
 def _resolve_reference(schema: Mapping[str, Any], document: Document) -> Mapping[str, Any]:
-    """Return the schema that `$ref` points to, or the schema itself. Keys next to `$ref` are ignored."""
+    """Return the schema that `$ref` points to, or the schema itself without `$ref`. Keys next to `$ref` are ignored."""
     seen = 0
     while "$ref" in schema and seen < DEEPEST:
         found: Any = document

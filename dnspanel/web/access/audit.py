@@ -220,7 +220,7 @@ _WRITERS: Mapping[str, tuple[Callable[[TextIOWrapper, Iterable[Act]], None], str
 
 @dataclass(frozen=True, slots=True)
 class DisplayRRset:
-    """An RRset that a publication changed: its records as text before and after. No records means no RRset."""
+    """An RRset that a publication changed, with its records before and after. An empty tuple means no RRset."""
 
     name: str
     type: int

@@ -256,7 +256,7 @@ def _about_role(person: User, role: Role, own: OwnRole | None) -> Question:
 
 
 def _powers(person: User) -> list[str]:
-    """Return texts about the person's role: its permissions, then, for a custom role, its rights over all zones."""
+    """Return descriptions of the permissions of the person's role and, for a custom role, its rights over all zones."""
     permissions, rights = permissions_by_role(person), rights_by_role(person)
     listed = [gettext(each.value) for each in Permission if each in permissions]
     if person.own_role is not None:  # the permissions of built-in roles already describe their rights over zones

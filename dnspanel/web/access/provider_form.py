@@ -1,4 +1,4 @@
-"""The form fields that all kinds of sign-in providers share: for example name, mail domains and group rules."""
+"""The form fields that all kinds of sign-in providers share, such as name, mail domains and group rules."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Forms that show which rights a person or a token has over an RRset, and the reasons."""
+"""Forms that show the rights of a person or a token over an RRset, and the reasons."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -44,7 +44,9 @@ class Verdict:
 
 
 class AboutRRsetForm(PanelForm):
-    """The base class of forms that check rights over a name and type, existing or not. A subclass chooses the zone."""
+    """The base class of forms that check rights over a name and type, which need not exist. A subclass chooses the
+    zone.
+    """
 
     without_type: int | None = rdtypes.A  # the type if the field is empty
     name = forms.CharField(

@@ -39,7 +39,7 @@ _NAMES = {"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}
 
 
 class WebhookForm(PublishingForm):
-    """The form for a webhook: its receiver, its events, and the times when the events are sent.
+    """The form for a webhook: its format, receiver, events and zones, and the delay and quiet hours of its messages.
 
     The form offers only events that the person is allowed to see.
     """

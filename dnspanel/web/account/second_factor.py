@@ -88,7 +88,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def _is_right(request: HttpRequest, user: User, form: PanelForm) -> bool:
-    """Return True if the passkey or code is valid, which uses up the code. Else add an error and return False."""
+    """Check a passkey, or use up a code. Return True if it was valid, else add an error to the form."""
     now, field = timezone.now(), next(iter(form.fields))
     sent = form.cleaned_data[field]
     try:

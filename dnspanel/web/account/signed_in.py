@@ -118,7 +118,7 @@ _UNKNOWN = (
 
 
 def note_sign_in(*, request: HttpRequest | None, user: User, **signal: object) -> None:
-    """Record the time of a sign-in in the session (signal `user_logged_in`). Warn if a second factor is due later."""
+    """Record the time of a sign-in in the session (signal `user_logged_in`). Warn if a second factor is due soon."""
     if request is not None and hasattr(request, "session"):
         note_session(request, time.time())
         due = _look_at_rules(request, user, time.time())
@@ -166,7 +166,7 @@ class SignedInMiddleware:
         return redirect_to_login(_page_of(request), reverse("account_login"))
 
     def _is_active(self, request: HttpRequest) -> bool:
-        """Return True. If the session has ended or was idle for too long, sign the person out and return False.
+        """Return False, and sign the person out, if the session has ended or was idle for too long. Else return True.
 
         Requests that an open page sends automatically don't count as activity.
         """
@@ -212,7 +212,7 @@ def _is_of_an_api(request: HttpRequest) -> bool:
 
 
 def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | None:
-    """Note in the session whether a second factor must be set up now. Return the due time, or None if none is due."""
+    """Mark the session if a second factor must be set up now, else unmark it. Return the due time, or None."""
     due = second_factor_due(user)
     request.session[_RULES_LOOKED_AT] = int(now)
     if due is not None and due.timestamp() <= now:
@@ -262,7 +262,7 @@ def _refusal_response(
 
 
 def _page_of(request: HttpRequest) -> str:
-    """Return the URL to show after signing in: that of the requested page, or of the page whose form was sent."""
+    """Return the URL to show after signing in: the requested page, or the page whose form was sent."""
     if request.method in {"GET", "HEAD"}:
         return request.get_full_path()
     return urlsplit(request.headers.get("Referer", "")).path or reverse("home")

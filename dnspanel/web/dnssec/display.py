@@ -303,7 +303,7 @@ class DisplayAnswer:
 
 
 def key_lost(zone: Zone, key: KeyView, keys: Sequence[KeyView], *, act: str) -> tuple[str, ...]:
-    """Return the effects of taking this key out of use. `act` is "deactivate", "hide" or "delete"."""
+    """Return sentences about the effects of taking this key out of use. `act` is "deactivate", "hide" or "delete"."""
     if act == "hide":
         effects = [
             gettext("Resolvers find key {tag} in the DNSKEY records of {name} no more.").format(

@@ -325,7 +325,7 @@ class OtherKeyForm(SigningForm):
 
 
 class KeyForm(PublishingForm):
-    """The form that changes whether a key signs and whether the key is published. Omitted fields don't change."""
+    """The form that switches a key's signing and publishing on or off. Omitted fields don't change."""
 
     active = forms.NullBooleanField()
     published = forms.NullBooleanField()

@@ -259,7 +259,7 @@ def dnssec_denial(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Change the zone's CDS and CDNSKEY records. Confirm first if the records ask the parent to delete its DS."""
+    """Change the zone's CDS and CDNSKEY records. First ask to confirm a request to delete the DS at the parent."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     state = dnssec.signing_of(zone)
     form = CdsForm(request.POST, state=state)

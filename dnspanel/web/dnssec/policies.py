@@ -180,7 +180,7 @@ def policy_detach(request: PanelRequest, policy_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def policy_delete(request: PanelRequest, policy_id: int) -> HttpResponse:
-    """Show a policy's targets and offer a replacement. A POST deletes the policy, whose targets get the replacement."""
+    """Show a policy's targets. A POST deletes the policy, and attaches the chosen replacement to these targets."""
     verbs.require_signer_of_all(request.user)
     policy = policy_queries.policy_by_id(policy_id)
     form = ReplaceForm(request.POST or None, policy=policy)

@@ -211,7 +211,7 @@ def _notes_on_targets(tokens: Sequence[Token], type: int, value: str, origin: st
 def _text_strings(tokens: Sequence[Token], notes: list[str]) -> Iterator[Token]:
     """Yield the strings of a TXT value, quoted and split after 255 bytes. A value without quotes is one string.
 
-    Append the corrections to `notes`.
+    Append a note about each correction to `notes`.
     """
     if not any(token.is_quoted for token in tokens):
         text = " ".join(token.text for token in tokens)

@@ -155,7 +155,7 @@ class RRsetForm(PanelForm):
         return data
 
     def _notes(self, type_: int, remarks: dict[str, str]) -> Notes:
-        """Return the notes from the hidden field, or from typed tags and comments. If invalid, add an error."""
+        """Return the notes from the hidden field, or from typed tags and comments. Add an error for invalid notes."""
         try:
             if "notes" in self.data:
                 return notes_in(json.loads(self.cleaned_data.get("notes") or "{}"), type_)

@@ -29,7 +29,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class DisplayConflict:
-    """A conflict: base, theirs and mine side by side, and a form to edit theirs and mine together."""
+    """A conflict: base, theirs and mine side by side, and a form that combines theirs and mine."""
 
     conflict: Conflict
     id: str

@@ -267,7 +267,7 @@ def _initial(request: PanelRequest) -> dict[str, object]:
 
 
 def _all_are_by(person: User, display: Sequence[DisplayPlan]) -> bool:
-    """Return True if this person or their token published the other side of every conflict, and one exists."""
+    """Return True if there are conflicts and this person or their token published the other side of each."""
     found = [conflict.is_by(person.username) for plan in display for conflict in plan.conflicts]
     return bool(found) and all(found)
 

@@ -63,7 +63,7 @@ class PublishForm(PublishingForm):
 
     @property
     def confirmations(self) -> list[tuple[forms.BoundField, tuple[str, ...]]]:
-        """A field to confirm each zone with a large deletion, with the reasons of the deletion guard."""
+        """For each zone with a large deletion: the confirmation field, and the reasons of the deletion guard."""
         return [(self[f"confirm-{plan.zone.pk}"], plan.guard) for plan in self.guarded]
 
     @property
