@@ -84,7 +84,7 @@ class IdentityKeeper:
         self.certificate_expires_at = _expires_at(config.certificate_path)
 
     def request(self) -> str:
-        """Return a signing request for a new key. A second call returns a request for the same key."""
+        """Return a signing request for a new key. Until `install` gets its certificate, each call uses the same key."""
         with self._lock:
             kept = self._directory / NEXT_KEY_FILE
             if not kept.exists():

@@ -222,7 +222,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         self._refuse_unread(404, "no such path")
 
     def _take_small(self, takes: Mapping[str, Callable[[Any, bytes], None]]) -> bool:
-        """Pass a small body to the path's function in `takes`. Return False if there is none or the body is large."""
+        """Pass a small body to its function in `takes`. Return False if it has no function or is large."""
         size = self.headers.get("Content-Length", "")
         if self.path not in takes or not size.isdecimal() or int(size) > MAX_SMALL_BODY:
             return False
@@ -252,7 +252,7 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._answer(200, encode_message(message))
 
     def _answer_with(self, act: Callable[[], Mapping[str, Any]]) -> None:
-        """Run `act` and answer with its result, or with the reason if it was refused."""
+        """Run `act` and answer with its result, or with the error that it raises."""
         try:
             message = act()
         except (ReplicationError, OSError) as exc:
@@ -268,7 +268,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         return self.server.status().position
 
     def _receive(self, size: int) -> bytes | BinaryIO:
-        """Return the request body, in memory or on disk. Raise DiskFull if the body doesn't fit on the disk."""
+        """Return the request body, in memory or on disk. Raise DiskFull, or ConnectionResetError if it ends early."""
         if size <= IN_MEMORY_BYTES:
             body = self.rfile.read(size)
             if len(body) < size:

@@ -72,7 +72,7 @@ class IntegrityScanner:
 
     @property
     def diverged(self) -> tuple[tuple[int, str, str], ...]:
-        """The first zones that differ from what the agent wrote, as (id, name, reason), ordered by id."""
+        """The first MAX_LISTED_DIVERGED zones that differ from what the agent wrote, as (id, name, reason), by id."""
         with self._lock:
             first = sorted(self._diverged.items())[:MAX_LISTED_DIVERGED]
         return tuple((zone.zone_id, zone.name, zone.reason) for _, zone in first)
@@ -82,12 +82,12 @@ class IntegrityScanner:
         return len(self._diverged)
 
     def check_now(self) -> None:
-        """Request a check of every row now. A running check starts again from the first row."""
+        """Request a fast check of every row. A slow check that runs is interrupted. A fast one is finished first."""
         self._is_requested = True
         self._wake.set()
 
     def suspect(self, zone_ids: Iterable[int]) -> None:
-        """Check these zones before anything else."""
+        """Queue these zones. The scanner checks them before anything else."""
         self._suspects.extend(zone_ids)
         self._wake.set()
 
@@ -191,9 +191,9 @@ class IntegrityScanner:
 
 
 def share_of(reading_seconds: float) -> float:
-    """Return the share of time that a check should spend reading, if it needs this much reading time in total.
+    """Return the share of time, at most SHARE, that a check should spend reading, if it reads for this long in total.
 
-    The average share over checks and the pauses between them is AVERAGE_SHARE.
+    The average share over checks and the pauses between them is then AVERAGE_SHARE.
     """
     lasts = reading_seconds / AVERAGE_SHARE - PAUSE_SECONDS
     return min(SHARE, reading_seconds / lasts) if lasts > 0 else SHARE

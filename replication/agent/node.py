@@ -183,7 +183,7 @@ class AgentNode:
         self.scanner.run()
 
     def step(self) -> None:
-        """Take a sample, and clean up the store and the snapshots. Called every second."""
+        """Take a sample (with an API key), continue interrupted snapshots, and clean up the store."""
         if self._config.api_key:
             self.observer.step()
         self.snapshots.resume()
@@ -219,7 +219,7 @@ class AgentNode:
         )
 
     def _metrics_server(self) -> "MetricsServer | None":
-        """Start the server for Prometheus. If its port is in use, the node runs without metrics."""
+        """Return the server for Prometheus with its port open, or None if the port can't be opened."""
         # Imported here, because the library needs 2 MB of memory that most nodes can save.
         from replication.agent.agent_metrics import MetricsServer
 
@@ -327,7 +327,7 @@ class AgentNode:
 
 
 def _take_locks(config: AgentConfig) -> tuple[int, int]:
-    """Take the locks that exclude a second agent with the same directory or LMDB files. Raise Busy if one runs."""
+    """Take and return the locks that exclude a second agent with these files. Raise Busy if one runs."""
     config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     ours = take_lock(config.state_dir / LOCK_FILE, f"{config.state_dir} (an agent)")
     lmdb_lock = Path(f"{os.path.realpath(config.lmdb_path)}{LMDB_LOCK_SUFFIX}")

@@ -45,7 +45,7 @@ class Strangers:
                 socket.socket.shutdown(cut, socket.SHUT_RDWR)
 
     def remove(self, connection: socket.socket, *, known: bool = False) -> None:
-        """Remove a connection. `known` is True if it has authenticated."""
+        """Remove a connection. If it has authenticated (`known`), store its network as known."""
         with self._lock:
             network = self._waiting.pop(connection, None)
             if known and network is not None:
@@ -55,7 +55,7 @@ class Strangers:
                     del self._known[next(iter(self._known))]
 
     def _too_many(self, network: str) -> socket.socket | None:
-        """Return the waiting connection to close before a new connection of this network is added, or None."""
+        """Return the waiting connection to close before one from this network is added, or None if there is room."""
         of_network = OF_KNOWN_NETWORK if network in self._known else OF_ONE_NETWORK
         same = [connection for connection, its in self._waiting.items() if its == network]
         if len(same) >= of_network:

@@ -77,7 +77,7 @@ class ZoneObject:
 
 
 def encode_domain(obj: ZoneObject, schema: int) -> bytes:
-    """Encode the body of a domains row."""
+    """Encode the body of a domains row. Raise UnknownSchema for an unknown schema."""
     if schema in (4, 5):
         head = boost_archive.encode_class(1) + boost_archive.encode_class(0) + boost_archive.encode_name(obj.name)
         catalog = boost_archive.encode_name(obj.catalog)

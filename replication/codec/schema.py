@@ -68,7 +68,7 @@ _TABLES = {
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One PowerDNS schema."""
+    """The tables of one PowerDNS schema, and the format of their rows."""
 
     number: int
     specs: Mapping[Dbi, DbiSpec] = field(repr=False, compare=False)

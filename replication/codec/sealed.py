@@ -91,7 +91,7 @@ def open_content(content: str, secret_of: SecretOf, *, zone: str, row_id: int) -
 
 
 def seal_key(obj: KeyObject, key: SealingKey, *, row_id: int) -> KeyObject:
-    """Seal the key, so that it can leave the panel."""
+    """Seal a key's content, so that it can leave this server. Raise BadBytes if it is sealed already."""
     return replace(obj, content=seal_content(obj.content, key, zone=obj.zone, row_id=row_id))
 
 

@@ -78,7 +78,7 @@ def enroll(
     check: Callable[[JoinSettings], None] = lambda settings: None,
     wait: Callable[[float], None] = time.sleep,
 ) -> Identity:
-    """Make this server a node: write its key, certificate and identity to `directory`.
+    """Enroll this server: write its key, certificate and identity to `directory`, and return the identity.
 
     1. Make a key and a signing request, unless an earlier attempt left them. The request identifies this server.
     2. Send the request, and repeat it until a person has approved.
@@ -86,7 +86,7 @@ def enroll(
     4. Write the files, the identity last, because the agent treats the directory as complete once the identity exists.
 
     Before the approval, `check` gets the panel's settings and can cancel with an exception. Raise NotEnrolled if the
-    panel refuses or its answer isn't authentic. After an interruption, the call can be repeated with the same code.
+    code is incomplete, the panel refuses, or its answer isn't authentic. The call can be repeated with the same code.
     """
     _, _, expected_ca = code.partition(".")
     if len(expected_ca) != FINGERPRINT_DIGITS:
@@ -132,8 +132,8 @@ def ensure_enrolled(
 ) -> None:
     """Enroll with this code, unless the identity in `directory` was made with it. Raise NotEnrolled as `enroll` does.
 
-    An existing identity stays in use until a person has approved. The new identity is made in a directory next to it,
-    which then replaces the old directory.
+    The new identity is made in a directory next to the old one, which it replaces after the approval. If no code is
+    stored with the old identity and the panel refuses this code, the old identity is kept.
     """
     beside, used = directory.with_name(f"{directory.name}.new"), directory / CODE_FILE
     if (beside / IDENTITY_FILE).exists():  # an earlier run was interrupted before this step
@@ -215,7 +215,7 @@ def _message_in(answer: bytes) -> str:
 
 
 def _signing_request(directory: Path) -> str:
-    """Return the signing request that is kept in the directory, or a new one with a new key."""
+    """Return the signing request in the directory. If there is none, make and store a key and a request."""
     kept = directory / REQUEST_FILE
     if kept.exists():
         return kept.read_text()

@@ -120,9 +120,9 @@ def write_unit_files(package: str, files: Mapping[Path, str], values: Mapping[st
 
 
 def start(units: tuple[str, ...], say: Say, *, running: str, otherwise: str, waits: bool = True) -> None:
-    """Start the units now and after each boot. Without systemd, print `otherwise`. Raise CannotJoin if systemctl fails.
+    """Restart the units, enable them at boot, and print `running`. Without systemd, only print `otherwise`.
 
-    If `waits` is False, units that can't start yet aren't an error, because systemd retries them.
+    Raise CannotJoin if systemctl fails. If `waits` is False, don't wait for the start, because systemd retries it.
     """
     if not Path("/run/systemd/system").is_dir():
         say(f"systemd does not run here. {otherwise}")

@@ -75,14 +75,14 @@ class Joining:
 
 
 def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], say: Say) -> AgentConfig:
-    """Make the server a node: enroll it, and write its configuration and units. The caller starts the units.
+    """Make the server a node: enroll it, write its configuration and units, and return the configuration.
 
     1. Check that everything needed is present, before anything is written.
     2. Enroll, unless the server has enrolled with this code. This waits for a person's approval. Typed values that
        contradict the panel are refused before an administrator approves.
     3. Write agent.toml, with the panel's addresses and ports. An existing agent.toml is kept.
     4. Write the LMDB files and pdns.conf, as the user that PowerDNS runs as.
-    5. Write the units.
+    5. Write the units. The caller starts them.
 
     Raise CannotJoin or NotEnrolled if a step is refused, BadConfig for a bad agent.toml, OSError if writing fails.
     """

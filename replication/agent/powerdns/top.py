@@ -139,7 +139,7 @@ def zone_finder(has_zone: Callable[[str], bool]) -> Callable[[str], str]:
 
 
 class TopLists:
-    """A reader of PowerDNS's top lists. It asks PowerDNS at most every few seconds, with one request at a time."""
+    """A reader of PowerDNS's top lists. It sends one request at a time. `read` reuses its answer for a few seconds."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class TopLists:
         self._last: Top | None = None
 
     def read(self) -> Top:
-        """Return the top lists, up to a few seconds old. Raise NotServed without an answer, BadBytes if it is bad."""
+        """Return the top lists, at most some seconds old. Raise NotServed without an answer, BadBytes for a bad one."""
         with self._lock:
             now = self._clock()
             if self._last is None or not 0 <= now - self._last.at < GOOD_FOR_SECONDS:
@@ -175,7 +175,7 @@ class TopLists:
 
     @contextmanager
     def _items(self) -> Iterator[Iterator[tuple[str, str, int]]]:
-        """Yield the items in PowerDNS's rings. Raise NotServed if PowerDNS doesn't answer."""
+        """Yield the items in PowerDNS's rings. Raise NotServed if there is no API key or PowerDNS doesn't answer."""
         if not self._api.has_key:
             raise NotServed(question="top lists", expected="an api_key in agent.toml", found="none")
         with self._api.request("GET", _PATH, question="top lists", seconds=_ANSWER_SECONDS) as connection:
@@ -240,7 +240,7 @@ def _lower_name(what: str) -> str:
 
 
 def _network(client: str) -> str:
-    """Return the shortened network of a client. Invalid addresses are grouped as "other"."""
+    """Return the client's network with IPV4_PREFIX or IPV6_PREFIX bits, or "other" if the address is invalid."""
     try:
         address = ipaddress.ip_address(client)
     except ValueError:

@@ -76,12 +76,12 @@ class ZoneCache:
     def flush(self, names: Iterable[str]) -> bool:
         """Make PowerDNS add the names that are zones to its list, and purge all answers at and below all the names.
 
-        Return False if a name can't be sent in this request. Raise NotServed if PowerDNS doesn't answer.
+        Return False without an API key or at the first name that PowerDNS rejects. Raise NotServed without an answer.
         """
         return self._api.has_key and all(map(self._flush, names))
 
     def learn_all(self) -> None:
-        """Make PowerDNS add every zone in its files to its list. Raise NotServed if PowerDNS doesn't answer."""
+        """Make PowerDNS list every zone in its files. Pause first if it just did. Raise NotServed without an answer."""
         pause = min(self.seconds / _AWAITED_SHARE, _LONGEST_PAUSE)
         self._sleep(max(0.0, self._read_at + pause - self._clock()))
         self.read()

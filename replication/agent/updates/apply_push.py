@@ -129,9 +129,9 @@ class Applier:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Exclude other pushes, repairs and snapshots. Errors raised in the block are stored for the status.
+        """Exclude other pushes, repairs and snapshots. Raise Busy if one of them takes too long.
 
-        Raise Busy if another push, repair or snapshot takes too long.
+        Errors raised in the block are logged. Wrong answers, and errors that need a person, are stored for the status.
         """
         if not self._lock.acquire(timeout=LOCK_SECONDS):
             raise Busy(what="the agent")
@@ -205,7 +205,7 @@ class Applier:
     def ack(self) -> Ack:
         """Return the position that PowerDNS answers with. If the files have a newer position, `applied` has it.
 
-        Raise NotServed if PowerDNS doesn't answer, or Busy if nothing was proved yet.
+        Raise the error of the last `read_list` if it failed, or Busy if nothing was proved yet.
         """
         acked, problem = self._acked, self._unlisted.problem
         if problem is not None:
@@ -303,7 +303,7 @@ class Applier:
         return bool(self._unlisted.prefixes or self._listing.prefixes)
 
     def _purge_everything(self) -> None:
-        """Purge everything, except during a push, which proves more. Raise NotServed if PowerDNS doesn't answer."""
+        """Purge everything and record the answered position, except during a push. Raise NotServed without answer."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -426,7 +426,7 @@ class Applier:
         return prefix in self._unlisted.prefixes or prefix in self._listing.prefixes
 
     def _apply_one(self, segment: Segment, touched: Touched) -> float:
-        """Write one segment. Return the longest time that the write lock was held, in milliseconds."""
+        """Write one segment, add its changes to `touched`, and return the longest hold of the write lock in ms."""
         if self._unseen:  # the first answers can need the keys that the last segment brought
             self._purger.purge_before_late(self._unseen)
             self._unseen.clear()

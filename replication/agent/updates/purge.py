@@ -149,7 +149,7 @@ class Receivers:
     def wait(self, position: Position | None, *, seconds: float = DRAIN_SECONDS) -> None:
         """Wait until every receiver has finished all work that it began before this call.
 
-        Raise NotServed if a receiver doesn't answer in time, or answers with a position other than `position`.
+        Raise NotServed if a receiver doesn't answer in time, or if `position` is given and it answers with another one.
         """
         self._open()
         id_ = (next(self._ids) & 0xFFFF).to_bytes(2, "big")
@@ -186,7 +186,7 @@ class Receivers:
             self._poll.register(sock, select.POLLIN)
 
     def _take(self, sock: socket.socket, id_: bytes, expected: bytes) -> bool:
-        """Read one packet. Return True if the packet answers the current question with the expected content."""
+        """Read one packet. Return True if it answers the current question. Raise NotServed for another position."""
         try:
             packet = sock.recv(512)
         except OSError:
@@ -318,7 +318,7 @@ class Purger:
 
 
 def targets(zones: Iterable[str], names: Iterable[str] = ()) -> Targets:
-    """Return the purge targets for these zones and names, including the position zone."""
+    """Return the purge targets for these zones and names, with the position zone. Many zones become EVERYTHING."""
     unique = sorted(set(zones))
     if len(unique) > MAX_ZONES:
         return EVERYTHING

@@ -103,9 +103,9 @@ class Rebuild:
         (self._config.state_dir / RUNNING_FILE).unlink(missing_ok=True)
 
     def _probe(self) -> str:
-        """Return the damage that makes the files unusable, or "". They are read only if the last agent crashed.
+        """Return the damage found in the files, or "". They are read only if the last agent crashed.
 
-        If the probe finds damage later, this agent restarts. Until then it reads as little of the files as possible.
+        If the probe finds damage after PROBE_SECONDS, this agent restarts. Until then it reads little of the files.
         """
         running, path = self._config.state_dir / RUNNING_FILE, self._config.lmdb_path
         is_first = not running.exists() or not path.exists()
@@ -118,16 +118,16 @@ class Rebuild:
         return self._quarantine_reason()
 
     def suspect_damage(self, reason: str) -> None:
-        """Read every row in another process because of possible damage. Quarantine the files if a row can't be read."""
+        """Start a process that reads every row, unless one is running. If a row is unreadable, quarantine the files."""
         if self.is_open and self.probed.is_set():
             logger.warning("reading every row, because: %s", reason)
             self.probed.clear()
             self._start_reading()
 
     def _start_reading(self) -> threading.Thread:
-        """Start a process that reads every row, and set `probed` when it ends.
+        """Start a process that reads every row. Return the thread that waits for it and then sets `probed`.
 
-        If a row can't be read, first quarantine the files.
+        If a row can't be read, the thread first quarantines the files.
         """
         path = os.path.realpath(self._config.lmdb_path)
         command = [sys.executable, "-m", "replication.agent.probe", path]
@@ -168,7 +168,7 @@ class Rebuild:
         """Replace the node's files with the files at `path`, and stop PowerDNS so that it starts with the new files.
 
         The DNSSEC keys in the new files are unsealed first. Raise BadSnapshot if these files are at another position,
-        UnknownSealingKey if a key can't be unsealed, or DiskFull. After an error the node's files are unchanged.
+        UnknownSealingKey if a key can't be unsealed, or DiskFull. An error leaves the node's files unchanged.
         """
         beside = _beside(self._config.lmdb_path)
         try:
@@ -189,7 +189,7 @@ class Rebuild:
         self._finish_swap()
 
     def _finish_swap(self) -> None:
-        """Finish a committed swap with the missing steps of 3 to 6 (see the module). Do nothing without one."""
+        """Finish a committed swap: steps 3 to 6 of the module's docstring, without the restart of the agent."""
         swap = self._config.state_dir / SWAP_FILE
         if not swap.exists():
             return
@@ -208,7 +208,7 @@ class Rebuild:
         logger.warning("whole new files are in place path=%s schema=%d", path, schema)
 
     def end_powerdns(self) -> bool:
-        """Stop PowerDNS and wait until it exits. Return False if it isn't running."""
+        """Make PowerDNS quit, and wait up to QUIT_SECONDS until it exits. Return False if it wasn't running."""
         before = self._control.listener()
         if before is None:
             return False

@@ -204,7 +204,7 @@ class Snapshots:
         threading.Thread(target=run, name="install", daemon=True).start()
 
     def _forget_placed(self) -> None:
-        """Delete a placed snapshot if the panel has not asked for it for some time."""
+        """Delete the received snapshot if PowerDNS's files are hard links to its files."""
         if self._reception is not None and self._reception.is_placed:
             with suppress(Busy), self._alone():
                 self._forget_all()
