@@ -109,7 +109,7 @@ def is_allowed(address: str) -> bool:
 def allowed_addresses(host: str, port: int) -> Sequence[str]:
     """Return the addresses of a host that people's jobs are allowed to connect to.
 
-    Raise ServerRefused if none is allowed, or SourceAway if the host has no address.
+    Raise ServerRefused if none is allowed or the host is invalid, or SourceAway if the host has no address.
     """
     try:
         name = outbound.canonical_host(host)

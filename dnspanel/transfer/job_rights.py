@@ -148,8 +148,8 @@ def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
 def checks_visible_to(person: access.Person) -> QuerySet[CutoverCheck]:
     """Return the comparisons that the person sees.
 
-    These are the person's own, and other people's ended ones if the person sees all compared zones. An unfinished one
-    can still add zones that the person must not see. A person who is allowed to read every zone sees all comparisons. A
+    A person who is allowed to read every zone sees all comparisons. Other people see their own, and other people's
+    ended comparisons whose zones they see. An unfinished comparison can still add zones that the person must not see. A
     limited token's own comparisons are those that the token created.
     """
     actor = actor_of(person)

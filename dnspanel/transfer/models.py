@@ -105,7 +105,7 @@ class PieceState(models.TextChoices):
 class ImportPiece(models.Model):
     """A part of an import, with several thousand zones.
 
-    Each step of the import handles a piece in one transaction.
+    Workers claim one piece at a time for each step of the import.
     """
 
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="pieces")
@@ -141,7 +141,7 @@ class ImportPiece(models.Model):
 
 
 class Action(models.TextChoices):
-    """The dry run's decision for a zone."""
+    """The action that the import takes for a zone, or the reason why it takes none."""
 
     CREATE = "create", gettext_lazy("create")
     UNION = "union", gettext_lazy("union")  # add the source's values

@@ -37,7 +37,7 @@ def may_read(person: Person) -> bool:
 
 
 def may_compute(person: Person) -> bool:
-    """Return True if another worker can process this person's imports.
+    """Return True if another worker can process this person's imports and exports.
 
     While several people wait, each person gets an equal share of the workers.
     """
@@ -53,7 +53,7 @@ def is_fair(taken: int, *, people: int, places: int) -> bool:
 def imports_with_work() -> "QuerySet[ImportJob]":
     """Return the imports that have work for a worker.
 
-    Imports whose source has not yielded anything yet are left out.
+    Paused imports, and imports whose source has not yielded anything yet, are left out.
     """
     has_spooled = Exists(ImportPiece.objects.filter(job=OuterRef("pk"), state=PieceState.SPOOLED))
     is_found = Q(state=State.SCANNING) & (Q(read_ended=True) | has_spooled)

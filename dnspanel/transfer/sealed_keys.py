@@ -110,7 +110,7 @@ class Opener:
         self._ciphers: dict[bytes, AESGCM] = {}
 
     def open(self, sealed: str, *, zone: str, dnskey: str) -> str:
-        """Return the private key in a text from `Sealer.seal`. Raise KeyLocked if the passphrase does not open it."""
+        """Return the private key in a `Sealer.seal` text. Raise KeyLocked, with the reason, if it can't be opened."""
         try:
             content = base64.b64decode(sealed, validate=True) if len(sealed) <= _MOST_TEXT else b""
         except (binascii.Error, ValueError) as exc:

@@ -76,7 +76,7 @@ class EditedText:
 
 
 def text_of(*, zone: Zone, author: User, selection: Selection | None, default_ttl: int) -> ZoneText:
-    """Return the selected RRsets (None: all) of the author's draft as text. Raise TooLarge if the text is too long."""
+    """Return the draft's selected RRsets (None: all) as text. Raise TooLarge if they are too many or too long."""
     if selection is None and zone.rrset_count > 2 * MOST_RRSETS:
         raise TooLarge
     lines = [f"$ORIGIN {zone.name}\n$TTL {default_ttl}\n"]
@@ -106,8 +106,9 @@ def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
 ) -> EditedText:
     """Return the changes in the text compared with the base, which must have been made for the same author.
 
-    `is_complete` means that the base had every RRset of the zone. Neither text is trusted: pass the result to
-    `draft.change_rrsets`, with the revision that the zone had when the base was made. No text raises an error.
+    `is_complete` means that the base had every RRset of the zone. With `over_clashes`, clashes are not reported.
+    Neither text is trusted: pass the result to `draft.change_rrsets`, with the revision that the zone had when the base
+    was made. No text raises an error.
     """
     result = EditedText()
     reader = _read(zone.name, text)
@@ -226,7 +227,7 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
 
 
 def _requested_rrset(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRset | None) -> RRset | None:
-    """Return the RRset that the text describes.
+    """Return the RRset that the text describes, or None if the text lacks it.
 
     A comment that was not edited stays, even if it does not fit on a line.
     """

@@ -26,7 +26,7 @@ _MOST_DISPLAYED = 80
 def clean_path(path: str) -> str:
     """Return the path relative to its upload, with `/` between names.
 
-    Raise UploadRefused (limit `path`) for a path that is too long or tries to leave the upload.
+    Raise UploadRefused (limit `path`) for a path that is empty, too long, absolute or otherwise unsafe.
     """
     if len(path) * 4 > MOST_PATH_BYTES and len(path.encode(errors="surrogatepass")) > MOST_PATH_BYTES:
         raise _refusal_of_path(

@@ -40,7 +40,7 @@ _PAX_RECORD = re.compile(rb"(\d{1,9}) ([^=\n]+)=")
 
 
 def is_tar(first: bytes) -> bool:
-    """Return True if the 512 bytes are a header with a correct checksum."""
+    """Return True if the first 512 bytes are a tar header with a correct checksum."""
     return len(first) >= BLOCK and any(first[:BLOCK]) and _checksum_is_right(first[:BLOCK])
 
 
@@ -138,7 +138,7 @@ class _TarReader:
             self._next.update(self._pax(content))
 
     def _pax(self, content: bytes) -> dict[bytes, bytes]:
-        r"""Parse the attributes from records `LENGTH KEY=VALUE\n`. LENGTH counts the full record."""
+        r"""Return path, size and sparseness from records `LENGTH KEY=VALUE\n`. LENGTH counts the full record."""
         found = {}
         at = 0
         while at < len(content) and content[at]:

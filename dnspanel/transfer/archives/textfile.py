@@ -54,7 +54,7 @@ class TextFile:
     def pieces(self) -> Iterator[str]:
         """Yield the text in pieces of any length.
 
-        Raise SourceRefused with the offset of the first byte that is not UTF-8.
+        Raise SourceRefused, with the offset of the first wrong byte, if the text is not UTF-8.
         """
         self._meter = Meter(self.size)
         decoder = codecs.getincrementaldecoder("utf-8")()

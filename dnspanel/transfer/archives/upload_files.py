@@ -60,8 +60,8 @@ class Contents:
     def walk(self, meter: Meter) -> Iterator[Content | SourceFault]:
         """Yield (path, content) for every file, or a SourceFault for a file that cannot be opened.
 
-        Raise UploadRefused if the upload exceeds a limit or an archive is cut off, because the missing files are
-        unknown.
+        Raise UploadRefused if the upload exceeds a limit. Also raise it for a damaged archive, because some files would
+        be missing.
         """
         count = 0
         for path, name in self._uploads:
@@ -111,7 +111,7 @@ class Contents:
 
 
 def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) -> Iterator[Content | SourceFault]:
-    """Yield the content of a tar archive or of a single file, compressed or not."""
+    """Yield (path, content) or a fault for each file in a tar archive, or for a single file, compressed or not."""
     compression = compression_of(first)
     chunks = unpacked_chunks(file, compression, meter)
     try:
@@ -145,7 +145,7 @@ def _unpacked_name(name: str) -> str:
 
 
 def _normalise_entries(entries: Iterator[Entry], archive: str, prefix: str) -> Iterator[Content | SourceFault]:
-    """Yield the entries of an archive, with normalized paths."""
+    """Yield (normalized path, content) or a fault per file of an archive. Raise UploadRefused if it is damaged."""
     last = 0
     path = ""
     try:

@@ -124,7 +124,7 @@ class _ZipReader:
         return count, start, start + size
 
     def _checked_offsets(self) -> "array[int]":
-        """Return the start offsets of the entries, in order. Raise Damaged if two entries share bytes."""
+        """Return the sorted offsets of the entries and the directory. Raise Damaged if two entries share bytes."""
         starts, sizes = array("Q"), array("Q")
         for central in self._central_entries():
             starts.append(central.offset)
@@ -199,9 +199,9 @@ class _ZipReader:
         return content
 
     def _unpack_entry(self, central: _Central, start: int) -> bytes | None:
-        """Return the unpacked content, or None if its size differs from the directory's.
+        """Return the unpacked content, or None if it is damaged or exceeds the size in the directory.
 
-        If the content exceeds that size, unpacking stops after at most one more chunk.
+        If it exceeds that size, unpacking stops after at most one more chunk.
         """
         if central.method == _STORED:
             if central.packed != central.unpacked:
@@ -250,7 +250,7 @@ def _decompress_bzip2(packed: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -> tuple[int, int, int]:
-    """Return (unpacked, packed, offset). Take the numbers that need more than 32 bits from the zip64 extra field."""
+    """Return (unpacked, packed, offset). Take numbers above 32 bits from the zip64 field, or raise Damaged."""
     at = 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<HH", extra, at)

@@ -120,7 +120,7 @@ def _serial_of(answer: Answer, zone: str) -> int | None:
 
 
 def _long_ttls(sides: Sides, now: datetime) -> Point:
-    """Warn about long TTLs.
+    """Return the point about TTLs longer than an hour.
 
     Caches keep the old server's answers for the TTL, so it should be lowered before the move.
     """

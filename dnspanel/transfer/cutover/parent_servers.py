@@ -40,7 +40,7 @@ class Delegation:
 
 
 class Resolver:
-    """A resolver, which also finds the servers of parent zones. After it stops answering, every method returns None.
+    """A resolver, which also finds the servers of parent zones. After several silences, it is no longer asked.
 
     `address` is empty for the system's own resolvers. Parents' servers are asked on `parent_port`. People choose the
     resolver and the zone's name servers, so only addresses that pass `allows` are returned or asked. Safe to use from
@@ -59,7 +59,7 @@ class Resolver:
         self._addresses: dict[str, frozenset[str] | None] = {}
 
     def addresses(self, name: str) -> frozenset[str] | None:
-        """Return the allowed addresses of a host, or None if no server could be asked."""
+        """Return the allowed addresses of a host, or None if the resolver gives no usable answer for A or AAAA."""
         if name not in self._addresses:
             answers = [self._ask(name, type_) for type_ in (rdtypes.A, rdtypes.AAAA)]
             found = [
@@ -73,7 +73,7 @@ class Resolver:
         return self._addresses[name]
 
     def delegation(self, zone: str) -> Delegation | None:
-        """Return the delegation that the parent's servers have for the zone, or None if no server could be asked."""
+        """Return the zone's delegation at its parent's servers, or None if none of them gives a usable answer."""
         parent = names.parent(zone)
         if parent is None:
             return None

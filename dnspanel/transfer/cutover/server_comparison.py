@@ -243,7 +243,7 @@ def _compare(check: CutoverCheck, parent_port: int) -> None:
 
 
 def _batches(zones: "QuerySet[Zone]") -> Iterator[list[_Read]]:
-    """Yield the zones by name, in batches."""
+    """Yield the zones in batches, by name. Zones with more than MOST_RRSETS RRsets are left out."""
     after = ""
     while True:
         found = list(zones.filter(name__gt=after).order_by("name").values_list("name", "rrset_count")[:_ZONES_AT_ONCE])
@@ -271,7 +271,7 @@ def _read(zones: "QuerySet[Zone]") -> list[_Read]:
 
 
 def _compare_batch(check: CutoverCheck, sides: _Sides, batch: Sequence[_Read]) -> None:
-    """Compare these zones, then record the differences and checklists."""
+    """Compare these zones and record the results. Raise SourceAway if the old server answers for none of them."""
     queries = [(zone.name, zone.questions) for zone in batch]
     differences = list(compare_answers.compare_zones(queries, sides.old, sides.nodes))
     [soas] = dns_probe.ask([sides.old], [(zone.name, rdtypes.SOA) for zone in batch])

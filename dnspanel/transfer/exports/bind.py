@@ -49,7 +49,7 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
 
 
 def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
-    """Return the complete lines of an RRset, each beginning with `owner`.
+    """Return an RRset as complete lines, with `owner` as the owner name in each line.
 
     Types in `generic` use the form of RFC 3597.
     """

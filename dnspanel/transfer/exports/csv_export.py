@@ -41,7 +41,7 @@ def header() -> str:
 
 
 def zone_lines(zone: ExportedZone) -> Iterator[str]:
-    """Yield the zone's lines in batches of several hundred."""
+    """Yield the zone's lines, in pieces of about 64 KiB."""
     out = io.StringIO(newline="")
     write = csv.writer(out).writerow
     apex = _safe_name(zone.name)

@@ -165,7 +165,7 @@ def run_export(job_id: int) -> str:
 
 
 def forget_old_exports(*, now: datetime) -> int:
-    """Delete the files of exports that ended a day ago, and files without an export.
+    """Delete the files of exports that ended over a day ago, failed or were cancelled, and files without an export.
 
     Return the number of deleted files.
     """

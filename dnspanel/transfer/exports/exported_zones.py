@@ -13,7 +13,7 @@ from replication.dns import names
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A choice of zones by canonical names or by a search. Without both, it selects every zone."""
+    """A choice of zones by canonical names or by a search. With neither, it selects every zone."""
 
     names: tuple[str, ...] = ()
     search: str = ""

@@ -71,9 +71,10 @@ class ChunkUnderWay(UploadRefused):
 def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, size: int | None = None) -> int:
     """Append a chunk to the file, durably, and return the file's new size.
 
-    The chunk is the next `size` bytes of the stream, or all of it. An interrupted chunk leaves the file unchanged.
-    Raise WrongState if the import no longer takes files, WrongOffset, ChunkUnderWay, QuotaExceeded, or UploadRefused
-    for a limit (`path`, `entries`, `upload`), a full disk or a stream that ends early.
+    The chunk is the next `size` bytes of the stream, or the rest of it. An interrupted chunk leaves the file unchanged.
+    Raise WrongOffset if `offset` is not the file's size, and ChunkUnderWay if another chunk of the file is arriving.
+    Raise WrongState if the import no longer takes files, QuotaExceeded for the author's quota, or UploadRefused for a
+    limit (`path`, `entries`, `upload`), a full disk or a stream that ends early.
     """
     _check_open(job)
     name = clean_path(name)
@@ -215,7 +216,7 @@ def _quota_refusal(author: Author, left: int) -> TransferError:
 
 
 def _number(manifest: sqlite3.Connection, name: str) -> int:
-    """Return the file's number, assigned at its first chunk.
+    """Return the file's number in the manifest, and add the file if it is new.
 
     Raise UploadRefused if the upload has too many files.
     """
@@ -241,7 +242,7 @@ def _size(manifest: sqlite3.Connection, number: int) -> int:
 
 @contextmanager
 def _lock_file(path: Path, name: str) -> Iterator[int]:
-    """Open the file and lock it until the block ends. The lock also ends with the process."""
+    """Open the file and lock it until the block or the process ends. Raise ChunkUnderWay if it is already locked."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:

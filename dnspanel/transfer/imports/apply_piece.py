@@ -148,7 +148,7 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
 
 
 def _prepare(zones: Sequence[_Staged], content: memoryview) -> Prepared | None:
-    """Store the zones' LMDB rows for the publisher.
+    """Store the zones' LMDB rows for the publisher, and return a reference to them.
 
     Return None if the storage can't be reached. The publisher then makes the rows itself.
     """

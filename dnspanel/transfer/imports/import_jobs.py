@@ -357,7 +357,7 @@ def cancel(*, job: ImportJob, now: datetime) -> None:
 
 
 def start_undo(*, job: ImportJob, author: Author, now: datetime, confirmed: bool = False) -> None:
-    """Start to undo everything that this import published, except data that changed since.
+    """Start to undo everything that this import published, except data that has changed since then.
 
     Raise RightMissing if the author is not allowed to undo all zones of the import. Raise MassDeletion if the undo
     deletes a large number of zones and is not `confirmed`.

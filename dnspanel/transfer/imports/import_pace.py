@@ -65,7 +65,7 @@ def give_way(**_: object) -> bool:
 
 
 def publications_under_way() -> int:
-    """Return the number of publications that the publisher or the slowest node lacks.
+    """Return the number of publications that the publisher or the slowest node has not processed yet.
 
     Nodes without progress do not count.
     """

@@ -56,7 +56,7 @@ class Effect:
 
 
 def begin_plan(*, job: ImportJob) -> None:
-    """Mark the pieces that need no comparison as planned. Safe to repeat."""
+    """Clear the action of new zones that can't be created, and mark pieces without undecided zones as planned."""
     options = Options.from_json(job.options)
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute(_TAKEN, {"job": job.pk})
@@ -118,8 +118,8 @@ def _refuse_too_large(job: ImportJob) -> set[int]:
 def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
     """Set the action of every zone in the piece. Return False if the piece was not planned.
 
-    Either another process was faster, or the piece must be scanned again: the scan prepares only new zones, and a zone
-    that existed was deleted afterwards.
+    That happens if another process was faster, or if an existing zone was deleted after the scan. The piece must then
+    be scanned again, because the scan prepares only new zones.
     """
     options = Options.from_json(job.options)
     undecided = list(ImportZone.objects.filter(job=job, piece=piece.number, action="").order_by("id"))

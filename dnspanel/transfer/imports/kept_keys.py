@@ -66,7 +66,7 @@ def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, B
 
 
 def keep_signatures(*, job: ImportJob, found: Mapping[str, BroughtSignatures | None]) -> None:
-    """Store the signatures of these zones until the zones are created. Runs in the caller's transaction."""
+    """Store each zone's BroughtSignatures until the zone is created, and delete them where they are None."""
     KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, name=SIGNATURES, zone__in=list(found)).delete()
     KeptItem.objects.bulk_create(
         KeptItem(job=job, zone=zone, kind=KeptKind.METADATA, name=SIGNATURES, value=_to_json(brought))

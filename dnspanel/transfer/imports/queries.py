@@ -323,7 +323,7 @@ def zones_page(  # noqa: PLR0913  # the filters of a page
 ) -> Page:
     """Return a page of the import's zones, sorted by name. `after` comes from the previous page.
 
-    `action` selects one action ("": undecided), and None selects all.
+    `action` selects the zones with that action, and "" selects undecided zones. None selects all zones.
     """
     zones = import_jobs.matching(ImportZone.objects.filter(job=job), search, faulty=faulty, existing=existing)
     if action is not None:
@@ -340,7 +340,7 @@ def zones_page(  # noqa: PLR0913  # the filters of a page
 def faults_page(
     job: ImportJob, *, severity: str = "", code: str = "", zone: str = "", after: int = 0, limit: int = 100
 ) -> list[ImportFault]:
-    """Return faults with ids above `after`, in the order in which they were found."""
+    """Return faults with ids above `after`, in the order of ids. A filter that is "" matches all faults."""
     return list(_faults(job, severity, code, zone).filter(pk__gt=after).order_by("pk")[:limit])
 
 

@@ -158,7 +158,7 @@ def read_source(*, job: ImportJob, source: Source, goes_on: Callable[[], bool]) 
 
 
 def spool_documents(*, job: ImportJob, documents: Iterable[Document]) -> None:
-    """Spool these documents as the job's complete source."""
+    """Spool these documents as the job's complete source. Raise ValueError if a document is too large."""
     piece = _Piece(job, 1, 0)
     for document in documents:
         if len(document.text) > import_limits.MOST_DOCUMENT_BYTES:

@@ -100,7 +100,7 @@ class _Scanned:
 
     @property
     def action(self) -> str:
-        """The zone's action unless a person chooses another. "" means that the dry run decides."""
+        """The action after the scan. "" (for an existing zone or a chosen action) lets the dry run decide."""
         if not self.is_sound:
             return Action.FAILED
         return "" if self.existing or self.choice else Action.CREATE
@@ -289,7 +289,7 @@ def _scan(
 
 
 def _report_names(zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """Report the names among these zones that no person is allowed to create, with the reason.
+    """Add a fault to each of these zones with a name that no person is allowed to create.
 
     The dry run checks the names that only this author must not use.
     """
@@ -302,9 +302,9 @@ def _report_names(zones: Sequence[tuple[str, ParsedZone]]) -> None:
 def _report_signed(
     job: ImportJob, zones: Sequence[tuple[str, ParsedZone]], existing_by_name: Mapping[str, ExistingZone]
 ) -> None:
-    """Report zones that stay signed with the source's keys, and zones whose keys are not used.
+    """Add a note to zones that stay signed, and a warning to zones whose keys from the source are not used.
 
-    Report an error if the zone's parent is here and has a DS that no longer matches after the import. An existing zone
+    Add an error if the zone's parent is here and has a DS that no longer matches after the import. An existing zone
     keeps its signing, so the error only applies if the zone is signed in the source and unsigned here.
     """
     zones = [(path, zone) for path, zone in zones if zone.signatures is None]
@@ -347,7 +347,7 @@ def _report_signed(
 def _report_wildcard_cuts(
     job: ImportJob, zones: Sequence[tuple[str, ParsedZone]], existing_by_name: Mapping[str, ExistingZone]
 ) -> None:
-    """Report zones that delegate a wildcard and are signed here, or become signed with the source's keys."""
+    """Add a fault to zones that delegate a wildcard and are signed here, or become signed with the source's keys."""
     found = {}
     ns = rdtypes.NS  # asked first, because an import has millions of other RRsets
     for path, zone in zones:
@@ -365,7 +365,7 @@ def _report_wildcard_cuts(
 
 
 def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """Report an error for each DS in a new zone that matches no key of the child zone, if the child is here."""
+    """Add an error for each DS in a new zone that matches no key of the child zone, if the child is here."""
     holders = {
         rrset.name: (path, zone, [text for text in rrset.texts if text not in rrset.disabled])
         for path, zone in zones
@@ -381,9 +381,9 @@ def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
 
 
 def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """Report the expiration of the zones' own signatures.
+    """Add a note or a warning with the expiration of each zone's own signatures.
 
-    Report an error if the signatures are invalid, must not be kept, or do not match the DS records in a parent here.
+    Add an error if the signatures are invalid, must not be kept, or do not match the DS records in a parent here.
     """
     now = timezone.now()
     may_sign = not zones or job_rights.may_sign(job)

@@ -1,4 +1,4 @@
-"""Undo of an import: the panel reverts what the import published, except data that changed since. Verbs."""
+"""The undo of an import, which reverts what it published, except data that has changed since then. Verbs."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -22,8 +22,8 @@ _CHANGED = CHANGING_ACTIONS
 def undo_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> None:
     """Revert everything that the piece published. A second call does nothing.
 
-    A zone that the piece created goes to the trash, unless the zone changed since. In a zone that the piece changed,
-    each RRset gets its previous state, unless that RRset changed since. The result is recorded for each zone.
+    A zone that the piece created goes to the trash, unless it has changed since then. In a zone that the piece changed,
+    each RRset gets its previous state, unless that RRset has changed since then. The result is recorded for each zone.
     """
     clashes: Collection[str] = ()
     if piece.created_in is not None and piece.created_undone_in is None:

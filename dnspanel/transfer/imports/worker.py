@@ -101,7 +101,7 @@ def _waking_while(job: ImportJob) -> Callable[[], bool]:
 def work_on_import(job_id: int) -> Turn:
     """Do units of this import until none is left or the turn is over.
 
-    Do nothing if other people's imports have priority.
+    Do nothing if other people's imports have priority, or if the import already has enough workers.
     """
     first = places.imports_with_work().filter(pk=job_id).first()
     if first is None:
@@ -147,9 +147,9 @@ def active_imports() -> list[int]:
 
 
 def _stop_or_raise(job: ImportJob, exc: Exception, *expected: type[Exception]) -> None:
-    """Stop the import, and raise the error again unless it is expected.
+    """Stop the import, and raise the error again unless it is in `expected`.
 
-    An unreachable database does not stop the import.
+    If the database is unreachable, only raise the error again.
     """
     if is_away(exc):
         raise exc
@@ -166,7 +166,7 @@ def _stop(job: ImportJob, exc: Exception) -> None:
 
 
 def _do_unit(job: ImportJob) -> bool:
-    """Do one unit of work in the job's phase. Return False if other workers have claimed all units."""
+    """Do one unit of the job's phase, or end the phase if no piece is left. Return False if nothing could be done."""
     if job.state == State.PLANNING and not job.phase_begun:
         return _begin_plan(job)
     steps = _STEPS[State(job.state)]
@@ -222,7 +222,7 @@ _STEPS: dict[State, list[tuple[PieceState, Step]]] = {
 
 
 def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
-    """Enter the next state and return True if every piece has finished the phase."""
+    """Enter the next state and return True if every piece has finished the phase and no other worker does this."""
     phase = job.state
     with hold_lock(Lock.PHASE, job.pk) as mine:
         if not mine:

@@ -78,7 +78,7 @@ def members(catalog: str, records: Iterable[Record]) -> list[Member]:
 
 
 def _only(catalog: str, name: str, rdatas: list[str]) -> str:
-    """Return the target of the name's only PTR. Raise BadCatalog if there are several (RFC 9432, section 4)."""
+    """Return the target of the name's PTR. Raise BadCatalog if it is invalid or there are several (RFC 9432 4)."""
     if len(rdatas) != 1:
         raise BadCatalog(
             gettext("{catalog} is broken: {name} leads to {rdatas} zones").format(

@@ -80,7 +80,7 @@ class CsvMapping:
 
 
 def sniffed_delimiter(lines: Sequence[str]) -> str:
-    """Return the delimiter that splits the most lines into the same number of cells, at least two.
+    """Return the delimiter that splits the most lines into the same number of cells, or "," if none splits a line.
 
     A first line `sep=;`, which Excel reads and writes, sets the delimiter.
     """
@@ -113,8 +113,8 @@ def is_passed_over(row: Sequence[str]) -> bool:
 def header_at(rows: Sequence[Sequence[str]]) -> int:
     """Return the index of the header row, for a table that has one.
 
-    The header is the first row with the names of two columns. Above the header there can be an export's title and date,
-    but no records. Without such a row, the result is the first row that is not ignored.
+    The header is the first row with at least two known column names. Only an export's title and date can be above it,
+    but no records. Without such a row, return the index of the first row that is not ignored.
     """
     first = next((at for at, row in enumerate(rows) if not is_passed_over(row)), 0)
     for at, row in enumerate(rows[:HEADER_WITHIN]):
@@ -155,7 +155,7 @@ def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping
 def _found_by_content(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return the columns of a table without a header, by their content.
 
-    The type column is the one with record types. Names are before it, and numbers and values after it.
+    A type column has only record types. Names are before it, and values after it. A column with only numbers has TTLs.
     """
     width = min(max(map(len, rows)), _MOST_CELLS)
     columns = [[row[at].strip() for row in rows if at < len(row)] for at in range(width)]

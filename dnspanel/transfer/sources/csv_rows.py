@@ -142,7 +142,7 @@ def _cell(row: list[str], at: int | None) -> str:
 
 
 def _owner(text: str, zone: str) -> str:
-    """Return the owner name.
+    """Return the row's owner name. Raise BadName if it is invalid, or ValueError if it is outside the zone.
 
     Names in tables are relative to the zone, or absolute with or without the trailing dot.
     """

@@ -179,7 +179,7 @@ def _may_refer(contents: Contents, meter: Meter) -> bool:
 
 
 def _has_block(text: bytes) -> bool:
-    """Return True if a brace can open a block of a named.conf. Zone files have few braces."""
+    """Return True if the text has a brace that can open a block of a named.conf. Zone files have few braces."""
     at = text.find(b"{")
     while at >= 0:
         if _BLOCK_HEAD.search(text, max(0, at - _LONGEST_HEAD), at):

@@ -248,7 +248,7 @@ class _Values:
         self._at += count
 
     def _grow(self, size: int) -> bool:
-        """Read more text. Return False at the end of the text."""
+        """Read more text. Return False at the end of the text. Raise SourceRefused if one value is too large."""
         if self._at:
             line_start = self._text.rfind("\n", 0, self._at) + 1
             self._begun = self._at - line_start + (self._begun if line_start == 0 else 0)

@@ -25,7 +25,7 @@ _FROM_PRIMARY = frozenset({"request-xfr", "master", "primary"})
 
 @dataclass(slots=True)
 class _Entry:
-    """One zone, or one pattern that zones refer to."""
+    """One entry of a section: a zone, a pattern or template that zones refer to, or other settings."""
 
     section: str
     offset: int

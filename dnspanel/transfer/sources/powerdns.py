@@ -225,7 +225,7 @@ def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bo
 
 
 def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
-    """Return a TSIG key as data to keep, which belongs to no zone.
+    """Return a TSIG key as data to keep. The data belongs to no zone.
 
     The value is `algorithm secret`, with the secret in Base64.
     """

@@ -186,7 +186,7 @@ class _Api:
         return cls(parts.scheme, parts.hostname, port, base, key, timeout, addresses)
 
     def check(self) -> None:
-        """Raise SourceRefused unless the server is a PowerDNS that accepts the key."""
+        """Raise SourceRefused unless the server is a PowerDNS that accepts the key, or SourceAway if it fails."""
         try:
             server = self._object("")
         except _Missing:
@@ -324,7 +324,7 @@ class _Api:
     def _answer(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
         """Return a successful answer. Raise SourceAway if the connection fails, or SourceRefused if TLS or HTTP does.
 
-        If the connection breaks before an answer arrives, send the request once more.
+        If the connection breaks before an answer arrives, send the request again. Raise the errors of `_check_answer`.
         """
         try:
             try:
@@ -362,7 +362,7 @@ class _Api:
 def _check_answer(response: http.client.HTTPResponse) -> None:
     """Raise _Missing, _Failed or SourceRefused unless the answer is JSON with status 200.
 
-    An error message is read only as far as people see it.
+    The error's text has at most 300 characters of the server's message.
     """
     status = response.status
     if status in (401, 403):
@@ -388,7 +388,7 @@ def _check_answer(response: http.client.HTTPResponse) -> None:
 
 
 def _add(text: ZoneText, rrset: Any, zone: str, left: dict[tuple[str, str], str]) -> None:
-    """Add the records of one RRset to the text, with its comments at the first record."""
+    """Add an RRset's records to the text. Its comments go to the first record, or to `left` without records."""
     if not isinstance(rrset, dict):
         raise BadJson(gettext("an RRset is not an object"))
     name, type = str(rrset.get("name", "")), str(rrset.get("type", "")).upper()

@@ -69,7 +69,7 @@ class PowerdnsLmdbSource:
 
 
 def _main_file(path: Path) -> Path:
-    """Return the main file: `path` itself, or the only file in the directory that is not a shard or a lock file."""
+    """Return `path`, or the main file in this directory. Raise SourceRefused unless it has exactly one main file."""
     if not path.is_dir():
         return path
     files = [file for file in sorted(path.iterdir()) if file.is_file() and not re.search(r"-(lock|\d+)$", file.name)]

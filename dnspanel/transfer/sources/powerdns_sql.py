@@ -148,7 +148,7 @@ class _Tables:
         return zones, sorted(faults, key=lambda fault: fault.source)
 
     def texts(self, batch: Sequence[_Zone], comments: _Comments) -> dict[int, ZoneText]:
-        """Return the zones' records, with the comments of their RRsets. Remove these comments from `comments`."""
+        """Return records by zone id, with their RRsets' comments. Remove these comments from `comments`."""
         by_id = {zone.id: zone.name for zone in batch}
         texts: dict[int, ZoneText] = {}
         columns = "domain_id, name, type, content, ttl, prio, disabled"

@@ -21,7 +21,7 @@ class Connections:
     def add(self, connection: socket.socket) -> None:
         """Add a connection. It is forgotten when no other code references it.
 
-        After `cut`, abort the connection immediately.
+        If `cut` was called before, abort the connection immediately.
         """
         with self._lock:
             self._open.add(connection)
@@ -39,7 +39,7 @@ class Connections:
 
 
 def connect(addresses: Sequence[str], port: int, seconds: float) -> socket.socket:
-    """Connect to the first address that accepts a connection. If none does, raise the last OSError."""
+    """Connect to the first of at most MOST_ADDRESSES addresses that accepts. If none does, raise the last OSError."""
     failure = OSError(gettext("it has no address"))
     for address in addresses[:MOST_ADDRESSES]:
         try:

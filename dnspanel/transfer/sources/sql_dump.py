@@ -48,7 +48,7 @@ class _Unreadable(Exception):
 
 
 def dump_rows(chunks: Iterator[bytes], tables: Collection[str]) -> Iterator[TableRow | BadLine]:
-    """Yield every row of these tables, in the order of the dump.
+    """Yield every row of these tables, or a BadLine for an unreadable place, in the order of the dump.
 
     Raise SourceRefused if the file is not such a dump.
     """
@@ -66,7 +66,7 @@ class _Text:
         self.ended = False
 
     def fill(self, size: int = _AHEAD_BYTES) -> bool:
-        """Read until `size` bytes are buffered after the current position. Return False at the end of the dump."""
+        """Read until `size` bytes are buffered after the current position. Return False if no bytes are left."""
         if len(self.buffer) - self.at < size and not self.ended:
             parts = [self.buffer[self.at :]]
             have = len(parts[0])
@@ -82,7 +82,7 @@ class _Text:
         return self.at < len(self.buffer)
 
     def advance(self, to: int) -> None:
-        """Move to a position in the buffer."""
+        """Move to a position in the buffer, and count the lines up to it."""
         self.line += self.buffer.count(b"\n", self.at, to)
         self.at = to
 

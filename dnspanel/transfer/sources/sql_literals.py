@@ -37,7 +37,7 @@ class RowReader:
         return self._row_with_calls(buffer, at)
 
     def _row_with_calls(self, buffer: bytes, at: int) -> tuple[list[Value], int] | None:
-        r"""Parse a row in which sqlite3 wrote a line break as a call `replace('a\nb', '\n', char(10))`."""
+        r"""Parse a row with calls, as sqlite3 writes them: `replace('a\nb', '\n', char(10))`. Return as `row` does."""
         opening = _OPENING.match(buffer, at)
         return None if opening is None else self._arguments(buffer, opening.end(), 0)
 
@@ -133,7 +133,7 @@ _COPY_ESCAPE = re.compile(rb"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 
 
 def parse_copy_field(field: bytes) -> Value:
-    """Return the value of a field in COPY's text format."""
+    r"""Return the value of a field in COPY's text format, or None for `\N`."""
     if b"\\" not in field:
         return text_or_bytes(field)
     return None if field == rb"\N" else text_or_bytes(_COPY_ESCAPE.sub(_copy_unescaped, field))

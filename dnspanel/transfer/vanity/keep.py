@@ -59,7 +59,7 @@ class Place:
 
 
 def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
-    """Return the zones in which the set has names with nodes, sorted by name. Hidden zones are left out."""
+    """Return the zones with names of this set that have nodes, by name. Zones hidden from the person are left out."""
     found = newest_set(template)
     hosts = [] if found is None else [host for host in found.servers.hosts if host.nodes]
     closest = access.closest_zones_visible_to(person, [host.name for host in hosts]) if hosts else {}
@@ -199,7 +199,7 @@ def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: 
 
 
 def _author_of(kept: KeptAddresses) -> Actor:
-    """Return the author with current rights. Raise TemplateRefused if the author no longer exists."""
+    """Return the author with current rights. Raise TemplateRefused if the account or token is no longer valid."""
     actor = None
     if kept.token is not None and kept.token.revoked_at is None:
         actor = actor_of_token(kept.token)

@@ -1,8 +1,9 @@
 """The rights to see, create and change templates.
 
 A panel-wide template is visible to everyone who sees zones. A team's template is visible to people who see all zones or
-some zones of that team. People with the right TEMPLATES for all zones can change every template; with the right for a
-team's zones, the team's. Everyone who sees a template can use it in zones whose records they are allowed to change.
+some zones of that team. People with the right TEMPLATES for all zones can change every template. People with it for a
+team's zones can change the team's templates. Everyone who sees a template can use it in zones whose records they are
+allowed to change.
 """
 
 from django.db.models import Q, QuerySet

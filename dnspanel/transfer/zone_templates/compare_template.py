@@ -86,8 +86,8 @@ def _reason(now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | Non
 def add_beside(now: RRsets, wanted: RRsets) -> list[Step]:
     """Return the steps that add a snippet's records to the existing ones, in the order of names and types.
 
-    The RRset keeps its TTL. If the name can only have one record, or a DNS answer cannot hold all records, the step is
-    a conflict whose change replaces the existing records.
+    An existing RRset keeps its TTL. If the name can only have one record, or a DNS answer cannot hold all records, the
+    step is a conflict whose change replaces the existing records.
     """
     return [_beside(now.get(key), wanted[key]) for key in sorted(wanted)]
 

@@ -298,7 +298,7 @@ class _Batch:
         )
 
     def _find_changes(self) -> dict[int, Found]:
-        """Return the changes for each zone, by its id."""
+        """Return the outcome and the changes for each zone, by zone id."""
         wanted = {zone.pk: self._make_version(self._run.version, self._values(zone), zone) for zone in self._zones}
         bases = {zone.pk: self._bases(zone) for zone in self._zones}
         keys = {zone.pk: keys_of(wanted[zone.pk], *bases[zone.pk], apex=zone.name) for zone in self._zones}

@@ -85,7 +85,7 @@ def using(template: ZoneTemplate, values: Values, number: int | None = None) -> 
 
 
 def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "", drafted: bool = True) -> Proposal:
-    """Return the template's changes to a zone, and write nothing. For a snippet, `name` is its canonical name.
+    """Return the template's changes to a zone, and write nothing. A snippet is for the canonical name `name`.
 
     The zone is compared as in the author's draft, or as published if `drafted` is False. Raise RightMissing if the
     author is a token that must not see one of the RRsets.
@@ -254,7 +254,7 @@ def compare_made(current: RRsets, made: Made, bases: Sequence[Made], *, apex: st
 
 
 def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> list[Made]:
-    """Return the RRsets that each linked version of the template, the current and earlier ones, put into a zone.
+    """Return the RRsets that each linked version, current or earlier, put into a zone. Without a link, return [].
 
     `make` expands a version. If an old version breaks current rules, none of its RRsets count as the template's.
     """
@@ -274,7 +274,7 @@ def leave_other_sets(template: ZoneTemplate, zone_ids: Collection[int]) -> None:
 def _link_drafted(use: Using, zone: Zone, author: Author, now: datetime) -> None:
     """Record that the zone is linked to the template in a draft.
 
-    Until the draft is published, the previous state of the link also counts.
+    Until the draft is published, comparisons also use the link's previous versions.
     """
     with transaction.atomic():
         link = TemplateLink.objects.select_for_update().filter(zone=zone, template=use.template).first()
@@ -303,7 +303,7 @@ def _record_link(use: Using, zone: Zone, author: Author, now: datetime) -> None:
 
 
 def _now(zone: Zone, author: draft.Drafter, keys: Collection[Key], *, drafted: bool) -> dict[Key, RRset]:
-    """Return the RRsets that exist at these keys, in the author's draft if `drafted`, or else as published."""
+    """Return the drafted or published RRsets at these keys. Raise RightMissing if the author must not see a key."""
     sees = access.visibility_of(author, zone)
     for key in sorted(keys):
         if sees is not None and not sees(*key):

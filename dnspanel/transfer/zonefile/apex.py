@@ -175,7 +175,7 @@ def _parse_name(word: str, origin: str) -> str:
 
 
 def _propose_soa_line(line: str) -> str:
-    """Return the SOA's line with a trailing dot added to its owner, or "" if the owner is missing or @."""
+    """Return the SOA's line with a trailing dot added to its owner, or "" if the owner is missing, invalid or @."""
     owner = _SOA_LINE.match(line)
     if owner is None or not owner[1] or not _parse_name(f"{owner[1]}.", names.ROOT) or owner[1] == "@":
         return ""

@@ -72,7 +72,7 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
 
 
 def _suspect_by_type(content: Content, ordered: list[bytes], found: Suspects) -> tuple[set[str], bool]:
-    """Suspect RRsets of the types that have their own rules.
+    """Add doubtful RRsets of the types that have their own rules to the suspects.
 
     Return the names of services that clients would not find, and True if there are delegations or DNAMEs.
     """
@@ -125,7 +125,7 @@ def _suspect_service(record: bytes, rrset: ReadyRRset, misplaced: set[str], foun
 
 
 def _suspect_aliases(content: Content, ordered: list[bytes], misplaced: set[str], found: Suspects) -> None:
-    """Suspect CNAMEs to services that clients would not find, and CNAMEs that DNAMEs can send in circles."""
+    """Store the CNAMEs to misplaced services as `aliases`. If the zone has a DNAME, all CNAMEs become suspects."""
     has_dname = any(record.endswith(_TAIL_DNAME) for record in content.special)
     if misplaced or has_dname:
         found.aliases = _aliases_to(content, ordered, misplaced)
@@ -197,7 +197,7 @@ def _breaks_mail_rules(name: str, texts: tuple[str, ...]) -> bool:
 
 
 def _suspect_below(content: Content, ordered: list[bytes], found: Suspects) -> None:
-    """Suspect records below delegations and DNAMEs, delegations without glue, and misplaced DS."""
+    """Add records below delegations and DNAMEs, delegations without glue, and misplaced DS to the suspects."""
     sets = content.sets
     dname = APEX if APEX + _TAIL_DNAME in sets else b""
     cut, glue = b"", frozenset[str]()
@@ -236,7 +236,7 @@ def _has_glue(content: Content, servers: ReadyRRset) -> bool:
 
 
 def _suspect_targets(content: Content, ordered: list[bytes], found: Suspects) -> None:
-    """Suspect RRsets that point at names of the zone that do not exist, have no address, or lead in a circle."""
+    """Add RRsets to the suspects if a target in the zone does not exist, has no address, or leads in a circle."""
     sets = content.sets
     doubled = content.zone_key
     suspicious = {

@@ -46,7 +46,7 @@ class FastReader:
         raise NotImplementedError
 
     def read(self, lines: Iterator[tuple[int, str]], *, comment: str = "", checked: bool = True) -> None:  # noqa: C901
-        """Read numbered lines. `checked` means that all lines consist of printable ASCII and tabs.
+        """Read numbered lines into `content`. `checked` means that all lines consist of printable ASCII and tabs.
 
         This loop runs once per record, so each bytecode counts.
         """
@@ -146,7 +146,7 @@ class FastReader:
         return self.suffix[1:] if word == "@" else word + self.suffix
 
     def name_at(self, word: str) -> tuple[str, bytes, bytes]:
-        """Return a name in rdata, its wire form, and its relative key, or b"" if it is outside the zone."""
+        """Return a name in rdata, its wire form, and its relative key, which is b"" for a name outside the zone."""
         try:
             if word[-1] != ".":
                 relative = word if self.suffix == "" else self._below_origin(word)

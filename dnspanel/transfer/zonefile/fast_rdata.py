@@ -23,7 +23,7 @@ class PlainReader(Protocol):
     content: Content
 
     def name_at(self, word: str) -> tuple[str, bytes, bytes]:
-        """Return a name in rdata, its wire form, and its relative key, or b"" if it is outside the zone."""
+        """Return a name in rdata, its wire form, and its relative key, which is b"" for a name outside the zone."""
 
 
 def _keep(cache: dict[str, Pair], value: str, pair: Pair) -> Pair:
@@ -50,7 +50,7 @@ def _address(cache: dict[str, Pair], family: socket.AddressFamily, value: str) -
 
 
 def _host(reader: PlainReader, value: str) -> Pair:
-    """Return the rdata of an NS record as text and in wire form."""
+    """Return an NS record's rdata as text and in wire form. Add a host in the zone to `content.hosts`."""
     text, wire, key = reader.name_at(value.rstrip())
     if key:
         reader.content.hosts.add(key)
@@ -58,7 +58,7 @@ def _host(reader: PlainReader, value: str) -> Pair:
 
 
 def _target(reader: PlainReader, value: str) -> Pair:
-    """Return the rdata of a CNAME or PTR record as text and in wire form."""
+    """Return a CNAME's or PTR's rdata as text and in wire form. Add a target in the zone to `content.aliases`."""
     text, wire, key = reader.name_at(value.rstrip())
     if key:
         reader.content.aliases.add(key)
@@ -146,7 +146,7 @@ _TLSA_SIZES = {1: 32, 2: 64}
 
 
 def _digest(value: str, fields: int) -> tuple[list[int], bytes]:
-    """Return the numbers before a digest, and the digest. Raise KeyError unless there are `fields` numbers."""
+    """Return the numbers before a digest, and the digest. Raise KeyError unless there are `fields` valid numbers."""
     match = _DIGEST.fullmatch(value)
     numbers = [int(number) for number in match.groups()[:3] if number] if match else []
     if match is None or len(numbers) != fields or max(numbers[1:]) > 255:

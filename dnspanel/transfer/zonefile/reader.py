@@ -159,7 +159,7 @@ class Reader(RecordReader):
             self.content.note(relative_key(name, self.zone) + type_tail(type_), notes, place)
 
     def _read_made(self, place: int, line: str) -> None:
-        """Read a line that a `$GENERATE` made."""
+        """Read a line that a `$GENERATE` made. Raise _MadeWrong if the line is faulty."""
         try:
             self._read_entry(place, [line])
         except Unreadable as fault:

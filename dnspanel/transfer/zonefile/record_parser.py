@@ -286,7 +286,7 @@ class RecordReader(FastReader):
     def _ttl(self, place: int, head: Head, text: str) -> int:
         """Return the TTL of a record that states none: $TTL (RFC 2308 4) or the previous record's (RFC 1035 5.1).
 
-        Without both, warn and use the SOA's minimum for a SOA, or raise Unreadable for any other record.
+        With neither, warn and use the SOA's minimum for a SOA, or raise Unreadable for any other record.
         """
         if self.default_ttl is not None:
             return self.default_ttl

@@ -197,7 +197,7 @@ def _at_its_word(reader: Reader, place: int | None, violation: Violation) -> Unr
 
 
 def _soa_word(reader: Reader, tokens: list[Token], field: int, line: str) -> tuple[Token, str]:
-    """Return the primary (0) or the mailbox (1) in a SOA's line, and the line that was probably meant."""
+    """Return the primary (`field` 0) or mailbox (1) in a SOA's line, and the line that was probably meant, or ""."""
     at = next((at for at, token in enumerate(tokens) if token.text.upper() == "SOA"), len(tokens)) + 1 + field
     if at >= len(tokens):
         return tokens[0], ""
@@ -220,7 +220,7 @@ def _server_with_address(reader: Reader, address: str) -> str:
 
 
 def _word_with_at_sign(tokens: list[Token], violation: Violation, line: str) -> tuple[Token, str]:
-    """Return the word with an @ inside, and the line that was probably meant."""
+    """Return the word with an @ inside (else the first word), and the line that was probably meant, or ""."""
     is_owner = violation.name in violation.message
     of_record = tokens[:1] if is_owner else tokens[1:]
     inside = (token for token in of_record if not token.quoted and "@" in token.text and token.text != "@")

@@ -148,7 +148,7 @@ def _chain_of(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> d
 def _differences(
     zone: str, made: dict[bytes, Link], found: dict[bytes, SourceLink], signed: set[bytes], nsec3: Nsec3 | None
 ) -> Iterator[_Difference]:
-    """Yield the owners at which the two chains differ."""
+    """Yield (rank, owner, function that returns the reason) for each owner at which the two chains differ."""
     type = "NSEC" if nsec3 is None else "NSEC3"
     for owner, link in made.items():
         theirs = found.get(owner)
@@ -184,7 +184,7 @@ def _lacks(zone: str, name: bytes, type: str) -> str:
 
 
 def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Sequence[bytes]) -> str:
-    """Return a hint if the NSEC3 records differ in a way that is known to vary between signers. Otherwise return ""."""
+    """Return a hint if opt-out chains differ at empty non-terminals, which few signers hash. Otherwise return ""."""
     if nsec3 is None or not nsec3.opt_out:
         return ""
     if set(odd) - {rrset.key for rrset in rrsets} - {APEX}:

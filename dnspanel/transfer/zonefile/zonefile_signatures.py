@@ -61,8 +61,8 @@ def signatures_of(reader: Reader) -> BroughtSignatures | None:
 def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[ReadyRRset]) -> BroughtSignatures:
     """Return the signatures with the parameters of the chain that they cover.
 
-    Report an error unless PowerDNS makes exactly one of the file's chains. NSEC3 with parameters outside the file is
-    not checked.
+    Report an error unless the chain that PowerDNS makes equals one of the file's chains. NSEC3 with parameters outside
+    the file is not checked.
     """
     fault: Unreadable | None = None
     if not reader.chain.parameters and not reader.chain.nsec and _covers_nsec3(rrsets):

@@ -116,7 +116,7 @@ def _refuse_missing(selection: Selection, found: int) -> None:
 
 @contextmanager
 def _output(name: str) -> Iterator[BinaryIO]:
-    """Open standard output (`-`) or a new file. If writing fails, the incomplete file is removed."""
+    """Open standard output (`-`), or a file that gets its name when complete. Raise CommandError if writing fails."""
     if name == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -162,7 +162,7 @@ class Command(BaseCommand):
                     upload.receive_file(job=job, name=name, stream=stream)
 
     def _follow(self, job: ImportJob) -> None:
-        """Show the phase's progress until the phase ends. Raise CommandError if a person has to act."""
+        """Show the phase's progress until the phase ends. Raise CommandError if the import is paused."""
         phase = job.state
         if phase not in ACTIVE_STATES:
             return
@@ -244,7 +244,7 @@ class Command(BaseCommand):
 
 
 def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str] | None]:
-    """Return (kind of source, its parameters, its secret) from the command line options."""
+    """Return (kind of source, parameters, secret or None) from the options. Read a password from standard input."""
     from_server = options["axfr"] or options["powerdns_api"] or options["powerdns_sql"]
     if options["keys_passphrase_file"] is not None and (from_server or options["format"] != SourceKind.JSON):
         raise CommandError("--keys-passphrase-file: only files of --format json have sealed keys.")
@@ -282,7 +282,7 @@ def _read_secret() -> str:
 
 
 def _server(text: str) -> tuple[str, int]:
-    """Parse `host`, `host:port`, `[v6]:port` or a bare IPv6 address."""
+    """Return (host, port) from `host`, `host:port`, `[v6]:port` or a bare IPv6 address. The default port is 53."""
     if text.startswith("["):
         host, _, port = text[1:].partition("]")
         return host, int(port.lstrip(":") or 53)

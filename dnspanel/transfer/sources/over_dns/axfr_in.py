@@ -254,9 +254,9 @@ class Server:
             records = message.answers()
 
     def _messages(self, zone: str, query: dns.message.Message | None = None) -> Generator[Message, None, None]:
-        """Yield the server's messages until the caller stops.
+        """Send the query, by default for AXFR, and yield the server's messages until the caller stops.
 
-        Each message must belong to the answer and be signed correctly.
+        Raise NotGiven unless each message belongs to the answer and is signed correctly.
         """
         query = query or dns.message.make_query(zone, dns.rdatatype.AXFR, flags=0)
         if self.key is not None:

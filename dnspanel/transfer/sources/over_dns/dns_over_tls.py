@@ -40,9 +40,9 @@ class TlsPeer:
 
 
 def over_tls(plain: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
-    """Start TLS on a connection and verify the server's identity. Close the connection if that fails.
+    """Start TLS on a connection and verify the server's identity.
 
-    Raise TlsRefused, or OSError if the connection breaks.
+    If that fails, close the connection and raise TlsRefused, or OSError if the connection broke.
     """
     try:
         plain.settimeout(HANDSHAKE_SECONDS)

@@ -86,7 +86,7 @@ class Signatures:
         self._unsigned = 0
 
     def check(self, message: Message) -> None:
-        """Raise NotGiven unless the message is signed correctly, or can be unsigned at this point of the transfer."""
+        """Raise NotGiven if the signature is wrong, or missing where one is needed. Without a key, do nothing."""
         place = message.signature
         if self._key is None:
             return
