@@ -191,7 +191,7 @@ class NameOutside(BadName):
 class BadRdata(Permanent):
     """`text` is not rdata of `type`.
 
-    `reason` is a message for the person who typed it; `detail` doesn't quote the text.
+    `reason` is a message for the person who typed it. If `reason` quotes the text, `detail` doesn't.
     """
 
     def __init__(self, *, type: int, text: str, reason: str, detail: str = "") -> None:
@@ -240,7 +240,7 @@ class BadSnapshot(Permanent):
 
 
 class BadSignature(Permanent):
-    """The segment is not signed with a key that the receiver accepts."""
+    """Data is not signed with a key that the receiver accepts."""
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(gettext("signature refused: {reason}").format(reason=reason))
@@ -248,7 +248,7 @@ class BadSignature(Permanent):
 
 
 class WrongCluster(Permanent):
-    """The segment is for the nodes of another panel."""
+    """Data is for the nodes of another panel."""
 
     def __init__(self, *, ours: UUID, theirs: UUID) -> None:
         super().__init__(
@@ -258,7 +258,7 @@ class WrongCluster(Permanent):
 
 
 class WrongEpoch(Permanent):
-    """The segment and the local data belong to different histories of the log."""
+    """Received and local data belong to different histories of the log."""
 
     def __init__(self, *, ours: UUID, theirs: UUID) -> None:
         super().__init__(

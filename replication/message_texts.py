@@ -131,7 +131,7 @@ def in_english(text: str) -> str:
 
 
 def with_value(text: str, name: str, value: object) -> str:
-    """Replace the value with this name in a Text, also in nested Texts. Return any other string unchanged."""
+    """Return a Text with the value of this name replaced, also in nested Texts. Return any other string unchanged."""
     if not isinstance(text, Text) or text.values is None:
         return text
     values = {

@@ -312,7 +312,7 @@ class NodeClient:
     def _request(
         self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str = ""
     ) -> Any:
-        """Send one request. If the agent had closed the persistent connection, connect again and repeat the request."""
+        """Send a request and return the answer. If the kept connection breaks, send it again over a new connection."""
         if self.connection is not None:
             try:
                 return self._attempt(method, target, body, size, seconds, headers)

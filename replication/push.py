@@ -96,9 +96,9 @@ def bring_to_head(
 
     The ack can have an earlier position than the node's files, as long as its PowerDNS does not know all new zones.
     `have` is the node's position as the panel knows it. If the node answers Gap, the position in that answer is used.
-    `until` (monotonic time) ends the work early between two requests. `unproven` is as in `NodeClient.push`. Pass the
-    same `pace` to each call, because a request that timed out is repeated with fewer segments. Raise NeedsSnapshot if
-    segments must not be sent, the errors of `next_step`, errors of reading the log, and the agent's refusals.
+    After `until` (monotonic time), no further request is sent. `unproven` is as in `NodeClient.push`. Pass the same
+    `pace` to each call, because a request that timed out is repeated with fewer segments. Raise NeedsSnapshot if the
+    node needs a snapshot, the errors of `next_step`, errors of reading the log, and the agent's refusals.
     """
     ack: Ack | None = None
     restarts, pace = 0, pace or Pace()

@@ -21,7 +21,7 @@ class Troubles:
         self._known: dict[str, _Trouble] = {}
 
     def say(self, about: str, trouble: str, now: float) -> None:
-        """Log a problem if it is new. `trouble` is "" if there is none. `now` is in seconds, from any clock."""
+        """Log a new problem, or its end after OVER_SECONDS of `trouble` "". `now` is in seconds, from any clock."""
         known = self._known.get(about)
         if trouble:
             self._known[about] = _Trouble(known.message if known else trouble, now)

@@ -60,7 +60,7 @@ def version_to_build(checkout: Path = CHECKOUT) -> str:
 
 
 def commit_time(checkout: Path = CHECKOUT) -> int:
-    """Return the Unix time of the commit, or a constant if no commit is known."""
+    """Return the Unix time of the commit, or of 1980-01-01 if no commit is known."""
     return int(_git(checkout, "log", "-1", "--format=%ct") or 315_532_800)
 
 
@@ -98,7 +98,7 @@ def _commit_of(checkout: Path) -> str:
 
 
 def _git_directory(checkout: Path) -> Path:
-    """Return `.git`, or the directory that the file `.git` of a linked worktree names. Raise OSError without one."""
+    """Return `.git`, or the directory that the file `.git` of a linked worktree names."""
     git = checkout / ".git"
     return checkout / git.read_text().strip().removeprefix("gitdir: ") if git.is_file() else git
 

@@ -19,9 +19,9 @@ _SIGNATURE = frozenset((rdtypes.RRSIG,))
 
 
 class Link(NamedTuple):
-    """One record of a chain: its owner, the name that it covers, the next owner (relative keys), and its types.
+    """One record of a chain: its owner, the name that it matches, the next owner (relative keys), and its types.
 
-    In NSEC the covered name is the owner itself.
+    In NSEC the matched name is the owner itself.
     """
 
     owner: bytes

@@ -223,7 +223,7 @@ def from_wire(wire: bytes) -> str:
 
 
 def from_wire_at(wire: bytes, at: int) -> tuple[str, int]:
-    """Return the uncompressed name at an offset of `wire`, and the offset after it. Raise BadName if there is none."""
+    """Return the uncompressed name at an offset of `wire` and the offset after it. Raise BadName if it is invalid."""
     # Lengths of labels are below 64, and no escape has a capital letter.
     return from_rdata_at(wire.translate(_LOWER), at)
 

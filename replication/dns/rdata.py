@@ -60,7 +60,7 @@ def parse(type: int, text: str, origin: str | None = None) -> str:
 
 
 def parse_signature(text: str, origin: str | None = None) -> str:
-    """Return an RRSIG's canonical text, for presigned zones (`parse` refuses RRSIGs). Raise BadRdata if it is bad."""
+    """Return an RRSIG's canonical text, for presigned zones (`parse` refuses it). Raise BadRdata if it is invalid."""
     return from_wire(rdtypes.RRSIG, _encode(rdtypes.RRSIG, text.strip(), origin))
 
 
@@ -101,7 +101,7 @@ def to_node_wires(type: int, texts: Iterable[str], *, comes_signed: bool) -> lis
 
 
 def targets(type: int, text: str) -> tuple[str, ...]:
-    """Return the host names in a canonical rdata that must exist if the record is to work."""
+    """Return the host names in a canonical rdata that must exist for the record to work."""
     field = _TARGET_FIELD.get(type)
     if field is None:
         return ()
@@ -238,9 +238,9 @@ def _has_an(type: int) -> bool:
 
 
 def _encode_generic(type: int, text: str) -> bytes:
-    r"""Encode the generic form of RFC 3597, `\# length hex`.
+    r"""Encode the generic form of RFC 3597, `\# length hex`. Raise BadRdata if it is invalid.
 
-    Known types are decoded, so that malformed rdata is refused.
+    Rdata of known types is decoded, so that malformed rdata is refused too.
     """
     fields = text.split()
     try:

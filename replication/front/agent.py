@@ -118,7 +118,8 @@ class FrontAgent:
     def take(self, body: bytes | BinaryIO) -> Ack:
         """Accept segments and hold their zones from now on. Return the newest ack after at most WAIT_SECONDS.
 
-        Raise NotServed while nothing is proved, Gap, WrongEpoch or WrongCluster, and the errors of `open_segments`.
+        Raise NotServed while nothing is proved, Gap for a missing segment, WrongEpoch or WrongCluster for a foreign
+        one, and the errors of `open_segments`.
         """
         with self._pushing:
             taken, zones = self._taken, set[str]()
@@ -157,7 +158,7 @@ class FrontAgent:
         return ()
 
     def install(self, name: str) -> Ack:
-        """Treat every zone as changed up to the position of the offered snapshot. Raise the errors of `take`."""
+        """Treat every zone as changed up to the offered snapshot's position. Return the newest ack, as `take` does."""
         with self._pushing:
             if name not in self._offered:
                 raise BadSnapshot(reason="it was not offered")
@@ -177,7 +178,7 @@ class FrontAgent:
     def set_up(self, settings: FrontSettings) -> None:
         """Apply these settings to the rotation and to dnsdist.
 
-        Raise BadBytes if the installed dnsdist would not start with them.
+        If the installed dnsdist would not start with them, keep the former settings and raise BadBytes.
         """
         with self._turn:
             before, front = self._config, self._front

@@ -60,9 +60,7 @@ class Means:
 
 
 class Line(NamedTuple):
-    """One line of a configuration with its reason. If the line's text is empty, the reason explains why there is no
-    line.
-    """
+    """A configuration line with its reason. If the text is empty, the reason explains why the line is missing."""
 
     text: str
     reason: str
@@ -119,7 +117,7 @@ def policy(backends: Sequence[Backend]) -> Policy:
 
 
 def encrypted_protocols(config: FrontConfig, release: Release) -> Iterator[Offered]:
-    """Yield the encrypted protocols that the installed dnsdist supports, or none if the front has no certificate."""
+    """Yield each configured protocol, without addresses if dnsdist lacks it. Yield none without a certificate."""
     if not config.tls_certificate:
         return
     # Browsers learn of HTTP/3 only from this header.

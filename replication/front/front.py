@@ -124,9 +124,9 @@ class Front:
     def write(self) -> bool:
         """Write dnsdist's configuration.
 
-        Return True if a running dnsdist was stopped so that it restarts with the file. If only the nodes changed, the
-        next `look` sends them to the running dnsdist. If the installed dnsdist would not start with the configuration,
-        raise BadBytes and change nothing.
+        Return True if dnsdist has to restart to use it. A running dnsdist is then stopped. If only the nodes changed,
+        the next `look` sends them to the running dnsdist. If the installed dnsdist would not start with the
+        configuration, raise BadBytes and change nothing.
         """
         self._check_tls()
         text, path = self.conf(), self.conf_path
@@ -348,7 +348,7 @@ class Front:
         return self._config.conf_path if self.means.release.reads_yaml else self._config.yaml_path
 
     def _check(self, suffix: str) -> None:
-        """Raise BadBytes unless the installed dnsdist would start.
+        """Raise BadBytes unless the installed dnsdist would start with the new configuration.
 
         The check leaves out AF_XDP. dnsdist opens AF_XDP sockets even for a check, and only one process can have them,
         so the check would fail while dnsdist runs.
@@ -429,7 +429,7 @@ def _lowest_position(verdicts: Mapping[str, Verdict], positions: Mapping[str, Po
 
 
 def _secrets(config: FrontConfig) -> Secrets:
-    """Return the secrets of this front. They are created at the first use."""
+    """Return this front's secrets, which are created at the first use. Raise BadBytes if their file is invalid."""
     path = config.state_dir / SECRETS_FILE
     if path.exists():
         try:

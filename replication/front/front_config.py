@@ -175,7 +175,7 @@ def with_settings(config: FrontConfig, settings: FrontSettings) -> FrontConfig:
 
 
 def _as_kept(config: FrontConfig) -> FrontConfig:
-    """Apply the panel's last settings, if the panel has sent any. Raise BadConfig if they can't be applied."""
+    """Return the configuration with the panel's last settings, if any. Raise BadConfig if they are invalid."""
     path = config.state_dir / SETTINGS_FILE
     try:
         return with_settings(config, FrontSettings.from_json(json.loads(path.read_text()))) if path.exists() else config

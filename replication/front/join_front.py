@@ -70,13 +70,13 @@ class Joining:
 
 
 def join(joining: Joining, *, say: Say) -> FrontConfig:
-    """Make the server a front: enroll it, and write its configuration and units. The caller starts the units.
+    """Make the server a front: enroll it, write its configuration and units, and return the configuration.
 
     1. Check that everything needed is present, before anything is written.
     2. Enroll, unless the server has enrolled with this code. This waits for a person's approval. Typed values that
        contradict the panel are refused before an administrator approves.
     3. Write front.toml, with the panel's address and ports, unless the file exists.
-    4. Write the units.
+    4. Write the units. The caller starts them.
 
     Raise CannotJoin or NotEnrolled if a step is refused, BadConfig for a bad front.toml, OSError if writing fails.
     """

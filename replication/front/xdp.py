@@ -111,7 +111,7 @@ def _queues(interface: str) -> int:
 
 
 def _link(program: int, index: int, *, only_generic: bool) -> tuple[str, int]:
-    """Run the program for each packet of the interface as long as the returned descriptor is open or pinned."""
+    """Attach the program. Return the mode, and a descriptor that keeps it attached while it is open or pinned."""
     if not only_generic:
         try:
             return "by its driver", _bpf(_LINK_CREATE, struct.pack("=IIII", program, index, _XDP_LINK, _NATIVE))
@@ -131,7 +131,7 @@ def _put_key(descriptor: int, key: bytes) -> None:
 
 
 def _load(code: bytes) -> int:
-    """Load the program, which the kernel's verifier checks. Raise OSError with the end of the verifier's log."""
+    """Load the program and return its descriptor. Raise OSError with the end of the log if the kernel refuses it."""
     kept, license_ = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"")
     log = ctypes.create_string_buffer(_LOG_BYTES)
     attributes = struct.pack(

@@ -72,7 +72,7 @@ def _txt(text: str) -> bytes:
 
 
 class Application:
-    """The writing of one segment into a store. Call `run` once, and `abort` after an exception."""
+    """The writing of one segment into a store. Call `run` once."""
 
     def __init__(
         self,

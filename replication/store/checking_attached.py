@@ -84,7 +84,7 @@ class AttachedCheck:
         return None
 
     def _next(self, main: Any, at: bytes) -> bytes | None:
-        """Return the index key prefix of the first name, from `at` on, that has attached rows or should have them."""
+        """Return the index key prefix of the first name from `at` on with stored or expected attached rows, or None."""
         found = []
         for dbi in ATTACHED:
             with main.cursor(db=self._main.tables[dbi + 1]) as cursor:
@@ -138,7 +138,7 @@ class AttachedCheck:
         return total % DIGEST_MODULUS, count
 
     def _left_objects(self, dbi: Dbi) -> Generator[None, None, bool]:
-        """Record objects that no name leads to. PowerDNS does not use them, and the panel never leaves any."""
+        """Record objects that no name leads to. The panel leaves none. Return False without a common position."""
         last: bytes | None = None
         while True:
             with self._state.at_rest() as pair:

@@ -124,7 +124,7 @@ class ZoneListCheck:
             return bool(cursor.set_key_dup(key, body))
 
     def names(self) -> Generator[None, None, bool]:
-        """Check that every index row maps a zone's own name to that zone.
+        """Check that every index row maps a zone's own name to that zone. Return False without a common position.
 
         The walk along the list found every zone's own name in the index. So there are no other names if the numbers of
         names and zones are equal.

@@ -35,7 +35,7 @@ class FileRow:
 
 
 def decode_file_row(value: bytes | None) -> FileRow | None:
-    """Decode a `position` row. This is the inverse of `FileRow.encode`. Raise BadBytes if the value is invalid."""
+    """Decode a `position` row. Return None if there is no value. Raise BadBytes if the value is invalid."""
     if value is None:
         return None
     if len(value) != _ROW.size or value[0] != _ROW_VERSION:
@@ -45,7 +45,7 @@ def decode_file_row(value: bytes | None) -> FileRow | None:
 
 
 def combined_position(main: FileRow | None, records: FileRow | None) -> Position | None:
-    """Return the records file's position, or a lower one if the main file is older than the records file requires."""
+    """Return the records file's position, or a lower one if the main file is too old for it, or None without a row."""
     if records is None:
         return None
     main_applied = main.applied if main is not None and main.epoch == records.epoch else 0
@@ -101,7 +101,7 @@ class Database:
         return None if value is None else bytes(value).hex()
 
     def row(self, txn: Any = None) -> FileRow | None:
-        """Return the current `position` row, or the row that `txn` sees."""
+        """Return the `position` row that `txn` sees, or the current row without `txn`, or None if there is no row."""
         if txn is not None:
             return decode_file_row(txn.get(ROW_KEY, db=self.own))
         with self.env.begin() as reading:

@@ -47,9 +47,9 @@ class FileUse:
 def open_file(
     path: str, file: File, schema: Schema, map_size: int, *, sync: bool, cluster: UUID | None = None
 ) -> Database:
-    """Open one file with all its tables.
+    """Open one file with all its tables. Raise BadBytes if it has other settings.
 
-    The settings are written before any table, because PowerDNS needs them first.
+    With `cluster`, write PowerDNS's settings first, because PowerDNS needs them before any table.
     """
     env = lmdb.open(
         path,
@@ -128,7 +128,7 @@ def _write_settings(env: Any, path: str, schema: Schema, cluster: UUID) -> None:
 
 @contextmanager
 def lmdb_errors(main: Database, records: Database) -> Iterator[None]:
-    """Translate LMDB's errors about a file or the disk into errors of `replication.errors`."""
+    """Translate LMDB's errors about a file or the disk into MapFull, Damaged or DiskFull."""
     try:
         yield
     except lmdb.MapFullError as exc:

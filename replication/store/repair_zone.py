@@ -142,7 +142,7 @@ class RepairWriter:
         self._stopwatch = Stopwatch()
 
     def run(self, release_pages: Callable[[], None]) -> Repaired:
-        """Write the differences. The order ensures that the zone is never visible without its records."""
+        """Write and return the differences. The order ensures that the zone is never visible without its records."""
         is_served = self._mark.serial is not None
         if not is_served:
             self._mend_main()
@@ -186,7 +186,7 @@ class RepairWriter:
     def _row_at_position(self) -> FileRow:
         """Return the records file's position row.
 
-        Raise Gap unless both files are complete at the segment's position.
+        Raise Gap unless both files are complete at the segment's position, WrongEpoch for another history of the log.
         """
         main, records = self._main.row(), self._records.row()
         at = common_position(main, records)
@@ -345,7 +345,7 @@ class RepairWriter:
                 return
 
     def _remove_foreign_objects(self, txn: Any, dbi: Dbi, name: str, left: set[int], *, is_ours: bool) -> list[str]:
-        """Delete foreign metadata or keys of a name, and index rows that lead to objects of other names."""
+        """Delete foreign metadata or keys of a name, and index rows to objects of other names. Return descriptions."""
         differences = []
         index, prefix = Dbi(dbi + 1), self._schema.index_prefix(name)
         led_to = {row.row_id for row in index_rows(txn, self._main, self._schema, index, prefix)}
@@ -393,7 +393,7 @@ class RepairWriter:
             return None
 
     def _put_attached(self, txn: Any) -> list[str]:
-        """Put metadata and keys that are missing or altered, each object before the index row that leads to it."""
+        """Put metadata and keys that are missing or altered, each before its index row. Return descriptions of them."""
         differences = []
         for (dbi, key), body in self._attached.items():
             is_put = self._puts_main(txn, dbi, key, body)

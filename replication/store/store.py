@@ -252,7 +252,7 @@ class Store:
         return ZoneRows(self._records, self.schema, zone_id)
 
     def zones_from(self, first: int, *, limit: int) -> list[StoredZone]:
-        """Return zones with this id or a higher one, ordered by id, without our own zone."""
+        """Return at most `limit` zones with this id or a higher one, ordered by id, without our own zone."""
         found: list[StoredZone] = []
         table = self._main.tables[Dbi.DOMAINS]
         with self._main.env.begin() as main, self._records.env.begin() as records, main.cursor(db=table) as cursor:
@@ -337,9 +337,9 @@ class Store:
 
         A segment whose sequences are all applied already changes nothing (`Applied.already`). `watch` gets the keys of
         records that are put or deleted. `before_late` is called after a change of DNSSEC keys or metadata is committed,
-        and before later operations on records, which need that change in PowerDNS. Raise Gap, WrongEpoch, Unfinished,
-        Diverged, BadSegment or UnknownSealingKey if the segment doesn't fit, MapFull or DiskFull without room, or Busy
-        if another process writes our rows. The next attempt repeats what was committed before.
+        and before later operations on records, which need that change in PowerDNS. Raise Gap, WrongCluster, WrongEpoch,
+        Unfinished, Diverged, BadSegment or UnknownSealingKey if the segment doesn't fit, MapFull or DiskFull without
+        room, or Busy if another process writes our rows. The next attempt repeats what was committed before.
         """
         with self._lock:
             main, records = self._main.row(), self._records.row()
@@ -477,7 +477,7 @@ class Store:
         self._put_missing(self._main, Dbi.DOMAINS, self.schema.zone_rows(POSITION_ZONE_ID, POSITION_ZONE))
 
     def _put_missing(self, database: Database, first: Dbi, rows: Sequence[tuple[Dbi, bytes, bytes]]) -> None:
-        """Put our own rows that are missing. If the table `first` is empty, the file has no zones yet."""
+        """Put our own rows that are missing. A file whose table `first` is empty counts as complete and checked."""
         with database.writing() as txn:
             is_new = not txn.stat(database.tables[first])["entries"]
             missing = [row for row in rows if txn.get(row[1], db=database.tables[row[0]]) is None]

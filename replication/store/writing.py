@@ -69,7 +69,7 @@ class Writer:
             self.flush()
 
     def flush(self) -> None:
-        """Write the queued changes."""
+        """Write the queued changes in as few short transactions as possible, each group in one of them."""
         waiting, self._waiting, self._rows_waiting = self._waiting, [], 0
         groups = iter(waiting)
         left = len(waiting)

@@ -159,7 +159,7 @@ def adopt(txn: Any, records: Database, zone_ids: Collection[int]) -> None:
 
 
 def unhashed_since(txn: Any, records: Database) -> bytes:
-    """Return the value of the row `unhashed`, or b""."""
+    """Return the value of the row `unhashed`, or b"" if it is missing."""
     return bytes(txn.get(UNHASHED_KEY, db=records.own) or b"")
 
 

@@ -174,7 +174,7 @@ class Body:
             self._mark()
 
     def runs(self, count: int) -> Iterator[Op | Puts]:
-        """Yield the next `count` operations, with consecutive PUTs of a table together. Raise BadSegment if invalid."""
+        """Yield the next `count` operations, PUTs of one table together. Raise BadSegment for invalid bytes."""
         while count:
             puts = self._puts(count)
             if puts.rows:

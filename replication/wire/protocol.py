@@ -273,7 +273,7 @@ class Status:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Read a status. Ignore unknown fields, so that an older panel can read a newer agent's status."""
+        """Read a status, and ignore fields of newer agents. Raise BadBytes if a field is missing or invalid."""
         names = {f.name: "wanted_schema" if f.name == "needed_schema" else f.name for f in fields(cls)}
         known = {field_name: message[name] for field_name, name in names.items() if name in message}
         try:

@@ -210,7 +210,7 @@ def pack_puts(pieces: Iterable[bytes]) -> bytes:
 def arrange(ops: Iterable[Op], removed: Iterable[int] = (), late: Iterable[Op] = ()) -> list[Op]:
     """Sort operations into the order in which they are allowed to become visible.
 
-    Raise BadSegment if a key occurs twice.
+    Raise BadSegment if a key occurs twice, if a `late` operation is on the main file, or for an unsealed DNSSEC key.
 
     1. Records, by key: rows of new zones are still unseen, and the rows of each zone are adjacent.
     2. The main file, in the given order: one transaction makes new zones appear and `removed` ones disappear.
@@ -311,7 +311,7 @@ def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segm
 
 
 def open_segments(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Iterator[Segment]:
-    """Yield each of the concatenated segments in `source`.
+    """Yield each of the concatenated segments in `source`. Raise the errors of `open_segment`.
 
     Each signature is checked just before its segment is yielded.
     """
@@ -369,7 +369,7 @@ def _open_at(file: BinaryIO, offset: int, end: int, keys: list[Ed25519PublicKey]
 
 
 def _check_signature(file: BinaryIO, header: bytes, body_size: int, keys: list[Ed25519PublicKey]) -> None:
-    """Read the body, then check the signature. The file must be positioned at the end of the header."""
+    """Read the body from the file's current offset, and check the signature. Raise BadSignature if no key made it."""
     digest = hashlib.blake2b(header)
     left = body_size
     while left:
