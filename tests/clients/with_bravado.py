@@ -6,7 +6,7 @@ The collection exists only on Ansible Galaxy, which is not a package registry. S
 release 3.x (`plugins/module_utils/api_wrapper.py`, `modules/zone.py`, `rrset.py`, `tsigkey.py`). bravado builds the
 client from `/api/docs` with default options, which validate the description, requests and responses. Responses must be
 plain dictionaries, because the modules iterate over their items. TTLs and flags are sent as strings. `invalid` skips
-the validation of the description, which the real server's fails.
+the validation of the description, because the real server's is invalid.
 """
 
 import sys

@@ -290,7 +290,7 @@ def forget_the_log() -> None:
 
 
 def sealed_keys() -> str:
-    """Return the signed list of segment keys in its current version for nodes, as hex."""
+    """Return the signed list of segment keys that nodes currently get, as hex."""
     sealed = segment_signing.sealed_keyring(segment_signing.public_keys())
     assert sealed is not None
     return sealed.hex()

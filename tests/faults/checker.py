@@ -278,7 +278,7 @@ class Checker:
         self.edits.append(Edit(len(self.edits) + 1, becomes, begun, time.monotonic(), sequence, refusal))
 
     def _watch(self) -> None:
-        """Record the positions that the panel displays until stopped. Without PostgreSQL the last ones remain."""
+        """Record the panel's displayed positions until stopped. Without PostgreSQL, the last ones remain."""
         while not self._stop.wait(WATCH_SECONDS):
             with contextlib.suppress(ActFailed, PanelGone):
                 self.positions = self.panels.watch.do(acts.positions)

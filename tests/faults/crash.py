@@ -179,7 +179,7 @@ def slowed(pids: Sequence[int], name: str, *, seconds: float) -> Iterator[None]:
 def is_stopped(trace: Trace) -> bool:
     """Return True if a signal stopped a process during the trace.
 
-    Its state in /proc cannot show this, because each traced call stops the process for a moment.
+    The process state in /proc cannot show this, because each traced call stops the process for a moment.
     """
     return trace.output.exists() and "--- stopped by SIGSTOP ---" in trace.output.read_text(errors="replace")
 

@@ -1,4 +1,4 @@
-"""Rows 34 to 38: difficult actions of people: a recreated zone, renames, many changes, mistakes, and bad records."""
+"""Rows 34 to 38: recreated zones, renames, many changes, mistakes and bad records."""
 
 import contextlib
 import http.client

@@ -113,7 +113,7 @@ def imported(name: str, archive: Path, *, kills: int, seed: int) -> tuple[list[s
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """Create a directory that the stack's user can read. It cannot read pytest's directories."""
+    """Create a directory that the stack's user can read, unlike pytest's directories."""
     path = FOLDER / "import-kills"
     unprivileged.make_directory(path)
     yield path

@@ -97,7 +97,7 @@ def is_committed(calls: Sequence[Call], reason: str) -> bool:
 
 
 def messages_of_one_edit(stack: Stack, person: Person) -> tuple[int, int]:
-    """Return the number of messages of an edit, and of those up to its commit. Both may vary a little."""
+    """Return the number of messages that an edit sends, and the number before its commit. Both may vary a little."""
     warm(person)
     reasons: list[str] = []
     calls = crash.calls_during(workers(stack), ["sendto"], lambda: reasons.append(edit(person)[2]))

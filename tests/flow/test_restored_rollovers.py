@@ -53,7 +53,7 @@ def decides_to_keep(rita: Person, *, accepts: bool, reason: str) -> None:
 def test_a_backup_restored_in_the_middle_of_rollovers_breaks_only_what_a_person_accepted(
     chromium: Browser, fresh_stack: Stack
 ) -> None:
-    """Two zones have new keys and new DS records since a backup, and the backup is in one zone's rollover.
+    """After a backup during one zone's rollover, both zones get new keys and new DS records.
 
     First the nodes' content is taken over. Then the backup is restored again, and a person keeps the panel's content.
     The zone in the rollover is never bogus, and the other one only while caches contain earlier answers.

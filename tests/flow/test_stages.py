@@ -49,7 +49,7 @@ def answers_with(node: DemoNode, name: str, value: str) -> bool:
 
 @pytest.fixture(scope="module")
 def staged() -> Iterator[Stack]:
-    """Start a stack with three groups (ring 0, ns1, ns2 and ns3) and three zones."""
+    """Start a stack with ring 0, a group with ns1, a group with ns2 and ns3, and three zones."""
     with new_stack("staged", sample_zones=False, traffic=False) as stack:
         run_inside(stack, "stages.set_up_groups", VERIFY_SECONDS)
         wait_until_in_sync(stack, seconds=60)
@@ -113,7 +113,7 @@ def test_a_canary_that_does_not_answer_stops_the_rest_until_a_person_resumes(sta
 
 
 def test_a_zone_deleted_under_its_questions_stops_at_the_canary(staged: Stack) -> None:
-    """Then the zone's clients get REFUSED. The share rises at the canary, and the other nodes keep the zone."""
+    """After the deletion, clients get REFUSED. The share rises at the canary, and other nodes keep the zone."""
     run_inside(staged, "stages.verify_canary_for", 20)
     over = threading.Event()
 

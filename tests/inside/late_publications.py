@@ -16,7 +16,7 @@ from dnspanel.zones.models import Publication
 
 
 def look() -> Any:
-    """Return the waiting publications' place in the page, the alerts, the summary and the metrics."""
+    """Return the place where publications wait, the open alerts, the fleet's summary and the metrics."""
     now = timezone.now()
     waiting, pill = read(now).of(FleetInputs).waiting, fleet_summary(now=now)
     return {

@@ -31,7 +31,7 @@ from replication.dns import rdata, rrset
 
 
 def _publish_whatever_it_is() -> None:
-    """Disable this process's checks for values that some node cannot read, which then act as poison."""
+    """Let this process publish values that some node cannot read, which then act as poison."""
     bulk.unreadable_in = lambda coming: []
     readable.refuse_unreadable = lambda content: None
 

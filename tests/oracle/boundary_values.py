@@ -26,7 +26,7 @@ def _numbers(size: int, *more: int) -> Field:
 
 
 def _bytes(*sizes: int) -> Field:
-    """Return the values of a field that extends to the end of the rdata, with these sizes."""
+    """Return byte strings of these sizes, as values for a field at the end of the rdata."""
     return tuple(bytes(range(256)) * (size // 256) + bytes(range(size % 256)) for size in sizes)
 
 

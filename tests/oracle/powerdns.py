@@ -239,8 +239,8 @@ def _make_root(suite: str, root: Path) -> None:
 def _add_packages(root: Path) -> None:
     """Install all packages into the root without starting them.
 
-    Uses apt, because debootstrap does not know that a package may replace another, as libre2-11-absl20240722, which
-    dnsdist needs, does.
+    Uses apt, because debootstrap does not support packages that replace others. dnsdist needs one:
+    libre2-11-absl20240722, which replaces libre2-11.
     """
     policy = root / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")

@@ -131,7 +131,7 @@ class Edits:
         return done
 
     def lost(self) -> list[str]:
-        """Return a node's answers that are neither the last acknowledged edit nor a later one."""
+        """Return all nodes' answers that are neither the last acknowledged edit of a name nor a later one."""
         return self.engine.inside(self._lost)
 
     def _lost(self) -> list[str]:

@@ -36,7 +36,7 @@ _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 
 
 def make_images_of_others(engine: Engine) -> None:
-    """Create outdated base and third-party images. Raise Unavailable if a base image cannot be created."""
+    """Create the base and third-party images unless they are current. Raise Unavailable if that is not possible."""
     recipe = f"dnspanel-base:{_recipe()}"
     if not engine.docker("images", "--quiet", recipe).strip():
         _import_base(engine)

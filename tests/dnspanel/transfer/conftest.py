@@ -34,7 +34,7 @@ def zone_text(name: str, *lines: str, serial: int = 7) -> str:
 
 
 def work_through(job: ImportJob, *, most: int = 500) -> ImportJob:
-    """Run the job's units in this process until it leaves its current phase. Fail after `most` turns."""
+    """Run the job's units in this process until the job is no longer active. Fail after `most` turns."""
     for _ in range(most):
         if job.state not in ACTIVE_STATES or job.paused:
             return job

@@ -160,7 +160,7 @@ FORGETFUL = "--innodb-flush-log-at-trx-commit=0"
 
 @contextmanager
 def mariadb(*options: str) -> Iterator[MariaDB]:
-    """Run an empty MariaDB. Its directory belongs to the user mysql if the test runs as root, which MariaDB refuses."""
+    """Run an empty MariaDB, as the user mysql if the test is root, because MariaDB refuses to run as root."""
     needed("mariadbd", "mariadb-install-db", "mariadb")
     with tempfile.TemporaryDirectory(prefix="mariadb-", dir="/tmp") as place:
         # A starting server removes other servers' temporary tables if they share the directory.

@@ -1,4 +1,4 @@
-"""The guard of the servers that jobs connect to. The verbs and each connection ask it."""
+"""The guard that allows or refuses servers for jobs. Verbs and each new connection call it."""
 
 import socket
 from collections.abc import Iterator, Mapping, Sequence

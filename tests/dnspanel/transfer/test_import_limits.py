@@ -1,4 +1,4 @@
-"""Refusals by import limits name the limit with the number in the code."""
+"""Refusals name the exceeded import limit, with the number that the code enforces."""
 
 import pytest
 

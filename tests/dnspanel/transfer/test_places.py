@@ -1,4 +1,4 @@
-"""The fair distribution of workers: many jobs or silent servers of one author do not occupy more than a share."""
+"""Workers are shared fairly: a person with many jobs or silent servers gets only a share of them."""
 
 from collections.abc import Iterator
 

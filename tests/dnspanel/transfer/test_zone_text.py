@@ -1,4 +1,4 @@
-"""The changes of an edited zone text: the difference from the opened text, and refusals."""
+"""The evaluation of an edited zone text: its differences from the opened text, and refusals."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def text(zone: Zone, author: User, *keys: tuple[str, int]) -> str:
 
 
 def after(zone: Zone, author: User, *replacements: tuple[str, str], is_complete: bool = True) -> EditedText:
-    """Return the result of the zone's text with these replacements."""
+    """Return the evaluation of the zone's text with these replacements."""
     base = changed = text(zone, author)
     for old, new in replacements:
         assert old in changed

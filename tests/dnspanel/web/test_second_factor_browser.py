@@ -52,7 +52,7 @@ def test_an_app_is_set_up_and_signed_in_with_by_pages_without_scripts(open_page:
 
 
 def test_the_dialog_asks_for_the_code_and_the_page_goes_on(open_page: OpenPage, bob: User, make_zone: MakeZone) -> None:
-    """Previously the dialog skipped the code, repeated the refused request, and opened again."""
+    """Previously the dialog ignored that a code was missing, repeated the refused request, and opened again."""
     zone = make_zone("www 300 A 192.0.2.1")
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 60 A 192.0.2.8"), now=NOW)
     app, codes = set_up(bob, timezone.now())

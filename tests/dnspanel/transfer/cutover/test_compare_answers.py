@@ -65,7 +65,7 @@ QUESTIONS = questions_of(
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[tuple[Server, Server]]:
-    """Run the old server, which also serves the target zone of an alias, and the new server."""
+    """Run the old server, which also serves the target zone of an alias, and the new server. Yield both."""
     try:
         installation = powerdns.native()
     except powerdns.Unavailable as exc:

@@ -32,7 +32,7 @@ def import_kept(path: Path, *options: str) -> None:
 
 @pytest.fixture(params=DENIALS)
 def mode(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Import a presigned zone for each kind of denial, and return the kind's name."""
+    """Import a presigned zone with each kind of denial of existence in turn, and return the kind's name."""
     name: str = request.param
     source = tmp_path / "source"
     source.write_text(signed_text(ZONE, zone_text(ZONE, *ALL_LINES), tmp_path, *DENIALS[name][1]))

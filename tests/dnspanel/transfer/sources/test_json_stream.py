@@ -18,7 +18,7 @@ JSON = st.recursive(
 
 
 def slow(text: bytes, size: int) -> Callable[[int], bytes]:
-    """Return a reader of the text that returns few bytes at a time, at least `size` at first."""
+    """Set the stream's first read to `size` bytes, and return a read function for the text."""
     json_stream._FIRST_READ = size
     return io.BytesIO(text).read
 

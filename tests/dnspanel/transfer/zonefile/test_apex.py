@@ -1,4 +1,4 @@
-"""The detection of a zone file's zone."""
+"""The detection of the zone that a zone file describes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The quick check of a parsed zone and the rules for its suspects find the violations that a complete check finds."""
+"""The quick check of a parsed zone. With the rules for suspects, it finds the same violations as a complete check."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Roles and teams that require a second factor: their setting, and the redirect of users without one."""
+"""Roles and teams that require a second factor: the setting, and the redirect of users who have none."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The policies on a team's page that apply to its zones, with links to their settings."""
+"""Policies on a team's page: those that apply to the team's zones, with links to their settings."""
 
 from datetime import timedelta
 

@@ -33,7 +33,7 @@ def mail_server(settings: Any) -> Iterator[MailServer]:
 
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collect the ids of users whose password mail wakes a worker."""
+    """Return a list that collects the ids of users to mail, in place of waking a worker."""
     found: list[int] = []
     monkeypatch.setattr(passwords, "wake", lambda task, user_id, lifetime: found.append(user_id))
     return found

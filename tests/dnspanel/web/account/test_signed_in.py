@@ -1,4 +1,4 @@
-"""Access to pages is denied by default; the pages that say so."""
+"""Pages deny access by default. Also tests the pages that refuse access."""
 
 from typing import Any
 

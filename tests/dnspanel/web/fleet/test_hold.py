@@ -30,7 +30,7 @@ def on_hold(db: None) -> None:
 
 @pytest.fixture
 def report(on_hold: None) -> AheadReport:
-    """Return a report with a zone on only the panel, one on only the node, and one with two different RRsets."""
+    """Return a report of three zones: one only in the panel, one only on the node, and one with two differences."""
     now = timezone.now()
     found = AheadReport.objects.create(
         asked_at=now,

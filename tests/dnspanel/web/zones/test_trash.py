@@ -22,7 +22,7 @@ TRASH = "/zones/trash/"
 
 @pytest.fixture
 def trashed(make_zone: MakeZone, bob: User) -> Zone:
-    """Create a deleted zone with a record set at www."""
+    """Create a deleted zone with addresses at www."""
     zone = make_zone("www 300 A 192.0.2.1 | 192.0.2.2")
     edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, NOW))
     zone.refresh_from_db()

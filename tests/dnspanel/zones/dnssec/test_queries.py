@@ -1,4 +1,4 @@
-"""Forms that sign a zone twice, concurrent key changes, and knowledge about the parent zone.
+"""The same form sent twice, concurrent key changes, and knowledge about the parent zone.
 
 Tests `log.signing_log`, `dnssec.key_material`, `signing.safety`, `dnssec.queries`, `dnssec.key_view` and
 `dnssec.signing_state` too.
@@ -54,7 +54,7 @@ def test_a_form_of_something_else_adds_no_key(zone: Zone) -> None:
 
 
 def test_of_two_publications_the_last_has_the_form(zone: Zone) -> None:
-    """If the process ends between the two publications, the form can be sent again and continues."""
+    """Only the last has the form's id, so a form that is sent again after a crash between the two continues."""
     sign.sign(zones=[zone], acting=acting(), nsec3=Nsec3())
     once = acting(form_id=uuid4())
     published = sign.set_denial(zone=zone, nsec3=Nsec3(1, b"\x01"), acting=once)

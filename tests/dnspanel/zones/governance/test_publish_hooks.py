@@ -1,4 +1,4 @@
-"""The continuation of an action after hooks were asked. `tests/dnspanel/webhooks` tests answers over the network."""
+"""Actions after their publish hooks have answered. `tests/dnspanel/webhooks` tests answers over the network."""
 
 from datetime import timedelta
 

@@ -22,7 +22,7 @@ from tests.people import NOW
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: Any) -> None:
-    """Let each zone count as large, and its names have no places yet."""
+    """Let each zone count as large, without places for its names."""
     monkeypatch.setattr(display_order, "LARGE", 0)
     monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 10)
 

@@ -240,7 +240,7 @@ def test_zones_above_and_below_are_found_by_indexes(ours: Team, mia: User, alice
 def test_of_two_who_create_at_the_same_time_the_second_sees_the_first(
     ours: Team, theirs: Team, mia: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One transaction creates the parent zone and an overlapping one the child. Only a lock makes the first visible."""
+    """One transaction creates the parent zone while another creates the child. Only a lock makes one visible."""
     nick = member("nick", theirs)
     began: list[str] = []
     outcomes: list[Exception | Publication] = []

@@ -110,7 +110,7 @@ class TestPages:
     def test_a_sample_says_what_need_not_be_compared_and_nothing_else(
         self, monkeypatch: pytest.MonkeyPatch, order: ZoneOrder, place: int
     ) -> None:
-        """The sample's bound is too small for a page up to all zones, and absent if there are fewer zones."""
+        """Tests sampled bounds that include too few zones for a page, bounds that include all, and no bound at all."""
         alice = User.objects.get(username="alice")
         monkeypatch.setattr(zone_order, "_SAMPLE_PERCENT", 100)
         monkeypatch.setattr(zone_order, "_OF_SAMPLE", place)

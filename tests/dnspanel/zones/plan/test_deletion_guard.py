@@ -53,7 +53,7 @@ def token_of(owner: User, **terms: Any) -> Author:
 
 
 def test_a_few_one_after_another_are_free_and_the_next_is_held(zones: list[Zone], alice: User) -> None:
-    """The limit was 10 deletions on all panels with fewer than 1,000 zones."""
+    """Previously the limit was 10 deletions, on all panels with fewer than 1,000 zones."""
     for zone in zones[:FEW]:
         delete(zone, alice)
     with pytest.raises(MassDeletion) as caught:

@@ -80,7 +80,7 @@ def test_an_id_that_is_taken_here_is_not_used_twice(zone: Zone, alice: User) -> 
 
 
 def test_zones_come_back_in_nobodys_names(zone: Zone, make_zone: MakeZone, alice: User) -> None:
-    """This holds for zones from the nodes and from the trash, because the deciding person may have lost the role."""
+    """Zones from the nodes and the trash get no author, because the deciding person may have lost the role since."""
     trashed = make_zone(name="below.example.test.")
     edit.delete_zone(zone=trashed, acting=Acting(alice, Channel.WEB, NOW))
     nick = make_person("nick", Role.MEMBER)

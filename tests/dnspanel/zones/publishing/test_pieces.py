@@ -26,7 +26,7 @@ LINES = [f"h{number:02} 300 A 192.0.2.{number}" for number in range(10)]
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use small pieces, and no receiver for requests for room unless a test adds one."""
+    """Use small pieces, without a receiver for room requests unless a test adds one."""
     monkeypatch.setattr(pieces, "PIECE_RRSETS", PIECE)
     monkeypatch.setattr(pieces, "room_requested", Signal())
 
@@ -137,7 +137,7 @@ def test_what_goes_makes_room_for_what_comes(make_zone: MakeZone, alice: User) -
 
 
 def test_who_gets_no_room_waits_for_it_once(make_zone: MakeZone, alice: User) -> None:
-    """This also happens while the publisher is stopped, when nothing reaches the nodes anyway."""
+    """The wait is not repeated. Without a running publisher, nothing would reach the nodes anyway."""
     zone = make_zone()
     with before_pieces(has_room=False) as waited:
         publish(alice, zone_patches.patch_of_steps(zone, steps(LINES)))

@@ -1,4 +1,4 @@
-"""Search texts of zones, written immediately."""
+"""Fixtures that write the search texts of zones immediately."""
 
 from collections.abc import Callable
 

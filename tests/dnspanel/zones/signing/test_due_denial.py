@@ -116,7 +116,7 @@ def test_taking_back_that_dies_half_way_goes_on_too(zone: Zone, alice: User) -> 
 
 
 def test_a_second_half_that_is_taken_back_is_not_due_again(zone: Zone, alice: User) -> None:
-    """Nodes have the first half, and ring 0 refuses the second. Otherwise the second would be due again forever."""
+    """If ring 0 refuses the second half, it is not due again, because it would be refused forever."""
     sign.set_denial(zone=zone, nsec3=NEW, acting=Acting(alice, Channel.WEB, NOW))
     first, last = (each.sequence for each in publications()[-2:])
     failed.take_back_signing(

@@ -16,7 +16,7 @@ def pages_known() -> int:
 
 @pytest.fixture(autouse=True)
 def few_zones() -> None:
-    """Fill the table with 20 zones without dead rows, and analyze it."""
+    """Fill the table of zones with 20 rows, without other tests' dead rows, and analyze it."""
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE zones_zone CASCADE")
         create(*((f"first-{number}.test.", content(f"first-{number}.test.")) for number in range(20)))

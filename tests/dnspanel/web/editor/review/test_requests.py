@@ -241,7 +241,7 @@ def queries_of(client: Client, page: str) -> tuple[int, int]:
 def test_approvals_freezes_and_locks_cost_a_page_one_query_at_most(
     alice: User, bob: User, browser: Browser, zone: Zone, make_zone: MakeZone
 ) -> None:
-    """This is for a zone without any. A zone that has some needs further queries to display them."""
+    """Tests a zone without approvals, freezes and locks. With some, a page needs further queries to display them."""
     other, client = make_zone(name="other.test."), browser(bob)
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 60 A 192.0.2.77"), now=NOW)
     pages = (f"/zones/{zone.name}/", f"/zones/{zone.name}/review/", "/zones/", "/changes/", "/")
