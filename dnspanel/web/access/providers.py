@@ -253,7 +253,7 @@ def provider_try(request: PanelRequest, ldap_id: int) -> HttpResponse:
 
 @require_POST
 def provider_switch(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Switch the provider off after a confirmation, or on after the password (`active` is no or yes)."""
+    """Switch the provider off after a confirmation, or on after a password check (`active` is no or yes)."""
     access.require(request.user, Permission.PEOPLE)
     provider = rows.provider_by_id(provider_id)
     active = request.POST.get("active") == "yes"

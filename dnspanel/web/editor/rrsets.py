@@ -176,7 +176,7 @@ def rrsets_before(request: PanelRequest, zone: Zone, form: RRsetForm) -> list[RR
 
 
 def put_into_draft(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
-    """Add the form's RRset to the draft. If it is refused, add errors to the form and return False."""
+    """Add the form's RRset to the draft and return True. If it is refused, add errors to the form and return False."""
     if not form.is_valid() or form.rrset is None or _would_overwrite(request, zone, form):
         return False
     replaces = form.replaces
@@ -249,7 +249,7 @@ def _saved_response(
 
 
 def drafted_message(request: PanelRequest, zone: Zone, rrset: RRset, before: list[RRset | None]) -> str:
-    """Return a message that the RRset is in the draft. If the checkbox "PTR too" is set, update its PTRs first."""
+    """Return a message that the RRset is in the draft. If the checkbox "PTR too" is set, draft its PTRs first."""
     followed = follow(request, [*before, rrset]) if is_ticked(request) else ""
     message = gettext("{owner_text} {type_to_text} in draft").format(
         owner_text=names.owner_text(rrset.name, zone.name), type_to_text=rdata.type_to_text(rrset.type)

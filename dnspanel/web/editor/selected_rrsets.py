@@ -150,7 +150,7 @@ class Example:
 
 @require_POST
 def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Add a bulk change to the draft. Text replacements and refused changes are previewed first."""
+    """Add a bulk change to the draft. Text replacements, and changes that some RRsets refuse, are previewed first."""
     zone = access.zone_for_editing(request.user, zone_name)
     form = ManyForm(request.POST)
     selection = selection_of(request, zone)

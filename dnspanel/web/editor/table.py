@@ -224,7 +224,7 @@ def zone_sync(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Newer revisions since the page was loaded: the newest one, and the numbers of revisions, RRsets and conflicts."""
+    """Revisions since the page was loaded: the newest, and the number of revisions, changed RRsets and conflicts."""
 
     newest: HistoryRow
     count: int

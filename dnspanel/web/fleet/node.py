@@ -66,7 +66,7 @@ class NodeDetails:
 
 @require_safe
 def node_detail(request: PanelRequest, name: str) -> HttpResponse:
-    """Show one node. Every two seconds, htmx fetches only its facts. The charts fetch `node_points`."""
+    """Show one node. Every two seconds, htmx fetches only the changing part. The charts fetch `node_points`."""
     access.require(request.user, Permission.FLEET)
     now = timezone.now()
     status = node_status(name=name, now=now)

@@ -177,7 +177,7 @@ def _next(found: Sequence[Member], search: str, *, behind: bool) -> str:
 
 
 def _withheld_names(request: PanelRequest, secondary: Secondary) -> Sequence[str]:
-    """Return the names of zones that the secondary doesn't get because no signed transfer is possible.
+    """Return the names of zones that the secondary doesn't get: nodes sign them, and no signed transfer is possible.
 
     Only zones that the person is allowed to see are included, at most MOST_SIGNED + 1.
     """

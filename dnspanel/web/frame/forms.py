@@ -59,7 +59,7 @@ def split_list(text: str) -> list[str]:
 
 
 def offer_teams(field: forms.Field, author: Author, right: Right = Right.SETTINGS, *, kept: int | None = None) -> bool:
-    """Offer the teams for whose zones the author has this right, and the current team `kept`.
+    """Offer the teams over whose zones the author has this right, and the current team `kept`.
 
     Return True if the field offers at least one team.
     """
@@ -214,7 +214,7 @@ class DeleteZoneForm(TypedNameForm):
 
 
 class DecisionForm(PanelForm):
-    """The form that chooses the data to keep after the panel lost publications. A page has two, so their ids differ."""
+    """The form that chooses the data to keep after lost publications. A page has two forms, with different ids."""
 
     choice = forms.CharField(widget=forms.HiddenInput)
     reason = forms.CharField(

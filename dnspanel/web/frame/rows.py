@@ -164,7 +164,7 @@ class DisplayRow(PatternRow):
 
     @cached_property
     def has_notes(self) -> bool:
-        """True if there is something to show below the values. Most of a page's hundred rows have nothing."""
+        """True if the row shows something below its values. Most of a page's hundred rows don't."""
         return bool(
             self.tags
             or self.revision

@@ -166,7 +166,7 @@ def evidence_detail(request: PanelRequest, destination_id: int) -> HttpResponse:
 
 @require_POST
 def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
-    """Switch the destination off after a confirmation, or on after the password (`active` is no or yes)."""
+    """Switch the destination off after a confirmation, or on after a password check (`active` is no or yes)."""
     destination = _row(request, destination_id).destination
     active = request.POST.get("active") == "yes"
     question = Question(

@@ -190,7 +190,7 @@ SECTIONS = (
 
 
 def value_text(value: Any) -> str:
-    """Return the value as readable text."""
+    """Return a setting's value as readable text, such as `yes` or `none`."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):

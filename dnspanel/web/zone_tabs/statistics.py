@@ -1,4 +1,4 @@
-"""Views of the query statistics of a zone and its names, as far back as the nodes remember."""
+"""Views of the query statistics of a zone and its names, for the period that nodes keep."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -159,7 +159,7 @@ def _certificate_of_server(helper: Helper) -> x509.Certificate:
 
 
 def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValues) -> TypedValues:
-    """Return the values with their targets' addresses as hints, draft included. Raise BadFields if there are none."""
+    """Return the values with hints: their targets' addresses in zone and draft. Raise BadFields if there are none."""
     filled = []
     for value in values.values:
         fields = dict(value.fields)
