@@ -1,10 +1,11 @@
-"""Every error that `replication` raises. Pure.
+"""The errors of `replication`, except those of enrollment and configuration files. Pure.
 
     ReplicationError
     ├── Transient                 trying again can work
     │   ├── Gap                   the node lacks segments before the one it got
     │   ├── UnknownSealingKey     the node lacks the key that opens a DNSSEC key that it got
     │   ├── NodeUnreachable       no connection, or it broke
+    │   │   └── WrongClock        the panel's certificate is not valid by the agent's clock
     │   ├── NotServed             PowerDNS does not answer with the written data
     │   ├── Busy                  another process or request is at work
     │   ├── NeedsSnapshot         the node needs a snapshot instead of segments
@@ -105,10 +106,7 @@ class NodeUnreachable(Transient):
 
 
 class WrongClock(NodeUnreachable):
-    """The agent refuses the panel's certificate, because it is not valid at the time of the agent's clock.
-
-    `clock` is the agent's time.
-    """
+    """The agent refuses the panel's certificate, because it is not valid at the agent's time `clock`."""
 
     def __init__(self, *, host: str, port: int, clock: float, now: float) -> None:
         days, hours = divmod(round(abs(clock - now) / 3600), 24)

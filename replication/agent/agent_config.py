@@ -19,7 +19,7 @@
     pdns_server = "pdns_server"  the program; its installed release determines the schema that it needs
     metrics_port = 0      port where Prometheus can get /metrics over plain HTTP; 0: none
     metrics_address = "127.0.0.1"
-    show_clients = false  whether the panel sees which networks ask most
+    show_clients = false  true: the panel shows the networks that send most questions
     transfers_to = ""     comma-separated networks that are allowed to transfer zones from this PowerDNS
     caches = true         false for a private node such as ring 0: PowerDNS caches no answers, so nothing is purged
 

@@ -1,4 +1,4 @@
-"""The identity of this agent: its key, its certificate and the accepted signing keys. Each can change while it runs.
+"""The identity of this agent: its key, its certificate and the accepted signing keys. Each can change at run time.
 
     node.key node.pem      for TLS
     ca.pem                 the panel's CA; it never changes as long as this is the same node

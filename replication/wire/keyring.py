@@ -6,7 +6,7 @@
     5       1      number n of keys, at least 1
     6       2      reserved, 0
     8       16     cluster
-    24      8      generation: a list replaces only lists with a lower generation, big endian
+    24      8      generation: a list never replaces one with a higher generation, big endian
     32      32 n   raw Ed25519 public keys, newest first
     32+32n  64     Ed25519 signature over `dnspanel keys 1` 00 and all bytes before it
 

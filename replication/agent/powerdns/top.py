@@ -1,8 +1,8 @@
 """PowerDNS's most frequent questions, counted on request from its ring buffers.
 
 A ring contains the last 10,000 questions of one kind. PowerDNS sends all of them at once, up to megabytes of JSON. They
-are counted as they arrive, so that only a few short lists are in memory. An answer is reused for some seconds,
-regardless of the number of requests.
+are counted as they arrive, so that only a few short lists are in memory. The lists of the whole node are reused for
+some seconds.
 """
 
 import heapq
