@@ -83,7 +83,7 @@ def _zones(session: Session, incomplete: str) -> Sequence[str]:
 
 
 def _quote_search(text: str) -> str | None:
-    """Quote the text, so that it has no filters. Return None, which finds all, if it is empty or has a quote."""
+    """Quote a search text, so that it contains no filters. Return None (all zones) if it is empty or has a quote."""
     return f'"{text}"' if text and '"' not in text else None
 
 

@@ -87,12 +87,12 @@ class Client:
         return self._answer(method, path, data, query, headers)
 
     def upload(self, path: str, chunk: bytes, *, offset: int) -> Any:
-        """Upload a chunk of a file that begins at `offset`."""
+        """Upload the chunk of a file that begins at `offset`. Return the JSON of the answer."""
         headers = {"Content-Type": "application/octet-stream"}
         return self._json(self._answer("PUT", path, chunk, {"offset": offset}, headers))
 
     def download(self, path: str, out: BinaryIO) -> int:
-        """Write the file at this path to `out`. Return the number of bytes."""
+        """Write the file at this path to `out`, and return its size. Raise Unreachable if the connection breaks."""
         response = self._answer("GET", path, None, {}, {"Accept": "*/*"}, stream=True)
         size = 0
         try:

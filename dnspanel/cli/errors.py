@@ -38,7 +38,7 @@ class Refused(click.ClickException):
         return str(self.problem.get("code", ""))
 
     def format_message(self) -> str:
-        """Return the message, with a line below it for each invalid value that the message does not mention."""
+        """Return the message and a line for each invalid value, reason or conflict that it does not mention."""
         if "totals" in self.problem:
             return self.message
         lines = self._lines_about(self.problem.get("errors", ()))
@@ -119,7 +119,7 @@ def _what_waits(problem: Mapping[str, Any]) -> str:
 
 
 def _place(fault: Mapping[str, Any]) -> str:
-    """Return a label for the place of an invalid value, such as "rdata 0: "."""
+    """Return a label for the place of an invalid value, such as "rdata 0: ", or "" if no place is given."""
     pointer = str(fault.get("pointer", "")).strip("/").replace("/", " ")
     place = pointer or str(fault.get("parameter", "") or fault.get("header", ""))
     return f"{place}: " if place else ""

@@ -16,7 +16,7 @@ def only_act(acts: Sequence[dict[str, Any]], options: str) -> dict[str, Any]:
 
 
 def tell_others(preview: Mapping[str, Any]) -> None:
-    """Print the number of changes that the preview does not show."""
+    """Print the number of changes that the preview does not show. Print nothing if it shows all."""
     if preview["changed"] > len(preview["examples"]):
         output.tell(f"… and {preview['changed'] - len(preview['examples'])} more.")
 

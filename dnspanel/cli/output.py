@@ -66,7 +66,7 @@ def plain(value: Any) -> str:
 
 
 def moment(text: str | None) -> str:
-    """Return a time of the API as local time with its UTC offset."""
+    """Return a time of the API as local time with its UTC offset, or "–" if there is no time."""
     return "–" if not text else datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
 
 

@@ -33,7 +33,7 @@ class Session:
 
     @cached_property
     def client(self) -> Client:
-        """The client of the configured panel. Raise UsageError if no panel is configured."""
+        """The client of the configured panel. Raises UsageError if no panel or no token is configured."""
         config = read_config(environ=environment(), url=self.url, profile=self.profile)
         if is_in_the_clear(config.url):
             output.warn("the token can be read on the way; use the panel's https address.", "token-in-the-clear")
@@ -154,7 +154,7 @@ def _with_parents(context: click.Context) -> Iterator[click.Context]:
 
 
 def colour_of(environ: Mapping[str, str]) -> bool | None:
-    """Return True if FORCE_COLOR is set, False if NO_COLOR is set, and None to use colors only on a terminal."""
+    """Return False if NO_COLOR is set, True if only FORCE_COLOR is set, or None to use colors only on a terminal."""
     if environ.get("NO_COLOR"):
         return False
     return True if environ.get("FORCE_COLOR") else None

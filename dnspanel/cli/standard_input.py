@@ -23,7 +23,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file, or of standard input for `-`. Raise UsageError if it is not text."""
+    """Return the text of a file, or of standard input for `-`. Raise UsageError unless it is readable UTF-8 text."""
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError as exc:
@@ -31,9 +31,7 @@ def read_text(path: Path) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a file, or of standard input for `-`, without blank lines. Raise UsageError unless it is
-    text.
-    """
+    """Return the lines of a file, or of standard input for `-`, except blank ones. Raise the errors of `read_text`."""
     return [stripped for line in read_text(path).splitlines() if (stripped := line.strip())]
 
 

@@ -60,8 +60,8 @@ def publish(
 ) -> Mapping[str, Any]:
     """Send a write and return the answer. If `waiting.wait` is set, wait for the nodes.
 
-    Raise Refused or Unreachable. The wait is a separate request, so that the publication is known even if the wait is
-    interrupted or nodes are late. With `--dry-run`, nothing is written, and the answer has the plans.
+    Raise the errors of `Client.send`, or TakenBack. The wait is a separate request, so that the publication is known
+    after an interruption. With `--dry-run`, nothing is written, and the answer has the plans.
     """
     if isinstance(waiting, Writing) and waiting.dry_run:
         planned: dict[str, Any] = session.client.send(method, path, body, query={**(query or {}), "dry_run": True})
@@ -87,7 +87,7 @@ def send_write(
 
 
 def tell_dry_run(session: Session, *, dry_run: bool) -> None:
-    """Say that a dry run wrote nothing, except beside JSON."""
+    """Print that nothing was written, if this was a dry run and the output is not JSON."""
     if dry_run and not session.is_json:
         output.tell("Nothing was written.")
 

@@ -109,7 +109,7 @@ def terms_of(
     everywhere: bool,
     **where: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the request body with the rights and limits of a token. Raise UsageError if the options give no right."""
+    """Return the request body with a token's rights and limits. Raise UsageError without any zones or permissions."""
     body: dict[str, Any] = {"permissions": list(permissions), "networks": list(networks)}
     if everywhere or where["zones"] or where["tags"]:
         limits = {name: list(values) for name, values in where.items()}

@@ -201,7 +201,7 @@ def _text(file: IO[bytes]) -> str:
 
 
 def _write_file(path: Path, text: str) -> None:
-    """Create a file that only this user can read. Raise UsageError if it exists."""
+    """Create a file that only this user can read. Raise UsageError if it exists or cannot be written."""
     try:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
             file.write(text)

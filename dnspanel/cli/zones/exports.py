@@ -138,7 +138,7 @@ def _text(compressed: IO[bytes], format_: str) -> Iterator[IO[bytes]]:
 
 
 def _write(content: IO[bytes], path: Path) -> None:
-    """Write the content to the file. If that fails, the file stays unchanged."""
+    """Write the content to a file, or to standard output for `-`. If that fails, keep the file and raise UsageError."""
     if str(path) == "-":
         copyfileobj(content, sys.stdout.buffer)
         return

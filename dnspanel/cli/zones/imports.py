@@ -245,7 +245,7 @@ def cancel(session: Session, number: int) -> None:
 
 
 def follow(session: Session, number: int) -> Mapping[str, Any]:
-    """Wait until the panel has stopped working on the import, and return it. Raise Refused if the import failed."""
+    """Wait for the import's current step, and return the import. Raise Refused if it failed or is paused."""
     job: Mapping[str, Any] = session.client.get(f"/imports/{number}")
     session.way_on = f"The panel goes on with import {number}. To look at it: dnspanel imports show {number}"
     with progress(f"Import {number}") as line:
@@ -287,7 +287,7 @@ def _act(session: Session, number: int, act: str, **told: Any) -> None:
 
 
 def _rehearse(session: Session, number: int, act: str) -> None:
-    """Show what an act would begin with, and why the act would need a confirmation. Nothing is written."""
+    """Show the result of a dry run of `apply` or `undo`, and the reasons why the act needs a confirmation."""
     found = send_write(session, "POST", f"/imports/{number}/{act}", {}, dry_run=True)
     _show(session, found)
     if not session.is_json:

@@ -36,7 +36,7 @@ _TTL = click.option("--ttl", type=Ttl(), help="TTL in seconds, or a duration suc
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The comments and tags to set for an RRset. None and empty values leave its comments and tags unchanged."""
+    """The comments and tags to set for an RRset. None, False and empty sequences leave them unchanged."""
 
     comment: str | None
     tags: Sequence[str]
