@@ -27,13 +27,14 @@ _PATH = "/trash/restore"
 @shared_options
 @pass_session
 def restore(session: Session, names: tuple[str, ...], *, writing: Writing, **which: Any) -> None:
-    r"""Restore deleted zones.
+    """Restore deleted zones.
 
     Up to 1,000 zones are restored in one publication. ZONE is a name, or an id in the trash if several deleted zones
     had that name. With -, the names are read from standard input, one a line. Zones that cannot be restored are listed,
     and the exit code is 1.
 
-    \b Examples:
+    \b
+    Examples:
       dnspanel zones restore example.net
       dnspanel zones restore --publication 4711 --reason 'wrong list' --wait
       dnspanel zones restore --deleted-since 2h -q tag:shop --dry-run
