@@ -18,7 +18,7 @@ class AccountsConfig(AppConfig):
 
 
 def adopt_master_key(**_: Any) -> None:
-    """Record the configured master key in a new database. A database that already has a key keeps it."""
+    """Store the configured master key's fingerprint in a new database. A database that already has one keeps it."""
     from dnspanel.accounts.secrets import database_key
 
     database_key.problem_with_key()

@@ -235,7 +235,7 @@ class ProviderRefused(AccountError, FieldsRefused):
 
 
 class SignInRefused(AccountError):
-    """The provider's answer does not allow a sign-in. `reason` is one word for the audit log."""
+    """The provider's answer does not allow a sign-in. `reason` is a code for the audit log, such as `audience`."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason

@@ -38,8 +38,5 @@ def is_below(role: str, other: str) -> bool:
 
 
 def powers_of(role: str) -> frozenset[Permission]:
-    """Return a role's permissions that affect other people.
-
-    SECRETS is excluded because it covers only a person's own secrets.
-    """
+    """Return a role's permissions that affect other people: all but SECRETS, which covers a person's own secrets."""
     return PERMISSIONS[role] - {Permission.SECRETS}

@@ -61,7 +61,7 @@ def look_of(person: User, of: ListName) -> ListLook:
 
 
 def set_look(*, person: User, of: ListName, columns: Iterable[str], dense: bool) -> ListLook:
-    """Store the shown columns and the row density of this list. Ignore unknown columns."""
+    """Store the shown columns and the row density of this list, and return the settings. Ignore unknown columns."""
     hidden = COLUMNS[of].keys() - set(columns)
     with transaction.atomic(durable=True):
         looks = User.objects.select_for_update(no_key=True).values_list("list_looks", flat=True).get(pk=person.pk)

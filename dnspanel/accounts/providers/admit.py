@@ -100,7 +100,7 @@ def _refuse_take_over(provider: SignInProvider, user: User) -> None:
 
 
 def _create_user(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> User:
-    """Create an account without a password, in the caller's transaction. The caller applies the rules afterwards."""
+    """Create an account without a password. The caller applies the rules. Raise SignInRefused if it isn't allowed."""
     if not provider.makes_people:
         raise SignInRefused("unknown", gettext("No account here has your mail address."))
     if provider.rules and not outcome.has_matched:

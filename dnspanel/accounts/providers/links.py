@@ -24,7 +24,7 @@ def links_of(user: User) -> Sequence[ProviderLink]:
 
 
 def session_hours_of(user: User) -> int:
-    """Return the session length in hours for a person whose password an LDAP server checks. Needs one query."""
+    """Return the session length in hours for a person with an LDAP password, or 1 without a link. Needs one query."""
     links = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP)
     return min(links.values_list("provider__session_hours", flat=True), default=1)
 
@@ -86,7 +86,7 @@ def link_own_account(*, provider: SignInProvider, identity: Identity, user: User
 def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
     """Delete the link and everything that the provider's rules gave the person. End all the person's sessions.
 
-    Raise SignInRefused if the person would lose their last way to sign in, and AboveYou as `refuse_to_open` does.
+    Raise SignInRefused if people would remove their own last way to sign in, and AboveYou as `refuse_to_open` does.
     """
     with transaction.atomic(durable=True):
         row = ProviderLink.objects.select_for_update(of=("self",)).filter(pk=link.pk).select_related("user").first()

@@ -108,7 +108,7 @@ def highest(roles: Iterable[str]) -> str:
 
 
 def _groups(claims: Mapping[str, Any], claim: str) -> Iterable[str]:
-    """Return the group names in a claim. The path `realm_access.roles` means the claim `roles` in `realm_access`."""
+    """Return the groups in a claim or a path such as `realm_access.roles`. Raise SignInRefused for too many groups."""
     # Microsoft omits the groups if there are too many. Treating that as no groups would remove all roles.
     names = claims.get("_claim_names")
     if claim not in claims and isinstance(names, dict) and claim in names:

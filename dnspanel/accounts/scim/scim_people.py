@@ -115,7 +115,8 @@ def delete_person(
 ) -> None:
     """Close the account, remove the person from all groups, and hide the person from the directory.
 
-    Raise the errors of `change_person`.
+    Take back the roles and teams that groups gave the person. `check` can raise an error to prevent the deletion. Raise
+    the errors of `change_person`.
     """
     with transaction.atomic(durable=True):
         row = locked_directory(directory)
@@ -173,7 +174,7 @@ def _create_person(directory: ScimDirectory, terms: PersonTerms, by: Author, now
 
 
 def _change(directory: ScimDirectory, person: ScimPerson, terms: PersonTerms, by: Author, now: datetime) -> None:
-    """Change the person to these terms, inside the caller's transaction."""
+    """Change the person to these terms, in the caller's transaction. Raise the errors of `change_person`."""
     user = person.user
     _refuse(user, terms)
     columns = {name: getattr(terms, name) for name in ("username", "email", "first_name", "last_name")}

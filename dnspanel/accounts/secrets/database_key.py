@@ -31,7 +31,7 @@ class DatabaseKey:
 
 
 def database_key() -> DatabaseKey | None:
-    """Return the fingerprints in the database, or None if the database has never had a secret."""
+    """Return the stored fingerprints, or None if no key has been recorded yet."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT fingerprint, former FROM accounts_masterkey")
         row = cursor.fetchone()
@@ -39,9 +39,10 @@ def database_key() -> DatabaseKey | None:
 
 
 def key_for_encrypting() -> str:
-    """Return the database's master key. A database without a key adopts PANEL_MASTER_KEY with its first secret.
+    """Return the database's master key. Raise WrongMasterKey if this process doesn't have it.
 
-    Raise WrongMasterKey if this process doesn't have the database's key.
+    If no fingerprint is stored yet, store that of the configured key that decrypts the secrets, or of PANEL_MASTER_KEY
+    if there are no secrets.
     """
     global _seen
     found, at = _seen
@@ -58,15 +59,15 @@ def key_for_encrypting() -> str:
 def refuse_another_key() -> None:
     """Raise WrongMasterKey if this process doesn't have every key that the database's secrets need.
 
-    The database adopts PANEL_MASTER_KEY if it has no secrets yet, or if that key decrypts the secrets. Raise nothing if
-    PostgreSQL doesn't answer or has no tables yet: the key is checked again with the next secret.
+    If no fingerprint is stored yet, store one as `key_for_encrypting` does. Raise nothing if PostgreSQL doesn't answer
+    or has no tables yet: the key is checked again with the next secret.
     """
     if problem := problem_with_key():
         raise WrongMasterKey(problem)
 
 
 def problem_with_key() -> str:
-    """Return the message of the error that `refuse_another_key` would raise, or ""."""
+    """Check the keys as `refuse_another_key` does, but return the message of its error, or "" if there is none."""
     try:
         with transaction.atomic():
             found = database_key() or _adopt()
@@ -87,7 +88,10 @@ def forget_what_was_seen() -> None:
 
 
 def _adopt() -> DatabaseKey:
-    """Insert the key row: the key that decrypts the database's secrets, or PANEL_MASTER_KEY without any secrets."""
+    """Store the fingerprint of the key that decrypts the secrets, or of PANEL_MASTER_KEY without secrets.
+
+    Return the stored row. Raise WrongMasterKey if there are secrets and no configured key decrypts them.
+    """
     found = _key_of_secrets()
     with connection.cursor() as cursor:
         cursor.execute(

@@ -61,7 +61,7 @@ def add_passkey(*, user: User, name: str, credential: Any, alone: bool, now: dat
     """Add a passkey as a second factor. Return recovery codes if the person had none before.
 
     If `alone` is True, the passkey must have verified its user, so that it can sign in without a password. Raise
-    PasskeyRefused if the browser's response isn't valid.
+    PasskeyRefused if the browser's response isn't valid, the passkey exists, or the person has too many passkeys.
     """
     with _read_as_outside_text():
         registered = auth.complete_registration(credential)

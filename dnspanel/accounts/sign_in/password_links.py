@@ -1,7 +1,7 @@
 """One-time links that set a password: mailed after a forgotten password, or made by an administrator. Verbs.
 
 Nothing is stored. As in Django's links, the signature covers facts that change when the link is used. It also covers
-facts that change when sessions are ended, so that an old link does not open an account that was closed since.
+facts that change when sessions are ended, so that an old link does not open an account that was closed later.
 """
 
 from datetime import datetime

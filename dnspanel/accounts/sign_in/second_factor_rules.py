@@ -36,7 +36,7 @@ def rules() -> list[SecondFactorRule]:
 
 
 def second_factor_due(user: User) -> datetime | None:
-    """Return the time when the person must have a second factor, or None if they have one or need none.
+    """Return the person's deadline for setting up a second factor, or None if they have one or need none.
 
     If there are no rules, this needs only one query.
     """

@@ -88,7 +88,7 @@ def _typed_name(credentials: Mapping[str, Any]) -> str:
 
 
 def _place(address: str | None) -> IPv4Network | IPv6Network | None:
-    """Return the network that counts as one place: an IPv4 address, or a site's IPv6 prefix."""
+    """Return the network that counts as one place: an IPv4 address, or a site's IPv6 prefix. Return None if invalid."""
     try:
         parsed = ip_address(address or "")
     except ValueError:

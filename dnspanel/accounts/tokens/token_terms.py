@@ -68,7 +68,7 @@ def _faults_of_limits(terms: TokenTerms, now: datetime) -> dict[str, list[str]]:
 
 
 def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
-    """Return the rights in these terms that the owner or the creating token lacks."""
+    """Return messages about rights and permissions in these terms that the owner or the creating token lacks."""
     lacking: list[str] = []
     for giver in (actor_of(owner), by if isinstance(by, Actor) and by.token else None):
         if giver is None:
@@ -105,7 +105,7 @@ def inherited_terms(terms: TokenTerms, by: Author) -> TokenTerms:
 def faults_beyond_maker(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
     """Return the limits in these terms that are wider than the creating token's, keyed by field.
 
-    The limits are the expiry, the number of requests and the networks.
+    The limits are the expiry, the unused days, the requests per minute, the networks, and the deletion of many zones.
     """
     maker = by.token if isinstance(by, Actor) else None
     faults: dict[str, list[str]] = {}

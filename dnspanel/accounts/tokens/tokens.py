@@ -71,7 +71,7 @@ def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -
 
     Raise TokenRefused with the invalid fields: a missing purpose, an invalid network, an expiry in the past, a right
     that the owner or the creating token lacks, or a limit wider than the creating token's. Raise TokenDead if the
-    creating token was revoked, and NotYours if the owner is another person.
+    creating token was revoked, NotYours if the owner is another person, and TokenQuotaExceeded beyond the quota.
     """
     refuse_tokens_of_another(owner=owner, by=by)
     terms = inherited_terms(terms, by)
@@ -147,9 +147,9 @@ def create_tsig_key(  # noqa: PLR0913  # the fields of a key
 def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta = timedelta(days=1)) -> NewToken:
     """Create a new API token with the same terms and expiry. The old one expires after `overlap`.
 
-    Both tokens share one allowance of requests, because only the secret is new. Raise TokenDead if the token is dead or
-    was already rotated, NotYours for another person's token, and TokenRefused if the author is a token with fewer
-    rights or narrower limits.
+    `overlap` is at most LONGEST_OVERLAP. Both tokens share one allowance of requests, because only the secret is new.
+    Raise TokenDead if the token is dead or was already rotated, NotYours for another person's token, and TokenRefused
+    for a TSIG key or SCIM token, or if the author is a token with fewer rights or narrower limits.
     """
     _refuse_wider(by, token)
     if token.kind == TokenKind.SCIM:
@@ -217,7 +217,7 @@ def _refuse_wider(by: Author, token: Token) -> None:
 def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
     """Transfer the person's valid tokens with these ids to `to`, with the tokens that they replaced by rotation.
 
-    Return the ids of the valid tokens. Raise TokenRefused if a token exceeds the person's current rights, because
+    Return the ids of the transferred tokens. Raise TokenRefused if a token exceeds the person's current rights, because
     tokens must not gain rights, and TokenQuotaExceeded if `to` would have too many. The caller opens the transaction.
     """
     if not ids:
@@ -332,7 +332,7 @@ def _living_maker(by: Author, now: datetime) -> Token | None:
 
 
 def _allowance_after(earlier: Token | None) -> dict[str, object]:
-    """Return the allowance columns of a token that replaces `earlier`: it shares the allowance of the first token."""
+    """Return the columns for the allowance that a new token shares with `earlier`, its maker or predecessor, if any."""
     if earlier is None:
         return {}
     if earlier.allowance_of_id is None and earlier.requests_per_minute is None:
@@ -365,7 +365,7 @@ FROM accounts_token t JOIN accounts_user u ON u.id = t.owner_id WHERE t.secret_s
 
 
 def _token_of(secret_sha256: bytes) -> Token:
-    """Return the API token and its owner with a prepared query, which takes a third of the time of a Django query."""
+    """Return the token and its owner. Raise TokenUnknown. A prepared query takes a third of a Django query's time."""
     with prepared_cursor() as cursor:
         cursor.execute(_TOKEN_AND_OWNER, [secret_sha256])
         row = cursor.fetchone()
@@ -379,7 +379,7 @@ def _token_of(secret_sha256: bytes) -> Token:
 
 
 def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor:
-    """Return the actor of a token whose secret or signature was verified. Raise TokenDead, or TokenElsewhere."""
+    """Return the actor of an authenticated token, and store the use. Raise TokenDead, or TokenElsewhere by address."""
     refuse_dead(token, now)
     if token.networks and not _is_within(address, token.networks):
         raise TokenElsewhere

@@ -38,7 +38,7 @@ class Command(BaseCommand):
             self.stdout.write(f"done: all {secrets} secrets were encrypted with this key before; nothing was changed.")
 
     def _rewrite(self) -> int:
-        """Rewrite secrets until a pass finds no secret with an old key. Return the number of secrets."""
+        """Rewrite secrets until none has an old key. Return the number of secrets. Raise CommandError on failure."""
         for number in range(1, _PASSES + 1):
             found = rewritten = 0
             lost = []

@@ -60,10 +60,7 @@ def look_at_everybody(*, now: datetime) -> None:
 
 
 def look_at_one(*, user: User, now: datetime) -> None:
-    """Update one person from their LDAP server.
-
-    Raise SignInRefused if the person is gone or the server does not answer.
-    """
+    """Update a person from their LDAP server. Raise SignInRefused if the person is gone or it doesn't answer."""
     link = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP).select_related("provider").first()
     if link is None:
         return
@@ -103,7 +100,7 @@ def _look(provider: SignInProvider, now: datetime) -> None:
 
 
 def _look_up_links(provider: SignInProvider, links: Sequence[ProviderLink], now: datetime) -> list[Found]:
-    """Ask the server about the person of each link. Raise ProviderAway if the server fails."""
+    """Return the server's answer about the person of each link. Raise ProviderAway if the server fails."""
     found = []
     with visiting(provider, seconds=ROUND_SECONDS) as visit:
         for begin in range(0, len(links), MOST_SUBJECTS):

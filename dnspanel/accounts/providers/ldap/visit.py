@@ -260,7 +260,7 @@ def _settings_of(provider: SignInProvider, terms: Terms) -> LDAPSettings:
 
 
 def _subject(attribute: str, values: Mapping[str, Sequence[Any]]) -> str:
-    """Return the value of the person's permanent attribute as text. Raise SignInRefused if it is missing."""
+    """Return the person's permanent attribute as text. Raise SignInRefused if it is missing or unusable."""
     found = values.get(attribute) or [""]
     value = found[0]
     if attribute.lower() == "objectguid":

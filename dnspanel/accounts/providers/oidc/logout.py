@@ -26,7 +26,7 @@ _MOST_SESSIONS = 1_000
 
 
 def note_session(request: HttpRequest, row: SignInProvider, told: Mapping[str, Any], id_token: str, end: str) -> None:
-    """Store in the panel's session how the person signed in. `end` is the provider's sign-out URL, or ""."""
+    """Store the provider and its session in the panel's session. `end` is the provider's sign-out URL, or ""."""
     sid = told.get("sid")
     request.session[CAME_BY] = {
         "provider": row.pk,

@@ -176,7 +176,7 @@ def redeem_handle(provider: SignInProvider, handle: str) -> tuple[str, Identity]
 
 
 def _confirmation(response: OneLogin_Saml2_Response, here: str, now: datetime) -> Any:
-    """Return the confirmation data that binds the signed assertion to this panel, one request and a time."""
+    """Return the data that binds the assertion to this panel, a request and a time. Raise SignInRefused without it."""
     for each in response._query_assertion("/saml:Subject/saml:SubjectConfirmation"):
         data = each.find("saml:SubjectConfirmationData", namespaces=Names.NSMAP)
         if each.get("Method") != Names.CM_BEARER or data is None or data.get("Recipient") != here:
@@ -193,7 +193,7 @@ def _time(text: str) -> datetime:
 
 
 def _claims(provider: SignInProvider, response: OneLogin_Saml2_Response) -> dict[str, Any]:
-    """Return the assertion's attributes under the names that `identity_of` expects."""
+    """Return the assertion's attributes as claims for `identity_of`. Raise SignInRefused without a lasting subject."""
     given: dict[str, list[Any]] = response.get_friendlyname_attributes() | response.get_attributes()
     names = ATTRIBUTES | provider.attributes
 
