@@ -56,7 +56,7 @@ def command_of(service: dict[str, Any]) -> str:
 
 
 def runs_the_panel(service: dict[str, Any]) -> bool:
-    """Return True if the service's start runs Django's checks or depends on their success."""
+    """Return True if the service is built from the repository and runs manage.py, Celery or gunicorn."""
     return "build" in service and bool(
         re.search(r"manage\.py|celery -A dnspanel|gunicorn dnspanel", command_of(service))
     )

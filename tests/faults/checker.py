@@ -154,7 +154,7 @@ class Checker:
     # Afterward
 
     def judge(self, *, seconds: float = QUIET_SECONDS, audit: bool = True, without: str = "") -> None:
-        """Stop the edits, wait for the nodes, and raise AssertionError with all broken promises."""
+        """Stop the edits, wait until all nodes are at the head, and raise AssertionError with all broken promises."""
         try:
             self.stop_edits()
             head = self._quiet(seconds)

@@ -55,7 +55,7 @@ WAYS_BACK = [
 class Watch:
     """Queries Unbound for the zone's names inside the block. `replies` counts rcodes, split into secure and insecure.
 
-    Queries the apex DS, which only the parent zone answers, if Unbound knows a parent.
+    With `has_parent`, also queries the DS at the apex, which only the parent zone answers.
     """
 
     def __init__(self, resolver: Unbound, zone: str, *, has_parent: bool) -> None:

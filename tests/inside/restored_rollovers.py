@@ -40,9 +40,9 @@ def roll(act: str, name: str, speed: int, seconds: float) -> Any:
 
 
 def decide() -> Any:
-    """Decide to take over the nodes' content.
+    """Try to keep the panel's content, then take over the nodes' content.
 
-    Return the zones that each decision would break, and the field that refused to keep the panel's content.
+    Return the zones that each decision would break, and the form field with the refusal.
     """
     report, refused = unknown_history.newest_report(), ""
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.sample(1, by="installation", reason="releases of PowerD
 
 
 def _check_all(place_output: str) -> dict[str, tuple[str, str]]:
-    """Parse the output of check-all-zones. Return the numbers of errors and warnings by zone."""
+    """Parse the output of check-zone. Return the numbers of errors and warnings by zone."""
     found = re.findall(r"Checked \d+ records of '(.*?)', (\d+) errors, (\d+) warnings", place_output)
     return {zone: (errors, warnings) for zone, errors, warnings in found}
 

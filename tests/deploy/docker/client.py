@@ -131,7 +131,7 @@ class Edits:
         return done
 
     def lost(self) -> list[str]:
-        """Return all nodes' answers that are neither the last acknowledged edit of a name nor a later one."""
+        """Describe each node's answers that are neither the last acknowledged edit of a name nor a later one."""
         return self.engine.inside(self._lost)
 
     def _lost(self) -> list[str]:

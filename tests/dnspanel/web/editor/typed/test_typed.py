@@ -42,7 +42,7 @@ def drafted(author: User, zone: Zone, name: str, type: int) -> RRset | None:
 
 
 def sent(client: Client, query: str) -> dict[str, str]:
-    """Return the fields that the unchanged panel would send."""
+    """Return the fields that the panel would send if nothing were changed."""
     return fields_in(client.get(FORM + query))
 
 
