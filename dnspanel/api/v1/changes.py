@@ -108,7 +108,7 @@ def _unless_lost(step: Step) -> Step:
 
 
 def _replacement(given: RRsetInput) -> Step:
-    """Return the step for REPLACE. An empty record list deletes the RRset. Raise Refusal (422) if nothing is given."""
+    """Return the step for REPLACE. No records delete the RRset. Raise Refusal (422) if a member is missing."""
     if given.records is None and given.comments is None:
         raise Refusal(422, f"No change for {given.title}")
     text = None if given.comments is None else comment_text(given.comments)
@@ -133,8 +133,8 @@ def with_its_comment(made: RRset, current: RRset) -> RRset:
 def with_its_notes(made: RRset, current: RRset) -> RRset:
     """Return the new records with the RRset's tags and the comments of unchanged values, which PowerDNS doesn't have.
 
-    If the client sends a value in its displayed form, this form replaces the stored spelling. Without this, the
-    publication would keep the old spelling, as it does for clients that don't send spellings.
+    A value that the client sends in its displayed form loses its stored spelling. Otherwise the publication would keep
+    that spelling, as it does for clients that don't send spellings.
     """
     if not current.notes:
         return made
@@ -152,13 +152,13 @@ def _set_comment(given: RRsetInput, current: RRset | None, text: str) -> RRset |
 
 
 def _extension(given: RRsetInput) -> Step:
-    """Return the step for EXTEND, which adds one record. An existing RRset keeps its TTL."""
+    """Return the step for EXTEND, which adds one record and keeps the TTL. Raise Refusal (422) for more or none."""
     made = _one_record(given).rrset(DEFAULT_TTL if given.ttl is None else given.ttl, comment_text(given.comments or ()))
     return add_records(made)
 
 
 def _pruning(given: RRsetInput) -> Step:
-    """Return the step for PRUNE, which removes one record."""
+    """Return the step for PRUNE, which removes one record. Raise Refusal (422) if more or none are given."""
     return without(tuple(_one_record(given).records or ()))
 
 

@@ -99,7 +99,7 @@ def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
 
 
 def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
-    """Request a full transfer and return PowerDNS's text. Raise Refusal (422) if this panel is the zone's primary."""
+    """Request a full transfer. Return PowerDNS's message. Raise Refusal (422) if this panel is the zone's primary."""
     try:
         row = set_up_primaries.ask_now(zone=zone, author=actor, now=now, wants_all=True)
     except NotTransferred as exc:

@@ -139,7 +139,7 @@ def _source_of(zone: Zone) -> tuple[list[str] | None, int | None]:
 
 
 def _own_fields(attributes: PowerdnsZone, zone: Zone, signing: Mapping[str, str]) -> dict[str, Any]:
-    """Return the members that a response for a single zone has and the list of zones hasn't."""
+    """Return the members that are only in the response for a single zone, not in the list of zones."""
     return {
         "api_rectify": attributes.api_rectify,
         "master_tsig_key_ids": [zone_id(name) for name in attributes.metadata.get(TSIG_ALLOW_AXFR, ())],

@@ -103,7 +103,7 @@ def run_detail(request: PanelRequest, run_id: int) -> HttpResponse:
 
 @require_POST
 def run_apply(request: PanelRequest, run_id: int) -> HttpResponse:
-    """Apply the changes that a dry run found."""
+    """Start a run that applies the changes that a dry run found."""
     verbs.require_signer(request.user)
     dry_run = verbs.run_for(request.user, run_id)
     form = PublishingForm(request.POST)

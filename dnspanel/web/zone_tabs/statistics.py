@@ -136,7 +136,7 @@ def _display_estimate(estimate: Estimate) -> DisplayEstimate:
 
 
 def small_rate(per_second: float) -> str:
-    """Return a rate as text with two significant digits, even if it is far below one per second."""
+    """Return a rate as text. Rates below one per second have two significant digits, and are at least 0.001."""
     if 0 < per_second < 0.95:
         return "0.001" if per_second < 0.001 else f"{float(f'{per_second:.2g}'):f}".rstrip("0")
     return rate(per_second)

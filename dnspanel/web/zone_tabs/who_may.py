@@ -51,7 +51,7 @@ class DisplayToken:
 
 @require_safe
 def zone_access(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show people and tokens with rights over the zone, and check a name and type. htmx gets only more list rows."""
+    """Show people and tokens with rights over the zone, and check one person's rights. htmx gets only list rows."""
     zone = access.zone_for_reading(request.user, zone_name)
     actor = actor_of(request.user)
     assert actor is not None  # only signed-in people can see a zone

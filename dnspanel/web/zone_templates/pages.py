@@ -52,7 +52,7 @@ class DisplayRecords:
 
 
 def display_records(rrsets: tuple[RRset, ...], zone: str) -> DisplayRecords:
-    """Return the records as preview lines."""
+    """Return the first MOST_DISPLAYED records as preview lines, and the number of the others."""
     lines = [
         f"{names.owner_text(each.name, zone)} {each.ttl} {rdata.type_to_text(each.type)} {text}"
         for each in rrsets

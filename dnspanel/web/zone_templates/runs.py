@@ -168,7 +168,7 @@ def template_run(request: PanelRequest, template_run_id: int) -> HttpResponse:
 
 @require_POST
 def template_run_apply(request: PanelRequest, template_run_id: int) -> HttpResponse:
-    """Apply the changes that a dry run found."""
+    """Start a run that applies the changes that a dry run found."""
     require(request.user, Permission.EDIT)
     dry_run = verbs.run_for(request.user, template_run_id)
     form = CarryOutForm(request.POST)

@@ -116,7 +116,7 @@ class DisplayChangeRun(DisplayRun[ChangeRun]):
 
     @property
     def policies_url(self) -> str:
-        """The URL of policy runs if the run changed DNSSEC policies, which zones must now follow. Otherwise empty."""
+        """The URL of policy runs if this run gave zones new DNSSEC policies, which they must now follow. Else empty."""
         is_done = self.run.act == ZoneAct.POLICY and not self.run.dry_run and not self.is_unfinished
         return reverse("zone-policy-runs") if is_done else ""
 
@@ -149,7 +149,7 @@ def change_run(request: PanelRequest, change_run_id: int) -> HttpResponse:
 
 @require_POST
 def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
-    """Apply the changes that a dry run found."""
+    """Start a run that applies the changes that a dry run found."""
     _require(request)
     dry_run = change_run_queries.run_for(request.user, change_run_id)
     display, form = DisplayChangeRun(dry_run), CarryOutForm(request.POST)

@@ -266,7 +266,7 @@ def _new_zone_form(request: PanelRequest, *args: Any, **kwargs: Any) -> NewZoneF
 
 
 def _as_typed(request: PanelRequest, form: NewZoneForm, **changed: str) -> NewZoneForm:
-    """Return the unvalidated form with the typed values, except for the fields in `changed`."""
+    """Return a new, unvalidated form with the typed values, except for the fields in `changed`."""
     typed = {name: form.data.get(name, "") for name in form.fields}
     return _new_zone_form(request, initial=typed | changed)
 

@@ -74,7 +74,7 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
 
 
 def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
-    """Start a dry run that restores all matching zones, and redirect to it, or redirect back with an error."""
+    """Start a dry run of the restoration of all matching zones, and redirect to it, or back with an error."""
     given = request.POST if request.method == "POST" else request.GET
     if request.method != "POST" or selection.publication is not None or selection.ids:
         messages.error(
