@@ -304,7 +304,7 @@ def _move(
 
 
 def _lock_catalogs(ids: Collection[int | None]) -> QuerySet[Producer]:
-    """Lock these catalogs, so that no other transaction moves their members."""
+    """Select and lock these catalogs, so that no other transaction moves their members."""
     found = Producer.objects.select_for_update(of=("self",)).select_related("zone")
     return found.filter(pk__in=ids).order_by("pk")
 

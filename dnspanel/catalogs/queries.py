@@ -113,10 +113,10 @@ def troubled_catalogs() -> list[CatalogTrouble]:
 
 
 def catalogs_by_member(said: str) -> Combinable | None:
-    """Return an expression for the catalog name of each zone in a query, or None if no catalog exists.
+    """Return an expression for the catalog name of each zone in a query, or None if no catalog exists. One query.
 
     The name is the first of these: the producer catalog that lists the zone; the field `said`, unless it names a
-    producer catalog; the consumer catalog that created the zone. This makes one query.
+    producer catalog; the consumer catalog that created the zone.
     """
     if not Catalog.objects.values_list("pk").union(Producer.objects.values_list("pk"))[:1]:
         return None

@@ -140,7 +140,7 @@ def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
 
 
 def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Actor, now: datetime) -> Catalog:
-    """Change the terms of new and existing members.
+    """Change the terms of a catalog's new and existing members.
 
     Raise Forbidden without the right to set it up, CatalogUnknown if deleted, and CatalogRefused for invalid terms.
     """

@@ -250,8 +250,8 @@ def give_back(
 ) -> TransferredZone:
     """Make the old primaries of a taken-over zone its primaries again. The next transfer replaces changes made here.
 
-    Raise Unknown, RightMissing, Forbidden, PrimariesRefused, TakeOverRefused if the zone was not taken over or the
-    panel's keys sign it, and the errors of rules as in `set_primaries`.
+    Raise Unknown, RightMissing, Forbidden, TakeOverRefused if the zone was not taken over or the panel's keys sign it,
+    and the errors of rules as in `set_primaries`.
     """
     allowed_servers.refuse_servers(acting.author)
     with transaction.atomic(durable=True):
@@ -309,9 +309,9 @@ def row_of(zone: Zone) -> TransferredZone:
 
 
 def _lock_zone(zone: Zone, author: Author) -> Zone:
-    """Lock the zone in the same way as publications do.
+    """Lock the zone as publications do, and return it.
 
-    Raise Unknown, or RightMissing if the author is not allowed to change the zone's settings.
+    Raise Unknown if it was deleted, or RightMissing if the author is not allowed to change the zone's settings.
     """
     found = next(iter(find_zones.lock_zones([zone.pk])), None)
     if found is None:

@@ -83,7 +83,7 @@ class _Made:
         return self._place == _PLACES[Kind.KNOT]
 
     def _own(self, name: str, key_name: str, form: str) -> str:
-        """Return the lines that name the secondary's certificate and key files, if it must present a certificate."""
+        """Return the lines that name the secondary's certificate and key files, or "" if it presents no certificate."""
         if not self._shows_certificate:
             return ""
         return form.format(name, f"{self._place}/{_CERTIFICATE}") + form.format(key_name, f"{self._place}/{_KEY}")

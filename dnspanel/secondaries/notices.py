@@ -54,7 +54,7 @@ def secondaries_with_due(*, now: datetime) -> list[int]:
 
 
 def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange = udp_exchange.exchange) -> Sent:
-    """Send due NOTIFY for the catalog and for at most AT_ONCE zones. Record the answers, and count those for zones.
+    """Send due NOTIFY for the catalog and at most AT_ONCE zones, and record the answers. Return the zones' counts.
 
     1. Read the waiting messages.
     2. Send them, outside of any transaction.
@@ -100,7 +100,7 @@ def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = udp_exc
 def _notify(
     secondary: Secondary, waiting: Sequence[Member], send: Exchange
 ) -> tuple[list[Member], dict[tuple[str, int], list[Member]]]:
-    """Send NOTIFY. Return the answered members, and the others grouped by fault and number of earlier attempts."""
+    """Send NOTIFY. Return the members with an answer, and those without as {(fault, earlier attempts): members}."""
     messages = _messages([(member.zone_id, member.zone_name) for member in waiting])
     # Each attempt uses the next address of a server with several addresses.
     address = secondary.addresses[waiting[0].attempts % len(secondary.addresses)]

@@ -51,7 +51,7 @@ def secondaries_with_due(*, now: datetime) -> list[int]:
 
 
 def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange | None = None) -> Sent:
-    """Query the SOAs of at most AT_ONCE due zones and record the answers. Then compare some zones that are in sync."""
+    """Query the SOAs of at most AT_ONCE due zones, record and count the answers, and compare some zones in sync."""
     now = clock()
     secondary = Secondary.objects.filter(pk=secondary_id, active=True).first()
     due = Member.objects.filter(secondary=secondary_id, until=None, question_at__lte=now).order_by("question_at", "pk")

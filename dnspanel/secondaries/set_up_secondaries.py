@@ -83,9 +83,10 @@ def create_secondary(
     algorithm: str = "hmac-sha256",
     form_id: UUID | None = None,
 ) -> NewSecondary:
-    """Create a secondary, which can transfer zones immediately and gets NOTIFY. A form sent twice creates only one.
+    """Create a secondary, which can transfer zones immediately and gets NOTIFY. Return it with its key's secret.
 
-    Raise Forbidden without the right to set up secondaries, and SecondaryRefused with the invalid fields.
+    A form sent twice creates only one. Raise Forbidden without the right to set up secondaries, and SecondaryRefused
+    with the invalid fields.
     """
     actor = require_set_up(by)
     if first := _secondary_of_form(form_id):
@@ -130,7 +131,7 @@ def create_secondary(
 
 
 def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, now: datetime) -> Secondary:
-    """Change a secondary's settings, but not its key. Raise SecondaryUnknown, or the errors of `create_secondary`."""
+    """Change a secondary except its key. Raise SecondaryUnknown if it is gone, or the errors of `create_secondary`."""
     actor = require_set_up(by)
     terms, zones = _check_terms(terms, {})
     try:

@@ -107,7 +107,7 @@ def names_in_chain(
 
 
 def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bool) -> bool:
-    """Return PowerDNS's ordername flag of a record at a name in the chain. The flag is set if the record has a hash."""
+    """Return True if a record at a name in the chain has PowerDNS's ordername flag, which means that it has a hash."""
     if chain.narrow or type == _TYPE_RRSIG:
         return False
     if at_cut and type in (_TYPE_A, _TYPE_AAAA):

@@ -207,8 +207,8 @@ def stored_segments(conn: Connection, schema: int, epoch: UUID, *, after: int) -
 def next_range(conn: Connection, *, after: int, head: int, together: bool = False) -> Range | None:
     """Return the next sequences to encode, up to a limit of RRsets and of publications, or None at the head.
 
-    A publication with prepared rows is always a range of its own. A publication that changes how zones are signed is
-    one unless `together` is True, because two such changes must not be applied at once.
+    A publication with prepared rows has its own range. A publication that changes how zones are signed has its own
+    range unless `together` is True, because two changes of signing must not be applied at once.
     """
     size = 0
     found: Range | None = None
@@ -226,7 +226,7 @@ def next_range(conn: Connection, *, after: int, head: int, together: bool = Fals
 def _publications(
     conn: Connection, after: int, head: int
 ) -> Iterator[tuple[int, datetime, Prepared | None, int, bool]]:
-    """Yield (sequence, time, prepared rows, size, True if it changes how zones are signed) of each publication.
+    """Yield each publication: sequence, time, prepared rows or None, number of RRsets, True if it changes signing.
 
     Publications are read page by page, because most callers stop early. Publications with prepared rows are not checked
     for changes of signing, because an import has thousands of zones and its own range anyway.

@@ -66,7 +66,7 @@ class Session:
 
 @contextmanager
 def reading() -> Iterator[Connection]:
-    """Open a separate connection whose reads all see the database as of the first read."""
+    """Yield a separate connection whose reads all see the database as of the first read."""
     with _connect("dnspanel reader", prepare_threshold=None) as conn, snapshot(conn):
         yield conn
 

@@ -142,7 +142,7 @@ class _Plan:
 
     @classmethod
     def of(cls, step: ZoneStep, before: SigningState, after: SigningState, schema: Schema) -> "_Plan":
-        """Plan the change for one zone. Its state is UNSIGNED while it isn't served, because it then has no rows."""
+        """Return the plan for one zone. While the zone isn't served, its state is UNSIGNED, because it has no rows."""
         before = before if step.served_before else UNSIGNED
         return cls(step.name, before, after if step.serial is not None else UNSIGNED, schema)
 
@@ -204,6 +204,6 @@ def _bare_key_rows(name: str, key: KeyState, schema: Schema) -> Rows:
 
 
 def _by_table(ops: list[Op]) -> list[Op]:
-    """Group operations by table, so that a segment with many zones is read and written one table after another."""
+    """Sort operations by table (backward for deletions), so that a large segment is written table by table."""
     is_delete = bool(ops) and ops[0].kind is OpKind.DELETE
     return sorted(ops, key=lambda op: -op.dbi if is_delete else op.dbi)

@@ -34,7 +34,7 @@ class Verdict:
 
 
 def verify_chain(anchors: Sequence[Anchor] = ()) -> Verdict:
-    """Read the whole chain and every act in it. Report each faulty link once, and continue from it.
+    """Check the whole chain and every act in it. Return a verdict that names each faulty link once.
 
     If an anchor's hash differs from the chain's hash at that number, the chain was replaced after the anchor was
     stored.

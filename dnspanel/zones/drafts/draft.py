@@ -235,7 +235,8 @@ def _write_rrsets(
 ) -> tuple[Draft, dict[KeyInZone, _New], dict[KeyInZone, int]]:
     """Write RRsets into the author's draft (None deletes an RRset) and remove operations without effect.
 
-    Return the draft, and the new operations with their ids. `base_revision` applies only if there is one zone.
+    Return the draft, and the new operations with their ids. Raise the errors of `replace_rrset`. Pass `base_revision`
+    for one zone only.
     """
     owners = {zone.pk: (zone.name, {name for name, _ in of_zone}) for zone, of_zone in afters.items()}
     for zone_name, owner_names in owners.values():

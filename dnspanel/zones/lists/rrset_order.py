@@ -184,7 +184,7 @@ def _first(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, li
 def _commented_first(
     rows: "QuerySet[Any]", commented: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int
 ) -> list[SortedKey]:
-    """Return RRsets with a comment, in order, and then the others. `commented` selects rows that may have a comment."""
+    """Return RRsets with a comment, in order, then RRsets without. `commented` selects rows that may have a comment."""
     without = start is not None and not start.by
     found = [] if without else _of_many_values(commented.filter(sort_key__gt=""), order, start, limit)
     if len(found) == limit:

@@ -276,7 +276,7 @@ def place_behind(zone: Zone, key: Key, *, is_canonical: bool = False) -> str:
 
 
 def finds_in(zone: Zone, search: Search) -> bool:
-    """Return True if the zone matches the search's terms about zones alone. Return False for a faulty search.
+    """Return True if the zone matches all search terms about zones. Return False if the search has a fault.
 
     One query, or none without such terms.
     """
