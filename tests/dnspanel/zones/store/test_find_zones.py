@@ -55,8 +55,7 @@ def test_what_belongs_to_a_zone_comes_with_it_as_from_django(make_zone: MakeZone
 
 
 def _beside(zone: Zone, path: str) -> object:
-    """Return the fields of a related row, or None without one. Check that a direct one refers to the same zone object.
-    """
+    """Return the fields of a related row, or None without one. A direct one must refer to the same zone object."""
     at: object = zone
     for step in path.split("__"):
         at = getattr(at, step, None)
