@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 
 class NotAnAddress(ApiError):
-    """An address parameter that isn't an address a host can have."""
+    """No parameter of the request has an address that a host can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ Intents = Mapping[int, Addresses | Prefix]  # by record type; missing types stay
 def update(request: HttpRequest) -> HttpResponse:
     """Set the addresses of the given hosts.
 
-    This view denies access itself: without a token it returns only `badauth`.
+    This view denies access itself: without a valid token it returns only `badauth`.
     """
     try:
         actor = _actor(request)
@@ -150,7 +150,7 @@ def _items(texts: Iterable[str]) -> list[str]:
 
 
 def intents_in(parameters: Mapping[str, Sequence[str]], caller: str) -> Intents:
-    """Return the requested change for each family. Raise NotAnAddress if no host can have any of the addresses.
+    """Return the change to each family that changes. Raise NotAnAddress if no host can have any of the addresses.
 
     If at least one address is usable, unusable ones are ignored, because routers without a global address send fe80::1.
     """
@@ -168,7 +168,7 @@ def intents_in(parameters: Mapping[str, Sequence[str]], caller: str) -> Intents:
 
 @dataclass(slots=True)
 class _Families:
-    """The parsed parameters of a request by record type. `unusable` is an address that no host can have."""
+    """The parsed parameters of a request by record type. `unusable` is an address that no host can have, or ""."""
 
     addresses: dict[int, list[str]] = field(default_factory=dict)
     empty: set[int] = field(default_factory=set)
@@ -176,7 +176,7 @@ class _Families:
     unusable: str = ""
 
     def add(self, type_: int, items: Sequence[str]) -> None:
-        """Add the items of one parameter. `type_` is the record type of the parameter."""
+        """Add a parameter's items, each address to its own family. `preserve`, or no items, applies to `type_`."""
         if "preserve" in items:
             self.preserved.add(type_)
         if not items:

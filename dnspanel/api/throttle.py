@@ -48,7 +48,7 @@ class Allowance:
 
 
 class Counters:
-    """Counters by key and window that never fail and never block for long."""
+    """Counters by key and window that never raise an error and never block for long. They use Redis if possible."""
 
     def __init__(self, redis_url: str) -> None:
         self._shared = RedisStorage(
@@ -92,7 +92,7 @@ class TokenThrottle(BaseThrottle):
 
 
 class AllowanceHeadersMiddleware:
-    """Middleware that adds the token's remaining allowance to every response as headers."""
+    """Middleware that adds the token's allowance to the response headers. Requests without a token get no headers."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -113,7 +113,7 @@ def spend_of(token: Token, *, now: float) -> Allowance:
 
 
 def spend(key: str, limit: int, *, now: float) -> Allowance:
-    """Count one request against this limit. The window is the current minute, which is the same for all tokens."""
+    """Count one request for this key and return what is left. A window is a minute of the clock, for all tokens."""
     window = int(now // WINDOW)
     count = counters().count(f"{key}/{window}")
     reset = max(1, ceil((window + 1) * WINDOW - now))

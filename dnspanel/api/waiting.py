@@ -40,7 +40,7 @@ def wait_for_nodes(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool | None:
-    """Wait at most `seconds` and return True if every active node answers with the publication.
+    """Wait for at most `seconds`. Return True once every active node answers with the publication, else False.
 
     With `with_secondaries`, each secondary that has the publication's zones must answer with the publication too.
     Return None if too many requests wait already. Return False immediately if no node is active. Raise TakenBack as

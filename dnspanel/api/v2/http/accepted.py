@@ -47,7 +47,7 @@ def answer_outcome(
     headers: Mapping[str, str] | None = None,
     extensions: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
-    """Return the response to a publication: 202, or `status` if the publication has arrived everywhere."""
+    """Return the response to a write, with the changed zones and the warnings. `answer_publication` sets the status."""
     if (rehearsed := rehearsal.under_way()) is not None:
         return plans_answer(request, rehearsed, {})
     zones = [moved_json(plan) for plan in outcome.plans]
@@ -119,7 +119,7 @@ def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
 
 
 def requested_wait(request: Request) -> int | None:
-    """Return the seconds to wait (`wait` in the query or in `Prefer`), or None. Raise Problem for an invalid query."""
+    """Return the seconds to wait (query `wait` or `Prefer`), or None. Raise Problem if `wait` is invalid."""
     typed = request.query_params.get("wait")
     if typed is not None:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):
@@ -214,7 +214,7 @@ def published_zones(publication: Publication, actor: Actor) -> list[dict[str, An
 
 
 def published_zone_json(zone: str, revision: int, serial: int, kind: str) -> dict[str, Any]:
-    """Return a publication's revision of one zone."""
+    """Return the JSON form of a zone's revision in a publication."""
     return {"zone": zone, "revision": revision, "serial": serial, "kind": kind}
 
 

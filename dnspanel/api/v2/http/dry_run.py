@@ -70,7 +70,7 @@ def plans_answer(request: Request, rehearsed: Rehearsal, more: Mapping[str, Any]
 
 
 def reasons_in(rehearsed: Rehearsal | None) -> list[str]:
-    """Return the reasons why the write would need confirmation, without duplicates."""
+    """Return the reasons why a rehearsed write needs confirmation, without duplicates. Return [] for None."""
     return _reasons([] if rehearsed is None else rehearsed.notes_of(Exception))
 
 

@@ -55,7 +55,7 @@ class Condition:
 
     @property
     def revision(self) -> int | None:
-        """The revision in the first `If-Match` tag that has one, which the writer had read. None if no tag has one."""
+        """The revision that the writer had read, from the first `If-Match` tag with one. None if no tag has one."""
         found = next(filter(None, map(_VERSIONED.fullmatch, self.match)), None)
         return int(found[1]) if found else None
 
@@ -73,7 +73,7 @@ def tag_of(value: Any) -> str:
 
 
 def zone_tag(revision: int, tags: Iterable[str], team_id: int | None, default_ttl: int | None = None) -> str:
-    """Return the tag of a zone."""
+    """Return the ETag of a zone: its revision and a digest of these settings."""
     return f'"{revision}-{_settings_digest(tuple(tags), team_id, default_ttl)}"'
 
 
@@ -95,7 +95,7 @@ def require(condition: Condition, tag: str | None, *, theirs: Any = None, mine: 
 
 
 def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], current: RRset | None, mine: Any) -> None:
-    """Raise Problem with base, theirs and mine unless the condition holds. The caller must hold the zone's lock."""
+    """Raise Problem (412) with base, theirs and mine unless the condition holds. The caller must lock the zone."""
     if _holds_for(condition, current):
         return
     base = _rrset_at(zone, key, condition.revision, current)

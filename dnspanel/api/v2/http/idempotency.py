@@ -54,9 +54,8 @@ class Remembered(Exception):
 def claim(*, request: HttpRequest, actor: Actor, key: str, now: datetime) -> Claim:
     """Claim the key for this request. Raise Remembered if its response is stored.
 
-    Raise TakenBack if the stored response was about a publication that was reverted since.
-
-    Raise Problem if the key belongs to another request, or if the same request is still in progress.
+    Raise TakenBack if that response was about a publication that has been reverted since then. Raise Problem if the key
+    is invalid or belongs to another request, or if the same request is still in progress.
     """
     if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
         fault = RequestFault("invalid", f"Use 1 to {LONGEST_KEY} printable characters.", header="Idempotency-Key")
@@ -118,8 +117,8 @@ def _refuse_or_recall(row: RememberedAnswer, digest: bytes) -> None:
 def _digest(request: HttpRequest) -> bytes:
     """Return a digest of a request's method, path, query, conditions and body. For uploads, only the size counts.
 
-    The digest uses a key of the panel, because bodies contain passwords. A reader of the database could guess these
-    from a plain digest.
+    The digest uses a key of the panel, because bodies contain passwords. From a plain digest, a reader of the database
+    could guess a password.
     """
     named = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "CONTENT_LENGTH")
     head = "\0".join((request.method or "", request.get_full_path(), *(request.META.get(name, "") for name in named)))

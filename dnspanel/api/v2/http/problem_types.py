@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProblemType:
-    """A type of problem."""
+    """A problem type: its code, status and title, the cause, and the remedy."""
 
     code: str
     status: int

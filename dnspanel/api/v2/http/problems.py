@@ -200,7 +200,7 @@ def _simply(code: str, **headers: str) -> Callable[[Any], Problem]:
 
 
 def _of_fields(exc: Any) -> Problem:
-    """Return the problem for invalid fields. A name that another object has is a conflict if it is the only error."""
+    """Return the problem for invalid fields. Its code is `name-taken` if all errors are names already in use."""
     faults = [
         RequestFault(code_of_message(message), str(message), pointer=f"/{name}" if name else "")
         for name, messages in exc.fields.items()
@@ -212,7 +212,7 @@ def _of_fields(exc: Any) -> Problem:
 
 
 def _of_field(exc: Any) -> Problem:
-    """Return the problem for one invalid field, whose name is `field`. It is empty for an error of all the body."""
+    """Return the problem for the invalid field `exc.field`, or for the whole body if `exc.field` is empty."""
     return bad_value(f"/{exc.field}" if exc.field else "", str(exc), code_of_message(message_of(exc)))
 
 

@@ -106,7 +106,7 @@ def plan_json(plan: ZonePlan, visibility: Visibility | None) -> dict[str, Any]:
 
 
 def moved_json(plan: ZonePlan) -> dict[str, Any]:
-    """Return a zone's revision and serial after a plan, and the numbers of changed RRsets."""
+    """Return a zone's revision and serial after a plan, and the numbers of added, changed and removed RRsets."""
     moves = bool(plan.changes)
     return {
         "zone": plan.zone.name,

@@ -31,7 +31,7 @@ class OneSecretView(V2View):
 
 
 def once(value: dict[str, Any], *, secret: str, status: int = 201, **headers: str) -> HttpResponse:
-    """Return a response with the member `secret`. In the stored response for retries, this member is null."""
+    """Return a response with `value`. In the copy that is stored for retries, the member named `secret` is null."""
     plain = answer_with_tag(value | {secret: None}, status, **headers)
     response = _Once(plain.content, status=status, headers=dict(plain.headers))
     response.with_secret = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -138,7 +138,7 @@ class V2View(APIView):
 
 
 class NothingHere(V2View):
-    """The view of all other URLs below the API's root. It answers with a problem."""
+    """The view of all other URLs below the API's root. It raises a `not-found` problem."""
 
     unconditional = True
 
@@ -148,7 +148,7 @@ class NothingHere(V2View):
 
 
 def _meant_path(path: str) -> str:
-    """Return hints that help a client that requested an unknown path."""
+    """Return a hint for a client that requested an unknown path, with the most similar resource if there is one."""
     parts = path.removeprefix(ROOT).split("/")
     patterns = get_resolver("dnspanel.api.v2.urls").url_patterns
     resources = {str(each.pattern).removeprefix(ROOT[1:]).partition("/")[0] for each in patterns}

@@ -93,7 +93,7 @@ class CatalogSerializer(CatalogTermsSerializer):
 
 
 class RuleSerializer(Shape):
-    """A rule for the members of one group of a consumed catalog: their primaries and tags."""
+    """A rule for the members of one group of a consumed catalog: their team, tags and primaries."""
 
     group = Text(
         max_length=set_up_catalogs.LONGEST_GROUP, help_text="The group of the catalog (RFC 9432) that the rule is for."
@@ -183,7 +183,7 @@ class OneCatalog(V2View):
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """Read a consumed catalog.
 
-        Returns the catalog's primaries, settings, last transfer and number of members. Needs the permission `fleet`.
+        Returns the catalog's settings, serial and state, and its number of members. Needs the permission `fleet`.
         """
         return _answer_catalog(actor_in(request), catalog_id)
 
@@ -221,7 +221,7 @@ class CatalogRules(V2View):
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """Read the rules of a consumed catalog.
 
-        A rule sets the primaries and the tags for the members of one group. Needs the permission `fleet`.
+        A rule sets the team, the tags and the primaries for the members of one group. Needs the permission `fleet`.
         """
         return answer_with_tag(_rules_json(access.catalog_for(actor_in(request), catalog_id)))
 
@@ -254,8 +254,8 @@ class CatalogConfirmation(V2View):
     def post(self, request: Request, catalog_id: int) -> HttpResponse:
         """Confirm that members leave a consumed catalog.
 
-        Confirm if more than `most_lost` members left in one revision of the catalog. The panel removes the zones of
-        these members within seconds. Needs the same rights as `createCatalog`.
+        Confirm if more than `most_lost` percent of the members left in one revision of the catalog. The panel removes
+        the zones of these members within seconds. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         revision = read(ConfirmationSerializer, request.data)["revision"]
@@ -350,7 +350,7 @@ def _listing_json(listing: Listing) -> dict[str, Any]:
 
 
 def _primaries(values: Mapping[str, Any]) -> Terms:
-    """Return the settings of these primaries, without `uses_ixfr`, which each zone has for itself."""
+    """Return these primaries as terms, without `uses_ixfr`, which is a setting of each zone."""
     return Terms(**{name: value for name, value in values.items() if name != "uses_ixfr"})
 
 

@@ -235,7 +235,7 @@ def _violating(requests: Sequence[ZoneRequest], name: str, type: int) -> str:
     """Return the pointer to the requested change that breaks a rule.
 
     A rule can concern a neighbor of a changed RRset. If no change is requested for the violating RRset, return the
-    pointer to the closest enclosing zone.
+    pointer to the closest enclosing zone, or "" if no requested zone encloses it.
     """
     for zone_request in requests:
         if any(order.key == (name, type) for order in zone_request.orders):

@@ -304,7 +304,7 @@ class ZonePolicy(V2View):
 
 
 def policy_json(policy: DnssecPolicy, actor: Actor) -> dict[str, Any]:
-    """Return the JSON form of a policy. `tags` and `teams` are None if the actor must not change policies."""
+    """Return the JSON form of a policy. `tags` and `teams` are None if the actor isn't allowed to change policies."""
     attached = policy_queries.attached_to(policy) if policy_queries.may_change_policies(actor) else None
     values = _values_of(policy)
     return {

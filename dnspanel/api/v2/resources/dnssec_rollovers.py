@@ -203,7 +203,7 @@ def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
 
 
 def _findable(by: Acting) -> Acting:
-    """Return `by` with a form id (random without an idempotency key) to find the request's publications later."""
+    """Return `by` with a form id, which later finds the request's publications. If `by` has none, the id is random."""
     return by if by.form_id is not None else Acting(by.author, by.channel, by.now, by.reason, uuid4())
 
 

@@ -280,9 +280,9 @@ def _operations(actor: Actor) -> list[Operation]:
 
 
 def _draft_json(actor: Actor) -> dict[str, Any]:
-    """Return, by zone, the number of changes in the draft that the actor can see.
+    """Return the number of changes that the actor can see in the draft, by zone.
 
-    The member `digest` changes whenever one of these changes does.
+    `digest` identifies these changes: if one of them changes, so does `digest`.
     """
     operations = _operations(actor)
     zones: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""Resources of fronts: the nodes behind a front's dnsdist and the current state of each, and the front's limits."""
+"""Resources of fronts: the settings of a front's dnsdist, and the state of the nodes behind it."""
 
 from dataclasses import asdict, replace
 from typing import Any

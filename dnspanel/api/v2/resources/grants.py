@@ -1,6 +1,6 @@
 """Resources of grants to people and teams.
 
-Without the permission `people`, people see only their own grants, and tokens see none.
+Without the permission `people`, people see only their own and their teams' grants, and tokens see none.
 """
 
 from typing import Any

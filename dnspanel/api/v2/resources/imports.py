@@ -107,7 +107,7 @@ class DryRunSerializer(serializers.Serializer):
 
 
 class ImportSerializer(Shape):
-    """An import."""
+    """An import: its source, options, progress and plan."""
 
     id = serializers.IntegerField(read_only=True)
     title = Text(max_length=200, required=False, help_text="How lists call it; a name is made up if left out.")
@@ -129,7 +129,7 @@ class ImportSerializer(Shape):
 class ImportStepSerializer(ImportSerializer):
     """An import after a step.
 
-    After a dry run, the import has the reasons why the step would need `confirm`.
+    In a dry run, `reasons` are the reasons why the step would need `confirm`.
     """
 
     reasons = serializers.ListField(
@@ -278,8 +278,9 @@ class ImportAct(V2View):
         """Scan, plan, apply, pause, resume, cancel or undo an import.
 
         `scan` reads the uploaded files. `plan` is a dry run. `apply` publishes the changes in the plan, in several
-        publications. `replan` makes a new plan for zones that have changed since. `undo` reverts the published changes,
-        except where someone has changed the zone since. Needs the permission `edit`, and the rights over the zones.
+        publications. `replan` plans zones again that changed after the dry run. `undo` reverts the published changes,
+        except where someone has changed the zone since then. Needs the permission `edit`, and the rights over the
+        zones.
 
         With `dry_run`, the response shows the import as it would be after the step. `reasons` lists the reasons why
         `apply` or `undo` would need `confirm`.

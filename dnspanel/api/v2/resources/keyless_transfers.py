@@ -58,8 +58,8 @@ class KeylessTransfers(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read transfers without a key.
 
-        Returns the addresses that can transfer the zone without a TSIG key, and the addresses that receive NOTIFY.
-        Needs the right `settings`.
+        Returns the networks that can transfer the zone without a TSIG key, and the addresses that receive NOTIFY. Needs
+        the right `settings`.
         """
         return _answer_keyless(_zone(request, zone_name))
 

@@ -56,7 +56,7 @@ class NamedDraftSerializer(Shape):
 
 
 class NewNamedDraftSerializer(Shape):
-    """The name under which to save the draft."""
+    """The name under which to save the draft, and the zones whose changes to save."""
 
     name = Text(max_length=LONGEST_NAME)
     zones = serializers.ListField(

@@ -21,7 +21,7 @@ from replication.errors import BadName
 
 
 def new_rrsets(request: Request) -> tuple[list[RRset] | None, dict[str, Any]]:
-    """Return the RRsets of a new zone (None if not given) and the body without them. Raise Problem if invalid."""
+    """Return a new zone's RRsets (None if not given) and the body without them. Raise Problem for an invalid body."""
     given = request.data.get("rrsets") if isinstance(request.data, dict) else None
     body = read(NewZoneSerializer, request.data if given is None else {**request.data, "rrsets": []})
     try:

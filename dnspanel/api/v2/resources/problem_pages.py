@@ -17,7 +17,7 @@ from dnspanel.api.v2.schema.fields import Shape, page_of
 
 
 class KindSerializer(Shape):
-    """A kind of problem."""
+    """A kind of problem: its code, status and title, the cause, and the remedy."""
 
     type = serializers.CharField()
     code = serializers.CharField()

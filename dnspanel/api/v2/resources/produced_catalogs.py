@@ -127,8 +127,8 @@ class ProducedCatalogs(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a produced catalog.
 
-        Creates a catalog zone without members. Nodes do not serve the catalog zone; secondaries and TSIG keys transfer
-        it like any zone. Needs the right `create-zone`.
+        Creates a catalog zone without members. Nodes do not serve the catalog zone. Secondaries, and clients with a
+        TSIG key, can transfer it like any zone. Needs the right `create-zone`.
         """
         actor, values = actor_in(request), read(NewProducedCatalogSerializer, request.data)
         zone = producer.create_catalog(

@@ -56,7 +56,7 @@ class NewPublishHookSerializer(ScopedSerializer):
 
 
 class PublishHookSerializer(NewPublishHookSerializer):
-    """A publish hook."""
+    """A publish hook, without its secret."""
 
     id = serializers.IntegerField()
     placed_by = ActorSerializer(allow_null=True)

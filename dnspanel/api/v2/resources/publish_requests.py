@@ -60,7 +60,7 @@ class NewRequestSerializer(Shape):
 
 
 class ListedRequestSerializer(Shape):
-    """A request for approval."""
+    """An approval request in a list: its author, state and outcome."""
 
     key = serializers.UUIDField(help_text="Id of the request in paths.")
     name = serializers.CharField()

@@ -114,7 +114,7 @@ class NewApprovalRuleSerializer(ScopedSerializer):
 
 
 class ApprovalRuleSerializer(NewApprovalRuleSerializer):
-    """An approval rule."""
+    """An approval rule, with its approvers and its author."""
 
     id = serializers.IntegerField()
     approvers = serializers.CharField(help_text="Who can approve, in words.")

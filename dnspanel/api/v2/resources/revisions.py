@@ -132,8 +132,8 @@ class RevisionUndo(V2View):
         """Undo a revision.
 
         Publishes one new revision that restores the RRsets from before the undone revision. Needs the rights `add`,
-        `change` or `remove`. Returns 409 `changed-by-others` if the same RRsets were changed since. `into: draft` puts
-        the changes into your draft instead.
+        `change` or `remove`. Returns 409 `changed-by-others` if the same RRsets were changed again later. `into: draft`
+        puts the changes into your draft instead.
         """
         zone = access.zone_for_editing(actor_in(request), zone_name)
         found = revision_of(zone, number)
@@ -282,7 +282,7 @@ def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
 
 
 def _undo_deletion(request: Request, publication: Publication, changes: Sequence[Revision]) -> HttpResponse:
-    """Restore the zones that the publication deleted. If it also made other changes, undo these first."""
+    """Undo the publication's changes to RRsets, then restore the zones that it deleted."""
     actor, body = actor_in(request), read(UndoSerializer, request.data)
     if body["into"] == "draft":
         raise CannotUndo("A draft cannot bring zones back; undo it as a publication.")

@@ -60,7 +60,7 @@ class Roles(V2View):
         """Create a role.
 
         Saves a role with rights and permissions. Use `own_role` of `changeUser` to give the role to a person. Needs the
-        permission `people`. You cannot put more into a role than you have.
+        permission `people`. A role cannot have more rights or permissions than you.
         """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)

@@ -213,7 +213,7 @@ def at_path(
 ) -> tuple[Zone, Key]:
     """Return the zone and the RRset key that a URL path names.
 
-    Raise Unknown or RightMissing if the actor lacks access, Problem for an invalid name or type.
+    Raise Unknown, Forbidden or RightMissing if the actor lacks access, Problem (404) for an invalid or hidden RRset.
     """
     actor = actor_in(request)
     zone = access.zone_for_editing(actor, zone_name) if to_change else access.zone_for_reading(actor, zone_name)
@@ -229,7 +229,7 @@ def at_path(
 
 
 def require_published(zone: Zone, key: Key) -> None:
-    """Raise Problem unless the RRset is published."""
+    """Raise Problem (404) unless the RRset is published."""
     if _stored_rrset(zone, key) is None:
         raise absent(key)
 

@@ -173,7 +173,7 @@ def _terms(values: dict[str, Any]) -> providers.ProviderTerms:
 
 
 def given_terms(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the provider's settings with these names. Convert the values of rules and mail domains."""
+    """Return the values with these names, with the rules as `Rule` objects and the mail domains as a tuple."""
     terms = {name: values[name] for name in names}
     terms["rules"] = tuple(map(Rule.from_json, terms["rules"]))
     terms["mail_domains"] = tuple(terms["mail_domains"])

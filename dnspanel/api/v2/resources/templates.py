@@ -308,8 +308,8 @@ class ZoneTemplateUse(V2View):
         """Apply a template to a zone.
 
         Publishes the template's records in the zone as one revision. Needs the rights `add`, `change` or `remove`.
-        Records from other sources, and records that someone has edited since, are conflicts. Conflicts stay unchanged
-        unless `overwrite` is true. A snippet adds its records at one name.
+        Records from other sources, and template records that someone has edited, are conflicts. Conflicts stay
+        unchanged unless `overwrite` is true. A snippet adds its records at one name.
         """
         actor, now = actor_in(request), timezone.now()
         zone = access.zone_for_editing(actor, zone_name)

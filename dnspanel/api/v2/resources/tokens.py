@@ -58,7 +58,7 @@ class TermsSerializer(Shape):
 
 
 class TokenSerializer(TermsSerializer):
-    """An API token."""
+    """An API token, without its secret."""
 
     id = serializers.IntegerField(read_only=True)
     owner = Integer(
@@ -216,7 +216,7 @@ def _usual_end(actor: Actor, now: datetime) -> datetime:
 
 
 def token_for(actor: Actor, token_id: int, kind: TokenKind = TokenKind.API) -> Token:
-    """Return the token with this id. Raise TokenUnknown if the actor is not allowed to see the token."""
+    """Return the token of this kind with this id. Raise TokenUnknown if the actor isn't allowed to see one."""
     token = verbs.token_for(actor, token_id)
     if token.kind != kind:
         raise TokenUnknown

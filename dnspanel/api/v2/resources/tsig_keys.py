@@ -44,7 +44,7 @@ _SHARED = (
 
 
 class TsigKeySerializer(TermsSerializer):
-    """A TSIG key."""
+    """A TSIG key, without its secret."""
 
     id = serializers.IntegerField(read_only=True)
     owner = serializers.IntegerField(read_only=True)

@@ -103,7 +103,7 @@ class HandOverSerializer(Shape):
 
 
 class HandedOverSerializer(serializers.Serializer):
-    """The numbers of tokens, webhooks, drafts and publish hooks that were handed over."""
+    """The total number of tokens, webhooks, drafts and publish hooks that were handed over."""
 
     handed_over = serializers.IntegerField(help_text="How many were handed over.")
 

@@ -458,7 +458,7 @@ def _filter_zones(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
 
 
 def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
-    """Return the team with this id, or None. Raise Problem if it isn't `present` and the actor can't choose it."""
+    """Return the team with this id, or None. Raise Problem if the actor can't choose it and it isn't `present`."""
     if team_id is None:
         return None
     if team_id == present:
@@ -476,7 +476,7 @@ def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -
 def _zone_written(request: Request, publication: Publication, name: str, status: int) -> HttpResponse:
     """Return the response after a zone was created or restored: the publication, the zone and the zone's URL.
 
-    Raise Problem if the zone has been deleted again since.
+    Raise Problem (404) if the zone has been deleted again since then.
     """
     actor = actor_in(request)
     zone = Zone.objects.select_related("changed_by").filter(name=name, deleted_at=None).first()

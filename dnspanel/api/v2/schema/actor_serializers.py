@@ -25,5 +25,5 @@ class ActorSerializer(serializers.Serializer):
     token = TokenNameSerializer(allow_null=True, help_text="The token that acted; null: none, or none was noted.")
 
     def __init__(self, **kwargs: Any) -> None:
-        """Make the field read-only."""
+        """Make the field read-only by default."""
         super().__init__(**{"read_only": True, **kwargs})

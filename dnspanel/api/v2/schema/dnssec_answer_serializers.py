@@ -20,7 +20,7 @@ class ParentServerSerializer(Shape):
 
 
 class ParentCheckSerializer(Shape):
-    """The last answers of the parent zone's name servers."""
+    """The state of the DS records at the parent zone, and the last answers of its name servers."""
 
     zone = serializers.CharField()
     state = serializers.ChoiceField(choices=_STATES, help_text="As of the last look that came to something.")

@@ -189,7 +189,7 @@ def tag_of(path: str) -> str:
 
 
 def _complete(path: str, method: str, operation: Schema) -> None:
-    """Add the problems that every operation with this method can return to the operation's own problems."""
+    """Add to an operation: the problems that every such method can return, status 304, and the least value of ids."""
     operation.setdefault("security", [])  # needs no token
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "path" and parameter["schema"].get("type") == "integer":

@@ -132,7 +132,7 @@ def _within(place: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
 
 
 def _refer(schema: Schema, reference: str) -> None:
-    """Replace the values by a reference. Other keywords of the schema are kept."""
+    """Replace the schema's enumeration with a reference to a component. Keep its other keywords."""
     is_nullable = None in schema.pop("enum")
     del schema["type"]
     if is_nullable:

@@ -37,7 +37,7 @@ PAGED = [
 
 
 class Shape(serializers.Serializer):
-    """A JSON object. Unknown members are rejected, because the client probably expects an effect."""
+    """A JSON object. Unknown members are rejected, because the client probably expects them to have an effect."""
 
     def to_internal_value(self, data: Any) -> Any:
         faults: dict[str, Any] = dict(self._unknown_members(data)) if isinstance(data, Mapping) else {}

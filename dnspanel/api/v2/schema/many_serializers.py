@@ -137,7 +137,7 @@ class OutcomeSerializer(Shape):
 
 
 class GuardedZoneSerializer(Shape):
-    """A zone that needs `confirm`, because it has many changes."""
+    """A zone whose changes need `confirm`, with the reasons."""
 
     zone = serializers.CharField()
     reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it needs `confirm`.")

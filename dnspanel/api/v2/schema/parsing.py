@@ -43,7 +43,7 @@ MOST_FAULTS = 1_000
 
 
 class Faults(list[RequestFault]):
-    """The errors found so far."""
+    """The errors found so far in a request's body."""
 
     def at(self, pointer: str, detail: str, code: str = "invalid") -> None:
         """Add an error. Raise a Problem with all errors as soon as there are MOST_FAULTS."""

@@ -160,7 +160,7 @@ class RevisionSerializer(Shape):
 
 
 class RevisionDiffSerializer(RevisionSerializer):
-    """A revision and its changes: at most the first 1,000 RRsets. The creation of a zone lists none."""
+    """A revision and its changes: at most the first 1,000 RRsets, or none if the revision created the zone."""
 
     changes = ChangeSerializer(many=True)
     left_out = serializers.IntegerField(help_text="How many more there are.")

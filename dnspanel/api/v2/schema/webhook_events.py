@@ -84,7 +84,7 @@ class EverywhereDataSerializer(PublicationDataSerializer):
 
 
 class TakenBackStateSerializer(serializers.Serializer):
-    """The reason why a publication was reverted."""
+    """The time, the publication and the reason of a reversal."""
 
     at = serializers.DateTimeField()
     sequence = serializers.IntegerField(allow_null=True, help_text="The publication that took it back.")
