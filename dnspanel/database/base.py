@@ -44,7 +44,7 @@ class CommitInDoubt(OperationalError):
 
 
 def open_with(defaults: Mapping[str, Any] | None) -> None:
-    """Set default parameters for new connections of this process. Explicit settings take precedence."""
+    """Set default parameters for new connections (None: TCP limits). Explicit settings take precedence."""
     global _defaults
     _defaults = defaults
 

@@ -1,8 +1,9 @@
-"""Outages of PostgreSQL: the errors that mean an outage, the answer of each interface, and one log line per outage.
+"""Outages of PostgreSQL: the errors that mean an outage, the answers of the interfaces, and the log lines about it.
 
 PostgreSQL is "away" if it is stopped, hangs, restarts, starts up, has no free connection, or is a replica after a
 failover. All interfaces answer 503 with Retry-After, each in its own format. A person who changed something must know
-whether the change was saved. It was not, unless the connection was lost during a commit (`CommitInDoubt`).
+whether the change was saved. It was not, unless the request had committed already, or the connection was lost during a
+commit (`CommitInDoubt`).
 """
 
 import logging
@@ -66,7 +67,7 @@ def begin_read() -> None:
 
 
 def is_in_doubt(exc: BaseException) -> bool:
-    """Return True if the failed request may have saved changes, in the failed commit or in an earlier one."""
+    """Return True if the failed request may have saved changes, in a failed commit or in an earlier commit."""
     before = getattr(_commits_before, "of_request", None)
     return isinstance(exc, CommitInDoubt) or (before is not None and _commits() > before)
 
@@ -95,7 +96,7 @@ def sentence(exc: BaseException) -> str:
 
 
 class WritesMiddleware:
-    """Middleware that records if a request asks for a change, so that a failure after a commit isn't a refusal."""
+    """Middleware that records if a request asks for a change, so that a later error is not taken for a refusal."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -109,7 +110,7 @@ class WritesMiddleware:
 
 
 class Notes:
-    """Log lines about outages of PostgreSQL, at most one per LOG_EVERY seconds for each kind of request or task."""
+    """Log lines about requests and tasks that an outage ended, at most one per LOG_EVERY seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -132,7 +133,7 @@ class Notes:
 
 
 def reason_of(exc: BaseException) -> str:
-    """Return the first line of an error's message, or its class."""
+    """Return the first line of an error's message, or the name of its class if the message is empty."""
     lines = str(exc).strip().splitlines()
     return lines[0].strip()[:300] if lines else type(exc).__name__
 
@@ -141,7 +142,7 @@ _notes = Notes()
 
 
 def note(what: str, exc: BaseException) -> None:
-    """Log that a request was answered with 503. All requests of this process share the limit of `Notes`."""
+    """Log that an outage ended a request. All requests of this process share the limit of `Notes`."""
     _notes.note(what, exc)
 
 

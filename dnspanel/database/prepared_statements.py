@@ -21,7 +21,7 @@ from django.db import connection
 
 @contextmanager
 def prepared_cursor() -> Iterator[Any]:
-    """Open a cursor in the current transaction. PostgreSQL plans its statements only the first two times."""
+    """Open a cursor that prepares statements. With `keep_plans`, only their first two executions are planned."""
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor

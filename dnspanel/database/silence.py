@@ -46,7 +46,7 @@ class StatementLost(psycopg.OperationalError):
 
 
 class Server:
-    """This process's knowledge of whether the server hangs. All threads share it."""
+    """The state of the PostgreSQL server, as all threads of this process know it. `hangs` is True if it hangs."""
 
     def __init__(
         self, parameters: Callable[[], dict[str, Any]], *, patience: float, statement_seconds: float = 0.0
@@ -120,13 +120,13 @@ def begin(parameters: Callable[[], dict[str, Any]], *, patience: float, statemen
 
 
 def end() -> None:
-    """Wait for the server without a limit again."""
+    """Undo `begin`: wait for the server without a limit again."""
     global _server
     _server = None
 
 
 def server() -> Server | None:
-    """Return this process's knowledge about the server, or None if the process waits without a limit."""
+    """Return the known state of the server, or None if this process waits without a limit."""
     return _server
 
 

@@ -57,7 +57,7 @@ def put_before(front: DemoFront, nodes: Sequence[DemoNode], *, now: datetime) ->
 
 
 def _ask_to_enroll(node: DemoNode | DemoFront, *, panel: str, now: datetime) -> subprocess.Popen[bytes]:
-    """Start the agent's enrollment with the code that is stored in the node's directory, or with a new code."""
+    """Create a missing node, and start its agent's enrollment with a new code (after approval: the stored one)."""
     known = node_lifecycle.node_in_fleet(node.name) or node_lifecycle.create_node(
         node_lifecycle.NodeDescription(
             name=node.name,

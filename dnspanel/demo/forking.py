@@ -72,7 +72,7 @@ def forked_of(argv: Sequence[str], env: Mapping[str, str]) -> Forked | None:
 
 
 def program_of(words: Sequence[str]) -> Callable[[], object] | None:
-    """Return a function that runs this program with `words` in `sys.argv`, or None for an unknown program."""
+    """Return a function that runs this program with the arguments in `sys.argv`, or None for an unknown program."""
     match words:
         case ["celery", *_]:
             return _run_celery

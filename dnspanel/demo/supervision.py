@@ -127,7 +127,7 @@ class Supervisor:
         return self._process is not None and self._process.poll() is None
 
     def start(self, names: Iterable[str]) -> None:
-        """Start these processes, except those that are running."""
+        """Start these processes, except those that are running, without waiting for them."""
         waits = False
         for name in names:
             self._call("startProcess", _full_name(name), waits, harmless=Faults.ALREADY_STARTED)
@@ -151,7 +151,7 @@ class Supervisor:
         return {info["name"]: (int(info["start"]), int(info["pid"])) for info in self._call("getAllProcessInfo")}
 
     def kill(self, name: str, sig: int = signal.SIGKILL) -> int:
-        """Send the signal to the process, which supervisord then restarts, and return the old process id."""
+        """Signal a process, which supervisord restarts. Return the old id, or raise ProcessLookupError if none runs."""
         pid = self.pid(name)
         if pid is None:
             raise ProcessLookupError(name)

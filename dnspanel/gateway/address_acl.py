@@ -25,7 +25,7 @@ _rates = Rates()
 def messages(
     message: dns.message.Message, *, name: str, over_tcp: bool, address: str, now: datetime
 ) -> Iterator[bytes]:
-    """Yield the transfer's messages. Over UDP, an IXFR gets only the SOA. Raise MessageRefused without permission."""
+    """Yield a transfer's messages, or only the SOA over UDP. Raise MessageRefused if it is not allowed now."""
     if not over_tcp and message.question[0].rdtype != dns.rdatatype.IXFR:
         raise MessageRefused(dns.rcode.REFUSED, gettext("zones are transferred over TCP"))
     try:

@@ -167,8 +167,8 @@ def _reply(query: Query) -> Reply:
 def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
     """Publish the update as one publication. A retransmission gets the same answer and changes nothing.
 
-    If the process was killed before the first answer was stored, a retransmission is applied again, but never published
-    twice.
+    If the process was killed before the first answer was stored, a retransmission is processed again, but its changes
+    are never published twice.
     """
     signed = _signature_of(query)
     id = seen_updates.id_of(signed, message.id)
@@ -185,7 +185,7 @@ def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
 
 
 def _answer_again(id: UUID, rcode: dns.rcode.Rcode) -> Reply:
-    """Return the answer to a retransmission: the first answer, or a refusal if the publication was reverted since."""
+    """Return the answer to a retransmission: the first answer, or a refusal if the publication has been reverted."""
     publication = Publication.objects.filter(form_id=id).first()
     try:
         if publication is not None:

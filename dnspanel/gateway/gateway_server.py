@@ -130,7 +130,7 @@ class Gateway:
 
     @contextmanager
     def _count_connection(self, address: str) -> Iterator[bool]:
-        """Count a connection of this address during the block. Yield True if the limits allow it."""
+        """Count a connection during the block. Yield True if the limits allow it. Suppress a disconnection."""
         self._connections[address] += 1
         try:
             # The client has gone, is silent, or doesn't read its answer: it can't be notified.
@@ -196,7 +196,7 @@ class Gateway:
     async def _handshake(
         self, connection: socket.socket, address: str, context: ssl.SSLContext
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, OverTls] | None:
-        """Return the streams of an accepted client. Record a refused client and return None.
+        """Return the streams and facts of an accepted client. Return None for another client, and record a refusal.
 
         Raise OSError if the connection breaks.
         """

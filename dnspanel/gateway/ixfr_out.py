@@ -1,8 +1,8 @@
 """IXFR (RFC 1995): the changes of a zone since a serial, combined into one difference.
 
 A changed RRset is sent in its state at that serial and in its current state. Changes that were reverted are left out.
-The whole zone is sent if no revision has the serial, if the signing of the zone changed since, or if the difference is
-not shorter than the zone, as the RFC allows.
+The whole zone is sent if no revision has the serial, if the zone's signing has changed since then, or if the difference
+is not shorter than the zone, as the RFC allows.
 """
 
 import json

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class TakenMessage(models.Model):
-    """A signed message that was accepted. `rcode` is null until the answer is known. `seen_updates` writes it."""
+    """An accepted signed message. `rcode` is null until the answer is known. `seen_updates` writes this row."""
 
     id = models.UUIDField(primary_key=True)  # from its key, its id and its signature
     until = models.DateTimeField(db_index=True)  # afterwards the signature is too old anyway

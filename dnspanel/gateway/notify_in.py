@@ -67,7 +67,7 @@ def take_notice(
 
 
 def note_refused(row: TransferredZone | None, *, address: str, now: datetime) -> None:
-    """Count a refused NOTIFY for its zone. A rate limit over all zones applies."""
+    """Count a refused NOTIFY for its zone. If all zones together get too many, the NOTIFY is not counted."""
     if row is not None and _noted.allows("", now=now.timestamp(), per_second=NOTED_PER_SECOND, burst=NOTED_BURST):
         set_up_primaries.note_refused_notice(row=row, address=address, now=now)
 

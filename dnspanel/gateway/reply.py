@@ -37,7 +37,7 @@ class Reply:
 
 
 def render_reply(query: dns.message.Message, reply: Reply, size: int) -> bytes:
-    """Encode the reply as an unsigned message of at most `size` bytes."""
+    """Encode the reply as an unsigned message of at most `size` bytes. A larger reply is truncated."""
     response = dns.message.make_response(query, our_payload=PAYLOAD)
     if query.edns >= 0:
         if query.ednsflags & dns.flags.DO:  # RFC 3225 section 3

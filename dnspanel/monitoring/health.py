@@ -80,7 +80,7 @@ def _ask_postgresql() -> Found:
 
 @cache
 def _migrations() -> frozenset[tuple[str, str]]:
-    """Read the (app, name) of each migration in this code from the file names, without loading the migration."""
+    """Return (app, name) of each migration in this code, by the names of the files, which are not loaded."""
     found = set()
     for app in apps.get_app_configs():
         names = (path.name for path in (Path(app.path) / "migrations").glob("*.py"))

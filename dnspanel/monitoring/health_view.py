@@ -65,7 +65,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 class HealthDetails(APIView):
-    """All parts' states and reasons, for tokens that can see nodes and for PANEL_METRICS_NETWORKS."""
+    """The states of all parts, with reasons, for tokens that can see nodes and clients in PANEL_METRICS_NETWORKS."""
 
     permission_classes = (MayScrape,)
 

@@ -294,7 +294,7 @@ def _stages(epoch: UUID) -> Family:
 
 
 def _queue_depths() -> Family:
-    """Return the number of waiting tasks in each queue, without any values if Redis is unreachable."""
+    """Return the number of waiting tasks in each queue. It has no values if Redis is unreachable."""
     family = _gauge("queue_depth", "Tasks that wait for a worker", "queue")
     pipe = telemetry.connection(settings.REDIS_URL).pipeline(transaction=False)
     for queue in QUEUES:

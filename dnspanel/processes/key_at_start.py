@@ -1,4 +1,4 @@
-"""The check at startup of web processes, workers and beat that PANEL_MASTER_KEY is the database's key."""
+"""The check that web processes, workers and beat start with the master keys that the database's secrets need."""
 
 import logging
 
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 def stop_with_another_key() -> None:
-    """End this process if PANEL_MASTER_KEY is not the database's key. Log the reason.
+    """End this process if it lacks a master key that the database's secrets need. Log the reason.
 
     Commands of manage.py use the system check E017 for this. The connection is closed, because this process may fork
     next.

@@ -30,7 +30,7 @@ def redis_problem() -> RedisProblem | None:
 
 
 def explained_problem() -> tuple[RedisProblem | None, str]:
-    """Return the current problem like `redis_problem`, with the message of Redis or the connection."""
+    """Return the problem as `redis_problem` does, and the message of Redis or the connection ("" if there is none)."""
     try:
         _connection(settings.REDIS_URL).set(_KEY, "1", ex=_KEY_SECONDS)
     except ResponseError as exc:

@@ -24,7 +24,7 @@ class NoRequests(Exception):
 def admit_nodes(
     addresses: Mapping[str, str], *, codes: Path, now: datetime, seconds: float, ring0: str | None = None
 ) -> None:
-    """Approve all of these nodes. A repeated call continues where the last one stopped.
+    """Create and approve all of these nodes. A repeated call continues where the last one stopped.
 
     `ring0` is the name of the private node that gets every publication first.
 

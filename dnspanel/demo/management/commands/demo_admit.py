@@ -1,4 +1,4 @@
-"""Command that approves the nodes of `docker-compose.yml`."""
+"""The command that approves the nodes of `docker-compose.yml`."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Command that enrolls the nodes of a stack."""
+"""The command that enrolls the nodes of a stack."""
 
 from argparse import ArgumentParser
 from pathlib import Path

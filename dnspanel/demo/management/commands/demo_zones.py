@@ -1,4 +1,4 @@
-"""Command that loads the sample zones into an empty panel."""
+"""The command that loads the sample zones into an empty panel."""
 
 from typing import Any
 

@@ -31,7 +31,7 @@ class Command(BaseCommand):
 
 
 async def listen(host: str, port: int, tls_port: int | None) -> None:
-    """Run the gateway until SIGTERM or SIGINT."""
+    """Run the gateway until SIGTERM or SIGINT. Raise CommandError if a port cannot be opened."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
