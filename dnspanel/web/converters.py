@@ -14,10 +14,7 @@ _ESCAPED = re.compile(r"=([0-9A-Fa-f]{2})")
 
 
 class ZoneNameConverter:
-    """The converter `<zone:zone_name>`. The view gets a canonical absolute name.
-
-    An invalid name doesn't match (404).
-    """
+    """The converter `<zone:zone_name>`. Views get a canonical absolute name. An invalid name doesn't match (404)."""
 
     regex = r"[^/]+"
 

@@ -26,10 +26,7 @@ class NotOfPattern(Exception):
 
 
 class PatternRow:
-    """A row that a pattern can render.
-
-    Templates can use the declared attributes, and properties that are based on them.
-    """
+    """A row that a pattern can render. Templates can use its declared attributes, and properties based on them."""
 
     SHAPED_BY: ClassVar[tuple[str, ...]]  # values that the template tests or writes; few different ones in a table
     FILLED_IN: ClassVar[tuple[str, ...]]  # texts and finished HTML that the template only writes

@@ -43,10 +43,7 @@ def plain_name(name: str) -> str:
 
 
 def parse_filter(text: str) -> tuple[Term, ...]:
-    """Parse a filter into terms that must all hold.
-
-    Raise ScimFault (invalidFilter) if the filter is invalid or not supported.
-    """
+    """Parse a filter into terms that must all hold. Raise ScimFault (invalidFilter) if it is invalid or unsupported."""
     try:
         scanner = _Scanner(text)
         terms = scanner.terms(in_brackets=False)

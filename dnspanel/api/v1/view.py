@@ -280,10 +280,7 @@ def flag_in(request: Request, key: str, *, default: bool) -> bool:
 
 
 def canonical(text: str) -> str:
-    """Parse a name from a client into its canonical form.
-
-    Raise Refusal (422) if it isn't a valid name or has no trailing dot.
-    """
+    """Return a client's name in canonical form. Raise Refusal (422) if it is invalid or has no trailing dot."""
     try:
         name = names.parse(text)
     except BadName as exc:

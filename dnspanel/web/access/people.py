@@ -124,10 +124,7 @@ def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Record that this account and the account named `other` belong to the same person.
-
-    An empty `other` removes this record.
-    """
+    """Link this account to the account `other` of the same person. An empty `other` removes the link."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     name = request.POST.get("other", "").strip()
@@ -191,10 +188,7 @@ def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Create a link that sets the person's password, and show it once.
-
-    Ask the administrator for their own password first.
-    """
+    """Create and show once a link that sets the person's password. First ask for the administrator's own password."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id, is_active=True, is_service=False)
     back = reverse("person-detail", args=[person.pk])

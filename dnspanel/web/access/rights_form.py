@@ -44,9 +44,7 @@ class Verdict:
 
 
 class AboutRRsetForm(PanelForm):
-    """The base class of forms that check rights over a name and type, which need not exist. A subclass chooses the
-    zone.
-    """
+    """The base class of forms that check rights over an RRset, existing or not. A subclass chooses the zone."""
 
     without_type: int | None = rdtypes.A  # the type if the field is empty
     name = forms.CharField(

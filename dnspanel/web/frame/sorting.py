@@ -42,10 +42,7 @@ class Head:
 def heads(
     columns: Sequence[Column], sort: str, parameters: QueryDict, refusals: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Head]:
-    """Return the headers by column.
-
-    `sort` is the current order, as in a URL. An empty `sort` means the first column.
-    """
+    """Return the headers by column. `sort` is the current order, as in a URL (empty: by the first column)."""
     present, falls = sort.removeprefix("-"), sort.startswith("-")
     first = columns[0].key
     found = {}

@@ -38,10 +38,7 @@ def templates_to_choose_from(user: User) -> tuple[list[tuple[int, str]], list[Zo
 
 
 def beginning(user: User, template_id: object, typed: Mapping[str, str], *, is_sent: bool) -> Beginning:
-    """Return the template with this id and the values typed for it.
-
-    Return NOTHING if the person isn't allowed to see the template.
-    """
+    """Return the template with this id and the values typed for it, or NOTHING if the person can't see it."""
     text = str(template_id or "")
     if not (text.isascii() and text.isdigit()) or len(text) > 9:
         return NOTHING

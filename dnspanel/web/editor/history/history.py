@@ -250,10 +250,7 @@ def _who_url(request: PanelRequest, zone: Zone, name: str, type: int, row: Histo
 
 @require_safe
 def revision_file(request: PanelRequest, zone_name: str, number: int) -> HttpResponseBase:
-    """Download the zone file of this revision.
-
-    For a large zone, only the newest revision can be downloaded, as an export.
-    """
+    """Download this revision's zone file. For a large zone, redirect to the export of the newest revision."""
     zone = access.zone_for_reading(request.user, zone_name)
     found = revision_of(zone, number)
     if zone.rrset_count > MOST_IN_A_FILE:

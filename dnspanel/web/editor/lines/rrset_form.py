@@ -222,10 +222,7 @@ def _part_comment(type_: int, line: str) -> tuple[str, str]:
 
 
 def without_comments(text: str, type_: int, zone_name: str) -> tuple[str, dict[str, str]]:
-    """Return the lines of values without their comments, and the comments by value.
-
-    The comment on an invalid value is dropped.
-    """
+    """Return the value lines without their comments, and the comments by value. Drop comments on invalid values."""
     lines: list[str] = []
     remarks: dict[str, str] = {}
     for _, line in itertools.islice(numbered_lines(text[:LONGEST_VALUES]), MOST_VALUES + 1):

@@ -64,10 +64,7 @@ def request_list(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
-    """Show a request with its comments.
-
-    An open request also shows its review and the changes since the person's own approval.
-    """
+    """Show a request with its comments. If it is open, add its review and the changes since the person's approval."""
     access.require(request.user, Permission.READ)
     found = request_lists.request_for(request.user, request_key)
     notes = request_lists.notes_of(found)
