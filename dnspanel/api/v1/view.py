@@ -303,7 +303,7 @@ def zone_url(name: str) -> str:
 
 
 def zone_id(name: str) -> str:
-    """Return the zone's id for URLs: its name, with `=2F` for a slash.
+    """Return the zone's id for URLs: its name, with `=HH` (hex) for other characters than letters, digits, `.` and `-`.
 
     The id of the root zone is `=2E`, because HTTP clients drop a path part that is a single dot.
     """

@@ -69,7 +69,7 @@ def server_set_edit(request: PanelRequest, set_id: int) -> HttpResponse:
 
 @require_POST
 def server_set_default(request: PanelRequest, set_id: int) -> HttpResponse:
-    """Make the set the default for new zones. If `default` is empty, the set is no longer the default."""
+    """Make the set the default for new zones (of its team, if it has one). With an empty `default`, unset it."""
     template = access.template_for(request.user, set_id)
     is_default = bool(request.POST.get("default"))
     edit_template.set_default(template=template, is_default=is_default, by=request.user, now=timezone.now())

@@ -173,7 +173,7 @@ def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
 
 @require_POST
 def change_run_undo(request: PanelRequest, change_run_id: int) -> HttpResponse:
-    """Start a run that undoes the changes of this run."""
+    """Start a run that undoes the changes of this run but keeps later ones by other people."""
     _require(request)
     run = change_run_queries.run_for(request.user, change_run_id)
     form = PublishingForm(request.POST)

@@ -339,7 +339,9 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
 
 @require_POST
 def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
-    """Add the changes of this reverted publication to the draft again."""
+    """Add the changes of this reverted publication to the draft again, except those that the person isn't allowed to
+    make.
+    """
     access.require(request.user, Permission.EDIT)
     found = _publication(request, sequence)
     try:
