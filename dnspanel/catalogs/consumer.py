@@ -212,7 +212,7 @@ def _take(turn: Turn, coming: Sequence[str]) -> None:
 
 
 def _take_from(turn: Turn, row: Listing, refused: dict[str, tuple[State, str]]) -> None:
-    """Move a zone from another catalog to this one if the other catalog allows it. Otherwise fill `refused`."""
+    """Move a zone from another catalog to this one if the other one allows it, or add the reason to `refused`."""
     name, member, other = row.zone_name, turn.listed[row.zone_name], row.catalog.zone.name
     if row.coo != turn.name:
         if member.coo == other:
@@ -238,7 +238,7 @@ def _take_from(turn: Turn, row: Listing, refused: dict[str, tuple[State, str]]) 
 
 
 def _make(turn: Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]) -> None:
-    """Create zones that wait for their first transfers from the primaries of their groups' rules. Fill `refused`."""
+    """Create zones with the primaries of their groups' rules. Add the reasons against other zones to `refused`."""
     by_rule: dict[int | None, list[str]] = {}
     for name in free:
         by_rule.setdefault(turn.rule_for(turn.listed[name].groups), []).append(name)

@@ -50,7 +50,7 @@ class CatalogTrouble:
 
 
 def catalog_rows(person: Person) -> list[CatalogRow]:
-    """Return all consumer catalogs, sorted by name, with two queries. Raise Forbidden as `catalogs_visible_to` does."""
+    """Return all consumer catalogs by name, with two queries. Raise Forbidden if the person can't see nodes."""
     return rows_of(list(catalogs_visible_to(person).order_by("zone__name")))
 
 

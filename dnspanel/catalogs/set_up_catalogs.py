@@ -236,7 +236,7 @@ def _begin(zone: Zone, columns: Mapping[str, Any], *, by: Actor, now: datetime, 
 
 
 def _refuse_by_rules(zone: Zone, author: Actor, now: datetime) -> None:
-    """Raise the errors of `publish_guards.refuse_act` if a rule forbids to turn the zone into a catalog or back."""
+    """Raise the errors of `publish_guards.refuse_act` if a rule forbids turning the zone into a catalog or back."""
     passed = publish_guards.refuse_act(zone, REPLACE, acting=Acting(author, Channel.API, now), past_rules=False)
     publish_guards.record_act(passed, zone, author=author, reason="", now=now)
 

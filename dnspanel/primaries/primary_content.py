@@ -1,7 +1,7 @@
 """The conversion of transferred records to RRsets: a whole zone from AXFR, or changed RRsets from IXFR.
 
-A transfer is accepted completely or not at all. A transfer fails if it has records outside the zone, another zone,
-broken rules, or signatures that cannot be served.
+A transfer is accepted completely or not at all. It fails if it contains another zone, records outside the zone, records
+that break rules, or signatures that cannot be served.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -100,9 +100,9 @@ def touched_names(zone: str, increment: Increment) -> set[str]:
 
 
 def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) -> Transfer:
-    """Return the current RRsets' changes according to an IXFR. `current` must have all RRsets at the touched names.
+    """Return the changes that an IXFR makes to the current RRsets. `current` must have all RRsets at the touched names.
 
-    Raise DoesNotFit if a removed record is missing, an added record exists already, or a record is of signing or LUA.
+    Raise DoesNotFit if a removed record is missing, an added record exists already, or a type is of DNSSEC or LUA.
     """
     values: dict[Key, _Values] = {
         key: {rdata.fold(key[1], text): (text, rrset.ttl) for text in rrset.rdata}

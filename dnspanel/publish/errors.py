@@ -88,7 +88,7 @@ class StoreAhead(Permanent):
 
 
 class DamagedObject(BadSegment):
-    """An object in the storage of segments is missing, or its bytes differ from the stored bytes."""
+    """An object in the storage of segments is missing or altered."""
 
     def __init__(self, *, object_name: str, reason: str) -> None:
         super().__init__(reason=reason)

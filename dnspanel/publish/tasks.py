@@ -42,7 +42,7 @@ def make_snapshot(schema: int) -> None:
 
 @shared_task(ignore_result=True)
 def encode_log() -> str:
-    """Encode until the head of the log is reached."""
+    """Encode until the head of the log is reached. Return a summary for the worker's log."""
     position = None
     with while_postgresql_answers(), _alone:
         while encoded := _step():

@@ -152,7 +152,7 @@ def _address_of(secondary: Secondary, now: datetime) -> str:
 
 
 def _serial_in(message: dns.message.Message | None) -> int | None:
-    """Return the serial of the SOA in an answer, or None."""
+    """Return the serial of the SOA in an answer, or None if the answer has no SOA."""
     for rrset in message.answer if message is not None else ():
         if rrset.rdtype == dns.rdatatype.SOA and message is not None and rrset.name == message.question[0].name:
             return int(rrset[0].serial)

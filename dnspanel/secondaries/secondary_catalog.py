@@ -42,7 +42,7 @@ def soa_of(secondary: Secondary, serial: int) -> RRset:
 
 
 def catalog_soa(name: str, serial: int) -> RRset:
-    """Return the SOA of the catalog zone with this name, with this serial."""
+    """Return the SOA with this serial for the catalog zone with this name."""
     return RRset(name, rdtypes.SOA, TTL, (f"{NOWHERE} {NOWHERE} {serial} {_TIMERS}",))
 
 

@@ -21,7 +21,7 @@ KEYS_REMEMBERED = timedelta(days=30)
 
 
 def signer() -> Node | None:
-    """Return the node that signs transfers: an active ring 0, or None."""
+    """Return the active ring 0, which is the node that signs transfers, or None without one."""
     return Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE).order_by("pk").first()
 
 

@@ -46,8 +46,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The last encoded sequence of a schema's log, with the digests (main, records) there, or None if nothing is
-    encoded.
+    """The last encoded sequence of a schema's log. `digests` (main, records) is None if nothing is encoded.
 
     The log begins with the very first segment, or with a snapshot for a new epoch or a schema that was added later.
     """

@@ -66,8 +66,8 @@ def named_draft_page(reader: Drafter, *, before: int | None = None, limit: int =
 def named_draft(reader: Drafter, key: UUID) -> NamedDraft:
     """Return the named draft with this key. Raise DraftUnknown unless the reader is allowed to see it.
 
-    The owner, recipients of a share, and people with the link are allowed to see it. While the draft waits for
-    approval, everyone who can see one of its zones can also read it.
+    The owner and recipients of a share are allowed to see it. While the draft is open by link or waits for approval,
+    everyone who can see one of its zones can also read it.
     """
     user = person(reader)
     related = Draft.objects.select_related("owner", "author", "request").prefetch_related(
@@ -427,7 +427,7 @@ def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: dat
 
 
 def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: str, *, merge: bool) -> None:
-    """Save or merge the operations of the author's unnamed draft, then delete it. Raise DraftRefused for no choice."""
+    """Save the unnamed draft as `aside` or merge it into `draft`, then delete it. With neither, raise DraftRefused."""
     operations = Operation.objects.filter(draft=current)
     if merge:
         merge_into(author, operations, draft)
@@ -446,7 +446,7 @@ def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: 
 
 
 def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -> None:
-    """Move operations and their editors to the draft. Raise DraftRefused if an RRset is in both, or QuotaExceeded."""
+    """Move operations and editors to the draft. Raise DraftRefused for an RRset in both, QuotaExceeded if full."""
     there = Operation.objects.filter(draft=draft)
     places = set(there.values_list("zone", "name", "type"))
     mine = list(operations.values_list("zone", "name", "type"))
