@@ -130,7 +130,7 @@ class FoundRecord:
     ttl: int
     rdata: str
     disabled: bool
-    spelling: str = ""  # how a client wrote it, where that is not how it would be shown
+    spelling: str = ""  # the client's spelling, if it differs from the displayed one
 
 
 @dataclass(frozen=True, slots=True)

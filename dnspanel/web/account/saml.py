@@ -16,7 +16,7 @@ from dnspanel.accounts.providers.saml.question import Provider
 from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, complete, refusal_page
 
 
-@csrf_exempt  # the provider's page sends this form; the response is signed and only valid in the session that asked
+@csrf_exempt  # the provider's page sends this form; the response is signed, and valid only in the requesting session
 @require_POST
 def acs(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Verify the provider's SAML response and redirect to `finish`.

@@ -59,16 +59,16 @@ from dnspanel.zones.errors import (
 from dnspanel.zones.lists import queries
 from dnspanel.zones.rights import access
 
-# Every client may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation,
-# `webhook-stop-mails` by the key of a link in a mail, `password-link` by a link for one person, and
-# `mfa_authenticate` by the password that they have just typed.
+# Views that need no session. `enroll-agent` authenticates its callers by a one-time code, `welcome` by an invitation,
+# `webhook-stop-mails` by the key in an emailed link, `password-link` by a link for one person, and `mfa_authenticate`
+# by the password that the person has just typed.
 OPEN_VIEWS = frozenset(
     {
         *("account_login", "mfa_authenticate", "account_inactive", "password-forgotten", "password-link"),
         *("passkey-sign-in", "welcome", "webhook-stop-mails", "enroll-agent", "language"),
-        # The command line as a file: scripts fetch it before they have a token, and it holds no secret.
+        # The command-line client as a file: scripts fetch it before they have a token, and it contains no secret.
         "docs-cli-file",
-        # The first middleware answers these, with nothing but the names of components.
+        # The first middleware answers these, with only the names of components.
         *("livez", "readyz", "healthz"),
         # Requests to a provider and its responses, which are checked against the stored request.
         *("openid_connect_login", "openid_connect_callback", "oidc-ended", "saml-acs", "saml-finish", "saml-metadata"),

@@ -8,7 +8,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.dnssec.key_history import Event, KeyHistory, Moment
 from dnspanel.zones.dnssec.policy import Terms, lifetime
 
-# Shown events of a key that is switched on and off frequently.
+# At most this many events of a key are shown, because a key can be switched on and off frequently.
 MOST_MOMENTS = 12
 # The position of the present, on a timeline with the width 100. Next events are to the right.
 _NOW_WITH_NEXT, _NOW_ALONE = 88.0, 100.0

@@ -33,7 +33,7 @@ from dnspanel.zones.rights import access
 from replication.dns import rdata
 from replication.wire.protocol import Unanswered
 
-# A page polls this often for this many seconds after the publication. Later, a person has to look at a node.
+# The page polls every SWIFT_MS until SWIFT_SECONDS after the publication, and then every two seconds.
 SWIFT_MS = 300
 SWIFT_SECONDS = 15
 MOST_REVISIONS = 50
