@@ -183,7 +183,7 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
 
 
 def _replace_in_any_case(text: str, find: str, replacement: str) -> str:
-    """Replace `find` in the text without regard to case. Both texts must be ASCII, as all rdata is."""
+    """Return the text with `find` replaced, without regard to case. Both texts must be ASCII, as all rdata is."""
     compared, wanted, pieces, at = text.lower(), find.lower(), [], 0
     while (found := compared.find(wanted, at)) >= 0:
         pieces += [text[at:found], replacement]

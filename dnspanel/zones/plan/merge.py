@@ -38,7 +38,7 @@ class Merged:
 
 
 def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -> Merged:
-    """Merge each edit with the zone's current content. In the result, changes begin from the current content.
+    """Merge each edit with the zone's current content. Return changes from the current content, and conflicts.
 
     Different SOA serials, or names in rdata that differ only in case, are not a conflict. The author's case is applied.
     """

@@ -208,7 +208,7 @@ def _plan_zone(  # noqa: PLR0913  # a zone, and what is known around it
     *,
     is_presigned: bool,
 ) -> ZonePlan:
-    """Plan one zone. `answered` is the result of `_answered_by_others`, or None to check no rules.
+    """Return the plan of one zone. `answered` is the result of `_answered_by_others`, or None to check no rules.
 
     `around` is None if nothing changes.
     """

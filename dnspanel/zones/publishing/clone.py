@@ -42,7 +42,7 @@ class Content:
 
 
 def move_to_zone(rrset: RRset, source: str, target: str) -> RRset:
-    """Move the RRset from one zone to another: names inside the source become names inside the target.
+    """Return the RRset moved to another zone: names inside the source become names inside the target.
 
     Raise BadName if a new name is too long.
     """

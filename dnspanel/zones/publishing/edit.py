@@ -246,10 +246,11 @@ def delete_zone(
     at_revision: int | None = None,
     confirmed: bool = False,
 ) -> Publication:
-    """Move a zone to the trash, so that it's no longer served. Drafts lose their operations on the zone.
+    """Move a zone to the trash, so that it's no longer served. Return the publication.
 
-    Raise Unknown if it's deleted already, RightMissing without the right, RevisionMoved if it isn't `at_revision`, or
-    MassDeletion if the author deletes too many zones in a short time, unless a person `confirmed` that.
+    Drafts lose their operations on the zone. Raise Unknown if it's deleted already, RightMissing without the right,
+    RevisionMoved if it isn't `at_revision`, or MassDeletion if the author deletes too many zones in a short time,
+    unless a person `confirmed` that.
     """
     return delete_zones(zones=[ZoneToDelete(zone, at_revision)], acting=acting, confirmed=confirmed)
 
@@ -302,7 +303,7 @@ def _refuse_deletion(author: Author, expected: ZoneToDelete, found: Zone | None)
 def restore_zone(
     *, zone: Zone, author: Author, channel: str, now: datetime, reason: str = "", form_id: UUID | None = None
 ) -> Publication:
-    """Restore a zone from the trash with a higher serial.
+    """Restore a zone from the trash with a higher serial. Return the publication.
 
     A DS in the zone is disabled if it is for another zone of this panel and matches none of that zone's keys now. Raise
     NotInTrash, RightMissing, QuotaExceeded, RuleViolations for values that nodes can't read now, or NameRefused:

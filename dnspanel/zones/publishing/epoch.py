@@ -84,7 +84,7 @@ def begin_epoch(
     now: datetime,
     in_transaction: Callable[[Epoch], object],
 ) -> Epoch:
-    """Begin a new epoch, publish everything in `batches` in it, and end the hold.
+    """Begin a new epoch, publish everything in `batches` in it, and end the hold. Return the epoch.
 
     1. Lock the head, so that no one else publishes until the end.
     2. Open the epoch above every known sequence and zone id.

@@ -161,10 +161,10 @@ def _as(wanted: SigningState, state: SigningState) -> SigningState:
 
 
 def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> Draft:
-    """Draft the changes of a reverted publication again. Leave out changes that the author is not allowed to make.
+    """Draft the changes of a reverted publication again. Return the draft.
 
-    Raise CannotUndo if nothing can be drafted: the publication created zones, which are in the trash, or the draft
-    already has operations on the same RRsets.
+    Changes that the author is not allowed to make are left out. Raise CannotUndo if nothing can be drafted: the
+    publication created zones, which are in the trash, or the draft already has operations on the same RRsets.
     """
     drafted: Draft | None = None
     for each in _changes_of(publication):

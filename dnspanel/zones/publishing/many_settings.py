@@ -106,7 +106,7 @@ def change_marks(
     now: datetime,
     in_transaction: Callable[[ZonesOutcome], None] = _nothing,
 ) -> ZonesOutcome:
-    """Set the tags and the team of zones. The audit log has the former values of each zone.
+    """Set the tags and the team of zones. Return the outcome. The audit log has the former values of each zone.
 
     The zones of the outcome have their old values; `in_transaction` is called with the outcome within the transaction.
     The change applies to current values: a tag that another person added since then stays. Zones are skipped, with the
@@ -150,7 +150,7 @@ def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutco
 def delete_found(
     *, zones: Sequence[Zone], author: Drafter, channel: str, now: datetime, reason: str = "", confirmed: bool = False
 ) -> tuple[Publication | None, ZonesOutcome]:
-    """Delete zones in one publication, except zones that changed. The publication is None if nothing was deleted.
+    """Delete unchanged zones in one publication. Return it (None if nothing was deleted) and the outcome.
 
     `zones` are in the state that a person saw. A zone is skipped, with the reason, if it has another revision now, if
     the author is not allowed to delete it, or if a rule or publish hook refuses. Raise MassDeletion for too many zones

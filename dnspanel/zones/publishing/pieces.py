@@ -67,13 +67,13 @@ def publish_in_pieces(
     fills: Publication | None = None,
     under: SystemRight | None = None,
 ) -> Published:
-    """Publish all changes of the plans in several publications. The last publication gets the form's id.
+    """Publish all changes of the plans in several publications. Return the last one and the final plans.
 
-    The caller has refused invalid plans (`revision.refuse`). Only conflicts with later publications and the author's
-    current rights are checked here. `expected` has the revision of zones that no one else is allowed to change in
-    between. `in_transaction` runs in the transaction of the last piece. `fills` is the publication that created the
-    zone that the plans fill. That publication is the first part of this write. The creator of a zone is allowed to fill
-    the zone, even without the right to add records later.
+    The last publication gets the form's id. The caller has refused invalid plans (`revision.refuse`). Only conflicts
+    with later publications and the author's current rights are checked here. `expected` has the revision of zones that
+    no one else is allowed to change in between. `in_transaction` runs in the transaction of the last piece. `fills` is
+    the publication that created the zone that the plans fill. That publication is the first part of this write. The
+    creator of a zone is allowed to fill the zone, even without the right to add records later.
 
     Raise Unknown, RevisionMoved, RightMissing, QuotaExceeded or Conflicts before the first piece is published. Later,
     raise PublishedInPart: published pieces are not undone.
@@ -135,7 +135,7 @@ def make_room() -> bool:
 
 
 def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], now: datetime) -> tuple[ZonePlan, ...]:
-    """Plan a piece with locked zones. Raise Unknown (zone deleted), RevisionMoved (not as expected) or Conflicts."""
+    """Return the plans of a piece with locked zones. Raise Unknown, RevisionMoved (not as expected) or Conflicts."""
     zones = {zone.pk: zone for zone in lock_zones(piece)}
     for zone_id in piece:
         zone = zones.get(zone_id)

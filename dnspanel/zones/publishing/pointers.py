@@ -136,7 +136,7 @@ def steps_of(
 
 
 def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, take_over: bool = False) -> Drafted:
-    """Draft changes to PTRs so that they agree with the existing addresses, where possible.
+    """Draft changes to PTRs so that they agree with the existing addresses, where possible. Return a summary.
 
     A name that has the address is put into the PTR. It replaces a name without the address, or any other name with
     `take_over`. If several names in one call have the address, the first is used. Names without the address are removed

@@ -83,7 +83,7 @@ def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:
 
 
 def allocate_zone_ids(count: int) -> list[int]:
-    """Allocate ids that no other zone has or will have, ascending and consecutive."""
+    """Allocate and return ids that no other zone has or will have, ascending and consecutive."""
     with connection.cursor() as cursor:
         cursor.execute(_ALLOCATE, [count])
         return sorted(id for (id,) in cursor.fetchall())

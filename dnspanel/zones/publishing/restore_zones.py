@@ -138,10 +138,11 @@ def restore_zones(
 ) -> Restored:
     """Restore zones with higher serials, in one publication, or in one for each piece if there are many.
 
-    The outcome has each zone that stays in the trash, with the reason. A zone that is restored already counts as
-    unchanged. `in_transaction` runs in the transaction of each publication. The last publication gets `form_id`: the
-    same form sent twice publishes once. The publications are parts of one write, which can begin with `joins`. Raise
-    PublishingOnHold or another ZoneError before the first piece; errors in later pieces leave the rest in the trash.
+    Return the publications and the outcome, which has each zone that stays in the trash, with the reason. A zone that
+    is restored already counts as unchanged. `in_transaction` runs in the transaction of each publication. The last
+    publication gets `form_id`: the same form sent twice publishes once. The publications are parts of one write, which
+    can begin with `joins`. Raise PublishingOnHold or another ZoneError before the first piece; errors in later pieces
+    leave the rest in the trash.
     """
     if (first := _published_by(acting.form_id)) is not None:
         return first

@@ -154,7 +154,7 @@ def publish(
 
 
 def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draft:
-    """Draft the inverse of a revision. Later changes by others will show as conflicts.
+    """Draft the inverse of a revision. Return the draft. Later changes by others will show as conflicts.
 
     Raise CannotUndo for a revision that created, deleted, restored or signed the zone, and if the draft already changes
     one of the same RRsets.
@@ -174,7 +174,10 @@ def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draf
 
 
 def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Draft:
-    """Draft the changes back to a revision. Raise CannotUndo if it is unknown, or the draft has one of the RRsets."""
+    """Draft the changes that take the zone back to a revision. Return the draft.
+
+    Raise CannotUndo if the zone has no such revision, or if the draft already changes one of the RRsets.
+    """
     zone.refresh_from_db()
     if not 0 < number <= zone.revision:
         raise CannotUndo(gettext("{name} has no revision {number}.").format(name=zone.name, number=number))

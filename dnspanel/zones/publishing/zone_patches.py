@@ -184,7 +184,7 @@ def preview_patches(*, patches: Sequence[Patch], author: Author) -> tuple[ZonePl
 
 
 def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tuple[ZonePlan, ...]:
-    """Lock the zones, and plan each patch. Raise Unknown, RevisionMoved, or any error that `decide` raises."""
+    """Lock the zones, and return the plan of each patch. Raise Unknown, RevisionMoved, or any error of `decide`."""
     alive = {zone.pk: zone for zone in lock_zones([patch.zone.pk for patch in patches])}
     for patch in patches:
         zone = alive.get(patch.zone.pk)

@@ -146,9 +146,10 @@ def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, t
 
 
 def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """End the request. Raise RequestRefused if `text` (the reason) is empty or `by` isn't allowed to decline.
+    """End the request, and return the note with the reason `text`.
 
-    The request's draft becomes an ordinary draft again.
+    The request's draft becomes an ordinary draft again. Raise RequestRefused if `text` is empty or `by` isn't allowed
+    to decline.
     """
     if not text.strip():
         raise RequestRefused(gettext("Say why you decline it."))

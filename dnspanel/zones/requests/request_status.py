@@ -117,7 +117,7 @@ def status_of(request: PublishRequest, reader: Drafter) -> RequestStatus:
 
 
 def plans_of(request: PublishRequest) -> tuple[ZonePlan, ...]:
-    """Plan the publication of the request in all of its zones, regardless of the viewer's rights."""
+    """Return the plans for publishing the request in all of its zones, regardless of the viewer's rights."""
     assert request.draft is not None
     return revision.preview_of(request.draft, author=request.author)
 

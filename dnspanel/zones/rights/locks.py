@@ -103,7 +103,7 @@ def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> Non
 
 
 def _lock_zone(zone: Zone, author: Author) -> Zone:
-    """Lock the zone's row as publications do, so that later ones obey the new lock. Raise Unknown or RightMissing."""
+    """Lock and return the zone's row, so that later publications obey the lock. Raise Unknown or RightMissing."""
     found = next(iter(lock_zones([zone.pk])), None)
     if found is None:
         raise Unknown(zone.name)

@@ -211,7 +211,7 @@ def _require_somewhere(by: Author, act: str) -> None:
 
 
 def _take_batch(run: ChangeRun, batch: int) -> bool:
-    """Process the next zones, or end the run. Return True if more zones may follow."""
+    """Process the next zones, or end the run. Return True if more may follow. Raise RunRefused without an author."""
     author = run_turns.author_of(run)
     if author is None:
         raise RunRefused(gettext("A run that changes zones is somebody's."))

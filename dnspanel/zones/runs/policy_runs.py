@@ -176,7 +176,7 @@ def _zones_of_run(run: PolicyRun, author: Author) -> "QuerySet[Zone]":
 
 
 def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None) -> bool:
-    """Process the next zones, or end the run. Return True if more zones may follow."""
+    """Process the next zones, or end the run. Return True if more may follow. Raise RunRefused if a policy changed."""
     if run.fingerprint != fingerprint():
         raise RunRefused(gettext(_POLICIES_CHANGED))
     author = run_turns.author_of(run)

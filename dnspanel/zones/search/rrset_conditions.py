@@ -61,7 +61,7 @@ def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
 
 
 def with_texts(rows: Rows) -> Rows:
-    """Add the columns that `condition` compares with terms: `lines`, `seconds`, `said` and `own_tags`."""
+    """Return the query with the columns that `condition` compares: `lines`, `seconds`, `said` and `own_tags`."""
     if rows.model is Operation:
         return rows.alias(
             lines=Func(

@@ -388,7 +388,7 @@ def _number(text: str) -> int:
 
 
 def _within(span: Span, most: int) -> Span:
-    """Limit the ends of the span to values from -1 to `most` + 1, which fit into the column."""
+    """Return the span with its ends limited to -1 and `most` + 1, which fit into the column."""
     low, high = (None if end is None else max(-1, min(end, most + 1)) for end in (span.low, span.high))
     return Span(low, high)
 

@@ -160,7 +160,7 @@ def variables_of(text: str) -> list[str]:
 
 
 def expand(text: str, words: Mapping[str, str]) -> Expanded:
-    """Replace the variables of a text with `words` (from `word_of`). Raise BadText for a bad or missing variable."""
+    """Return the text with `words` (of `word_of`) in place of variables. Raise BadText for bad or missing ones."""
     _refuse_long(text)
     faults: list[Fault] = []
     lines: list[str] = []

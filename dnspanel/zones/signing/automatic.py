@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 def begin_rollover(zone: Zone, kind: Kind, acting: Acting, algorithm: int | None) -> Rollover:
-    """Begin a rollover in a policy run. Raise the errors of `rollovers.begin`."""
+    """Begin and return a rollover in a policy run. Raise the errors of `rollovers.begin`."""
     return rollovers.begin(zone=zone, kind=kind, acting=acting, algorithm=algorithm)
 
 

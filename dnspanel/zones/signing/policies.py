@@ -112,7 +112,7 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
     by: Author,
     now: datetime,
 ) -> DnssecPolicy:
-    """Change a policy. Zones follow in the next run. Raise as `create_policy` does, or PolicyUnknown if it's gone."""
+    """Change and return a policy. Zones follow in the next run. Raise as `create_policy` does, or PolicyUnknown."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     values = {"name": name, "is_default": is_default, **columns}

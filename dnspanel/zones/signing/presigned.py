@@ -73,9 +73,10 @@ def drop_signatures(
 ) -> Publication | None:
     """Serve all these presigned zones unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records, or change none.
 
-    Publish once, or in pieces if one zone is large. Raise Unknown for a deleted zone, RightMissing without the right,
-    NotSigned for a zone that isn't presigned, and DnssecRefused while a parent zone of this panel has a DS, and for
-    several large zones. A person has to check parents elsewhere. `in_transaction` runs in the same (last) transaction.
+    Publish once, or in pieces if one zone is large, and return the last publication (None without such records). Raise
+    Unknown for a deleted zone, RightMissing without the right, NotSigned for a zone that isn't presigned, and
+    DnssecRefused while a parent zone of this panel has a DS, and for several large zones. A person has to check parents
+    elsewhere. `in_transaction` runs in the same (last) transaction.
     """
     for zone in zones:
         access.require_right(acting.author, zone, Right.DNSSEC)

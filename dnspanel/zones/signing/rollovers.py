@@ -63,7 +63,7 @@ def begin(
     bits: int | None = None,
     emergency: bool = False,
 ) -> Rollover:
-    """Begin a rollover of this kind. New keys have the old algorithm, or `algorithm` in an algorithm rollover.
+    """Begin and return a rollover. New keys have the old algorithm, or `algorithm` in an algorithm rollover.
 
     A rollover to a DS uses the signing keys. If the parent is in this panel, the DS is added there, and the author
     needs the right to do that.

@@ -224,7 +224,7 @@ def set_cds(
 
 
 def digest_list(cds: str) -> str:
-    """Return the digest types of CDS records as stored: "2" or "2,4". Raise DnssecRefused if one is invalid."""
+    """Return the digest types of CDS records as stored ("2" or "2,4"; "" for none). Raise DnssecRefused if invalid."""
     if cds and not set(cds.replace(" ", "").split(",")) <= DIGEST_LIST:
         raise DnssecRefused(
             gettext("CDS records have the digest types 1, 2 or 4, or 0 for a request to delete the DS.")
@@ -373,7 +373,7 @@ def _with_new_key(
     algorithm: int = key_material.DEFAULT_ALGORITHM,
     bits: int | None = None,
 ) -> SigningState:
-    """Generate and store a key, and return the state with this key."""
+    """Generate and store a key, and return the state with this key. Raise DnssecRefused if the zone has MOST_KEYS."""
     if len(state.keys) >= MOST_KEYS:
         raise DnssecRefused(gettext("{name} has {most_keys} keys already.").format(name=zone.name, most_keys=MOST_KEYS))
     key = _store(zone, flags, key_material.generate(algorithm, bits), acting)

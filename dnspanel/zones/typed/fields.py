@@ -87,7 +87,7 @@ def _number(name: str, label: str, help_text: str, high: int, more: dict[str, ob
 def word_of(field: Field, typed: str, origin: str | None = None) -> str:
     """Convert a typed value of a field to a zone-file word. Relative names stay relative.
 
-    Raise ValueError with a message to display.
+    Return "" for an empty field that isn't required. Raise ValueError with a message to display.
     """
     text = typed.strip()
     if len(text) > LONGEST_FIELD:

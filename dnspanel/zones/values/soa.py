@@ -117,7 +117,7 @@ def with_serial(rrset: RRset, serial: Serial) -> RRset:
 
 
 def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now: datetime) -> RRset | None:
-    """Return the edited SOA with the zone's next serial, unless its own is greater or there is no `before`."""
+    """Return `edited` with the zone's next serial. Return it unchanged if its serial is greater or a SOA is None."""
     if before is None or edited is None:
         return edited
     current, requested = serial_of(before), serial_of(edited)
