@@ -21,7 +21,7 @@ from dnspanel.checks import OWN
 
 @register(Tags.security, OWN)
 def check_master_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check that PANEL_MASTER_KEY and the old keys are valid keys for encryption (E001)."""
+    """Return an error (E001) unless PANEL_MASTER_KEY and the old keys are valid keys for encryption."""
     found = (
         ("PANEL_MASTER_KEY", settings.MASTER_KEY),
         *(("PANEL_MASTER_KEY_OLD", key) for key in settings.MASTER_KEYS_OLD),
@@ -37,7 +37,7 @@ def check_master_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
 
 @register(Tags.security, OWN)
 def check_database_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check that the configured master key is the one that encrypts the database's secrets.
+    """Return a message unless the configured master key is the one that encrypts the database's secrets.
 
     E017: the secrets are unreadable. W004: a rotation is unfinished. W005: an old key can be removed.
     """
@@ -61,7 +61,7 @@ def check_database_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list
 
 @register(Tags.security, OWN)
 def check_trusted_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the setting PANEL_TRUSTED_PROXIES.
+    """Return a message if the setting PANEL_TRUSTED_PROXIES is wrong.
 
     E008: the panel could not answer any request. W002: all clients would appear to have the proxy's address.
     """

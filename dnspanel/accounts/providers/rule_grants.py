@@ -50,7 +50,7 @@ def apply_outcome(  # noqa: PLR0913  # what a sign-in brought, and who notes it
     by: Author,
     now: datetime,
 ) -> dict[str, Any]:
-    """Apply the outcome of the rules to one person, as `apply_outcomes` does."""
+    """Apply the outcome of the rules to one person, as `apply_outcomes` does. Return the new `given`."""
     return apply_outcomes(receivers=[Receiver(user, given, outcome)], kind=kind, source=source, by=by, now=now)[0]
 
 

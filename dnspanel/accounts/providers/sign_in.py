@@ -41,9 +41,9 @@ def complete(
     state: dict[str, Any],
     note: Callable[[], None] = lambda: None,
 ) -> HttpResponse:
-    """Sign in the person that the provider describes, or link their account. Call `note` after a sign-in.
+    """Sign in the person that the provider describes, or link their account. Return the next page.
 
-    `note` stores facts about the provider's session in the panel's session.
+    Call `note` after a sign-in. It stores facts about the provider's session in the panel's session.
     """
     now = timezone.now()
     try:

@@ -57,9 +57,10 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return user
 
     def pre_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse | None:
-        """Refuse a sign-in by passkey or provider if the LDAP server has disabled the person.
+        """Return None to continue the sign-in, or a response that refuses it.
 
-        Refuse every sign-in as a service account, even if its row has a password.
+        Refuse every service account, even if its row has a password. Refuse a sign-in by passkey or provider if the
+        LDAP server has disabled the person.
         """
         if user.is_service:
             clear_login(request)

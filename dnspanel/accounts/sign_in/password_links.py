@@ -70,7 +70,7 @@ def person_of_link(link: str) -> User:
 
 
 def set_password_by_link(*, link: str, password: str, now: datetime) -> User:
-    """Set the person's password and end all their sessions.
+    """Set the person's password and end all their sessions. Return the person.
 
     If the link is used twice at the same time, one use is refused. Raise LinkDead for an invalid link. Raise
     AccountRefused for a weak password; then the link stays valid.

@@ -61,7 +61,7 @@ def place_of(uri: str) -> Place:
 
 
 def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
-    """Open an unbound python-ldap connection over TLS. The connection ends automatically after `seconds` seconds.
+    """Return an open, unbound python-ldap connection over TLS. It ends after `seconds`.
 
     `certificates` are the certificates of a private CA, in PEM. If `certificates` is empty, public CAs are trusted. The
     caller must unbind. Raise ProviderAway if the server can't be used.
@@ -98,7 +98,7 @@ def _context(certificates: str) -> ssl.SSLContext:
 
 
 def _in_tls(place: Place, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """Connect and start TLS. A timer limits this to ANSWER_SECONDS, even if the server sends slowly.
+    """Connect, start TLS, and return the socket. A timer limits this to ANSWER_SECONDS, even if the server is slow.
 
     Raise ProviderAway if the address isn't allowed or StartTLS fails, and OSError if the connection fails.
     """
@@ -163,7 +163,7 @@ def _start_tls(plain: socket.socket) -> None:
 
 
 def _read(plain: socket.socket, count: int) -> bytes:
-    """Read exactly `count` bytes. The bytes after them belong to TLS."""
+    """Read exactly `count` bytes, because the next bytes belong to TLS. Raise OSError if the server closes early."""
     found = b""
     while len(found) < count:
         chunk = plain.recv(count - len(found))
