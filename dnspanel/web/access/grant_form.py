@@ -27,7 +27,7 @@ MONO_LINES = {**_PLAIN, "class": "textarea input-mono", "rows": 2}
 
 
 class GrantForm(PanelForm):
-    """The form for a grant: rights, zones, names and types. `person` can enter only zones that they can see."""
+    """The form for a grant: rights, zones, tags, teams, names and types. `person` can enter only visible zones."""
 
     rights = forms.MultipleChoiceField(
         label=gettext_lazy("May"),

@@ -214,7 +214,7 @@ class _SmallFiles(forms.FileField):
 
 
 class AddKeyForm(KeyChoice, SigningForm):
-    """The form that adds a key: a new key to generate, or an existing key as private-key text."""
+    """The form that adds a key: a new key to generate, or an existing key as text or as files."""
 
     name = "key"
     flags = forms.TypedChoiceField(

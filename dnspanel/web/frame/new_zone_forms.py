@@ -102,7 +102,7 @@ class ReverseOffer:
 
 
 class NewZoneForm(ApexForm, PublishingForm):
-    """The form for new zones: their names, one per line, and their initial name servers."""
+    """The form for new zones: names (one per line), name servers, team, template, and delegation."""
 
     field_order = ("form_id", "names")
 

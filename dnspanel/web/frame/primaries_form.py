@@ -11,7 +11,7 @@ from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, SecretInput
 
 
 class PrimariesForm(PanelForm):
-    """The form for primaries: their addresses, one per line in order of preference, and the TSIG key."""
+    """The form for primaries: addresses (one per line, in order of preference), TLS settings, and the TSIG key."""
 
     addresses = forms.CharField(
         label=gettext_lazy("Primaries"),

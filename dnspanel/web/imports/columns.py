@@ -42,7 +42,7 @@ _MEANINGS = [("", gettext_lazy("not used")), *((field, _COLUMN_LABELS[field]) fo
 
 
 class ColumnsForm(PanelForm):
-    """The form for the meaning of each column (`column-N`). A table without a zone column needs the zone's name."""
+    """The form for the meaning of each column (`column-N`), and for the zones of a table without a zone column."""
 
     fixed_zone = forms.CharField(
         label=gettext_lazy("Zone of all rows"),

@@ -26,7 +26,7 @@ _ABOUT_SECRET = before_secret(forged=gettext_lazy("questions that seem to be thi
 
 
 class HookForm(ScopeForm):
-    """The form for a hook: its URL, and the decision if the hook doesn't answer."""
+    """The form for a hook: its scope, its URL, its time to answer, and the decision if it doesn't answer."""
 
     name = forms.CharField(
         required=False,

@@ -215,7 +215,7 @@ class ApprovalRuleForm(ScopeForm):
 
 
 class FreezeForm(ScopeForm):
-    """The form for a freeze: its period, and its repetition."""
+    """The form for a freeze: its scope, its period, and its repetition."""
 
     starts_at = OwnClockField(label=gettext_lazy("From"), help_text="")
     ends_at = OwnClockField(label=gettext_lazy("Until"))
