@@ -66,7 +66,7 @@ def serve(listener: socket.socket, *, run: Callable[[Sequence[str]], int], is_cu
 
 
 def _answer(connection: socket.socket, *, run: Callable[[Sequence[str]], int], is_current: Callable[[], bool]) -> None:
-    """Run the requested command in this process, or reply `null` if the code has changed. Then end the process."""
+    """Run the requested command and reply with the result, or `null` if the code has changed. End this process."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         with connection.makefile("rw") as lines:

@@ -50,7 +50,7 @@ class Poller:
         self.is_at_work = False
 
     def start(self) -> None:
-        """Start to watch for messages in a daemon thread. While none arrive, `wake` runs tasks by `run_here`."""
+        """Start to watch for messages in a daemon thread. While none arrive, `wake` runs tasks in this process."""
         task_received.connect(self._note_message)
         wake.instead = self.run_here
         threading.Thread(target=self._watch, name="poller", daemon=True).start()

@@ -83,7 +83,7 @@ def refuse_dns_server(
 
 
 def addresses_for(author: Author) -> Addresses | None:
-    """Return a function (host, port) → the addresses that this author's job can use, or None for the panel's own jobs.
+    """Return a function that maps (host, port) to the addresses for this author's job. Return None for the panel.
 
     The function raises ServerRefused for a host that is not allowed, and SourceAway for a host without an address.
     """

@@ -27,7 +27,7 @@ class UploadRefused(TransferError):
 
 
 class SourceAway(TransferError):
-    """The server that an import reads from does not answer."""
+    """The server that an import reads from does not answer, or refuses. A later attempt can succeed."""
 
 
 class SourceRefused(TransferError):

@@ -1,4 +1,4 @@
-"""All limits of an import, with the name of each limit in errors."""
+"""The limits of an import, with the names and the texts that errors have for them."""
 
 from types import MappingProxyType
 

@@ -67,7 +67,7 @@ class ImportRights:
     def refusal(
         self, zone: Zone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
     ) -> SourceFault | None:
-        """Return a fault if the author is not allowed to make these changes to a zone in reach, else None."""
+        """Return a fault if rights, locks or rules forbid these changes to a zone in reach. Otherwise return None."""
         made = [Change(*key, current.get(key), new) for key, new in changes.items()]
         try:
             access.refuse_transferred(zone)

@@ -233,7 +233,7 @@ class KeptKind(models.TextChoices):
 
 
 class KeptItem(models.Model):
-    """Data from a PowerDNS database that a zone here cannot hold yet.
+    """Data from an import's source that a zone here cannot hold yet.
 
     The data is kept for later, with keys encrypted.
     """

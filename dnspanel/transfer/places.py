@@ -46,7 +46,7 @@ def may_compute(person: Person) -> bool:
 
 
 def is_fair(taken: int, *, people: int, places: int) -> bool:
-    """Return True if a person who has `taken` of the `places` can get another while `people` share them."""
+    """Return True if a person who has `taken` of the `places` can get another place while `people` share them."""
     return taken < max(1, ceil(places / people))
 
 

@@ -260,7 +260,7 @@ def _clash(key: Key, seen: RRset | None, zone: str) -> Unreadable:
 
 
 def _keep(reader: Reader, place: int | None, found: Unreadable, kept: list[SourceFault]) -> None:
-    """Add a fault at a place of the text to a list, up to MOST_FAULTS_OF_ZONE."""
+    """Add a fault at a place in the text to `kept`, unless `kept` already has MOST_FAULTS_OF_ZONE faults."""
     if len(kept) < import_limits.MOST_FAULTS_OF_ZONE:
         before = len(reader.faults)
         reader.warn(place, found)

@@ -32,7 +32,7 @@ maxmemory-policy noeviction
 
 
 def make_secrets(directory: Path) -> None:
-    """Create every missing secret. Existing secrets don't change."""
+    """Create every missing secret, and rewrite redis.conf. Existing secrets don't change."""
     panel, of_postgres, of_redis = (directory / name for name in ("panel", "postgres", "redis"))
     for volume in (panel, of_postgres, of_redis):
         volume.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ _MOST_XZ_MEMORY = 128 << 20
 
 
 class Damaged(UploadRefused):
-    """A compressed file or an archive that ends early or does not match its format."""
+    """A compressed file or an archive ends early, or does not match its format."""
 
 
 class EntryKind(Enum):

@@ -66,7 +66,7 @@ def _refusal_of_path(path: str, reason: str) -> UploadRefused:
 
 
 class PathIndex:
-    """An index of all paths of an upload, which finds a file by its name in a zone file or a configuration."""
+    """An index of all paths of an upload, which finds the file that a zone file or a configuration refers to."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._by_name: dict[str, list[str]] = defaultdict(list)

@@ -40,7 +40,7 @@ class Delegation:
 
 
 class Resolver:
-    """A resolver, which also finds the servers of parent zones. After several silences, it is no longer asked.
+    """A resolver, which also finds the servers of parent zones. After several timeouts, it is no longer asked.
 
     `address` is empty for the system's own resolvers. Parents' servers are asked on `parent_port`. People choose the
     resolver and the zone's name servers, so only addresses that pass `allows` are returned or asked. Safe to use from

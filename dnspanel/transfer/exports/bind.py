@@ -150,7 +150,7 @@ LISTS = {"named.conf": named_conf, "nsd.conf": nsd_conf, "knot.conf": knot_conf}
 class ZoneArchive:
     """A writer of tar archives with zone files.
 
-    It keeps at most one zone in memory, and only the beginning of a large zone.
+    It keeps at most one zone in memory, and buffers a large zone on disk.
     """
 
     def __init__(self, out: Out, mtime: int) -> None:

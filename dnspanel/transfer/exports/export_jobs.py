@@ -70,7 +70,7 @@ def create_export(
     options: QueryOptions | None = None,
     keys_passphrase: str = "",
 ) -> ExportJob:
-    """Create an export that waits for a worker. Without an author it is the panel's own export of all zones.
+    """Create an export that waits for a worker. Without an author, it is the panel's own export of any zones.
 
     With a passphrase, the export includes the private DNSSEC keys, sealed with the passphrase. Keys need the format
     JSON, and an author who is allowed to export the keys of every zone in the export. The passphrase is stored

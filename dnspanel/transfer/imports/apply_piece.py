@@ -1,4 +1,4 @@
-"""Publishing of the changes that the dry run found for a piece. Verbs.
+"""The publication of the changes that the dry run found for a piece. Verbs.
 
 New zones and changed zones are two publications. Each transaction records its publication's sequence in the piece's
 row. If only one of them was published, the next attempt publishes the other.

@@ -386,7 +386,7 @@ class ZoneDiff:
 
 
 def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
-    """Return the changes that the import would make now to one zone."""
+    """Return the changes that the import would make to one zone now. The diff is empty if there are none."""
     if zone.action == Action.CREATE:
         parsed = scan.parser_for(job)(_document(job, zone))
         after = [zone_changes.rrset_of(ready) for ready in parsed.rrsets]

@@ -72,7 +72,7 @@ def read_import(job_id: int) -> str:
 
 
 def imports_to_read() -> list[int]:
-    """Return the ids of the imports whose source needs a reader."""
+    """Return the ids of the imports whose source needs a reader, or none while publishing is held."""
     return [] if current_hold() else list(_unread().values_list("pk", flat=True))
 
 
@@ -179,7 +179,7 @@ def _do_unit(job: ImportJob) -> bool:
 
 
 def _begin_plan(job: ImportJob) -> bool:
-    """Mark the pieces that need no comparison as planned. Return False if another worker is doing it."""
+    """Call `import_plan.begin_plan`. Return False without a call if another worker is doing it."""
     with hold_lock(Lock.PHASE, job.pk) as mine:
         if mine and _goes_on(job):  # the previous owner of the lock may have ended the phase
             import_plan.begin_plan(job=job)

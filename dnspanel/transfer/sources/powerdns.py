@@ -233,5 +233,5 @@ def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
 
 
 def kept_comment(zone: str, name: str, type: str, text: str) -> Kept:
-    """Return a comment as data to keep, because its RRset does not exist."""
+    """Return a comment on an RRset that does not exist, as data to keep."""
     return Kept(zone, KeptKind.COMMENT, f"{owner(name)} {type}", text.encode("utf-8", "surrogateescape"))

@@ -41,7 +41,8 @@ _TABLES = {
 class PowerdnsDumpSource:
     """The zones of the dump at `path`, as a `documents.Source`.
 
-    The SQLite file with the dump's rows is stored in `directory`. `total` counts bytes, and each byte is read twice.
+    The SQLite file with the dump's rows is stored in `directory`. `total` is twice the dump's bytes, to count both
+    reads.
     """
 
     unit = "bytes"

@@ -168,7 +168,7 @@ def _select_kept() -> "QuerySet[KeptAddresses]":
 
 
 def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: datetime) -> bool:
-    """Publish these addresses in the zone. Return True if anything changed. If refused, store the reason."""
+    """Publish these addresses in the zone, or store the reason for a refusal. Return True if anything changed."""
 
     def refuse_stopped() -> None:
         if not KeptAddresses.objects.filter(pk=kept.pk, set_at=kept.set_at).exists():

@@ -1,4 +1,4 @@
-"""Creating, changing, publishing and deleting templates. Verbs.
+"""The actions on templates: create, change, publish and delete. Verbs.
 
 This module does not change any zone. A run (`runs`) updates linked zones. Other zones are never updated.
 """

@@ -151,7 +151,7 @@ class Command(BaseCommand):
         return job
 
     def _hand_over(self, job: ImportJob, files: list[Path]) -> None:
-        """Copy the files to the import's directory."""
+        """Copy the files to the import's directory. Raise CommandError if a file does not exist."""
         for path in files:
             if not path.exists():
                 raise CommandError(f"{path} does not exist.")
@@ -185,7 +185,7 @@ class Command(BaseCommand):
             bar.n = bar.total or bar.n
 
     def _wait_for_canary(self, job: ImportJob) -> None:
-        """Wait briefly until the canary has confirmed the publication, or the publication was reverted."""
+        """Wait up to _CANARY_SECONDS until the canary confirms the import's last publication, or it is reverted."""
         if (publication := Publication.objects.filter(pk=job.last_sequence).first()) is not None:
             with suppress(TakenBack):  # the import's faults name the zones
                 wait_for_canary(publication, seconds=_CANARY_SECONDS)

@@ -165,7 +165,7 @@ class Server:
         return self._records(zone)
 
     def answer(self, query: dns.message.Message) -> Message:
-        """Return the answer to a query, which must be signed if the server has a key.
+        """Return the answer to a query. If this server has a `key`, the answer must be signed.
 
         Raise SourceAway if no answer comes, NotGiven for a wrong answer, or Broken if the connection breaks.
         """
@@ -363,5 +363,5 @@ _SYNTHESISED = frozenset({46, 47, 50, 51})
 
 
 def presentation(type: int, wire: bytes) -> str:
-    """Return rdata as text for a zone file."""
+    """Return rdata as text for a zone file. RRSIG, NSEC and NSEC3 records use the form of RFC 3597."""
     return f"\\# {len(wire)} {wire.hex()}" if type in _SYNTHESISED else wire_text(type, wire)
