@@ -122,7 +122,7 @@ def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetim
 
 
 def note_catalog_notified(*, secondary_id: int, sent_at: datetime, next_at: datetime | None, attempts: int) -> None:
-    """Record that NOTIFY for the catalog was answered (`next_at` is None), or the time of the next attempt."""
+    """Record the number of unanswered NOTIFY for the catalog, and the time of the next attempt (None: no attempt)."""
     waiting = Secondary.objects.filter(pk=secondary_id, catalog_notify_at__lte=sent_at)
     waiting.update(catalog_notify_at=next_at, catalog_attempts=attempts)
 

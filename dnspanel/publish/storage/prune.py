@@ -114,7 +114,10 @@ def objects_of(snapshot: Snapshot) -> list[str]:
 
 
 def remove_garbage(*, now: datetime) -> int:
-    """Remove objects that became garbage over an hour ago. Return their number. Raise StorageUnreachable on failure."""
+    """Remove objects that became garbage over an hour ago, unless a row refers to them again.
+
+    Return the number of garbage rows. Raise StorageUnreachable if the storage fails.
+    """
     rows = list(Garbage.objects.filter(since__lt=now - GARBAGE_LIFETIME).order_by("since")[:_GARBAGE_AT_ONCE])
     counts = _objects_that_count([row.object_name for row in rows])
     for row in rows:

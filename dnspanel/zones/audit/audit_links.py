@@ -62,7 +62,7 @@ def is_check_requested() -> bool:
 
 
 def is_check_due(now: datetime) -> bool:
-    """Return True if a check was requested or the last check is at least a day old."""
+    """Return True if a check was requested or the last check is older than _CHECKED_EVERY."""
     recent = AuditChain.objects.filter(pk=1, asked_at=None, checked_at__gt=now - _CHECKED_EVERY)
     return not recent.exists()
 

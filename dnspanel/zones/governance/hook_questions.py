@@ -67,7 +67,7 @@ class Publisher:
 
 
 def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher: Publisher) -> Question:
-    """Return the question to a hook about parts of a publication. The hook must cover all zones of these parts."""
+    """Return the question to a hook about parts of a publication. The hook must cover each zone or the one above."""
     told: list[dict[str, Any]] = []
     full = sha256()
     full.update(_json([publisher.actor, publisher.channel, publisher.reason]).encode())

@@ -160,9 +160,9 @@ def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed
     """Check the rules. Return the refusals that the author bypasses, and the hooks' answers.
 
     Raise ApprovalNeeded or Frozen if a rule blocks the publication, HookRefused if a hook does, and HookUnasked if a
-    hook was not asked about exactly these changes. Bypassing rules needs a reason and the right GOVERN over each zone.
-    Raise RightMissing without them. No one can bypass a hook. For a zone that goes live, the rules of the closest zone
-    above apply too, so Locked is possible.
+    hook was not asked about exactly these changes. To bypass rules, an author needs the right GOVERN over each zone
+    (otherwise raise RightMissing) and a reason (ApprovalNeeded). No one can bypass a hook. For a zone that goes live,
+    the rules of the closest zone above apply too, so Locked is possible.
     """
     zones = Zone.objects.in_bulk([part.zone_id for part in parts])
     over = _zones_over([zones[part.zone_id] for part in parts if part.kind in COMING])
