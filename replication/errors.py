@@ -19,7 +19,7 @@
         │   └── Damaged           an LMDB file that can no longer be read
         ├── BadSegment            not a segment
         ├── BadSnapshot           not a snapshot, or not one for this node
-        ├── BadSignature          a segment that no known key signed
+        ├── BadSignature          data that no known key signed
         ├── WrongCluster          data of another panel
         ├── WrongEpoch            data of another history of the log
         ├── UnknownSchema         a PowerDNS schema we do not write

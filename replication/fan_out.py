@@ -28,10 +28,10 @@ def push_to_all(
 ) -> Iterator[dict[Key, Ack | ReplicationError]]:
     """Send sealed segments to many nodes, as `NodeClient.push` does with `may_defer`.
 
-    Yield answers until every node has one. Each item contains the answers that have arrived together. An error is the
-    agent's refusal, or NodeUnreachable. After NodeUnreachable, or if the generator isn't exhausted, the node may have
-    applied the segments; sending them again is harmless. Until the generator ends, no other code is allowed to use the
-    clients. Each client must be connected.
+    Yield the nodes' answers until all have answered. Each item contains the answers that have arrived together. An
+    error is the agent's refusal, or NodeUnreachable. After NodeUnreachable, or if the generator isn't exhausted, the
+    node may have applied the segments; sending them again is harmless. Until the generator ends, no other code is
+    allowed to use the clients. Each client must be connected.
     """
     exchanges = {key: _Exchange(client, body) for key, (client, body) in requests.items()}
     waiting = dict(exchanges)
@@ -55,7 +55,7 @@ def push_to_all(
 
 
 def _next(selector: selectors.BaseSelector, waiting: Mapping[Key, "_Exchange"]) -> dict[Key, Ack | ReplicationError]:
-    """Wait for one or more answers. Return an empty dict if only parts of answers arrived."""
+    """Wait until something arrives or times out. Return the complete answers, and an error for each timeout."""
     found: dict[Key, Ack | ReplicationError] = {}
     first = min(exchange.until for exchange in waiting.values())
     for event, _ in selector.select(max(0.0, first - time.monotonic())):

@@ -121,7 +121,7 @@ class NodeClient:
         return status, [Sample.from_json(sample) for sample in samples]
 
     def samples(self, after: int) -> list[Sample]:
-        """Return PowerDNS's counters after this Unix time, oldest first. Raise NodeUnreachable without an answer."""
+        """Return the samples newer than this Unix time, oldest first. Raise NodeUnreachable without an answer."""
         return [Sample.from_json(sample) for sample in self._get(f"{SAMPLES_PATH}?after={after}")]
 
     def certificate_request(self) -> str:
@@ -138,7 +138,7 @@ class NodeClient:
         self.close()
 
     def send_keys(self, sealed: bytes) -> None:
-        """Send a sealed keyring. From now on the agent accepts only segments signed with its keys."""
+        """Send a sealed keyring. From now on the agent only accepts segments signed with a key of this keyring."""
         self._request("PUT", KEYS_PATH, sealed, len(sealed), self._answer_seconds)
 
     def put_sealing_keys(self, keys: Iterable[SealingKey]) -> None:
@@ -312,7 +312,7 @@ class NodeClient:
     def _request(
         self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str = ""
     ) -> Any:
-        """Send a request and return the answer. If the kept connection breaks, send it again over a new connection."""
+        """Return the answer to a request. If the kept connection breaks, retry once. Raise NodeUnreachable last."""
         if self.connection is not None:
             try:
                 return self._attempt(method, target, body, size, seconds, headers)

@@ -21,7 +21,7 @@ class Troubles:
         self._known: dict[str, _Trouble] = {}
 
     def say(self, about: str, trouble: str, now: float) -> None:
-        """Log a new problem, or its end after OVER_SECONDS of `trouble` "". `now` is in seconds, from any clock."""
+        """Log a new `trouble`. If it is "", log the end of a problem not seen for OVER_SECONDS. `now` is in seconds."""
         known = self._known.get(about)
         if trouble:
             self._known[about] = _Trouble(known.message if known else trouble, now)

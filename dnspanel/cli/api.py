@@ -165,7 +165,7 @@ def _print_headers(answer: urllib3.BaseHTTPResponse) -> None:
 
 
 def _print_body(answer: urllib3.BaseHTTPResponse, query: ParsedResult | None) -> None:
-    """Print a JSON answer as JSON. Print any other answer, such as a file, as bytes."""
+    """Print a JSON answer as JSON, and other answers as bytes. With `query`, raise UsageError unless it is JSON."""
     if not answer.data:
         return
     try:

@@ -231,7 +231,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         return True
 
     def _push(self, size: int, take: Callable[[bytes | BinaryIO], Mapping[str, Any]]) -> None:
-        """Read a body of any size into memory or onto disk, and answer with the result of `take`."""
+        """Read a body of any size into memory or onto disk, and answer with the result or the error of `take`."""
         try:
             body = self._receive(size)
             try:

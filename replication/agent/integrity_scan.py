@@ -92,7 +92,7 @@ class IntegrityScanner:
         self._wake.set()
 
     def recheck(self, zone_ids: Iterable[int]) -> None:
-        """Check these zones in the caller's thread, after their repair."""
+        """Check repaired zones in the caller's thread."""
         for _ in self._check_zones(list(zone_ids)):
             pass
 

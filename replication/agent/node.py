@@ -288,7 +288,7 @@ class AgentNode:
         )
 
     def _state(self, map_used: float, *, has_position: bool) -> str:
-        """Return the most important message of the status."""
+        """Return a message about the most important problem of this node, or "in order" if there is none."""
         health = self.applier.health
         if self.rebuild.reason:
             return f"quarantined, waiting for whole new files; PowerDNS answers as it can: {self.rebuild.reason}"
@@ -318,7 +318,7 @@ class AgentNode:
         return "in order" if has_position else "new: nothing applied yet"
 
     def _bootstrapping(self) -> str:
-        """Return a message about the snapshot in progress, or ""."""
+        """Return a message about the snapshot in progress, or "" if there is none."""
         if self._store.installing() and self.applier.is_busy():
             return "bootstrapping: writing the snapshot; zones that were there before are served on"
         if progress := self.snapshots.progress:

@@ -33,7 +33,7 @@ def encode_name(name: str) -> bytes:
 
 
 class Reader:
-    """A reader of one value, field by field. Every method raises BadBytes for unexpected bytes."""
+    """A reader of one value, field by field. Methods raise BadBytes for unexpected bytes, and `name` also BadName."""
 
     def __init__(self, body: bytes, what: str) -> None:
         self._body = bytes(body)

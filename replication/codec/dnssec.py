@@ -114,7 +114,7 @@ def encode_metadata(obj: MetadataObject, schema: int) -> bytes:
 
 
 def decode_metadata(body: bytes, schema: int) -> MetadataObject:
-    """Decode a metadata row that PowerDNS wrote. Raise BadBytes if the bytes are invalid."""
+    """Decode a metadata row that PowerDNS wrote. Raise BadBytes or BadName if the bytes are invalid."""
     reader = boost_archive.Reader(body, "metadata object")
     reader.class_version((0,))
     zone, variant = _decode_zone(reader, schema)
@@ -135,7 +135,7 @@ def encode_key(obj: KeyObject, schema: int) -> bytes:
 
 
 def decode_key(body: bytes, schema: int) -> KeyObject:
-    """Decode a keydata row that PowerDNS wrote. Raise BadBytes if the bytes are invalid."""
+    """Decode a keydata row that PowerDNS wrote. Raise BadBytes or BadName if the bytes are invalid."""
     reader = boost_archive.Reader(body, "key object")
     version = reader.class_version((0, 1))
     zone, variant = _decode_zone(reader, schema)
@@ -171,7 +171,7 @@ def join_key(before: bytes, content: bytes, after: bytes) -> bytes:
 
 
 def decode_tsig(body: bytes) -> TsigObject:
-    """Decode a TSIG key that PowerDNS wrote. Raise BadBytes if the bytes are invalid."""
+    """Decode a TSIG key that PowerDNS wrote. Raise BadBytes or BadName if the bytes are invalid."""
     reader = boost_archive.Reader(body, "TSIG object")
     reader.class_version((0,))
     reader.class_version((0,))

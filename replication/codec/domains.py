@@ -137,7 +137,7 @@ def native_name(body: bytes, schema: int) -> str | None:
 
 
 def decode_domain(body: bytes) -> ZoneObject:
-    """Decode a zone object of class version 0, 1 or 2. Raise BadBytes if the bytes are invalid."""
+    """Decode a zone object of class version 0, 1 or 2. Raise BadBytes or BadName if the bytes are invalid."""
     reader = boost_archive.Reader(body, "zone object")
     version = reader.class_version((0, 1, 2))
     variants = version == 2 and _reads_zone_name(reader)

@@ -66,7 +66,7 @@ def is_sealed(content: str) -> bool:
 
 
 def fingerprint(content: str) -> str:
-    """Return the fingerprint of a key's content, 64 hex digits. In sealed content it is included as text.
+    """Return the fingerprint of a key's content (64 hex digits), which sealed content includes as text.
 
     Raise BadBytes if sealed content is invalid.
     """

@@ -66,7 +66,7 @@ class Denial:
         return rank >= HASHED and not (self.is_opt_out and at_cut and is_bare_cut(types))
 
     def has_ordername(self, type: int, types: Collection[int], rank: int, *, at_cut: bool) -> bool:
-        """Return the ordername flag of one RRset of a name with this rank and these types."""
+        """Return True if the ordername flag is set for this RRset of a name with this rank and these types."""
         if rank < HASHED or not self.has_helpers or type == rdtypes.RRSIG:
             return False
         return not (at_cut and is_unflagged_at_cut(type, types, opt_out=self.is_opt_out))

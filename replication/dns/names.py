@@ -103,7 +103,7 @@ def _parse_slowly(text: str, origin: str | None, *, keep_case: bool = False) -> 
 
 
 def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
-    """Split `text` into labels with their capital letters. The second result is True if the text ends in a dot."""
+    """Return the labels of `text` with their capitals, and True if it ends in a dot. Raise BadName if it is invalid."""
     found: list[bytes] = []
     label = bytearray()
     unicode_label = ""
@@ -229,7 +229,7 @@ def from_wire_at(wire: bytes, at: int) -> tuple[str, int]:
 
 
 def from_rdata_at(wire: bytes, at: int) -> tuple[str, int]:
-    """Parse a name as `from_wire_at` does, but keep its capital letters."""
+    """Parse a name as `from_wire_at` does, but keep its capital letters. Raise BadName if it is invalid."""
     found: list[bytes] = []
     try:
         while length := wire[at]:

@@ -205,7 +205,7 @@ def _escape(string: bytes) -> str:
 
 
 def _quoted_strings(text: str, closing: str = "") -> list[bytes]:
-    """Return the strings of `"one" "two" ; comment`. `closing` must follow the last string."""
+    """Return the strings of `"one" "two" ; comment`. Raise ValueError unless `closing` follows the last string."""
     strings: list[bytes] = []
     at = 0
     while match := _QUOTED.match(text, at):
@@ -219,7 +219,7 @@ def _quoted_strings(text: str, closing: str = "") -> list[bytes]:
 
 
 def _unescape(text: str) -> bytes:
-    r"""Return the bytes of a text with `\DDD` and `\X` escapes. Characters beyond ASCII are UTF-8."""
+    r"""Return the bytes of a text with `\DDD` and `\X` escapes, encoded as UTF-8. Raise ValueError for a bad escape."""
     if "\\" not in text:
         return text.encode()
     out = bytearray()

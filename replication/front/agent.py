@@ -158,7 +158,7 @@ class FrontAgent:
         return ()
 
     def install(self, name: str) -> Ack:
-        """Treat every zone as changed up to the offered snapshot's position. Return the newest ack, as `take` does."""
+        """Treat all zones as changed up to this offered snapshot, or raise BadSnapshot. Return the newest ack."""
         with self._pushing:
             if name not in self._offered:
                 raise BadSnapshot(reason="it was not offered")
@@ -356,7 +356,7 @@ class FrontAgent:
         )
 
     def _read_position(self) -> tuple[Position | None, _Digests]:
-        """Return the position and digests that an earlier process accepted, or none if the file is unreadable."""
+        """Return the position and digests that an earlier process accepted, or None and none if they are unreadable."""
         try:
             message = json.loads((self._config.state_dir / POSITION_FILE).read_text())
             main, records = (bytes.fromhex(digest) for digest in message["digests"])

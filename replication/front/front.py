@@ -182,7 +182,7 @@ class Front:
         self._threads.shutdown()
 
     def look(self, now: float) -> Looked:
-        """Query every backend once, and make dnsdist use the backends that are allowed to answer.
+        """Query every backend once, make dnsdist use those that are allowed to answer, and return the result.
 
         dnsdist's state is compared with the wanted state each time, so that restarts and manual changes are also
         corrected.

@@ -81,7 +81,7 @@ def digests_of(txn: Any, main: Database, prefix: bytes) -> Digests:
 
 
 def decode_digests(value: bytes | None) -> Digests:
-    """Decode digests. This is the inverse of `encode_digests`. Raise BadBytes if the value is invalid."""
+    """Decode digests, the inverse of `encode_digests`. Return NOTHING for None. Raise BadBytes if they are invalid."""
     if value is None:
         return NOTHING
     if len(value) != 2 * DIGEST_SIZE:
@@ -95,7 +95,7 @@ def encode_digests(digests: Digests) -> bytes:
 
 
 def put_digests(txn: Any, main: Database, prefix: bytes, digests: Digests) -> None:
-    """Store the expected digests of a name's rows."""
+    """Store the expected digests of a name's rows, or delete the row if they are NOTHING."""
     if digests == NOTHING:
         txn.delete(prefix, db=main.attached)
     else:

@@ -110,7 +110,7 @@ def open_copy(path: str | os.PathLike[str], schema: Schema) -> Iterator[tuple[Da
 
 
 def _write_settings(env: Any, path: str, schema: Schema, cluster: UUID) -> None:
-    """Write PowerDNS's own settings, in a separate commit before the records file exists.
+    """Write PowerDNS's settings before the records file exists. Raise BadBytes if the file has other settings.
 
     A main file without settings looks like one of a much older release, and PowerDNS would rebuild it.
     """

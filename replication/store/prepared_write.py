@@ -284,7 +284,7 @@ class _Planner:
             self.attached.add(dbi, key, body, digest)
 
     def change(self, op: Op, *, only_new: bool) -> None:
-        """Plan to put or delete one row of a table in which a key has one value."""
+        """Plan to put or delete a row with a unique key. With `only_new`, raise BadSegment if it has another value."""
         dbi, key = op.dbi, op.key
         changed = self._changed.setdefault(dbi, {})
         if key in changed:

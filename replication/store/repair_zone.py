@@ -92,7 +92,8 @@ def seal_repair(
     attached: Iterable[tuple[Dbi, bytes, bytes]] = (),
     key: Ed25519PrivateKey,
 ) -> bytes:
-    """Return the bytes of a repair. `records` are keys and bodies of all rows of the zone, or empty to remove the zone.
+    """Return the bytes of a repair. `records` are keys and bodies of all rows of the zone. Without a serial in `mark`,
+    the repair removes the zone.
 
     `attached` are the rows of the zone's metadata and sealed keys (`Store.attached_rows`). All other metadata and keys
     of the zone are removed.
@@ -209,7 +210,7 @@ class RepairWriter:
         self._write_records(batch, is_last=True)
 
     def _record_differences(self, release_pages: Callable[[], None]) -> Iterator[_Difference]:
-        """Compare the expected and the stored rows in key order, and yield the differences."""
+        """Yield the differences between expected and stored rows. Raise BadSegment unless the expected keys ascend."""
         stored = self._stored_rows(release_pages)
         have = next(stored, None)
         before = b""
@@ -269,7 +270,7 @@ class RepairWriter:
             return None
 
     def _write_records(self, batch: Sequence[_Difference], *, is_last: bool) -> None:
-        """Write these differences. Together with the last difference, write the digests of the rows that exist then."""
+        """Write these differences, and with the last one the new digests. Raise Busy if another process wrote rows."""
         table = self._records.tables[Dbi.RECORDS]
         put = [(one.key, self._wrap(one.body)) for one in batch if one.body is not None]
         with self._records.writing(self._stopwatch) as txn:

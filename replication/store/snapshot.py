@@ -196,7 +196,7 @@ def open_manifest(sealed: bytes, public_keys: Sequence[bytes]) -> Manifest:
 def write_snapshot(
     store: Store, directory: Path, *, key: Ed25519PrivateKey, time_ns: int, level: int = LEVEL
 ) -> Manifest:
-    """Write a snapshot of the store (manifest and chunks) to `directory`, which must not exist yet.
+    """Write a snapshot of the store to `directory`, which must not exist yet. Return the manifest.
 
     Publishing can continue at the same time, in this process or in another one. Until the end, writing needs as much
     disk space as the two files, and the memory of one chunk. Raise Busy while no complete state can be copied. No

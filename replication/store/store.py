@@ -214,7 +214,7 @@ class Store:
         return digest_bytes(rows[0].digest if rows[0] else 0), digest_bytes(rows[1].digest if rows[1] else 0)
 
     def position_and_digests(self) -> tuple[Position | None, bytes, bytes]:
-        """Return the position and the digests (main, records) at one moment.
+        """Return the position (or None) and the digests (main, records) at one moment.
 
         The digests are empty while a segment is half applied.
         """
@@ -443,7 +443,7 @@ class Store:
         return any(foreign_commit(database) for database in (self._main, self._records))
 
     def copy(self, path: str | os.PathLike[str], *, seconds: float = COPY_SECONDS) -> Copied:
-        """Write compact copies of both files, at one position, to `path` and `<path>-0`.
+        """Write compact copies of both files to `path` and `<path>-0`. Return their common position and digests.
 
         No reader or writer has to wait. Raise Busy if the files have no common position within `seconds`: a segment is
         half applied, or none was ever applied.
@@ -490,6 +490,6 @@ class Store:
 
 
 def _serial_in(soa: bytes) -> int | None:
-    """Return the serial in the body of an SOA row. The serial is 20 bytes before the end of the rdata."""
+    """Return the serial in the body of an SOA row, 20 bytes before the end of the rdata, or None without a record."""
     records = values.decode_records(soa)
     return int.from_bytes(records[0].content[-20:-16], "big") if records else None

@@ -81,7 +81,7 @@ class Changes:
         self._unhashed.update(zones)
 
     def remove(self, zone: bytes) -> None:
-        """Record that all rows of this zone have been deleted. `add` was called for each row."""
+        """Record that all rows of this zone have been deleted. The caller must also call `add` for each row."""
         self._removed.add(zone)
 
     def rows(self, txn: Any) -> tuple[list[tuple[bytes, bytes | None, bytes]], list[tuple[bytes, bytes]]]:
@@ -153,7 +153,7 @@ def mark_unknown(txn: Any, records: Database, zone_ids: Collection[int]) -> None
 
 
 def adopt(txn: Any, records: Database, zone_ids: Collection[int]) -> None:
-    """Add every zone to a file that has no zone digests. The next check computes the digests."""
+    """Add these zones to a file that has no zone digests. The next check computes their digests."""
     with txn.cursor(db=records.zones) as cursor:
         cursor.putmulti([(keys.zone_prefix(zone_id), b"") for zone_id in sorted(zone_ids)], overwrite=False)
 

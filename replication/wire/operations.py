@@ -163,7 +163,7 @@ class Body:
                     raise BadSegment(reason=str(exc)) from exc
 
     def serials(self, count: int) -> Iterator[tuple[int, int | None]]:
-        """Yield zone id and serial of each mark, without decoding the names. Raise BadSegment for invalid bytes."""
+        """Yield id and serial (None: deleted) of each zone, without decoding names. Raise BadSegment for bad bytes."""
         for _ in range(count):
             _, zone_id, serial = self._mark()
             yield zone_id, serial
@@ -189,7 +189,7 @@ class Body:
         return self._at == len(self._buffer) and not self._more() and self._inflate.eof
 
     def _mark(self) -> tuple[bytes, int, int | None]:
-        """Return the name in wire form, zone id and serial of the next mark."""
+        """Return name (wire form), zone id and serial of the next mark. Raise BadSegment if it is invalid."""
         self._fill(_LONGEST_MARK)
         buffer, at = self._buffer, self._at
         try:
@@ -294,7 +294,7 @@ class Body:
         self._buffer, self._at = b"".join(kept), 0
 
     def _more(self) -> bytes:
-        """Return some more inflated bytes, at most one chunk, or b"" at the end."""
+        """Return at most one chunk of inflated bytes, or b"" at the end. Raise BadSegment for a broken stream."""
         while not self._inflate.eof:
             packed = self._inflate.unconsumed_tail
             if not packed:

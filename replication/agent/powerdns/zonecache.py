@@ -81,13 +81,13 @@ class ZoneCache:
         return self._api.has_key and all(map(self._flush, names))
 
     def learn_all(self) -> None:
-        """Make PowerDNS list every zone in its files. Pause first if it just did. Raise NotServed without an answer."""
+        """Pause if needed, then make PowerDNS add all zones in its files to its list. Raise NotServed if that fails."""
         pause = min(self.seconds / _AWAITED_SHARE, _LONGEST_PAUSE)
         self._sleep(max(0.0, self._read_at + pause - self._clock()))
         self.read()
 
     def read(self) -> None:
-        """Read the list like `learn_all`, but without a pause. Raise NotServed if PowerDNS doesn't answer."""
+        """Do the same as `learn_all`, but without a pause. Raise NotServed if PowerDNS doesn't answer."""
         with self._reading:
             began = self._clock()
             self._control.send("rediscover", seconds=REDISCOVER_SECONDS)

@@ -173,9 +173,9 @@ class Applier:
     def install(self, write: Callable[[Callable[[], None]], Applied | None], *, unproven: Collection[str] = ()) -> Ack:
         """Write a snapshot, and prove by DNS that PowerDNS answers from it and signs a sample of its zones correctly.
 
-        `write` gets a function that makes PowerDNS find new zones, and must call it before it deletes records. No
-        signatures are verified for the zones in `unproven`. Raise NotServed if PowerDNS answers wrongly, Busy if a push
-        takes too long, and the errors of `write`.
+        Return the ack. `write` gets a function that makes PowerDNS find new zones, and must call it before it deletes
+        records. No signatures are verified for the zones in `unproven`. Raise NotServed if PowerDNS answers wrongly,
+        Busy if a push takes too long, and the errors of `write`.
         """
         with self._alone():
             self._prover.unproven = unproven
@@ -249,7 +249,7 @@ class Applier:
             self._list_later(listing, NotServed(question=question, expected=expected, found=str(exc)))
 
     def wait_for_new_zones(self, seconds: float) -> None:
-        """Wait until `read_list` can have work, the time is over, or `stop` is called."""
+        """Wait until there are new zones for `read_list`, `seconds` have passed, or `stop` is called."""
         if self._has_unlisted.wait(seconds):
             time.sleep(PAUSE_SECONDS)
 
@@ -303,7 +303,7 @@ class Applier:
         return bool(self._unlisted.prefixes or self._listing.prefixes)
 
     def _purge_everything(self) -> None:
-        """Purge everything and record the answered position, except during a push. Raise NotServed without answer."""
+        """Purge everything and record the answered position, except during a push. Raise NotServed if that fails."""
         if not self._lock.acquire(blocking=False):
             return
         try:

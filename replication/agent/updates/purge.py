@@ -318,7 +318,7 @@ class Purger:
 
 
 def targets(zones: Iterable[str], names: Iterable[str] = ()) -> Targets:
-    """Return the purge targets for these zones and names, with the position zone. Many zones become EVERYTHING."""
+    """Return the purge targets, including the position zone, or EVERYTHING for more than MAX_ZONES zones."""
     unique = sorted(set(zones))
     if len(unique) > MAX_ZONES:
         return EVERYTHING

@@ -252,7 +252,7 @@ class Snapshots:
         return self._reception
 
     def _resume_reception(self) -> _Reception | None:
-        """Return the snapshot that an earlier process was receiving, and delete everything else."""
+        """Return the snapshot that an earlier process was receiving, or None. Delete invalid directories."""
         for directory in self._directory.glob("*"):
             try:
                 sealed = (directory / MANIFEST_NAME).read_bytes()
