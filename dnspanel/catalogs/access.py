@@ -38,10 +38,7 @@ def may_set_up(person: Person) -> bool:
 
 
 def require_set_up(person: Person) -> Actor:
-    """Return the person as an actor.
-
-    Raise Forbidden if the person is not allowed to set up consumer catalogs.
-    """
+    """Return the person as an actor. Raise Forbidden if the person is not allowed to set up consumer catalogs."""
     actor = actor_of(person)
     if actor is None or not may_set_up(person):
         raise Forbidden(Permission.NODES)

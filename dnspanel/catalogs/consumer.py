@@ -107,10 +107,7 @@ def _known_members(catalog: Catalog) -> dict[str, Known]:
 
 
 def _remove(turn: Turn, leaving: Collection[str]) -> None:
-    """Delete zones that left the catalog.
-
-    A zone that is now edited here is only removed from the catalog's members.
-    """
+    """Delete zones that left the catalog. A zone that is now edited here is only removed from the members."""
     here = Listing.objects.filter(catalog=turn.catalog, zone_name__in=leaving, state=State.MEMBER)
     here.filter(zone__transferred_from="").delete()
     rows = list(here.select_related("zone").order_by("zone_name")[: BATCH + 1])
@@ -169,10 +166,7 @@ def _begin_anew(zone_ids: Collection[int | None], now: datetime) -> None:
 
 
 def _take(turn: Turn, coming: Sequence[str]) -> None:
-    """Create the listed zones that are missing, or move them here from another catalog.
-
-    If a zone is refused, store the reason.
-    """
+    """Create the listed zones that are missing, or move them here from another catalog. Store reasons for refusals."""
     refused: dict[str, tuple[State, str]] = {}
     free: list[str] = []
     turn.members = _members_here(turn)

@@ -22,10 +22,7 @@ from dnspanel.zones.settings.settings_of_zone import change_settings
 
 
 def give_terms(turn: Turn) -> None:
-    """Set the primaries, team and tags of members by their group's rule.
-
-    A turn changes a limited number of members.
-    """
+    """Set the primaries, team and tags of members by their group's rule, at most a limited number per turn."""
     here = Listing.objects.filter(catalog=turn.catalog, state=State.MEMBER, zone__deleted_at=None)
     _give_rules(turn, here)
     for rule in (None, *turn.rules.values()):

@@ -1,7 +1,4 @@
-"""The signals that a consumer catalog is due, or that the members of a producer catalog changed.
-
-They are sent on commit.
-"""
+"""The signals, sent on commit, that a consumer catalog is due, or that the members of a producer catalog changed."""
 
 from django.dispatch import Signal
 

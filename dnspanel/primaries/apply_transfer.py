@@ -134,10 +134,7 @@ def note_failure(*, row: TransferredZone, reason: str, is_refused: bool, timers:
 
 
 def expire_due(*, now: datetime) -> int:
-    """Stop serving zones whose primaries have not answered for the expire time of the zone's SOA.
-
-    Return the number of zones.
-    """
+    """Stop serving zones whose primaries have not answered for the SOA's expire time. Return the number of zones."""
     due = TransferredZone.objects.filter(expires_at__lte=now, zone__deleted_at=None).order_by("expires_at")
     zone_ids = list(due.values_list("pk", flat=True)[:MOST_EXPIRED])
 

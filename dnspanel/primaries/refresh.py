@@ -203,10 +203,7 @@ def _all(turn: _Turn, records: Iterable[Record]) -> Transfer:
 
 
 def _refuse_violations(zone: Zone, changes: Changes, current: dict[Key, RRset]) -> None:
-    """Raise TransferFailed if the changes break a rule for all zones.
-
-    After an AXFR, `read_all` makes this check.
-    """
+    """Raise TransferFailed if an IXFR breaks a rule for all zones. After an AXFR, `read_all` makes this check."""
     edits = [Edit(Change(*key, current.get(key), rrset)) for key, rrset in changes.items()]
     [plan] = plan_zones({zone.pk: (zone, edits)}, zone.changed_at)
     broken = [each for each in plan.violations if each in plan.errors or each.code == BREAKING_DS]

@@ -76,10 +76,7 @@ def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position
 
 
 def digest_at(*, schema: int, position: Position) -> bytes | None:
-    """Return the digests of both files (main, then records) at this position.
-
-    Return None if no segment or snapshot ends there.
-    """
+    """Return the digests of both files (main, then records), or None if no segment or snapshot ends here."""
     with reading() as conn:
         digests = _digests_at(conn, schema, position)
     return None if digests is None else b"".join(digests)

@@ -43,10 +43,7 @@ def removed_zone_operations(step: ZoneStep) -> Iterator[Op]:
 
 
 def changed_zone_operations(step: ZoneStep, rows: Rows, changes: Changes, nsec3: Nsec3 | None = None) -> Iterator[Op]:
-    """Yield the operations on a zone's rows for these changed RRsets.
-
-    The cost depends on the changes, not on the zone.
-    """
+    """Yield the operations on a zone's rows for these changed RRsets. The cost doesn't depend on the zone's size."""
     for (relative, type), body in _compiled_changes(step, rows, changes, nsec3).items():
         yield _record_operation(step.zone_id, relative, type, body)
 

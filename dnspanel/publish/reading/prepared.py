@@ -79,10 +79,7 @@ def record_prepared(*, sequence: int, prepared: Prepared) -> None:
 
 
 def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts | None:
-    """Return the prepared rows if they are complete and of exactly these zones.
-
-    Otherwise log the reason and return None.
-    """
+    """Return the prepared rows, or log a reason and return None if they are damaged or belong to other zones."""
     try:
         with open_object(prepared.object_name) as file:
             packed = file.read()

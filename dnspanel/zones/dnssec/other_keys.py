@@ -63,9 +63,7 @@ class OtherKey:
 
 
 def read_dnskey(text: str) -> OtherKey:
-    """Parse the rdata of a DNSKEY: flags, 3, algorithm, Base64. Raise BadPublicKey if a number or the Base64 is
-    invalid.
-    """
+    """Parse the rdata of a DNSKEY. Raise BadPublicKey if the flags, the algorithm or the Base64 is invalid."""
     flags, _, algorithm, *parts = text.split()
     try:
         return OtherKey(int(flags), int(algorithm), base64.b64decode("".join(parts), validate=True))

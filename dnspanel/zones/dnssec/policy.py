@@ -94,9 +94,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Keys of one role that have exceeded their lifetime. `since` is the end of the lifetime, `kind` the required
-    rollover.
-    """
+    """Keys of one role beyond their lifetime, the end of the lifetime, and the required kind of rollover."""
 
     kind: Kind
     key_ids: tuple[int, ...]

@@ -58,10 +58,7 @@ def other_keys_of(zone: Zone) -> list[OtherKey]:
 
 
 def other_keys_of_zones(zones: Collection[Zone]) -> dict[int, list[OtherKey]]:
-    """Return the keys of other signers of many zones, by zone id, in one query.
-
-    Zones without such keys are left out.
-    """
+    """Return other signers' keys of many zones, by zone id, in one query. Omit zones without other signers."""
     found = rrsets_at_names({zone.pk: (zone.name, [zone.name]) for zone in zones}) if zones else {}
     keys = {zone.pk: keys_in(found[zone.pk].get((zone.name, rdtypes.DNSKEY))) for zone in zones}
     return {zone_id: of_zone for zone_id, of_zone in keys.items() if of_zone}

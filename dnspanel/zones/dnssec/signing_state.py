@@ -198,10 +198,7 @@ def nsec3param_text(nsec3: Nsec3) -> str:
 
 
 def read_nsec3param(text: str, *, narrow: bool) -> Nsec3:
-    """Parse the rdata of NSEC3PARAM.
-
-    Raise ValueError if it is invalid, has unknown flags, or a hash other than SHA-1.
-    """
+    """Parse the rdata of NSEC3PARAM. Raise ValueError if it is invalid, has unknown flags, or isn't SHA-1."""
     algorithm, flags, iterations, salt = text.split()
     if algorithm != "1" or flags not in ("0", "1"):
         raise ValueError(text)

@@ -53,10 +53,7 @@ class HookRefused(RightMissing):
 
 
 class HookUnasked(HookRefused):
-    """Publish hooks must answer these questions first.
-
-    `publish_hooks.after_hooks` asks them outside of transactions.
-    """
+    """Publish hooks must answer `questions` first. `publish_hooks.after_hooks` asks them outside of transactions."""
 
     def __init__(self, questions: "Sequence[Question]", author: "Author", now: datetime) -> None:
         self.questions, self.author, self.now = questions, author, now

@@ -7,10 +7,7 @@ from dnspanel.zones.errors.zone import ZoneError
 
 
 class BadFields(ZoneError):
-    """Some fields of a value are invalid.
-
-    `faults` has the message for each field, with the key "" for the whole value.
-    """
+    """Some fields of a value are invalid. `faults` has a message by field ("": the whole value)."""
 
     def __init__(self, faults: Mapping[str, str]) -> None:
         self.faults = dict(faults)

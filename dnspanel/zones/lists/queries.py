@@ -70,10 +70,7 @@ class ZonePage(Page[ZoneRow]):
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage(Page[HistoryRow]):
-    """A page of revisions.
-
-    `looked_down_to` is the number of the last examined revision if the filters reached their limit.
-    """
+    """A page of revisions. `looked_down_to` is the last examined revision if the filters reached their limit."""
 
     looked_down_to: int | None = None
 

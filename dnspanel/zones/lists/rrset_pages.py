@@ -213,10 +213,7 @@ def _canonical_page(zone: Zone, author: User, filters: RRsetFilter, start: Store
 
 
 def _rows_at(zone: Zone, mine: QuerySet[Operation], page: list[StoredKey]) -> tuple[RRsetRow, ...]:
-    """Return the rows with these keys, in this order.
-
-    Leave out RRsets that are neither published nor drafted. Two queries.
-    """
+    """Return the rows with these keys, in this order, without RRsets that do not exist. Two queries."""
     stored = _at(StoredRRset.objects.filter(zone=zone), page)
     operations = _at(mine, page)
     rows = (_rrset_row(stored.get(key), operations.get(key)) for key in page if key in stored or key in operations)
