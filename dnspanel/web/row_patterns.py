@@ -120,7 +120,7 @@ class RowPatterns:
 
 
 def _pattern_of(row: PatternRow, draw: Callable[[object], str]) -> tuple[str, ...]:
-    """Return the pattern as alternating parts: HTML, the name of a text, HTML, and so on."""
+    """Return the pattern: alternately HTML and the name of a text. Raise NotOfPattern if the template tests a text."""
     faults: list[str] = []
     drawn = draw(_Outline(row, faults))
     if faults:

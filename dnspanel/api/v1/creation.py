@@ -142,7 +142,7 @@ def _from_inputs(
 ) -> tuple[list[RRset], bool]:
     """Return the RRsets, and True if the SOA was generated because the client sent none.
 
-    Comments on a SOA without records are added to the generated SOA.
+    Comments on a SOA without records are added to the generated SOA. Raise Refusal (422) for records without a TTL.
     """
     texts = {each.key: comment_text(each.comments or ()) for each in inputs}
     rrsets = []

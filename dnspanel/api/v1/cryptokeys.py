@@ -212,7 +212,7 @@ def _key_with_id(zone: Zone, id: str) -> KeyState:
 
 
 def _with_private(request: Request, zone: Zone, key_id: int) -> dict[str, Any]:
-    """Return the key as PowerDNS shows a single key, with its private key if the actor is allowed to export it."""
+    """Return one key as PowerDNS shows it, with its private key if the actor can export it, or raise KeyUnknown."""
     actor, state = actor_in(request), queries.signing_of(zone)
     key = next((key for key in queries.keys_of(zone, state) if key.id == key_id), None)
     if key is None:

@@ -121,7 +121,7 @@ def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
 
 
 def _records(value: Mapping[str, Any], name: str, type_: int, spellings: dict[str, str]) -> dict[str, bool]:
-    """Map each canonical record to its disabled flag. Add the client's own spelling of records to `spellings`."""
+    """Map each canonical record to its disabled flag. Fill `spellings`. Raise Refusal (422) if a record is invalid."""
     records: dict[str, bool] = {}
     listed = list_in(value, "records")
     if len(listed) > MOST_RECORDS:

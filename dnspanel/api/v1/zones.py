@@ -206,7 +206,7 @@ def _refuse_settings(
 def _settle(
     request: Request, zone: Zone, signing: RequestedSigning, wait: Wait | None, attributes: Mapping[str, Any]
 ) -> None:
-    """Apply the requested signing and set these attributes in one transaction. Wait for the nodes if requested."""
+    """Apply signing and attributes in one transaction. Wait if requested. Raise Refusal (422) for unsigned NSEC3."""
     acting, before = Acting(actor_in(request), Channel.API, timezone.now()), loaded_signing_of(zone)
 
     def keep_the_rest() -> None:

@@ -289,7 +289,7 @@ def _about_revoking(token: Token, now: datetime) -> Question:
 
 
 def display_tokens(actor: Actor, tokens: list[Token], now: datetime) -> list[DisplayToken]:
-    """Return the tokens with their states and described grants, in two queries for all tokens."""
+    """Return the tokens with their states and described grants, in at most two queries for all tokens."""
     describer: GrantDescriber = describer_for(
         actor, (Grant.from_json(each) for token in tokens for each in token.scope)
     )

@@ -27,7 +27,7 @@ class ZonePolicy:
 
     @property
     def can_follow(self) -> bool:
-        """True if one click can remove at least one of the differences."""
+        """True if one click can remove at least one difference. A difference that is refused prevents this."""
         acts = {each.act for each in self.differences}
         return Act.REFUSED not in acts and bool(acts & {Act.SIGN, Act.DENIAL, Act.CDS})
 

@@ -85,7 +85,7 @@ def arrange(statuses: Iterable[NodeStatus], view: FleetView) -> tuple[NodeStatus
 
 
 def states_of(statuses: Iterable[NodeStatus]) -> list[str]:
-    """Return the health states of these nodes, as choices for the filter."""
+    """Return the state groups, then the health states of these nodes, as choices for the filter."""
     return [*_STATE_GROUPS, *sorted({status.health.word.value for status in statuses})]
 
 

@@ -238,7 +238,8 @@ def read_line(
 ) -> Entry:
     """Parse `name [ttl] [class] type rdata`. TTL and class are optional and can be in any order.
 
-    A line that starts with a space belongs to `last_owner`, if there is one.
+    A line that starts with a space belongs to `last_owner`, if there is one. Raise Unreadable if the line is invalid,
+    and AmbiguousName if a name is ambiguous.
     """
     origin = origin or zone
     head = _Head()

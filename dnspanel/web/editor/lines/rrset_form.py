@@ -34,8 +34,8 @@ class RRsetForm(PanelForm):
 
     After a value, ` ; ` starts a comment about this value. If `notes` is sent, it replaces these comments and the tags.
 
-    `old_name` and `old_type` identify the RRset that the row showed, if any. `seen` is a digest of that RRset, and
-    `base_revision` is the zone's revision when the row was shown.
+    `old_name` and `old_type` identify the RRset that the row showed, and are empty for a new row. `seen` is a digest of
+    that RRset, and `base_revision` is the zone's revision when the row was shown.
     """
 
     name = forms.CharField(max_length=1100, error_messages={"required": NAME_MISSING})
@@ -109,7 +109,7 @@ class RRsetForm(PanelForm):
 
     @property
     def row_order(self) -> str:
-        """The sort key of the row that shows this form. A new row sorts before all others."""
+        """The sort key of the row that shows this form. It is empty for a new row, which sorts first."""
         old_name, old_type = self["old_name"].value(), self["old_type"].value()
         if self.row_id == "rr-new":
             return ""

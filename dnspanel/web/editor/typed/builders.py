@@ -95,7 +95,7 @@ class Building:
 
     @property
     def fault(self) -> str:
-        """The error that doesn't belong to a single field."""
+        """The error that doesn't belong to a single field, or an empty text."""
         return (self.faults or {}).get("", "")
 
     @property

@@ -97,7 +97,7 @@ class Panel:
 
     @property
     def results(self) -> list[tuple[str, str]]:
-        """The rdata that the draft would get. For a TXT value, also its length and its strings."""
+        """Each rdata that the draft would get, with a remark: for TXT, its length and strings, else an empty text."""
         if self.rrset is None:
             return []
         return [(each, _sizes(self.rrset.type, each) if self.is_text else "") for each in self.rrset.rdata]
@@ -125,7 +125,7 @@ class Panel:
 
     @property
     def values_fault(self) -> str:
-        """The error about the values that doesn't belong to a single field."""
+        """The error about the values that doesn't belong to a single field, or an empty text."""
         if self.values is not None and not (self.values.is_valid and self.told == "all"):
             return ""
         return "" if self.form.question else self._fault("values")

@@ -163,7 +163,7 @@ class DrawnValue:
 
     @property
     def fault(self) -> str:
-        """The error that doesn't belong to a single field."""
+        """The error that doesn't belong to a single field, or an empty text."""
         return self.value.faults.get(OF_ALL, "")
 
     @property
