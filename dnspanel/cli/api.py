@@ -97,9 +97,9 @@ def api(
     """Send one request to API v2 and print the answer.
 
     METHOD is GET, HEAD, POST, PUT, PATCH or DELETE. PATH is a path below /api/v2, such as /zones, and can have query
-    parameters. Fields are members of the JSON body. With GET and DELETE, fields are query parameters. key[member]=value
-    sets a member of an object, and key[]=value adds an item to a list. --query takes a JMESPath expression
-    (https://jmespath.org). A result that is a text, or a list of texts, is printed as lines.
+    parameters. Fields are members of the JSON body. With GET, HEAD and DELETE, they are query parameters.
+    key[member]=value sets a member of an object, and key[]=value adds an item to a list. --query takes a JMESPath
+    expression (https://jmespath.org). A result that is a text, or a list of texts, is printed as lines.
 
     If the connection breaks, the request is sent again with the same Idempotency-Key, so a change is made exactly once.
 

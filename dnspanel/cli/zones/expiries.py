@@ -45,7 +45,7 @@ def list_expiries(session: Session, days: int | None) -> None:
 @shared_options
 @pass_session
 def set_expiry(session: Session, zone: str, name: str, type_: str, days: int | None, at: str | None) -> None:
-    """Set when records are removed.
+    """Set the time at which records are removed.
 
     \b
     Examples:

@@ -219,7 +219,7 @@ def apply(session: Session, number: int, *, dry_run: bool, **how: Any) -> None:
 def undo(session: Session, number: int, *, confirm: bool, wait: bool, timeout: int, dry_run: bool) -> None:
     """Undo an import that was published.
 
-    Records that others changed since stay as they are.
+    Records that others have changed since then stay as they are.
     """
     if dry_run:
         _rehearse(session, number, "undo")

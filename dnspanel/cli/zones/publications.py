@@ -37,7 +37,7 @@ _PAUSE_SECONDS = 2.0
 
 @click.group()
 def publications() -> None:
-    """Manage publications: everything that was published."""
+    """List, show and watch publications."""
 
 
 @publications.command("list")
