@@ -136,8 +136,9 @@ def set_primaries(
     The zone becomes read-only here. The author's draft loses its operations on the zone. Other people's operations
     stay, in case the zone is taken over later. Another server then decides the zone's content, so all rules are checked
     first: raise ApprovalNeeded, Frozen, Locked or HookRefused. With `past_rules` a person who is allowed to govern the
-    zone bypasses ApprovalNeeded and Frozen, with a reason. Raise Unknown, RightMissing, Forbidden, or PrimariesRefused
-    (for invalid terms, a producer catalog, or a zone that the panel's keys sign).
+    zone bypasses ApprovalNeeded and Frozen, with a reason. Raise the errors of `_lock_zone`, Forbidden if the author is
+    not allowed to make the panel read from servers, and PrimariesRefused for invalid terms, a producer catalog, or a
+    zone that the panel's keys sign.
     """
     allowed_servers.refuse_servers(acting.author)
     with transaction.atomic(durable=True):
@@ -175,7 +176,7 @@ def set_primaries(
 def set_ixfr(*, zone: Zone, uses_ixfr: bool, author: Author, now: datetime) -> None:
     """Switch IXFR on or off for a zone. Without IXFR each transfer is a whole zone.
 
-    Raise Unknown, RightMissing, or NotTransferred if this panel is the primary.
+    Raise the errors of `_lock_zone`, and NotTransferred if this panel is the primary.
     """
     with transaction.atomic():
         locked = _lock_zone(zone, author)
@@ -189,7 +190,7 @@ def set_ixfr(*, zone: Zone, uses_ixfr: bool, author: Author, now: datetime) -> N
 def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = False) -> TransferredZone:
     """Ask the zone's primaries immediately. With `wants_all`, transfer the whole zone regardless of its serial.
 
-    Raise Unknown, RightMissing, or NotTransferred if this panel is the primary.
+    Raise the errors of `_lock_zone`, and NotTransferred if this panel is the primary.
     """
     with transaction.atomic(durable=True):
         locked = _lock_zone(zone, author)
@@ -206,8 +207,9 @@ def take_over(*, zone: Zone, acting: Acting, past_rules: bool = False) -> Public
     """Make this panel the primary of a transferred zone. It is then edited and served here, even if it had expired.
 
     The terms are kept, so that `give_back` can return the zone to its primaries. Return the publication that gives the
-    zone to nodes, or None if they already have it. Raise Unknown, RightMissing, NotTransferred, TakeOverRefused if the
-    zone is a catalog or was never transferred, and the errors of rules as in `set_primaries`.
+    zone to nodes, or None if they already have it. Raise NotTransferred if this panel is the primary, TakeOverRefused
+    if the zone is a catalog or was never transferred, and the errors of `_lock_zone` and of rules as in
+    `set_primaries`.
     """
     with transaction.atomic(durable=True):
         locked = _lock_zone(zone, acting.author)
@@ -250,8 +252,8 @@ def give_back(
 ) -> TransferredZone:
     """Make the old primaries of a taken-over zone its primaries again. The next transfer replaces changes made here.
 
-    Raise Unknown, RightMissing, Forbidden, TakeOverRefused if the zone was not taken over or the panel's keys sign it,
-    and the errors of rules as in `set_primaries`.
+    Raise TakeOverRefused if the zone was not taken over or the panel's keys sign it. Otherwise raise errors as in
+    `set_primaries`.
     """
     allowed_servers.refuse_servers(acting.author)
     with transaction.atomic(durable=True):
