@@ -144,7 +144,7 @@ class Process(process.Subprocess):  # type: ignore[misc]
     """A supervisord process that loads the panel before it forks, if the forked program needs the panel."""
 
     def spawn(self) -> int | None:
-        """Start the process and return its id."""
+        """Start the process and return its id, or None if it could not be started."""
         if forked_of(shlex.split(self.config.command), os.environ) is not None:
             loaded.load()
         started: int | None = super().spawn()

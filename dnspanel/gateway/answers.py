@@ -219,7 +219,7 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
 
 
 def _lookup(query: Query) -> Reply:
-    """Answer from a zone that the client is allowed to read, otherwise with `_answer_discovery`."""
+    """Answer from a zone that the client reads, or as `_answer_discovery`. Raise MessageRefused for other questions."""
     message = query.message
     if len(message.question) != 1:  # RFC 9619
         raise MessageRefused(dns.rcode.FORMERR, gettext("not one question"))
@@ -243,7 +243,7 @@ def _lookup(query: Query) -> Reply:
 
 
 def _answer_discovery(name: str, type_: int) -> Reply:
-    """Return the SOA or NS of a zone. For a name inside a zone, return the zone's SOA in the authority section."""
+    """Return a zone's SOA or NS, or for a name inside a zone its SOA as authority. Raise MessageRefused otherwise."""
     if type_ not in (rdtypes.SOA, rdtypes.NS):
         raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
     zone = zone_discovery.zone_around(name)
@@ -270,7 +270,7 @@ def _is_transfer(query: Query) -> bool:
 
 
 def _transfer(query: Query) -> Iterator[bytes]:
-    """Yield the messages of a transfer to a secondary, or to a key or network that is allowed to get the zone."""
+    """Yield the messages of a transfer to a secondary, key or network. Raise MessageRefused if it is not allowed."""
     question = query.message.question[0]
     if isinstance(query.signed, SignedBySecondary):
         yield from _transfer_to_secondary(query, query.signed)
@@ -301,7 +301,7 @@ def _transfer(query: Query) -> Iterator[bytes]:
 
 
 def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[bytes]:
-    """Yield the messages of a transfer to one of the zone's secondaries. Each signed message is accepted once."""
+    """Yield the messages of a transfer to a secondary. Raise MessageRefused if it is not allowed, or for a replay."""
     question, secondary = query.message.question[0], signed.secondary
     if question.rdclass != dns.rdataclass.IN:
         raise MessageRefused(dns.rcode.REFUSED, gettext("only class IN is here"))

@@ -73,7 +73,7 @@ class Near:
 
     @property
     def soa(self) -> RRset | None:
-        """The zone's SOA with the TTL of negative answers (RFC 2308 section 3)."""
+        """The zone's SOA with the TTL of negative answers (RFC 2308 section 3), or None if the zone lacks it."""
         found = self.at(self.zone).get(rdtypes.SOA)
         if found is None:
             return None
@@ -154,7 +154,7 @@ def _above(near: Near, name: str) -> Iterator[str]:
 
 
 def cut_of(near: Near, name: str, type: int) -> RRset | None:
-    """Return the NS of the closest delegation at or above a name, even if it is below another one, as PowerDNS does.
+    """Return the NS of the closest delegation at or above a name, or None. It can be below another, as in PowerDNS.
 
     The DS at a delegation belongs to the parent, so a question for the DS isn't delegated (RFC 4035 section 3.1.4.1).
     """
@@ -167,7 +167,7 @@ def cut_of(near: Near, name: str, type: int) -> RRset | None:
 
 
 def _from_rrsets(near: Near, name: str, here: Mapping[int, RRset], type: int) -> _Step:
-    """Answer from the RRsets at a name, or from the RRsets of a matching wildcard."""
+    """Answer from the RRsets at a name or of a wildcard. Raise Computed if PowerDNS must compute the answer."""
     if rdtypes.LUA in here or (rdtypes.ALIAS in here and type in (*ADDRESSES, ANY)):
         raise Computed
     alias = here.get(rdtypes.CNAME)

@@ -145,7 +145,7 @@ def _verify_secondary(
 def _verify_primary(
     message: dns.message.Message, tsig: TSIG, owner: dns.name.Name, wire: bytes, now: datetime
 ) -> SignedByPrimary:
-    """Verify a signature by the zone's primaries. Their key is valid only for this zone. Tokens are not accepted."""
+    """Return the verified signature by a zone's primaries. Raise TsigRefused for another key or if it is invalid."""
     row = notify_in.row_for(message)
     key = None if row is None else key_for(row)
     if row is None or key is None or key.name != owner:

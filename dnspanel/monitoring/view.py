@@ -55,9 +55,7 @@ class MetricsView(APIView):
         return PlainText(), PlainText.media_type
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse a scrape within a second if PostgreSQL is unreachable. Prometheus would otherwise wait until its
-        timeout.
-        """
+        """Raise OperationalError within a second if PostgreSQL is unreachable. Prometheus would wait for longer."""
         if "postgresql" in faults(ready()):
             raise OperationalError("PostgreSQL does not answer")
         super().initial(request, *args, **kwargs)

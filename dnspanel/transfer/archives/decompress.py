@@ -113,7 +113,7 @@ def _plain(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
 def _decompress_gzip(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
     """Yield the content of every gzip member of the file, one after the other.
 
-    Zeros after the last member are padding.
+    Zeros after the last member are padding. Raise Damaged if a member is invalid or cut off.
     """
     left = b""
     while True:

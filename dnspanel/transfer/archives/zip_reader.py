@@ -93,7 +93,7 @@ class _ZipReader:
             yield Entry(path, EntryKind.DAMAGED) if content is None else Entry(path, EntryKind.FILE, content)
 
     def _directory(self) -> tuple[int, int, int]:
-        """Return the number of entries, and the offsets where their directory starts and ends."""
+        """Return the directory's (entries, start, end). Raise Damaged if it is invalid, UploadRefused if too long."""
         tail_at = max(0, self._size - (1 << 16) - _END.size)
         tail = os.pread(self._descriptor, self._size - tail_at, tail_at)
         found = tail.rfind(b"PK\5\6")

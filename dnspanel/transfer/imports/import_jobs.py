@@ -248,7 +248,7 @@ def choose(  # noqa: PLR0913  # one choice, and the filters of a page
 ) -> int:
     """Set an action for the zones in `ids`, or else for all matching zones. Return the number of changed zones.
 
-    The choice "" means that the job's options apply.
+    The choice "" means that the job's options apply. Raise ValueError for an unknown choice.
     """
     if choice not in CHOICES:
         raise ValueError(choice)
@@ -338,13 +338,13 @@ def replan_waiting(*, job: ImportJob, now: datetime) -> None:
 
 
 def pause(*, job: ImportJob, now: datetime) -> None:
-    """Pause the import. The workers finish the current pieces first."""
+    """Pause the import. The workers finish the current pieces first. Raise WrongState if it has no work."""
     if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=True):
         raise WrongState(gettext("This import is not working on anything."))
 
 
 def resume(*, job: ImportJob, now: datetime) -> None:
-    """Resume the import after a pause or a failure."""
+    """Resume the import after a pause or a failure. Raise WrongState if it has no work."""
     if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=False, failure=""):
         raise WrongState(gettext("This import is not paused."))
     work_to_do.send(sender=ImportJob, job_id=job.pk)
@@ -378,7 +378,7 @@ def created_zones(job: ImportJob) -> "QuerySet[Zone]":
 
 
 def delete_job(*, job: ImportJob) -> None:
-    """Delete the import and its files. Zones that it published stay."""
+    """Delete the import and its files. Zones that it published stay. Raise WrongState if it is at work."""
     if not ImportJob.objects.filter(pk=job.pk).exclude(state__in=ACTIVE_STATES).delete()[0]:
         raise WrongState(gettext("This import is at work: cancel it first."))
     spool.remove_files(job.pk)

@@ -131,7 +131,7 @@ def read_source(*, job: ImportJob, source: Source, goes_on: Callable[[], bool]) 
     """Spool all items of the source. Return True at its end, or False if `goes_on` returned False after a piece.
 
     Raise TransferError if the source cannot be read, or QuotaExceeded if the author has no room for more files.
-    Finished pieces stay, and reading can continue later. A server that sends nothing for too long is cut off.
+    Finished pieces stay, and reading can continue later. Raise SourceAway if a server sends nothing for too long.
     """
     last = ImportPiece.objects.filter(job=job).order_by("-number").first()
     number, items = (last.number, last.items) if last else (0, 0)

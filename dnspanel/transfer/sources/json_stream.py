@@ -72,7 +72,7 @@ class _Text:
         self._ended = False
 
     def elements(self) -> Iterator[Any]:
-        """Yield the elements of an array after its opening bracket."""
+        """Yield the elements of an array after its opening bracket. Raise BadJson if the array is invalid."""
         if self.peek() == "]":
             self.take()
             return
@@ -100,7 +100,7 @@ class _Text:
         return found
 
     def value(self) -> Any:
-        """Return the next JSON value, and move past it."""
+        """Return the next JSON value, and move past it. Raise BadJson if it is invalid or nested too deeply."""
         self.peek()
         size = _FIRST_READ
         while True:

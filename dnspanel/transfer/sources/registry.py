@@ -129,7 +129,7 @@ def _powerdns_dump(job: ImportJob, parameters: dict[str, Any], secret: dict[str,
 
 
 def _powerdns_lmdb(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
-    """Open uploaded LMDB files under their original names, because PowerDNS's shards are found by their names."""
+    """Open LMDB files under their original names, which identify shards. Raise SourceRefused without one main file."""
     directory = import_directory(job.pk) / "lmdb"
     directory.mkdir(parents=True, exist_ok=True)
     files = upload.uploaded_files(job)

@@ -214,7 +214,7 @@ def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.T
 
 
 def _take_batch(run: TemplateRun, batch: int) -> bool:
-    """Process the next zones, or end the run. Return True if there can be more zones."""
+    """Process the next zones, or end the run. Return True if more can follow. Raise Forbidden without the template."""
     author = run_turns.author_of(run)
     if author is not None:
         try:

@@ -40,7 +40,7 @@ def expand(text: str, numbers: range, token: Token) -> Iterator[str]:
 
 
 def _pieces(text: str, token: Token) -> Iterator[str | tuple[int, int, str]]:
-    """Yield the parts of the text: literal text, or (offset, width, base) for each `$`."""
+    """Yield literal text, or (offset, width, base) for each `$`. Raise Unreadable for unknown modifiers."""
     end = 0
     for match in _PLACE.finditer(text):
         yield text[end : match.start()]

@@ -101,7 +101,7 @@ class Reader(RecordReader):
     def read_slowly(self, place: int, line: str) -> int:
         """Read the entry that begins at this place of the current file.
 
-        Return the number of additional lines that the entry has.
+        Return the number of additional lines that the entry has. Raise _NotSimple if only the fast path is allowed.
         """
         if self._lines_of is Lines.OF_FILE:
             return self._read_of_file(place, line)
@@ -146,7 +146,7 @@ class Reader(RecordReader):
             self.owner, self.last_ttl = owner, last_ttl
 
     def _read_noted(self, place: int, line: str) -> None:
-        """Read the tags and value comments of an RRset. The records of the RRset can be anywhere in the file."""
+        """Read an RRset's tags and value comments, anywhere in the file. Raise Unreadable if the line is invalid."""
         if not self.scope.comments:
             return
         try:
@@ -268,7 +268,7 @@ class Reader(RecordReader):
         self.warn(place, Unreadable(reason, "zone-name-dot", token.column, token.line, fix=fix))
 
     def _read_include(self, place: int, tokens: list[Token]) -> None:
-        """Read another file in place of the line. Afterwards, origin and owner are the same as before."""
+        """Read another file in place of the line, then restore origin and owner. Raise Unreadable if that fails."""
         arguments = _arguments(tokens, 1, 2)
         path = arguments[0]
         if self._depth >= import_limits.MOST_INCLUDE_DEPTH:
@@ -297,7 +297,7 @@ class Reader(RecordReader):
         self.owner = owner
 
     def _read_generate(self, place: int, tokens: list[Token]) -> None:
-        """Read the records that the line generates, up to the first faulty one."""
+        """Read the records that the line generates, up to the first faulty one. Raise Unreadable for a bad line."""
         if len(tokens) < 5:
             reason = gettext("$GENERATE needs a range, a name, a type and a value: $GENERATE 1-10 host$ A 192.0.2.$")
             raise Unreadable(reason, "generate", tokens[-1].end, tokens[-1].line)
