@@ -40,7 +40,7 @@ class Merged:
 def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -> Merged:
     """Merge each edit with the zone's current content. Return changes from the current content, and conflicts.
 
-    Different SOA serials, or names in rdata that differ only in case, are not a conflict. The author's case is applied.
+    Different SOA serials, or names in rdata that differ only in case, are not a conflict: the author's version is used.
     """
     apply, already_so, conflicts = [], [], []
     for edit in edits:

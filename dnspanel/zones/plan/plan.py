@@ -98,7 +98,7 @@ def plan_zones(
     dropping: Collection[int] = (),
     author: Author = None,
 ) -> tuple[ZonePlan, ...]:
-    """Plan the changes of each zone, in the given order. Read RRsets that are not in `seen`. Write nothing.
+    """Return a plan for each zone's changes, in the given order. Read RRsets that are not in `seen`. Write nothing.
 
     `edits` is {zone id: (zone, edits)}. With `with_rules` False, plans have no violations and no guard: use it for
     pieces of a change that was checked as a whole. A presigned zone can change only if its id is in `dropping`, which

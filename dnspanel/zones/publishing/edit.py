@@ -249,7 +249,7 @@ def delete_zone(
     """Move a zone to the trash, so that it's no longer served. Return the publication.
 
     Drafts lose their operations on the zone. Raise Unknown if it's deleted already, RightMissing without the right,
-    RevisionMoved if it isn't `at_revision`, or MassDeletion if the author deletes too many zones in a short time,
+    RevisionMoved if it isn't at `at_revision`, or MassDeletion if the author deletes too many zones in a short time,
     unless a person `confirmed` that.
     """
     return delete_zones(zones=[ZoneToDelete(zone, at_revision)], acting=acting, confirmed=confirmed)

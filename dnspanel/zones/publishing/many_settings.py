@@ -1,7 +1,7 @@
 """Changes to the tags and teams of many zones, and their deletion, with a preview. Verbs.
 
 Everything is read and written in bulk, in one transaction. If a zone changed since the preview, the act applies to it
-completely or not at all, and a reason is shown.
+completely or not at all. If not, a reason is shown.
 """
 
 import json
@@ -174,7 +174,7 @@ def delete_found(
 
 
 def selected_zones(selection: ZoneSelection, author: Drafter, most: int) -> list[Zone]:
-    """Return the selected zones that the author can see, by name. Raise TooMany if there are more than `most`."""
+    """Return the selected zones that the author can see, sorted by name. Raise TooMany for more than `most`."""
     visible: QuerySet[Zone] = access.zones_visible_to(author)
     named = visible.filter(name__in=selection.names)
     found = named if selection.names else found_zones(visible, selection.search)

@@ -118,8 +118,8 @@ def publish(
     4. Append to the log as the last step, because all publishers queue for its head.
 
     `consent` can be a function of the plans, so that a caller can compare the plans with the reviewed ones without
-    planning twice. Errors of this function end the publication, and the draft does not change. `passing` decides from
-    the plans how they pass approval rules. Without it, a draft that waits for approval is refused.
+    planning twice. If that function raises an error, nothing is published and the draft does not change. `passing`
+    decides from the plans how they pass approval rules. Without it, a draft that waits for approval is refused.
 
     Raise RightMissing for an RRset that the author is not allowed to change, ApprovalNeeded, Frozen, HookRefused,
     DraftRefused, or PublishRefused (Conflicts, RuleViolations or GuardHolds): then the draft does not change. Raise

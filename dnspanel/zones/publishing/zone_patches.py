@@ -116,8 +116,8 @@ def publish_patches(  # noqa: PLR0913  # what is published, and what a person co
     """Publish all patches in one publication, with one revision per zone, or publish none of them.
 
     Changes to more RRsets than `pieces.PIECE_RRSETS` become several publications, but are checked as a whole first.
-    Between these publications, other people's edits are published, and readers see only some of the changes. With
-    `in_pieces` false, there is one publication, so that it can be undone as a whole, even if other people have to wait.
+    Between these publications, other people's edits are published, and readers see only some of the changes. Without
+    `in_pieces`, there is one publication, so that it can be undone as a whole, even if other people have to wait.
 
     A zone can have only one patch. Raise Unknown for a deleted zone, RevisionMoved for a zone that is not at its
     revision, RightMissing for an RRset that the author is not allowed to change, RuleViolations, GuardHolds unless
@@ -154,7 +154,7 @@ def _publish(  # noqa: PLR0913  # what is published, and what a person confirmed
     under: SystemRight | None,
     attempts: int,
 ) -> Outcome:
-    """Publish as `publish_patches` does. Make up to `attempts` attempts if others change the zones between pieces."""
+    """Publish as `publish_patches` does. Try at most `attempts` times if others change the zones between pieces."""
     while True:
         attempts -= 1
         with transaction.atomic(durable=True):

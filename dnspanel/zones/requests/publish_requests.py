@@ -127,7 +127,7 @@ def ask(
 
 
 def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, text: str = "") -> RequestNote:
-    """Approve the request if its content still has the digest `seen`.
+    """Approve the request if its content still has the digest `seen`. Return the note.
 
     Raise RequestRefused if the person isn't allowed to approve, or if the content has another digest now. The refusal
     is recorded in the audit log.

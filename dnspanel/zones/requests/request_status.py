@@ -192,7 +192,7 @@ def approvals_of(request: PublishRequest, seen: Seen) -> tuple[Approval, ...]:
 
 
 def approvers_of(approvals: Sequence[Approval], involved: Collection[int]) -> set[int]:
-    """Return the accounts whose approvals count: not stale, and not by people in `involved`."""
+    """Return the ids of the accounts whose approvals count: not stale, and not by people in `involved`."""
     people = (each.note.by for each in approvals if not each.is_stale)
     return {person.pk for person in people if person is not None and person.human_id not in involved}
 
@@ -248,12 +248,12 @@ def owners_of(request: PublishRequest) -> set[int]:
 
 
 def humans_involved(request: PublishRequest) -> set[int]:
-    """Return the people who made the request or worked in the draft, so that they can't approve. Needs one query."""
+    """Return the ids of the people who made the request or worked in the draft. They can't approve. Needs one query."""
     return set(humans_of(accounts_involved(request)).values())
 
 
 def accounts_involved(request: PublishRequest) -> set[int]:
-    """Return the accounts that made the request or worked in the draft."""
+    """Return the ids of the accounts that made the request or worked in the draft."""
     draft = request.draft
     if draft is None:
         return owners_of(request)

@@ -121,7 +121,7 @@ def unknown_to(person: Person, name: str) -> Unknown:
 def zone_for_editing(person: Person, name: str) -> Zone:
     """Return the zone with this name for changing records.
 
-    Raise Unknown if it's hidden, Forbidden if the person can only read it, and Transferred if its primary is elsewhere.
+    Raise Unknown if it's hidden, Forbidden if the person can only read it, and the errors of `refuse_transferred`.
     """
     zone = zone_for_reading(person, name)
     require_editor(person, zone)
@@ -156,7 +156,7 @@ def trashed_zone_for_reading(person: Person, zone_id: int) -> Zone:
 
 
 def trashed_zone_for_restoring(person: Person, zone_id: int) -> Zone:
-    """Return the deleted zone with this id, to restore or delete it. Raise Unknown if it's hidden, or RightMissing."""
+    """Return the deleted zone with this id. Raise Unknown if it's hidden, or RightMissing without DELETE_ZONE."""
     zone = trashed_zone_for_reading(person, zone_id)
     require_right(person, zone, Right.DELETE_ZONE)
     return zone
@@ -319,7 +319,7 @@ def _zones_of_grant(grant: Grant) -> Q:
 
 
 def _teams_to_create_in(actor: Actor) -> set[int]:
-    """Return the teams where every layer of the actor's rights allows creating zones."""
+    """Return the ids of the teams where every layer of the actor's rights allows creating zones."""
     found: set[int] | None = None
     for layer in actor.layers:
         giving = [grant for grant in layer if Right.CREATE_ZONE in grant.rights and not grant.is_limited]

@@ -22,7 +22,7 @@ Finding = tuple[str, str, str]  # severity, code, message
 
 
 def check_txt(rrset: RRset) -> Iterator[Finding]:
-    """Yield findings about SPF, DMARC and DKIM texts that mail receivers will reject."""
+    """Yield findings about faults in SPF, DMARC and DKIM texts."""
     texts = [text_of(rrset.type, record) for record in rrset.served]
     spf = [text for text in texts if text.lower() == "v=spf1" or text.lower().startswith("v=spf1 ")]
     if len(spf) > 1:

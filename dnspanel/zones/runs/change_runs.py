@@ -154,7 +154,7 @@ def start_run(
 def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None = None) -> ChangeRun:
     """Create a run that undoes this run's changes but keeps later ones by other people. It waits for a worker.
 
-    Raise RunRefused for a dry run, an unfinished run, an undo, or a run without changes, and Forbidden as `create_run`.
+    Raise Forbidden as `create_run` does, and RunRefused for an undo or a run that is dry, unfinished or unchanged.
     """
     _require_somewhere(by, run.act)
     if not may_be_undone(run):

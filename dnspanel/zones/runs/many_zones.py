@@ -105,7 +105,7 @@ def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: da
 
 
 def publishable_patches(outcome: WideOutcome) -> list[zone_patches.Patch]:
-    """Return patches that make the changes, but skip RRsets that other people changed after the outcome."""
+    """Return patches that make the changes, but skip RRsets that others changed after `outcome` was computed."""
     return [
         zone_patches.patch_of_steps(zone, [(change.key, partial(_unless_moved, change)) for change in of_zone])
         for zone, of_zone in outcome.changes.items()
@@ -163,7 +163,7 @@ def _allowed_changes(
 
 
 def _selected_rrsets(selection: WideSelection, author: Drafter, now: datetime) -> tuple[Selected, int]:
-    """Return selected RRsets by zone, and the number of zones not fully searched. Raise TooMany as `wide_outcome`."""
+    """Return selected RRsets by zone, and the number of zones not fully searched. Can raise TooMany."""
     if len(selection.keys) > MOST_SELECTED:
         raise TooMany
     visible, left_out = access.zones_visible_to(author), 0

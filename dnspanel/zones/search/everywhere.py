@@ -141,7 +141,7 @@ def _page(
 def _blocks(
     zones: "QuerySet[Zone]", search: Search, progress: search_texts.Progress, after: Place, count: int, warned: Q | None
 ) -> list[_Block]:
-    """Return at most `count` next blocks that may have matching RRsets, in the order of results."""
+    """Return up to `count` of the next blocks that may have matching RRsets, in the order of results."""
     if not progress.is_complete:
         ahead = zones.filter(pk__gte=after.zone_id).order_by("pk")
         return [_Block(pk, b"", None, n) for pk, n in ahead.values_list("pk", "rrset_count")[:count]]
@@ -206,7 +206,7 @@ def _ranges(blocks: list[_Block]) -> list[tuple[int, bytes, bytes | None]]:
 
 
 def by_more_than_the_zone(rows: Rows, words: tuple[Term, ...]) -> Rows:
-    """Select RRsets that match a word in their own name, values or comment, not only in their zone's name."""
+    """Select RRsets that match a word themselves, not only by their zone's name. Without words, select all rows."""
     words = tuple(word for word in words if not word.negated)
     if not words or not all(isinstance(word.meaning, str) for word in words):
         return rows

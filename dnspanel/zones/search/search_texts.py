@@ -3,7 +3,7 @@
 A trigram index on the RRsets themselves makes every write three times as slow. So a worker writes one text for each
 small zone, or for some hundred names of a large one, shortly after a publication (`texts_upkeep`). A text has a line
 for each name, value, comment and tag, in lowercase, and one for each type. A search finds the blocks through the texts,
-reads the RRsets there, and also reads the zones that were published since.
+reads the RRsets there, and also reads the zones that were published since then.
 """
 
 import re

@@ -366,7 +366,7 @@ def _ttl(text: str) -> Span:
 
 
 def _serial(text: str) -> Span | str:
-    """Parse a serial as a span, or as its first digits, as in `2026…` or `2026*`."""
+    """Parse a serial as a span, or as its first digits (`2026…`, `2026*`). Raise _Misread for other texts."""
     digits = text.rstrip("*.…")
     if digits != text or (digits.isascii() and digits.isdigit() and len(digits) < 10):
         if digits.isascii() and digits.isdigit() and len(digits) <= 10:

@@ -79,7 +79,7 @@ def blocks_with(known: "QuerySet[Zone, Any]") -> Q:
 
 
 def rrsets_with(known: "QuerySet[Zone, Any]") -> Q:
-    """Return the condition for published RRsets, or draft operations on them, with a complaint visible in `known`."""
+    """Return the condition for published RRsets, or drafted ones, with a complaint. `known` are the client's zones."""
     return row_by_row(_visible_complaints(Complaint.objects.all(), known).filter(**_AT))
 
 

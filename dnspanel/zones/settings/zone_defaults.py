@@ -20,7 +20,7 @@ NAMESERVERS, HOSTMASTER = "PANEL_DEFAULT_NAMESERVERS", "PANEL_DEFAULT_HOSTMASTER
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """The defaults, and the person who last set them on the page (or None)."""
+    """The defaults, with the time and person of the last change on the page (None and "" without a change)."""
 
     nameservers: tuple[str, ...]
     hostmaster: str

@@ -110,7 +110,7 @@ class _Work:
         return replace(difference, message=gettext("{message} It has begun.").format(message=difference.message))
 
     def decide(self, zone: Zone, state: SigningState) -> SigningState:
-        """Return the signing state that the zone's policy requires."""
+        """Return the signing state that the zone's policy requires. Record the differences, or the refusal."""
         if self._above is None:
             self._above = ds_above([each.name for each in self._zones])
             self._wildcards = wildcard_cuts([each.pk for each in self._zones])

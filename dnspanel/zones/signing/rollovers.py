@@ -129,9 +129,10 @@ def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
 
 
 def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: int | None = None) -> Rollover:
-    """Cancel the zone's rollover, so that it returns to the old keys. With `rollover_id`, cancel only that rollover.
+    """Cancel the zone's rollover, so that the zone returns to the old keys. Return the rollover.
 
-    Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent.
+    With `rollover_id`, cancel only that rollover. Set `withdrawn` if a person confirms that no request for the new DS
+    is on its way to the parent.
 
     Raise RightMissing without the right to sign, and DnssecRefused if the rollover can't be canceled now.
     """

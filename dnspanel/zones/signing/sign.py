@@ -170,7 +170,7 @@ def settle_zones(
 
 
 def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
-    """Generate and store new keys for the zone."""
+    """Generate and store new keys for the zone. Return their states."""
     pairs = [(flags, key_material.generate(new_keys.algorithm, new_keys.bits)) for flags in new_keys.flags]
     return [KeyState(_store(zone, flags, pair, acting).pk, pair.algorithm, flags) for flags, pair in pairs]
 
@@ -280,7 +280,7 @@ def add_key(  # noqa: PLR0913  # the fields of a key
 def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
     """Return the key that this publication added to the zone.
 
-    For a form sent twice, both are those of the first submission. Raise DnssecRefused if that one added no key.
+    For a form sent twice, these are the first submission's. Raise DnssecRefused if the publication added no key.
     """
     numbers = Revision.objects.filter(publication=publication.pk, zone=zone).values("number")
     change = SigningChange.objects.filter(zone=zone, revision_number__in=numbers).first()

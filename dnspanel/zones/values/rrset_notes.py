@@ -24,7 +24,7 @@ def is_tag(text: str) -> bool:
 
 
 def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return the tags in lowercase, sorted, without duplicates. Raise ValueError if invalid, or beyond MOST_TAGS."""
+    """Return the tags in lowercase, sorted and distinct. Raise ValueError for an invalid tag or more than MOST_TAGS."""
     found = sorted({tag.strip().lower() for tag in tags} - {""})
     wrong = next((tag for tag in found if not is_tag(tag)), None)
     if wrong is not None:

@@ -125,7 +125,7 @@ def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now:
 
 
 def above(ours: Serial, served: Serial | None) -> Serial:
-    """Return a serial greater than both arguments, or only than `served` if they cannot be compared (RFC 1982)."""
+    """Return a serial greater than both arguments. If they cannot be compared (RFC 1982), only `served` counts."""
     return ours.next if served is None or ours > served else served.next
 
 
