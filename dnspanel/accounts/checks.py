@@ -37,7 +37,7 @@ def check_master_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
 
 @register(Tags.security, OWN)
 def check_database_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Return a message unless the configured master key is the one that encrypts the database's secrets.
+    """Return messages about the configured master key and the key that encrypts the database's secrets.
 
     E017: the secrets are unreadable. W004: a rotation is unfinished. W005: an old key can be removed.
     """

@@ -329,7 +329,7 @@ class ProviderKind(models.TextChoices):
 
 
 class SignInProvider(models.Model):
-    """An external provider where people sign in. Its kind and issuer never change."""
+    """An external provider where people sign in. Its kind never changes, and its issuer only for LDAP."""
 
     kind = models.CharField(max_length=4, choices=ProviderKind, default=ProviderKind.OIDC)
     slug = models.SlugField(max_length=40, unique=True)  # in the URLs that are configured at the provider

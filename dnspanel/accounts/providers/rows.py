@@ -59,7 +59,7 @@ def linkable() -> Sequence[SignInProvider]:
 
 
 def provider_rows() -> Sequence[SignInProvider]:
-    """Return all providers. Their attribute `people` is the number of linked people. Needs one query."""
+    """Return all providers, with the number of linked people in the attribute `people`. Needs one query."""
     rows = SignInProvider.objects.annotate(people=Count("links")).order_by("-active", "name")
     return list(rows[:MOST_PROVIDERS])
 

@@ -151,7 +151,7 @@ class Room:
 
 
 def room_beyond(holder: Holder, kind: Kind, *, count: Callable[[Holder, int], int]) -> Room | None:
-    """Return the amount left in the holder's quota, or None if it is unlimited. `count` works as in `refuse_beyond`."""
+    """Lock the holder's quota and return the amount left (None: unlimited). `count` works as in `refuse_beyond`."""
     limit = holder.limits[kind]
     if limit is None:
         return None

@@ -42,7 +42,7 @@ class DirectoryTerms:
 
 
 def directory_rows() -> Sequence[ScimDirectory]:
-    """Return all directories. Their attribute `kept` is the number of people that they manage. Needs one query."""
+    """Return all directories, with the number of managed people in the attribute `kept`. Needs one query."""
     rows = ScimDirectory.objects.annotate(kept=Count("people", filter=Q(people__deleted_at=None)))
     return list(rows.order_by("name")[:MOST_DIRECTORIES])
 
@@ -139,7 +139,7 @@ def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewT
 def delete_directory(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
     """Delete the directory with its token and everything that its rules gave.
 
-    Accounts are not deleted; administrators manage them from now on. If the directory is already deleted, change
+    Accounts are not deleted: administrators manage them afterwards. If the directory is already deleted, change
     nothing. Raise GrantRefused as `create_directory` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)

@@ -1,4 +1,4 @@
-"""Audit entries about refused SCIM requests. Of many refusals in an hour, only a few are recorded. Verbs."""
+"""Audit entries about refused SCIM requests: only for the 1st, 10th, 100th, … refusal within an hour. Verbs."""
 
 from datetime import datetime
 
@@ -38,5 +38,5 @@ def record_refusal(  # noqa: PLR0913  # the fields of an entry of the audit log
 
 
 def _line(text: str) -> str:
-    """Return the printable characters among the first characters of the client's text."""
+    """Return the printable characters among the first _LONGEST characters of the client's text."""
     return "".join(character for character in text[:_LONGEST] if character.isprintable())

@@ -30,7 +30,7 @@ ORDER BY xact_start LIMIT 1"""
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The number of secrets in one column, and how many were rewritten."""
+    """The numbers of secrets in one column: found, rewritten, and lost (no key of this process decrypts them)."""
 
     place: SecretPlace
     found: int  # secrets in the column

@@ -8,7 +8,7 @@ from dnspanel.accounts.secrets.master_keys import decrypt, fernet
 
 
 def encrypt_secret(secret: bytes) -> bytes:
-    """Encrypt a secret with the database's key. Raise WrongMasterKey if this process has another key."""
+    """Encrypt a secret with the database's key. Raise WrongMasterKey if this process doesn't have that key."""
     return fernet(key_for_encrypting()).encrypt(secret)
 
 

@@ -23,7 +23,7 @@ SESSION_ENDS = "session-ends"
 
 
 class SessionStore(db.SessionStore):
-    """A session store that copies a session's user, start and last use to columns of the session's row."""
+    """A session store that copies a session's user, times, address and browser to columns of the session's row."""
 
     @classmethod
     def get_model_class(cls) -> Any:

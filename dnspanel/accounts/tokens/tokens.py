@@ -365,7 +365,7 @@ FROM accounts_token t JOIN accounts_user u ON u.id = t.owner_id WHERE t.secret_s
 
 
 def _token_of(secret_sha256: bytes) -> Token:
-    """Return the token and its owner. Raise TokenUnknown. A prepared query takes a third of a Django query's time."""
+    """Return the token and its owner, or raise TokenUnknown. A prepared query takes a third of Django's time."""
     with prepared_cursor() as cursor:
         cursor.execute(_TOKEN_AND_OWNER, [secret_sha256])
         row = cursor.fetchone()
@@ -379,7 +379,7 @@ def _token_of(secret_sha256: bytes) -> Token:
 
 
 def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor:
-    """Return the actor of an authenticated token, and store the use. Raise TokenDead, or TokenElsewhere by address."""
+    """Return an authenticated token's actor, and store the use. Raise TokenDead, or TokenElsewhere for the address."""
     refuse_dead(token, now)
     if token.networks and not _is_within(address, token.networks):
         raise TokenElsewhere

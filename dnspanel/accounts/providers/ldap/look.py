@@ -60,7 +60,7 @@ def look_at_everybody(*, now: datetime) -> None:
 
 
 def look_at_one(*, user: User, now: datetime) -> None:
-    """Update a person from their LDAP server. Raise SignInRefused if the person is gone or it doesn't answer."""
+    """Update a person from their LDAP server. Raise SignInRefused if it lists no such person or doesn't answer."""
     link = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP).select_related("provider").first()
     if link is None:
         return

@@ -113,7 +113,7 @@ def settings_of(provider: SignInProvider, now: datetime) -> OneLogin_Saml2_Setti
 
 
 def request_to(url: str) -> dict[str, Any]:
-    """Describe a request to this panel URL in python3-saml's form. The browser's Host header is not used."""
+    """Return python3-saml's description of a request to this panel URL. The browser's Host header is not used."""
     parts = urlsplit(url)
     https = "on" if parts.scheme == "https" else "off"
     return {"https": https, "http_host": parts.netloc, "script_name": parts.path, "get_data": {}, "post_data": {}}
@@ -193,7 +193,7 @@ def _time(text: str) -> datetime:
 
 
 def _claims(provider: SignInProvider, response: OneLogin_Saml2_Response) -> dict[str, Any]:
-    """Return the assertion's attributes as claims for `identity_of`. Raise SignInRefused without a lasting subject."""
+    """Return the assertion's attributes as claims for `identity_of`. Raise SignInRefused without a persistent id."""
     given: dict[str, list[Any]] = response.get_friendlyname_attributes() | response.get_attributes()
     names = ATTRIBUTES | provider.attributes
 
