@@ -275,7 +275,7 @@ def drafts_of(user: User) -> QuerySet[Draft]:
 def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) -> list[str]:
     """Close the person's drafts with these ids and transfer them to `to`. Return their names. Needs a transaction.
 
-    A draft without a name gets the person's name. If `to` already has a draft with the same name, the former owner's
+    A draft without a name is named after the person. If `to` already has a draft with the same name, the former owner's
     name is added. Raise DraftRefused if that name is also taken, or if `to` is a service account, which has no drafts.
     """
     if not ids:

@@ -122,10 +122,7 @@ def zone_page(
 
 
 def order_for(searched: Search, order: ZoneOrder) -> ZoneOrder:
-    """Return the given order, or BY_NAME for a search for the content of zones.
-
-    It is unknown beforehand how many zones such a search must examine.
-    """
+    """Return the given order, or BY_NAME if the search is for content, since it must examine any number of zones."""
     return BY_NAME if zone_conditions.terms_inside(searched) else order
 
 

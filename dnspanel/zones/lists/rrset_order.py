@@ -225,7 +225,7 @@ def _in_blocks(
 
 
 def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[search_texts.Block]]) -> Iterator[list[int]]:
-    """Yield the values in order, in groups whose values are in at most MOST_BLOCKS blocks, or one by one."""
+    """Yield the values in order, in groups. A group with several values covers at most MOST_BLOCKS blocks."""
     group: list[int] = []
     size = 0
     for value in values:

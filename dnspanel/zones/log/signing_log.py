@@ -105,7 +105,7 @@ def sign_within(*, zone: Zone, decide: Decide, acting: Acting, action: str) -> P
 
 
 class _Step:
-    """One publication on the way to the state that `decide` returns. The zones are locked."""
+    """The next publication that brings locked zones toward the states that `decide` returns."""
 
     def __init__(self, zones: Sequence[Zone], decide: Decide, acting: Acting) -> None:
         self._acting = acting
