@@ -62,7 +62,7 @@ class Plan:
     missing: list[tuple[Any, Sequence[Row]]] = field(default_factory=list)  # put only if the key is missing
 
     def write(self, txn: Any, release_pages: Callable[[], None]) -> None:
-        """Write the plan. `txn` must see the state for which it was made. Raise NotAlone if a new row's key exists."""
+        """Write the plan. `txn` must see the state that was planned. Raise NotAlone if a new row's key exists."""
         for table, rows, behind in self.appended:
             with txn.cursor(db=table) as cursor:
                 put_before(cursor, rows, behind)
