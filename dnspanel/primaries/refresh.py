@@ -174,8 +174,8 @@ def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Transfer:
 def _changes(turn: _Turn, server: Server, known: Serial) -> Transfer | None:
     """Transfer by IXFR. Return None if a full transfer is needed.
 
-    The primary can answer with changes or with the whole zone. Raise TransferFailed, and the errors of `Server.all_of`
-    if the answer is a whole zone that is cut off.
+    The primary can answer with changes or with the whole zone. Raise TransferFailed if the content cannot be served,
+    and the errors of `Server.all_of` if the answer is a whole zone that is cut off.
     """
     try:
         increment = server.changes_since(turn.zone.name, known.value, MOST_CHANGES)

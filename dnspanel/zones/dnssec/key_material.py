@@ -79,7 +79,7 @@ class KeyPair:
 
 
 def generate(algorithm: int, bits: int | None = None) -> KeyPair:
-    """Generate a key. `bits` only matters for RSA. Raise BadKey for an algorithm or a size that cannot be generated."""
+    """Generate a key. `bits` chooses the size of an RSA key. Raise BadKey for an unsupported algorithm or size."""
     if algorithm not in MADE:
         raise BadKey(
             gettext("No keys are made of algorithm {algorithm}; choose one of {list}.").format(

@@ -102,8 +102,8 @@ def first_stored(
     """Return the first published RRsets after `start` (None: the beginning).
 
     For a `large_zone`, not all RRsets are compared: the newest changes come from the zone's newest revisions, and
-    types, TTLs and comments from the search texts. For types and TTLs, `is_all` must be true: `rows` are then all
-    RRsets of the zone except those in a draft.
+    comments from the search texts. Types and TTLs come from the search texts only if `is_all` is True: `rows` are then
+    all RRsets of the zone except those in a draft.
     """
     rows = rows.annotate(sort_key=_STORED[order.column])
     if large_zone is None:
