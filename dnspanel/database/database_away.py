@@ -1,4 +1,4 @@
-"""Outages of PostgreSQL: the errors that mean an outage, the answers of the interfaces, and the log lines about it.
+"""Outages of PostgreSQL: the errors that mean an outage, the interfaces' answers, and the log lines.
 
 PostgreSQL is "away" if it is stopped, hangs, restarts, starts up, has no free connection, or is a replica after a
 failover. All interfaces answer 503 with Retry-After, each in its own format. A person who changed something must know

@@ -246,7 +246,7 @@ class Stack:
         self.stop()
 
     def start(self) -> None:
-        """Start everything and wait until it answers. On an error (StackError, NotUp), stop everything and raise."""
+        """Start everything and wait until it answers. On an error (StackError, NotUp), stop everything and raise it."""
         self.start_pages()
         self.start_others()
 

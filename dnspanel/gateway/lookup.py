@@ -154,7 +154,7 @@ def _above(near: Near, name: str) -> Iterator[str]:
 
 
 def cut_of(near: Near, name: str, type: int) -> RRset | None:
-    """Return the NS of the closest delegation at or above a name, or None. It can be below another, as in PowerDNS.
+    """Return the NS of the closest delegation at or above a name, or None. Delegations can be nested, as in PowerDNS.
 
     The DS at a delegation belongs to the parent, so a question for the DS isn't delegated (RFC 4035 section 3.1.4.1).
     """

@@ -159,7 +159,7 @@ def _verify_primary(
 def _refusing(
     tsig: TSIG, owner: dns.name.Name, key: Callable[[], dns.tsig.Key], secondary_id: int | None = None
 ) -> Iterator[None]:
-    """Convert signature errors to TsigRefused, with the key to sign the answer to a wrong time (RFC 8945 5.2.3)."""
+    """Convert signature errors to TsigRefused. For a wrong time, it has the key for the answer (RFC 8945 5.2.3)."""
     try:
         yield
     except dns.tsig.BadTime as exc:

@@ -1,4 +1,4 @@
-"""The limits of an import, with the names and the texts that errors have for them."""
+"""The limits of an import, and their names and descriptions in errors."""
 
 from types import MappingProxyType
 

@@ -76,12 +76,12 @@ def bytes_of(holder: Holder, now: datetime) -> int:
 
 
 def usage_of(holder: Holder, now: datetime) -> tuple[Usage, ...]:
-    """Return the usage and the limit of each quota of a person or a team."""
+    """Return a person's or a team's usage and limit of every quota."""
     return tuple(usage_of_kind(holder, kind, now) for kind in Kind)
 
 
 def usage_of_kind(holder: Holder, kind: Kind, now: datetime) -> Usage:
-    """Return the usage and the limit of this quota of a person or a team."""
+    """Return a person's or a team's usage and limit of this quota."""
     return Usage(kind, holder.limits[kind], _count_used(holder, kind, now))
 
 

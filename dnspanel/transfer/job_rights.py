@@ -148,9 +148,9 @@ def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
 def checks_visible_to(person: access.Person) -> QuerySet[CutoverCheck]:
     """Return the comparisons that the person sees.
 
-    A person who is allowed to read every zone sees all comparisons. Other people see their own, and other people's
-    ended comparisons whose zones they see. An unfinished comparison can still add zones that the person must not see. A
-    limited token's own comparisons are those that the token created.
+    A person who is allowed to read every zone sees all comparisons. Without that right, a person sees only their own,
+    and ended comparisons whose zones are all visible to them. An unfinished comparison can still add zones that the
+    person must not see. A limited token's own comparisons are those that the token created.
     """
     actor = actor_of(person)
     checks = CutoverCheck.objects.select_related("author", "token", "job")

@@ -105,7 +105,7 @@ class PieceState(models.TextChoices):
 class ImportPiece(models.Model):
     """A part of an import, with several thousand zones.
 
-    Workers claim one piece at a time for each step of the import.
+    In each step of the import, workers claim one piece at a time.
     """
 
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="pieces")

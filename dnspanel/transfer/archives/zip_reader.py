@@ -250,7 +250,7 @@ def _decompress_bzip2(packed: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -> tuple[int, int, int]:
-    """Return (unpacked, packed, offset). Take numbers above 32 bits from the zip64 field, or raise Damaged."""
+    """Return (unpacked, packed, offset), with large numbers from the zip64 field. Raise Damaged if it lacks one."""
     at = 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<HH", extra, at)

@@ -127,7 +127,7 @@ def create_check(  # noqa: PLR0913  # the fields of a check
 
 
 def check_for(person: access.Person, pk: int) -> CutoverCheck:
-    """Return the comparison.
+    """Return the comparison with this id.
 
     Raise Forbidden for a person without the right to edit zones, and Unknown for a person who is not allowed to see the
     comparison.

@@ -36,7 +36,7 @@ _BEGINS_WITH_NAME = frozenset(
 
 
 def header() -> str:
-    """Return the header line."""
+    """Return the header line with the names of the columns."""
     return ",".join(COLUMNS) + "\r\n"
 
 

@@ -66,7 +66,7 @@ def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, B
 
 
 def keep_signatures(*, job: ImportJob, found: Mapping[str, BroughtSignatures | None]) -> None:
-    """Store each zone's BroughtSignatures until the zone is created, and delete them where they are None."""
+    """Store the zones' signatures until the zones are created. None deletes a zone's stored signatures."""
     KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, name=SIGNATURES, zone__in=list(found)).delete()
     KeptItem.objects.bulk_create(
         KeptItem(job=job, zone=zone, kind=KeptKind.METADATA, name=SIGNATURES, value=_to_json(brought))

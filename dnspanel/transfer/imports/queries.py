@@ -49,7 +49,7 @@ MOST_DIFFS = 1_000
 
 
 def job_for(user: access.Person, pk: int) -> ImportJob:
-    """Return the import.
+    """Return the import with this id.
 
     Raise Forbidden for a person without the right to edit zones, and Unknown for a person who is not allowed to see the
     import.

@@ -166,7 +166,7 @@ def _stop(job: ImportJob, exc: Exception) -> None:
 
 
 def _do_unit(job: ImportJob) -> bool:
-    """Do one unit of the job's phase, or end the phase if no piece is left. Return False if nothing could be done."""
+    """Do one unit of the job's phase, or end the phase after the last unit. Return False if neither was possible."""
     if job.state == State.PLANNING and not job.phase_begun:
         return _begin_plan(job)
     steps = _STEPS[State(job.state)]
@@ -222,7 +222,7 @@ _STEPS: dict[State, list[tuple[PieceState, Step]]] = {
 
 
 def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
-    """Enter the next state and return True if every piece has finished the phase and no other worker does this."""
+    """Enter the next state if every piece has finished. Return False otherwise, or if another worker is doing it."""
     phase = job.state
     with hold_lock(Lock.PHASE, job.pk) as mine:
         if not mine:

@@ -113,8 +113,8 @@ def is_passed_over(row: Sequence[str]) -> bool:
 def header_at(rows: Sequence[Sequence[str]]) -> int:
     """Return the index of the header row, for a table that has one.
 
-    The header is the first row with at least two known column names. Only an export's title and date can be above it,
-    but no records. Without such a row, return the index of the first row that is not ignored.
+    The header is the first row with at least two known column names. An export's title and date can be above it, but no
+    records. Without such a row, return the index of the first row that is not ignored.
     """
     first = next((at for at, row in enumerate(rows) if not is_passed_over(row)), 0)
     for at, row in enumerate(rows[:HEADER_WITHIN]):

@@ -218,7 +218,7 @@ class _Api:
             yield powerdns.kept_tsig(str(key.get("name")), str(key.get("algorithm")), str(key.get("key")))
 
     def items_of(self, zone: _Zone) -> list[Item]:
-        """Return all items of one zone."""
+        """Return all items of one zone: notes, its document or a fault, and data to keep."""
         note = powerdns.secondary_note(zone.name, zone.kind)
         items: list[Item] = [note] if note is not None else []
         left: dict[tuple[str, str], str] = {}

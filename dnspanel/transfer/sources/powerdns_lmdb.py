@@ -131,7 +131,7 @@ class _Database:
             )
 
     def items_of(self, zone_id: int, zone: ZoneObject) -> Iterator[Item]:
-        """Yield all items of one zone."""
+        """Yield all items of one zone: notes, its document or a fault, and data to keep."""
         note = powerdns.secondary_note(zone.name, zone.kind.name)
         if note is not None:
             yield note

@@ -37,7 +37,7 @@ class RowReader:
         return self._row_with_calls(buffer, at)
 
     def _row_with_calls(self, buffer: bytes, at: int) -> tuple[list[Value], int] | None:
-        r"""Parse a row with calls, as sqlite3 writes them: `replace('a\nb', '\n', char(10))`. Return as `row` does."""
+        r"""Parse a row with calls, as sqlite3 writes them: `replace('a\nb', '\n', char(10))`. Return like `row`."""
         opening = _OPENING.match(buffer, at)
         return None if opening is None else self._arguments(buffer, opening.end(), 0)
 

@@ -59,7 +59,7 @@ class Place:
 
 
 def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
-    """Return the zones with names of this set that have nodes, by name. Zones hidden from the person are left out."""
+    """Return the zones that have this set's names with nodes, sorted. Zones hidden from the person are left out."""
     found = newest_set(template)
     hosts = [] if found is None else [host for host in found.servers.hosts if host.nodes]
     closest = access.closest_zones_visible_to(person, [host.name for host in hosts]) if hosts else {}

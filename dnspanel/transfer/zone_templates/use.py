@@ -85,7 +85,7 @@ def using(template: ZoneTemplate, values: Values, number: int | None = None) -> 
 
 
 def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "", drafted: bool = True) -> Proposal:
-    """Return the template's changes to a zone, and write nothing. A snippet is for the canonical name `name`.
+    """Return the template's changes to a zone, and write nothing. For a snippet, `name` is the records' name.
 
     The zone is compared as in the author's draft, or as published if `drafted` is False. Raise RightMissing if the
     author is a token that must not see one of the RRsets.
