@@ -77,7 +77,7 @@ def outcome_of(*, act: Act, selection: Selection, zone: Zone, author: User) -> O
     for row in selection.rows(zone=zone, author=author):
         now = row.change.after
         assert now is not None
-        after = try_act(act, now)
+        after = try_act(act, now, zone.name)
         if isinstance(after, Refused):
             outcome.refused.append(after)
         elif after == now:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from dnspanel.texts import gettext
-from dnspanel.zones.values.absolute_values import parse_absolute
+from dnspanel.zones.values.absolute_values import parse_absolute, reason_in_zone
 from dnspanel.zones.values.rrset_notes import rrset_tags
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset, make
-from replication.errors import BadRRset, ReplicationError
+from replication.errors import BadRdata, BadRRset, ReplicationError
 
 MOST_STARS = 8
 MOST_VALUES = 100
@@ -215,9 +215,11 @@ def stars_of(parts: Sequence[str], text: str, *, any_case: bool = False) -> list
     return [*stars, text[at:end]]
 
 
-def try_act(act: Act, rrset: RRset) -> RRset | Refused | None:
-    """Return the result of the act (None deletes the RRset), or Refused with the reason."""
+def try_act(act: Act, rrset: RRset, zone_name: str) -> RRset | Refused | None:
+    """Return the result of the act for the RRset of a zone (None deletes the RRset), or Refused with the reason."""
     try:
         return act(rrset)
+    except BadRdata as exc:
+        return Refused(rrset, reason_in_zone(exc, zone_name))
     except ReplicationError as exc:
         return Refused(rrset, str(exc))

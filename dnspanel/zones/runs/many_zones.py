@@ -126,7 +126,7 @@ def _outcome(act: Act, selected: Selected, author: Drafter) -> WideOutcome:
     for zone, pairs in selected.items():
         changes = []  # pairs: from the current RRset, and from the published RRset, to the new one
         for published, now in pairs:
-            after = try_act(act, now)
+            after = try_act(act, now, zone.name)
             if isinstance(after, Refused):
                 outcome.refused.append(RefusedInZone(zone, now, after.reason))
             elif after == now:

@@ -16,23 +16,38 @@ RELATIVE = "a.relative.name.invalid."
 _WITH_NAMES = rdata.POINTING | {rdtypes.SOA, rdtypes.RP, rdtypes.MINFO}
 
 
-def parse_absolute(type: int, text: str) -> str:
-    """Return the canonical rdata of a text. Raise BadRdata if the text is invalid or a name has no trailing dot."""
+# The zone in the message about a name without a trailing dot, if the zone of the value is unknown.
+EXAMPLE_ZONE = "example.com."
+
+
+def parse_absolute(type: int, text: str, zone_name: str = EXAMPLE_ZONE) -> str:
+    """Return the canonical rdata of a text. Raise BadRdata if the text is invalid or a name has no trailing dot.
+
+    The message about a missing dot has both names that the person can mean: the absolute one, and the one in the zone.
+    """
     parsed = rdata.parse(type, text, RELATIVE if type in _WITH_NAMES else None)
     if not has_relative_name(type, (parsed,)):
         return parsed
     name = next(word for word in parsed.split(" ") if word.endswith(RELATIVE)).removesuffix(RELATIVE) or "@"
     if name == "@":
-        reason = gettext("“@” is relative, and names in values are absolute here: write the whole name and a dot.")
-        raise BadRdata(type=type, text=text, reason=reason)
+        reason = gettext("“@” is relative, and names in values are absolute here. Write “{zone}” for the zone itself.")
+        raise BadRdata(type=type, text=text, reason=reason.format(zone=zone_name))
     reason = gettext(
         "The name “{name}” has no final dot, and names in values are absolute here. Write “{absolute}” if that is the "
         "whole name, or add the name of the zone: “{inside}”."
     )
     bare = name.removesuffix(".")
-    raise BadRdata(
-        type=type, text=text, reason=reason.format(name=bare, absolute=f"{bare}.", inside=f"{bare}.example.com.")
-    )
+    inside = f"{bare}." if zone_name == "." else f"{bare}.{zone_name}"
+    raise BadRdata(type=type, text=text, reason=reason.format(name=bare, absolute=f"{bare}.", inside=inside))
+
+
+def reason_in_zone(exc: BadRdata, zone_name: str) -> str:
+    """Return the reason of an error from `parse_absolute`, with the names that the person can mean in this zone."""
+    try:
+        parse_absolute(exc.type, exc.text, zone_name)
+    except BadRdata as in_zone:
+        return in_zone.reason
+    return exc.reason
 
 
 def has_relative_name(type: int, texts: Iterable[str]) -> bool:

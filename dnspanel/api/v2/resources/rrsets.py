@@ -136,7 +136,7 @@ class RRsetDetail(V2View):
         zone is locked. Removing the last record deletes the RRset.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
-        step = read_patch(request.data, key)
+        step = read_patch(request.data, key, zone.name)
         return _publish_step(request, zone, key, step, mine=request.data)
 
     @extend_schema(operation_id="deleteRRset", parameters=[*CHANGING, *TERMS], responses=_WRITTEN)

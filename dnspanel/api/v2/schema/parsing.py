@@ -107,10 +107,10 @@ def read_rrset(value: Any, zone_name: str, pointer: str, faults: Faults, key: Ke
     content = _read_content(value, pointer, faults, ttl=None)
     if key is None or content is None or len(faults) > before:
         return None
-    return _make(key, content, pointer, faults)
+    return _make(key, content, zone_name, pointer, faults)
 
 
-def read_patch(value: Any, key: Key) -> Step:
+def read_patch(value: Any, key: Key, zone_name: str) -> Step:
     """Return the step that applies a partial RRset to an RRset. Raise Problem if the partial RRset is invalid."""
     faults = Faults()
     if _is_object(value, _CONTENT | {"add", "remove"}, "", faults):
@@ -124,7 +124,7 @@ def read_patch(value: Any, key: Key) -> Step:
     tags, remarks = _tags_in(value, "", faults), _comments_in(key[1], value, "", faults)
     faults.refuse()
     parsed = {
-        name: _parse_texts(key[1], value[name], f"/{name}", faults)
+        name: _parse_texts(key[1], value[name], zone_name, f"/{name}", faults)
         for name in ("rdata", "add", "remove")
         if name in value
     }
@@ -177,7 +177,7 @@ def _read_order(value: Any, zone_name: str, pointer: str, faults: Faults, ttl: i
     key = _read_key(value, zone_name, pointer, faults)
     if key is None or op not in _OPS:
         return None
-    step = _read_step(op, value, key, pointer, faults, ttl)
+    step = _read_step(value, key, zone_name, pointer, faults, ttl)
     return None if step is None or len(faults) > before else Order(key, _pointing(step, pointer), pointer)
 
 
@@ -188,7 +188,10 @@ def _refuse_op(op: Any, pointer: str, faults: Faults) -> None:
         faults.at(f"{pointer}/op", fault_texts.not_a_choice(f"{pointer}/op", op, _OPS), "invalid-choice")
 
 
-def _read_step(op: str, value: Mapping[str, Any], key: Key, pointer: str, faults: Faults, ttl: int) -> Step | None:
+def _read_step(
+    value: Mapping[str, Any], key: Key, zone_name: str, pointer: str, faults: Faults, ttl: int
+) -> Step | None:
+    op = value["op"]
     if op == "delete":
         for name in sorted(_CONTENT & value.keys()):
             faults.at(f"{pointer}/{name}", f"`delete` takes no `{name}`: leave it out.", NOT_TOGETHER)
@@ -198,9 +201,9 @@ def _read_step(op: str, value: Mapping[str, Any], key: Key, pointer: str, faults
             faults.at(f"{pointer}/{name}", f"`prune` takes no `{name}`, only the `rdata` to remove.", NOT_TOGETHER)
         if not _check_texts(value, "rdata", pointer, faults, required=True):
             return None
-        return zone_patches.without(_parse_texts(key[1], value["rdata"], f"{pointer}/rdata", faults))
+        return zone_patches.without(_parse_texts(key[1], value["rdata"], zone_name, f"{pointer}/rdata", faults))
     content = _read_content(value, pointer, faults, ttl=ttl if op == "extend" else None)
-    rrset = None if content is None else _make(key, content, pointer, faults)
+    rrset = None if content is None else _make(key, content, zone_name, pointer, faults)
     if rrset is None:
         return None
     return zone_patches.add_records(rrset) if op == "extend" else zone_patches.replace_with(rrset)
@@ -313,7 +316,7 @@ def escape_pointer(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | None:
+def _make(key: Key, content: Content, zone_name: str, pointer: str, faults: Faults) -> RRset | None:
     """Create and return the RRset. If the RRset is invalid, add an error with a pointer and return None."""
     ttl, texts, disabled, comment, value = content
     before = len(faults)
@@ -321,21 +324,21 @@ def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | N
     if len(faults) > before:
         return None
     if any(_would_be_cut(key[1], text) for text in (*texts, *disabled)):
-        _parse_texts(key[1], texts, f"{pointer}/rdata", faults)
-        _parse_texts(key[1], disabled, f"{pointer}/disabled", faults)
+        _parse_texts(key[1], texts, zone_name, f"{pointer}/rdata", faults)
+        _parse_texts(key[1], disabled, zone_name, f"{pointer}/disabled", faults)
         return None
     try:
         found = make(*key, ttl, texts, disabled, comment, RELATIVE, notes=notes)
     except (BadName, BadRdata):
-        _parse_texts(key[1], texts, f"{pointer}/rdata", faults)
-        _parse_texts(key[1], disabled, f"{pointer}/disabled", faults)
+        _parse_texts(key[1], texts, zone_name, f"{pointer}/rdata", faults)
+        _parse_texts(key[1], disabled, zone_name, f"{pointer}/disabled", faults)
         if len(faults) == before:
             raise
     except BadRRset as exc:
         faults.at(f"{pointer}/rdata", f"{exc}.", "bad-rrset")
     else:
         if has_relative_name(key[1], found.rdata):
-            _parse_texts(key[1], texts, f"{pointer}/rdata", faults)
+            _parse_texts(key[1], texts, zone_name, f"{pointer}/rdata", faults)
             return None
         if len(found.notes.comments) == len(notes.comments):
             return found
@@ -343,7 +346,7 @@ def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | N
     return None
 
 
-def _parse_texts(type_: int, texts: Sequence[str], pointer: str, faults: Faults) -> tuple[str, ...]:
+def _parse_texts(type_: int, texts: Sequence[str], zone_name: str, pointer: str, faults: Faults) -> tuple[str, ...]:
     """Return the canonical texts. Add an error for each text that isn't rdata of the type."""
     found = []
     for index, text in enumerate(texts):
@@ -351,7 +354,7 @@ def _parse_texts(type_: int, texts: Sequence[str], pointer: str, faults: Faults)
             faults.at(f"{pointer}/{index}", f"{REFUSAL}.", "bad-rdata")
             continue
         try:
-            found.append(parse_absolute(type_, text))
+            found.append(parse_absolute(type_, text, zone_name))
         except (BadName, BadRdata) as exc:
             faults.at(f"{pointer}/{index}", str(exc), "bad-rdata")
     return tuple(found)

@@ -81,10 +81,10 @@ def test_values_of_an_act_are_bounded(texts: list[str]) -> None:
 
 
 def test_what_would_be_no_value_is_refused_with_the_reason() -> None:
-    found = try_act(replace_text("192", "999"), WWW)
+    found = try_act(replace_text("192", "999"), WWW, "example.test.")
     assert isinstance(found, Refused)
     assert "999.0.2.1" in found.reason
-    assert isinstance(try_act(many_rrsets.set_ttl(2**31), WWW), Refused)
+    assert isinstance(try_act(many_rrsets.set_ttl(2**31), WWW, "example.test."), Refused)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_tags_are_added_and_removed_and_have_a_limit() -> None:
     assert both.notes.tags == ("shop", "web")
     assert many_rrsets.remove_tags(["web", "other"])(both) == NOTED
     full = many_rrsets.add_tags([f"t{number:02}" for number in range(20)])
-    assert isinstance(try_act(full, NOTED), Refused)
+    assert isinstance(try_act(full, NOTED, "example.test."), Refused)
     for act in (many_rrsets.add_tags, many_rrsets.remove_tags):
         with pytest.raises(ValueError, match="say which tags"):
             act([" "])

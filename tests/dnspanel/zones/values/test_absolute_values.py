@@ -2,8 +2,8 @@
 
 import pytest
 
-from dnspanel.zones.plan.many_rrsets import add_values, replace_text, set_values
-from dnspanel.zones.values.absolute_values import parse_absolute
+from dnspanel.zones.plan.many_rrsets import Refused, add_values, replace_text, set_values, try_act
+from dnspanel.zones.values.absolute_values import parse_absolute, reason_in_zone
 from replication.dns import rdata, rdtypes
 from replication.errors import BadRdata
 from tests.dnspanel.zones.conftest import rr
@@ -49,11 +49,15 @@ def test_a_name_without_a_final_dot_is_refused_with_both_ways_out(type_: str) ->
             parse_absolute(number, bare)
         assert f"“{name}.”" in str(caught.value)
         assert f"“{name}.example.com.”" in str(caught.value)
+        with pytest.raises(BadRdata) as in_zone:
+            parse_absolute(number, bare, "house.test.")
+        assert f"“{name}.house.test.”" in str(in_zone.value)
+        assert reason_in_zone(caught.value, "house.test.") == str(in_zone.value)
 
 
 def test_the_zone_itself_is_not_meant_by_an_at_sign() -> None:
-    with pytest.raises(BadRdata, match="“@” is relative"):
-        parse_absolute(rdtypes.CNAME, "@")
+    with pytest.raises(BadRdata, match=r"“@” is relative.* Write “house\.test\.” for the zone itself\."):
+        parse_absolute(rdtypes.CNAME, "@", "house.test.")
 
 
 def test_other_values_are_what_they_were() -> None:
@@ -71,6 +75,9 @@ def test_acts_on_many_rrsets_refuse_it_too() -> None:
     ):
         with pytest.raises(BadRdata, match="no final dot"):
             act(rrset)
+        refused = try_act(act, rrset, "house.test.")
+        assert isinstance(refused, Refused)
+        assert ".house.test.”" in refused.reason
     moved = replace_text("example.net.", "example.com.")(alias)
     assert moved is not None
     assert moved.rdata == ("www.example.com.",)
