@@ -75,7 +75,10 @@ class Client:
         """
         data = None if body is None else json.dumps(body).encode()
         told = {"Content-Type": "application/json"} if body is not None else {}
-        return self._json(self._answer(method, path, data, query or {}, {**told, **(headers or {})}))
+        try:
+            return self._json(self._answer(method, path, data, query or {}, {**told, **(headers or {})}))
+        except Refused as exc:
+            raise Refused(exc.problem, body) from exc
 
     def request(
         self, method: str, path: str, data: bytes | None, *, query: Mapping[str, Any], headers: Mapping[str, str]

@@ -16,17 +16,19 @@ import click
 
 from dnspanel.cli import output
 
+# What can stand around a word in a sentence.
+_MARKS = '.,:;()`"“”'
 # 128 plus the number of SIGINT, as in shells.
 INTERRUPTED = 130
 
 
 class Refused(click.ClickException):
-    """The panel refused the request. `problem` is the panel's answer (RFC 9457)."""
+    """The panel refused the request. `problem` is the panel's answer (RFC 9457), and `body` the request body."""
 
     exit_code = 1
 
-    def __init__(self, problem: Mapping[str, Any]) -> None:
-        self.problem = problem
+    def __init__(self, problem: Mapping[str, Any], body: Any = None) -> None:
+        self.problem, self.body = problem, body
         message = str(problem.get("detail") or problem.get("title") or "The panel refused.")
         if "totals" in problem:
             message = _what_waits(problem)
@@ -50,10 +52,17 @@ class Refused(click.ClickException):
         """Return the message and a line for each fault. For a single fault in the message, only add its place."""
         repeats = bool(faults) and str(faults[0].get("detail", "")) in self.message
         if repeats and len(faults) == 1:
-            place = _place(faults[0]).rstrip(": ")
+            place = self._place(faults[0]).rstrip(": ")
             return [f"{self.message} ({place})" if place else self.message]
         first = f"{len(faults)} values are wrong:" if repeats else self.message
-        return [first, *(f"  {_place(fault)}{fault.get('detail', '')}" for fault in faults)]
+        return [first, *(f"  {self._place(fault)}{fault.get('detail', '')}" for fault in faults)]
+
+    def _place(self, fault: Mapping[str, Any]) -> str:
+        """Return a label for the place of an invalid value, such as "www A: ", or "". Omit words of the error."""
+        detail = str(fault.get("detail", ""))
+        parts = [part for part in _place_parts(str(fault.get("pointer", "")), self.body) if not _names(detail, part)]
+        place = " ".join(parts) or str(fault.get("parameter", "") or fault.get("header", ""))
+        return f"{place}: " if place else ""
 
 
 class TakenBack(Refused):
@@ -118,11 +127,35 @@ def _what_waits(problem: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *(["Add --confirm to go ahead."] if _can_confirm() else [])])
 
 
-def _place(fault: Mapping[str, Any]) -> str:
-    """Return a label for the place of an invalid value, such as "rdata 0: ", or "" if no place is given."""
-    pointer = str(fault.get("pointer", "")).strip("/").replace("/", " ")
-    place = pointer or str(fault.get("parameter", "") or fault.get("header", ""))
-    return f"{place}: " if place else ""
+def _place_parts(pointer: str, body: Any) -> list[str]:
+    """Return the parts of a JSON pointer into the request body, as a person knows them.
+
+    An item of a list replaces the name of the list and the index: the value as the person typed it, or the zone, name
+    and type of an object. An item without such a name is counted from 1.
+    """
+    parts: list[str] = []
+    for escaped in pointer.split("/")[1:]:
+        word = escaped.replace("~1", "/").replace("~0", "~")
+        if isinstance(body, list) and word.isdecimal() and int(word) < len(body):
+            body = body[int(word)]
+            of_item = _parts_of_item(body)
+            parts[-1:] = of_item or [*parts[-1:], str(int(word) + 1)]
+        else:
+            body = body.get(word) if isinstance(body, Mapping) else None
+            parts.append(word)
+    return parts
+
+
+def _names(detail: str, word: str) -> bool:
+    """Return True if a text has this word, not only as a part of another word."""
+    word = word.strip(_MARKS)
+    return word in {each.strip(_MARKS) for each in detail.split()} or (" " in word and word in detail)
+
+
+def _parts_of_item(item: Any) -> list[str]:
+    if isinstance(item, Mapping):
+        return [str(item[name]) for name in ("zone", "name", "type") if isinstance(item.get(name), str)]
+    return [str(item)] if isinstance(item, str | int) else []
 
 
 def _sides(conflict: Mapping[str, Any]) -> list[str]:

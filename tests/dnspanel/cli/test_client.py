@@ -158,12 +158,13 @@ def test_a_refusal_is_told_in_words_with_each_field(server: Server, client: Clie
         ],
     }
     server.say(422, problem)
+    change = {"name": "www", "type": "A", "rdata": ["192.0.2.1", "192.0.2.300"]}
     with pytest.raises(Refused) as caught:
-        client.get("/zones")
+        client.send("POST", "/zones", {"changes": [change]})
     assert (caught.value.code, caught.value.exit_code) == ("invalid", 1)
     assert caught.value.format_message().splitlines() == [
         "2 values are wrong:",
-        "  changes 0 rdata 1: Not an address.",
+        "  www A 192.0.2.300: Not an address.",
         "  limit: Too many.",
     ]
 
@@ -174,6 +175,29 @@ def test_a_single_fault_is_told_once(server: Server, client: Client) -> None:
     with pytest.raises(Refused) as caught:
         client.get("/zones")
     assert caught.value.format_message() == "Not an address. (changes 0 rdata 0)"
+
+
+@pytest.mark.parametrize(
+    ("pointer", "body", "detail", "place"),
+    [
+        ("/zones/0", {"zones": ["a.test"]}, "There is no zone a.test.", ""),
+        ("/zones/1", {"zones": ["a.test", "b.test"]}, "You may not delete it.", " (b.test)"),
+        (
+            "/zones/0/changes/0/ttl",
+            {"zones": [{"zone": "a.test", "changes": [{"name": "www", "type": "A"}]}]},
+            "No.",
+            " (a.test www A ttl)",
+        ),
+        ("/rules/0/team", {"rules": [{"team": 9}]}, "No.", " (rules 1 team)"),
+        ("/zones/5", {"zones": []}, "No.", " (zones 5)"),
+        ("/value_comments/a~1b", {}, "No.", " (value_comments a/b)"),
+        ("/name", {}, "This is a namesake.", " (name)"),
+        ("", {}, "No.", ""),
+    ],
+)
+def test_a_place_in_a_list_has_the_name_that_was_typed(pointer: str, body: Any, detail: str, place: str) -> None:
+    problem = {"detail": detail, "errors": [{"pointer": pointer, "detail": detail}]}
+    assert Refused(problem, body).format_message() == f"{detail}{place}"
 
 
 @pytest.mark.parametrize(
