@@ -22,6 +22,8 @@ from dnspanel.cli.zones.upload import upload
 
 POLL_SECONDS = 0.5
 MOST_FAULTS = 20
+# Errors of a file that has only a part of a zone.
+_OF_A_PART = {"soa-missing", "apex-ns-missing"}
 _LISTED = (
     Column("ID", "id", right=True),
     Column("TITLE", "title"),
@@ -81,7 +83,8 @@ handling_options = options_as(
         type=click.Choice(["union", "rrsets", "replace", "skip"]),
         default="union",
         show_default=True,
-        help="Handling of zones that exist: add values (union), replace RRsets (rrsets), replace the zone, or skip.",
+        help="Handling of zones that exist: add values (union), replace only the RRsets in the file (rrsets), replace "
+        "the zone, or skip.",
     ),
     click.option(
         "--new",
@@ -306,6 +309,8 @@ def _tell_faults(session: Session, number: int, code: str = "") -> None:
             continue
         place = f"{fault['path']}:{fault['line']}" if fault["line"] else fault["path"]
         output.tell(output.plain(f"{place}: {fault['reason']}"))
+    if not session.is_json and any(fault["code"] in _OF_A_PART for fault in page["items"]):
+        output.tell("If a file has only some RRsets of a zone that exists, use --existing rrsets.")
     if page["next_cursor"]:
         output.tell("… and more. The page of the import in the panel has them all.")
 

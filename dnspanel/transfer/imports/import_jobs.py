@@ -52,6 +52,17 @@ _UPLOADED = (SourceKind.FILES, SourceKind.CSV, SourceKind.JSON, SourceKind.POWER
 _PARTIAL = (SourceKind.CSV, SourceKind.JSON)
 
 
+def default_options(source: str, existing: str = "union") -> Options:
+    """Return the options of an import from this kind of source.
+
+    Zones without SOA or NS get ours if the source mostly lacks them. They also do with `existing="rrsets"`, because a
+    source that replaces some RRsets of a zone does not need to have the others. Zones that exist keep theirs.
+    """
+    if source in _PARTIAL or existing == "rrsets":
+        return Options(existing=existing, nameservers="missing", soa="missing")
+    return Options(existing=existing)
+
+
 def create_job(  # noqa: PLR0913  # the fields of an import
     *,
     source: str,
@@ -72,7 +83,7 @@ def create_job(  # noqa: PLR0913  # the fields of an import
         return first
     allowed_servers.refuse_source(author, source, parameters or {})
     if options is None:
-        options = Options(nameservers="missing", soa="missing") if source in _PARTIAL else Options()
+        options = default_options(source)
     with transaction.atomic():
         import_quotas.refuse_import(author)
         job = _create(

@@ -375,7 +375,10 @@ def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob
         "now": timezone.now(),
         "form_id": form_id_of(request),
     }
-    options = sources.options_of(values["options"], Options()) if "options" in values else None
+    options = None
+    if "options" in values:
+        given = values["options"]
+        options = sources.options_of(given, import_jobs.default_options(source, given.get("existing", "union")))
     if source == SourceKind.PASTE:
         return import_jobs.create_paste(
             text=members["text"].encode(), zone=members.get("zone", ""), options=options, **common

@@ -7,6 +7,7 @@ import sys
 import time
 from argparse import ArgumentParser
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -17,7 +18,6 @@ from tqdm import tqdm
 
 from dnspanel.accounts.models import User
 from dnspanel.fleet.reads.canary import wait_for_canary
-from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import import_jobs, queries, worker
@@ -127,8 +127,6 @@ class Command(BaseCommand):
     def _create(self, options: dict[str, Any]) -> ImportJob:
         source, parameters, secret = _source(options)
         reading = {name: options[name] for name in ("nameservers", "soa") if options[name] is not None}
-        if source in (SourceKind.CSV, SourceKind.JSON):
-            reading = {"nameservers": "missing", "soa": "missing", **reading}
         job = import_jobs.create_job(
             source=source,
             title=options["title"] or _title(options),
@@ -136,9 +134,9 @@ class Command(BaseCommand):
             now=timezone.now(),
             parameters=parameters,
             secret=secret,
-            options=Options(
+            options=replace(
+                import_jobs.default_options(source, options["existing"]),
                 new=options["new"],
-                existing=options["existing"],
                 ttl=options["ttl"],
                 comments=not options["no_comments"],
                 signatures=options["signatures"],

@@ -91,6 +91,36 @@ def test_zones_are_chosen_by_name_and_options_changed_while_the_import_waits(api
     assert admin.patch(url, {"options": {"ttl": 1, "ttl_most": 2}}).status_code == 422
 
 
+@pytest.mark.parametrize(("source", "existing"), [("paste", "rrsets"), ("csv", "rrsets"), ("csv", "union")])
+def test_a_part_of_a_zone_needs_neither_soa_nor_ns(
+    api: MakeApi, make_zone: MakeZone, source: str, existing: str
+) -> None:
+    make_zone("www 300 A 192.0.2.9", "mail 300 A 192.0.2.8", name="new.test.")
+    admin = api()
+
+    def rdata() -> dict[tuple[str, str], list[str]]:
+        items = admin.get("/api/v2/zones/new.test./rrsets").json()["items"]
+        return {(each["name"], each["type"]): sorted(each["rdata"]) for each in items if each["type"] != "SOA"}
+
+    before = rdata()
+    of_source: dict[str, Any] = {"csv": {**COLUMNS, "ttl": 4}}
+    if source == "paste":
+        of_source = {"paste": {"text": "www 300 A 192.0.2.1\n", "zone": "new.test."}}
+    body = {"source": source, "options": {"existing": existing}, **of_source}
+    url = admin.post(IMPORTS, body).headers["Location"]
+    if source == "csv":
+        upload(admin, url, "part.csv", b"zone,name,type,value,ttl\nnew.test,www,A,192.0.2.1,300\n")
+        admin.post(f"{url}/scan")
+    worked(admin, url)
+    assert admin.get(f"{url}/faults", severity="error").json()["items"] == []
+    admin.post(f"{url}/plan")
+    assert worked(admin, url)["plan"]["failed"] == 0
+    admin.post(f"{url}/apply")
+    worked(admin, url)
+    values = ["192.0.2.1"] if existing == "rrsets" else ["192.0.2.1", "192.0.2.9"]
+    assert rdata() == before | {("www.new.test.", "A"): values}
+
+
 def test_what_would_lose_much_needs_a_confirmation(api: MakeApi, make_zone: MakeZone) -> None:
     make_zone(*(f"host{number} 300 A 192.0.2.{number}" for number in range(1, 12)), name="new.test.")
     admin = api()
