@@ -44,7 +44,7 @@ def problem_schemas() -> dict[str, Schema]:
         "left_out": {**_COUNT, "description": "`needs-confirmation`: zones that `zones` leaves out."},
         "totals": {"allOf": [_reference("ProblemTotals")], "description": "`needs-confirmation`: sums over all zones."},
         "sequence": {**_COUNT, "description": "`taken-back`: the publication that was taken back."},
-        "limit": {**_COUNT, "description": "`too-large`: the most bytes that are taken."},
+        "limit": {**_TEXT, "description": "`too-large` of an upload: the name of the limit, such as `entries`."},
         "offset": {**_COUNT, "description": "`conflict` of an upload: the size so far, where to go on."},
         "in_doubt": {"type": "boolean", "description": "`unavailable`: true where the write may have been saved."},
     }

@@ -18,6 +18,7 @@ from dnspanel.accounts import errors as accounts
 from dnspanel.api.v2.http import json_body
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.http.problems import Problem, RequestFault, answer, problem_of
+from dnspanel.api.v2.schema.problem_schema import problem_schemas
 from dnspanel.audit.forward import errors as evidence
 from dnspanel.catalogs import errors as catalogs
 from dnspanel.field_faults import address_refused, name_taken
@@ -44,6 +45,7 @@ TREES = (
     primaries.PrimaryError,
     replication.ReplicationError,
 )
+JSON_TYPES = {str: "string", int: "integer", bool: "boolean", list: "array"}
 
 
 def below(kind: type) -> list[type]:
@@ -85,6 +87,9 @@ def test_every_error_of_ours_is_translated(kind: type[Exception]) -> None:
     assert problem.status != 500
     # The code `invalid` of a whole problem is too vague, so its errors need codes.
     assert problem.code != "invalid" or problem.errors
+    described = problem_schemas()["Problem"]["properties"]
+    for name, value in problem.extensions.items():
+        assert JSON_TYPES.get(type(value), "object") in described[name].get("type", "object"), name
 
 
 @pytest.mark.parametrize(
