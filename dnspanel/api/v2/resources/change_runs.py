@@ -120,7 +120,7 @@ class ChangeRunSerializer(RunProgress):
             message = "It takes what that run was begun with: leave the rest out."
             raise serializers.ValidationError({links[0]: [message]}, NOT_TOGETHER)
         if not links and "act" not in data:
-            raise serializers.ValidationError({"act": ["What is to become of the zones?"]}, "required")
+            raise serializers.ValidationError({"act": ["`act` is required: what to do with the zones."]}, "required")
         return data
 
 

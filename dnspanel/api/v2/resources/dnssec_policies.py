@@ -123,7 +123,9 @@ class DnssecPolicySerializer(Shape):
 
     def validate_cds(self, value: list[int]) -> list[int]:
         if not set(value) <= set(_DIGESTS):
-            raise serializers.ValidationError("CDS records of a policy have the digest types 1, 2 or 4.")
+            raise serializers.ValidationError(
+                "CDS records of a policy have the digest types 1, 2 or 4.", "invalid-choice"
+            )
         return sorted(set(value))
 
 
@@ -359,7 +361,9 @@ def _heir(policy_id: int, actor: Actor) -> DnssecPolicy:
     try:
         return policy_queries.policy_for(actor, policy_id)
     except PolicyUnknown as exc:
-        raise bad_parameter("replaced_by", "There is no such policy.", NOT_FOUND) from exc
+        raise bad_parameter(
+            "replaced_by", f"There is no policy {policy_id}. `GET /dnssec/policies` lists policies.", NOT_FOUND
+        ) from exc
 
 
 def _policy_in_body(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
@@ -367,7 +371,9 @@ def _policy_in_body(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
     try:
         return policy_queries.policy_for(actor, policy_id)
     except PolicyUnknown as exc:
-        raise PolicyRefused({field: [not_found("There is no such policy.")]}) from exc
+        raise PolicyRefused(
+            {field: [not_found(f"There is no policy {policy_id}. `GET /dnssec/policies` lists policies.")]}
+        ) from exc
 
 
 def _values_of(policy: DnssecPolicy) -> dict[str, Any]:
@@ -427,6 +433,6 @@ def _attachments_in(values: Mapping[str, Any]) -> policies.Attached:
     if ids is not None:
         known = Team.objects.in_bulk(ids)
         if missing := [id for id in ids if id not in known]:
-            raise PolicyRefused({"teams": [not_found(f"There is no team {missing[0]}.")]})
+            raise PolicyRefused({"teams": [not_found(f"There is no team {missing[0]}. `GET /teams` lists teams.")]})
         teams = tuple(known.values())
     return policies.Attached(None if tags is None else tuple(tags), teams)

@@ -120,7 +120,7 @@ class AxfrSerializer(Shape):
         try:
             base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError) as exc:
-            raise serializers.ValidationError("This is no Base64.") from exc
+            raise serializers.ValidationError("`tsig_secret` must be Base64.") from exc
         return text
 
 
@@ -139,7 +139,9 @@ class PowerdnsApiSerializer(Shape):
         except ValueError:
             good = False
         if not good or parts.username or parts.password:
-            raise serializers.ValidationError("Such as http://192.0.2.53:8081, without name and password.")
+            raise serializers.ValidationError(
+                "`url` must be a URL such as http://192.0.2.53:8081, without user name and password."
+            )
         return text.rstrip("/")
 
 

@@ -161,9 +161,13 @@ class NewImportSerializer(ImportSerializer):
         needed = sources.MEMBERS.get(data["source"])
         for member in sources.MEMBERS.values():
             if member == needed and member not in data:
-                raise serializers.ValidationError({member: ["Say where to read from."]}, "required")
+                raise serializers.ValidationError(
+                    {member: [f"`{member}` is required: where to read from."]}, "required"
+                )
             if member != needed and member in data:
-                raise serializers.ValidationError({member: [f"The source is {data['source']}."]}, NOT_TOGETHER)
+                raise serializers.ValidationError(
+                    {member: [f"`{member}` does not fit the source {data['source']}: leave it out."]}, NOT_TOGETHER
+                )
         if "keys_passphrase" in data and data["source"] != SourceKind.JSON:
             raise serializers.ValidationError({"keys_passphrase": ["Only for the source json."]}, NOT_TOGETHER)
         return data

@@ -148,7 +148,8 @@ def _team(team_id: int | None, actor: Actor) -> Team | None:
         return None
     found = next((team for team in teams_to_choose_from(actor) if team.pk == team_id), None)
     if found is None:
-        raise bad_value("/act/team", "There is no such team, or you cannot give zones to it.", NOT_FOUND)
+        detail = f"There is no team {team_id} to which you can give a zone. `GET /teams` lists teams."
+        raise bad_value("/act/team", detail, NOT_FOUND)
     return found
 
 

@@ -53,7 +53,7 @@ def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
     found = templates_visible_to(actor).filter(pk=body["name_server_set"]).first()
     server_set = None if found is None else newest_set(found)
     if server_set is None:
-        detail = "There is no such set of name servers. `GET /name-server-sets` lists them."
+        detail = f"There is no set of name servers {body['name_server_set']}. `GET /name-server-sets` lists them."
         raise bad_value("/name_server_set", detail, NOT_FOUND)
     return server_set
 

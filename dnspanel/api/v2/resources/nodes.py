@@ -14,6 +14,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.fault_texts import quote_text
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_parameter, bad_value
 from dnspanel.api.v2.http.representation import code_of
@@ -317,7 +318,7 @@ def _group(name: str | None) -> NodeGroup | None:
         return None
     group = NodeGroup.objects.filter(name=name).first()
     if group is None:
-        raise bad_value("/group", "There is no such group.", NOT_FOUND)
+        raise bad_value("/group", f"There is no node group {quote_text(name)}.", NOT_FOUND)
     return group
 
 

@@ -171,7 +171,10 @@ class ApprovalRules(V2View):
         values = read(NewApprovalRuleSerializer, request.data)
         tokens = list(tokens_visible_to(actor).filter(pk__in=values["tokens"]))
         if len(tokens) != len(set(values["tokens"])):
-            raise bad_value("/tokens", "You know no token of one of these ids.", NOT_FOUND)
+            missing = min(set(values["tokens"]) - {token.pk for token in tokens})
+            raise bad_value(
+                "/tokens", f"There is no token {missing} that you can see. `GET /tokens` lists tokens.", NOT_FOUND
+            )
         rule = publish_rules.add_approval_rule(
             scope=scope_in(actor, values),
             terms=ApprovalTerms(
@@ -302,7 +305,8 @@ def _team(actor: Actor, team_id: int | None, field: str) -> Team | None:
         return None
     found = teams_known_to(actor).filter(pk=team_id).first()
     if found is None:
-        raise bad_value(f"/{field}", "You know no team of this id.", NOT_FOUND)
+        detail = f"There is no team {team_id} that you can see. `GET /teams` lists teams."
+        raise bad_value(f"/{field}", detail, NOT_FOUND)
     return found
 
 

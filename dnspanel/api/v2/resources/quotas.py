@@ -17,6 +17,7 @@ from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.accounts.quotas.quotas import Holder, holder_of
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.fault_texts import unknown_member
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.teams import team_for
 from dnspanel.api.v2.schema.fields import Integer, Members, Shape, read
@@ -53,7 +54,7 @@ class LimitsSerializer(Shape):
 
     def validate_limits(self, value: dict[str, int | None]) -> dict[Kind, int | None]:
         if unknown := [name for name in value if name not in list(Kind)]:
-            raise serializers.ValidationError([f"{unknown[0][:40]!r} is none of {', '.join(Kind)}."])
+            raise serializers.ValidationError([unknown_member(unknown[0], Kind)], "unknown")
         return {Kind(name): amount for name, amount in value.items()}
 
 

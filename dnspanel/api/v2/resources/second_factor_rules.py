@@ -17,6 +17,7 @@ from dnspanel.accounts.rights.own_roles import MOST_ROLES
 from dnspanel.accounts.sign_in import second_factor_rules as verbs
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.fault_texts import quote_text
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, read, stamp
@@ -76,11 +77,13 @@ class SecondFactorRules(V2View):
         known = {*Role.values, *(f"own:{pk}" for pk in OwnRole.objects.values_list("pk", flat=True))}
         for place, role in enumerate(values["roles"]):
             if role not in known:
-                raise bad_value(f"/roles/{place}", "There is no such role.", NOT_FOUND)
+                raise bad_value(
+                    f"/roles/{place}", f"There is no role {quote_text(role)}. `GET /roles` lists roles.", NOT_FOUND
+                )
         teams = Team.objects.in_bulk(values["teams"])
         for place, team_id in enumerate(values["teams"]):
             if team_id not in teams:
-                raise bad_value(f"/teams/{place}", "There is no such team.", NOT_FOUND)
+                raise bad_value(f"/teams/{place}", f"There is no team {team_id}. `GET /teams` lists teams.", NOT_FOUND)
         with conditional_write(request, "second-factor-rules", _json):
             verbs.set_rules(
                 roles=list(dict.fromkeys(values["roles"])),

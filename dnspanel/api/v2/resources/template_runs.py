@@ -79,7 +79,9 @@ class TemplateRunSerializer(RunProgress):
             message = "Carrying out a dry run takes what it was begun with: leave the rest out."
             raise serializers.ValidationError({"dry_run_of": [message]}, NOT_TOGETHER)
         if not carries_out and "template" not in data:
-            raise serializers.ValidationError({"template": ["Which template?"]}, "required")
+            raise serializers.ValidationError(
+                {"template": ["`template` is required: the id of a template."]}, "required"
+            )
         if not carries_out and data["overwrite"]:
             message = "A dry run overwrites nothing: say it when it is carried out."
             raise serializers.ValidationError({"overwrite": [message]}, NOT_TOGETHER)

@@ -380,7 +380,7 @@ def team_of_body(team_id: int | None) -> Team | None:
         return None
     team = Team.objects.filter(pk=team_id).first()
     if team is None:
-        raise TemplateRefused({"team": [not_found("There is no such team.")]})
+        raise TemplateRefused({"team": [not_found(f"There is no team {team_id}. `GET /teams` lists teams.")]})
     return team
 
 
@@ -395,7 +395,9 @@ def _content(values: Mapping[str, Any]) -> edit_template.Text:
 def _using(actor: Actor, body: Mapping[str, Any]) -> use.Using:
     found = template_access.templates_visible_to(actor).filter(pk=body["template"]).first()
     if found is None:
-        raise bad_value("/template", "There is no such template.", NOT_FOUND)
+        raise bad_value(
+            "/template", f"There is no template {body['template']}. `GET /templates` lists templates.", NOT_FOUND
+        )
     if body["version"] is not None and body["version"] > found.version:
         raise bad_value("/version", f"The template is at version {found.version}.", "out-of-range")
     return use.using(found, body["values"], body["version"])

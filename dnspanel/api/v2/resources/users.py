@@ -33,6 +33,7 @@ from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.zone_access import ABOUT_RRSET, subject_in
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (
     PAGED,
     Choice,
@@ -46,6 +47,7 @@ from dnspanel.api.v2.schema.fields import (
     stamp,
     text_parameter,
 )
+from dnspanel.field_faults import CodedMessage
 from dnspanel.webhooks.hand_over import MOST_LISTED, hand_over
 from dnspanel.zones.models import Draft, Zone
 from dnspanel.zones.rights import access
@@ -290,7 +292,7 @@ class UserRights(V2View):
         zone, subject = _subject(request, actor)
         at, now = moment_parameter(request.query_params, "at"), timezone.now()
         if at is not None and at > now:
-            raise bad_parameter("at", "Nobody knows that yet: use a time that is past.", "out-of-range")
+            raise bad_parameter("at", "`at` must be a time in the past.", "out-of-range")
         reasons = explain_rights.reasons_of(user)
         verdicts = [(right, explain_rights.reasons_for(reasons, right, subject)) for right in Right]
         return answer(
@@ -358,7 +360,8 @@ def _change(user: User, values: dict[str, Any], actor: Actor) -> None:
         role = values.get("role", user.role)
         own = user.own_role_id if role == user.role else None
     if own is not None and role != Role.MEMBER:
-        raise AccountRefused({"own_role": ["Who has a role of one's own is a member besides."]})
+        message = CodedMessage("`own_role` needs the role `member`.", NOT_TOGETHER)
+        raise AccountRefused({"own_role": [message]})
     if (role, own) != (user.role, user.own_role_id):
         own_role = None if own is None else role_by_id(own)
         people.change_role(user=user, role=role, own_role=own_role, by=actor, now=now)

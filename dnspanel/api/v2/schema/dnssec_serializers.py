@@ -78,7 +78,9 @@ class SigningPatchSerializer(Shape):
 
     def validate_cds(self, value: list[int]) -> list[int]:
         if not {str(number) for number in value} <= DIGEST_LIST:
-            raise serializers.ValidationError("Use the digest types 1, 2 or 4, or 0 to have the DS deleted.")
+            raise serializers.ValidationError(
+                "Use the digest types 1, 2 or 4, or 0 to have the DS deleted.", "invalid-choice"
+            )
         return sorted(set(value))
 
 
@@ -256,7 +258,7 @@ def made_algorithm(value: int) -> int:
     """Return the algorithm. Raise ValidationError if the panel doesn't create keys with it."""
     if value not in MADE:
         known = ", ".join(f"{number} ({ALGORITHMS[number]})" for number in MADE)
-        raise serializers.ValidationError(f"Keys are made of the algorithms {known}.")
+        raise serializers.ValidationError(f"Use one of the algorithms {known}.", "invalid-choice")
     return value
 
 

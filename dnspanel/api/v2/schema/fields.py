@@ -131,7 +131,7 @@ class ZoneName(Text):
         try:
             return names.parse(super().to_internal_value(data))
         except BadName as exc:
-            raise serializers.ValidationError(str(exc)) from exc
+            raise serializers.ValidationError(str(exc), "bad-name") from exc
 
 
 @extend_schema_field(OpenApiTypes.STR)
@@ -152,9 +152,9 @@ def type_number(text: str) -> int:
     try:
         number = rdtypes.type_from_text(text)
     except BadRdata as exc:
-        raise serializers.ValidationError(exc.reason) from exc
+        raise serializers.ValidationError(exc.reason, "bad-type") from exc
     if refusal := rdtypes.refusal(number):
-        raise serializers.ValidationError(f"{refusal}.")
+        raise serializers.ValidationError(f"{refusal}.", "bad-type")
     return number
 
 

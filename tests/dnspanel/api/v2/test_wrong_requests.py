@@ -304,9 +304,9 @@ TOGETHER = [
         ("/grants", GRANT | {"user": 1, "team": 1}, "/user", "not-together", "a person or a team"),
         ("/grants", GRANT, "/user", "required", "a person or a team"),
         ("/change-runs", {"dry_run_of": 1, "q": "x"}, "/dry_run_of", "not-together", "leave the rest out"),
-        ("/change-runs", {"q": "x"}, "/act", "required", "What is to become"),
+        ("/change-runs", {"q": "x"}, "/act", "required", "`act` is required"),
         ("/template-runs", {"dry_run_of": 1, "template": 1}, "/dry_run_of", "not-together", "leave the rest out"),
-        ("/template-runs", {"q": "x"}, "/template", "required", "Which template?"),
+        ("/template-runs", {"q": "x"}, "/template", "required", "`template` is required"),
         ("/dnssec/policy-runs", {"dry_run_of": 1, "q": "x"}, "/dry_run_of", "not-together", "leave policy and q out"),
         ("/exports", {"format": "bind", "q": "x", "zones": ["example.test."]}, "/q", "not-together", "not both"),
         (
@@ -334,14 +334,20 @@ HOOK = {"tag": "prod", "reason": "Policy", "url": "https://127.0.0.1/"}
 REFERENCES = [
     Wrong(422, "POST", path, body, at=at, code=code, **says(words))
     for path, body, at, code, words in [
-        ("/zones", {"name": "x.test.", "name_server_set": 999}, "/name_server_set", "not-found", "no such set"),
+        (
+            "/zones",
+            {"name": "x.test.", "name_server_set": 999},
+            "/name_server_set",
+            "not-found",
+            "no set of name servers 999",
+        ),
         ("/zones", {"name": "x.test.", "team": 999}, "/team", "not-found", "no team 999"),
         (
             "/bulk/zones",
             {"zones": ["example.test."], "act": {"op": "set-team", "team": 999}},
             "/act/team",
             "not-found",
-            "no such team",
+            "no team 999",
         ),
         ("/change-runs", {"q": "x", "act": {"op": "set-policy", "policy": 999}}, "/act/policy", "not-found", "policy"),
         ("/change-runs", {"dry_run_of": 999}, "/dry_run_of", "not-found", "no such run"),
@@ -349,9 +355,11 @@ REFERENCES = [
         ("/template-runs", {"q": "x", "template": 999}, "/template", "not-found", "no such template"),
         ("/dnssec/policy-runs", {"dry_run_of": 999}, "/dry_run_of", "not-found", "no such run"),
         ("/dnssec/policy-runs", {"q": "x", "policy": 999}, "/policy", "not-found", "policy"),
-        ("/approval-rules", APPROVAL | {"team": 999}, "/team", "not-found", "no team"),
-        ("/approval-rules", APPROVAL | {"tag": "prod", "tokens": [999]}, "/tokens", "not-found", "no token"),
-        ("/zones/example.test./apply-template", {"template": 999}, "/template", "not-found", "no such template"),
+        ("/approval-rules", APPROVAL | {"team": 999}, "/team", "not-found", "no team 999"),
+        ("/approval-rules", APPROVAL | {"tag": "prod", "tokens": [999]}, "/tokens", "not-found", "no token 999"),
+        ("/zones/example.test./apply-template", {"template": 999}, "/template", "not-found", "no template 999"),
+        ("/bulk/zones", {"zones": ["a..b"], "act": {"op": "delete"}}, "/zones/0", "bad-name", "empty"),
+        ("/zones/example.test./dnssec/keys", {"algorithm": 1}, "/algorithm", "invalid-choice", "Use one of"),
         (
             "/webhooks",
             {"url": "https://127.0.0.1/", "events": ["publication.saved"]},
