@@ -30,6 +30,7 @@ from dnspanel.api.v2.http.parameters import refuse_unknown_parameters
 from dnspanel.api.v2.http.problems import Problem, RequestFault
 from dnspanel.api.v2.http.unexpected_body import refuse_unexpected_body
 from dnspanel.database.database_away import begin_write, is_away
+from dnspanel.zones.errors import Unknown
 from replication import __version__
 
 ROOT = "/api/v2/"
@@ -180,6 +181,8 @@ def _with_ways_out(exc: Exception, view: V2View, request: Request) -> Exception:
         fault = problems.RequestFault("invalid", detail, header="Content-Type")
         return Problem("unsupported-media-type", detail, [fault])
     if isinstance(exc, drf.MethodNotAllowed):
+        if "./" in view.kwargs.get("zone_name", ""):  # an unknown path below a zone, parsed as the name of a zone
+            return Unknown(view.kwargs["zone_name"])
         detail = f"{request.method} is not allowed here. Allowed: {', '.join(view.allowed_methods)}."
         return Problem("method-not-allowed", detail)
     if isinstance(exc, drf.NotAcceptable):

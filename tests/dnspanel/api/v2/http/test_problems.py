@@ -179,7 +179,10 @@ def test_requests_that_make_no_sense_are_problems(call: Caller, zone: Zone) -> N
         stranger.problem(401, "GET", path)
     Caller("dnsp_wrong").problem(401, "GET", "/zones")
     call.problem(404, "GET", "/nothing/here")
-    call.problem(405, "POST", "/zones/example.test./rrsets/")  # zone names may have slashes, but this isn't one
+    # Zone names may have slashes, so these paths are parsed as names of zones whose resource has no POST.
+    for below in ("rrsets/", "dnssec/keys/-1/export", "nothing"):
+        problem = call.problem(404, "POST", f"/zones/example.test./{below}")
+        assert f"Below example.test. there is no {below} either" in problem["detail"]
     answer = call("PUT", "/zones", {})
     assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD, POST")
     call.problem(406, "GET", "/zones", accept="text/html")
