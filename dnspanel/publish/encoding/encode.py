@@ -77,7 +77,11 @@ def encode_step(*, now: datetime) -> Position | None:
 
 
 def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: datetime) -> Position | None:
-    """Encode one range for one schema. Return the new position or None. Store an error as a stall, shown on pages."""
+    """Encode one range for one schema. Return the new position, or None if there is none.
+
+    An error is stored as a stall, shown on pages. Segments or a store ahead of the log also put publishing on hold.
+    Errors of the panel's database are raised without a stall, bugs are raised after it.
+    """
     encoded = None
     try:
         with snapshot(conn):

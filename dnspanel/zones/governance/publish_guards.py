@@ -406,7 +406,9 @@ def approvers_text(rule: ApprovalRule) -> str:
 def record_passage(
     passage: Passage, publication: Publication, zone_ids: Sequence[int], passed: Sequence[str], author: Author
 ) -> None:
-    """Mark the request as published. Record bypassed rules in the audit log and in the list of requests."""
+    """Mark the request as published or published past rules. List bypassed rules in the audit log and among the
+    requests.
+    """
     state = RequestState.PAST_RULES if passed else RequestState.PUBLISHED
     by = publication.author
     if passage.request is not None:
