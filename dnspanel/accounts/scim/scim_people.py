@@ -97,7 +97,8 @@ def change_person(
     """Change a person to the terms that `change` returns. The directory is locked until the commit.
 
     If the person becomes inactive, they cannot sign in, and their sessions, tokens, keys and invitations end
-    permanently. Raise the errors of `create_person`, `person_of`, `change`, `close_account` and `refuse_out_of_reach`.
+    permanently. Raise the errors of `create_person`, `person_of`, `change` and `close_account`, and OutOfReach or
+    AddressKept.
     """
     try:
         with transaction.atomic(durable=True):

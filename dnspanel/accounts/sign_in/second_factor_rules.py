@@ -76,7 +76,7 @@ def people_without(found: Collection[SecondFactorRule]) -> list[Late]:
 def set_rules(*, roles: Collection[str], teams: Collection[Team], grace: int, by: Author, now: datetime) -> None:
     """Replace the rules. Everyone with one of these roles, or in one of these teams, needs a second factor.
 
-    Each role is a `User.role_key`. The grace period is in days. Unchanged rules keep their start. Each change is
+    Each role is a `User.role_key`. The grace period is in days. Existing rules keep their start. Each change is
     recorded. Raise GrantRefused for a token without all rights, because a token that only manages people could exempt
     administrators.
     """

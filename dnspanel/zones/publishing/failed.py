@@ -43,8 +43,8 @@ _BROUGHT = (RevisionKind.CREATE, RevisionKind.RESTORE)
 def take_back(*, sequence: int, reason: str, now: datetime, in_transaction: InTransaction) -> Publication | None:
     """Revert a publication and mark it as failed. Return the reverting publication.
 
-    Zones that the failed publication created go to the trash. But zones with their primary elsewhere only leave the
-    nodes. Other people's later changes stay. Return None, and mark nothing, if nothing is left to revert.
+    Zones that the failed publication created or restored go to the trash, but those with their primary elsewhere only
+    leave the nodes. Other people's later changes stay. Return None, and mark nothing, if nothing is left to revert.
     `in_transaction` runs in the transaction of each reverting publication. The panel itself is the author.
     """
 

@@ -339,7 +339,7 @@ class _Batch:
                 found.refuse(zone, str(exc))
 
     def _restore(self, zones: Sequence[Zone], found: _Found, reason: str, now: datetime) -> None:
-        """Restore the zones from the trash in one publication. Note zones that cannot be restored as refused."""
+        """Restore the zones from the trash. Record the outcomes in `found`, and the publications in the run."""
         restored = restore_zones.restore_zones(zones=zones, acting=Acting(self._author, self._channel, now, reason))
         for zone in restored.outcome.changed:
             found.change(zone, {})
@@ -348,7 +348,7 @@ class _Batch:
         run_turns.note_publications(self._run, [publication.sequence for publication in restored.publications])
 
     def _delete_again(self, zones: Sequence[Zone], rows: Iterable[ChangeRunZone], found: _Found, now: datetime) -> None:
-        """Delete the zones that the undone run restored, unless they changed since then."""
+        """Delete the zones that the undone run restored, unless they changed since then. Record the outcomes."""
         restored_at = {row.zone_id: row.revision + 1 for row in rows}
         allowed = many_settings.deletable([z for z in zones if z.revision == restored_at[z.pk]], self._author)
         for zone, reason in allowed.refused:
@@ -386,7 +386,7 @@ class _Batch:
         return policies.attach(policy=policy, to=target, by=self._author, now=now)
 
     def _delete(self, zones: Sequence[Zone], now: datetime) -> None:
-        """Delete the zones in one publication, except those that changed since the dry run."""
+        """Delete the zones that didn't change since the dry run, in one publication. Store the outcomes."""
         found = _Found()
         rows = ChangeRunZone.objects.filter(run=self._run.dry_run_of_id, zone_id__in=[zone.pk for zone in zones])
         seen = dict(rows.values_list("zone_id", "revision"))

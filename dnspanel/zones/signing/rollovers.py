@@ -159,7 +159,7 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
 
 
 def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
-    """Store a check's findings and outcome in the rollover's row. Return False if another check was stored first."""
+    """Store a check of the rollover, and end the rollover if it is done. Return False if another check was first."""
     now = look.looked_at
     values: dict[str, object] = {
         "clock": look.clock,

@@ -46,9 +46,9 @@ def refuse_bogus(
     """Raise DnssecRefused if the zone would no longer validate. `ds` are the known DS records at the parent.
 
     A signed zone needs a key that signs and is published. With a DS, at least one DS must match such a key, and the
-    zone needs a key for every algorithm of the DS (RFC 6840 section 5.11). A condition that was already violated before
-    is no reason to refuse. A newly signed zone must not delegate a wildcard; pass `wildcards` (of `wildcard_cuts`) if
-    they are known.
+    zone needs a key for every algorithm of the DS (RFC 6840 section 5.11). A DS condition that was already violated
+    before is no reason to refuse. A newly signed zone must not delegate a wildcard; pass `wildcards` (of
+    `wildcard_cuts`) if they are known.
     """
     if _is_signed_here(after) and not _is_signed_here(before):
         refuse_to_sign(zone, wildcards)

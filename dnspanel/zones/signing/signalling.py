@@ -20,8 +20,8 @@ from dnspanel.zones.signing.safety import refuse_presigned
 def set_signalling(*, zones: Sequence[Zone], signals: bool, acting: Acting) -> None:
     """Request signaling names for the zones, or the removal of these names. The records change within minutes.
 
-    Raise RightMissing without the right to sign, and DnssecRefused if the panel doesn't decide how a zone is signed.
-    Raise NotSigned for a zone that isn't signed, because no parent would trust its signaling names.
+    Raise RightMissing without the right to sign. A request also raises DnssecRefused if the panel doesn't decide how a
+    zone is signed, and NotSigned for an unsigned zone, whose signaling names no parent would trust.
     """
     with transaction.atomic():
         for zone in zones:

@@ -50,8 +50,8 @@ class Found:
 def look_at_everybody(*, now: datetime) -> None:
     """Update people from their LDAP servers if their last check is at least LOOK_EVERY ago.
 
-    Each round checks a limited number of people. Of two simultaneous calls, only one checks a server. Facts that a
-    server does not return change nothing.
+    Each round checks a limited number of people. Of two simultaneous calls, only one checks a server. If most checked
+    people are gone at once, nothing changes for them, because the server may be at fault.
     """
     for provider in ldap_providers():
         due = Q(looked_at=None) | Q(looked_at__lte=now - _BETWEEN_ROUNDS)
