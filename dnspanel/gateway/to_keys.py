@@ -27,7 +27,7 @@ def messages(
 ) -> Iterator[bytes]:
     """Yield the unsigned messages of the transfer over TCP: the whole zone, or the part that the key sees.
 
-    `key` is the key's name for the log. Raise Unknown if the key can't read the zone, MessageRefused for other reasons.
+    `key` is its name for the log. Raise Unknown if the key can't read the zone, or MessageRefused without a transfer.
     """
     actor = tsig_permissions.actor_for(actor, name, TsigAct.TRANSFER)
     zone = access.zone_for_reading(actor, name)

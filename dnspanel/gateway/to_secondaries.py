@@ -48,7 +48,7 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
     address: str,
     now: datetime,
 ) -> Iterator[bytes]:
-    """Yield the unsigned messages of the transfer. Raise MessageRefused if the secondary isn't allowed to get it.
+    """Yield the unsigned messages of the transfer. Raise MessageRefused if the secondary can't get the zone now.
 
     Over UDP, an IXFR is answered with only the SOA, so that the client asks over TCP (RFC 1995 section 2). A complete
     transfer is recorded after the transaction in which the zone was read.

@@ -15,7 +15,7 @@ from dnspanel.texts import gettext
 
 
 class TransferError(Exception):
-    """The base of all errors of imports and exports. Its text is a message for people."""
+    """The base class of errors in imports and exports. The text is a message for people."""
 
 
 class UploadRefused(TransferError):

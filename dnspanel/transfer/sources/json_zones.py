@@ -43,7 +43,7 @@ _NEAR_END = 10
 class JsonSource:
     """The zones of a JSON file, as a `documents.Source`. `name` is the file's name in faults.
 
-    Sealed keys in the file are opened with the passphrase, if there is one.
+    With a passphrase, sealed keys in the file are opened.
     """
 
     unit = "bytes"

@@ -324,7 +324,7 @@ class _Api:
     def _answer(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
         """Return a successful answer. Raise SourceAway if the connection fails, or SourceRefused if TLS or HTTP does.
 
-        If the connection breaks before an answer arrives, send the request again. Raise the errors of `_check_answer`.
+        If the connection breaks before an answer, send the request again. Exceptions of `_check_answer` propagate.
         """
         try:
             try:

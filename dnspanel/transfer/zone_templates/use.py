@@ -110,7 +110,7 @@ def draft_steps(
     """Add these steps to the author's draft, and return the number of operations.
 
     `keep` links the zone to the template (True), removes the link (False), or only updates an existing link (None).
-    Raise the errors of `draft.change_rrsets`, and Forbidden for a person who is not allowed to change the zone.
+    Raise Forbidden for a person who is not allowed to change the zone. Exceptions of `draft.change_rrsets` propagate.
     """
     access.require_editor(author, zone)
     afters = {step.change.key: step.change.after for step in steps if step.changes}
@@ -134,8 +134,8 @@ def publish_steps(  # noqa: PLR0913  # what is published, and what a person conf
 ) -> zone_patches.Outcome:
     """Publish these steps in a separate publication. The steps must have been proposed for the zone's current revision.
 
-    `keep` is as for `draft_steps`, and the link changes in the same transaction. Raise the errors of
-    `zone_patches.publish_patches`, and Forbidden for a person who is not allowed to change the zone.
+    `keep` is as for `draft_steps`, and the link changes in the same transaction. Raise Forbidden for a person who is
+    not allowed to change the zone. Exceptions of `zone_patches.publish_patches` propagate.
     """
     author, now = acting.author, acting.now
     access.require_editor(author, zone)
@@ -179,7 +179,7 @@ def create_zones_from(
 ) -> Publication:
     """Create zones whose RRsets come from `with_template`. With `keep`, link the zones to the template.
 
-    Raise the errors of `edit.create_zones`.
+    Exceptions of `edit.create_zones` propagate.
     """
 
     def in_transaction() -> None:
