@@ -178,11 +178,11 @@ def change_catalog(source: str, old: str, new: str) -> str:
     """Replace the text of an entry. An entry whose text another entry has already is dropped."""
     entries = _ENTRY.split(source.rstrip("\n"))
     old_line, new_line = f'msgid "{_escape(old)}"', f'msgid "{_escape(new)}"'
-    is_there = any(new_line in entry.splitlines() for entry in entries)
+    is_known = any(new_line in entry.splitlines() for entry in entries)
     kept = []
     for entry in entries:
         lines = entry.splitlines()
-        if old_line in lines and is_there:
+        if old_line in lines and is_known:
             continue
         lines = [new_line if line == old_line else line for line in lines]
         plural = f'msgid_plural "{_escape(old)}"'
