@@ -27,7 +27,8 @@ def messages(
 ) -> Iterator[bytes]:
     """Yield the unsigned messages of the transfer over TCP: the whole zone, or the part that the key sees.
 
-    `key` is its name for the log. Raise Unknown if the key can't read the zone, or MessageRefused without a transfer.
+    `key` is its name for the log. Raise Unknown if the key can't read the zone. Raise MessageRefused if the zone can't
+    be transferred now.
     """
     actor = tsig_permissions.actor_for(actor, name, TsigAct.TRANSFER)
     zone = access.zone_for_reading(actor, name)

@@ -124,10 +124,7 @@ def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
 
 
 def _read(zone: str, text: str) -> Reader:
-    """Parse a text.
-
-    Unsupported data in the text is an error, so that no part of a person's text is lost silently.
-    """
+    """Parse a text. Unsupported data in it is a fault, so that no part of a person's text is lost silently."""
     document = Document("", text.encode("utf-8", "surrogateescape"), zone)
     reader = Reader(zone, Scope(comments=True, allow_lua=True), include=_no_include, most_generated=MOST_RRSETS)
     content = reader.content

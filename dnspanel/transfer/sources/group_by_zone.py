@@ -116,10 +116,7 @@ class ZoneCollector:
 
 
 def text_of_txt(value: str) -> str:
-    """Return a TXT value as quoted strings of at most 255 bytes.
-
-    A value that is already quoted stays unchanged.
-    """
+    """Return a TXT value as quoted strings of at most 255 bytes. A value that is already quoted stays unchanged."""
     if value.startswith('"') and value.endswith('"') and len(value) > 1 and _COMPLETE_VALUE.fullmatch(value):
         return value
     raw = value.encode("utf-8", "surrogateescape")

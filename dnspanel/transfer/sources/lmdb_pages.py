@@ -82,10 +82,7 @@ class LmdbFile:
     """An LMDB environment, in the state that the file had when it was opened."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Open the file.
-
-        Raise FileNotFoundError, or BadBytes if the file is too short or not an LMDB file.
-        """
+        """Open the file. Raise FileNotFoundError, or BadBytes if the file is too short or not an LMDB file."""
         self.path = Path(path)
         self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:

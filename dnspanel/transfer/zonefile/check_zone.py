@@ -223,10 +223,7 @@ def _suspect_below(content: Content, ordered: list[bytes], found: Suspects) -> N
 
 
 def _has_glue(content: Content, servers: ReadyRRset) -> bool:
-    """Return True if every server below the delegation has an address.
-
-    Return False for a wildcard delegation.
-    """
+    """Return True if every server below the delegation has an address. Return False for a wildcard delegation."""
     for target in map(str.lower, servers.texts):
         if target == servers.name or target.endswith("." + servers.name):
             key = relative_key(target, content.zone)

@@ -173,10 +173,7 @@ class Reader(RecordReader):
             self._lines_of = before
 
     def _read_simply(self, place: int, block: list[str]) -> bool:
-        """Read an entry that is plain except for a comment or parentheses.
-
-        Return False for any other entry.
-        """
+        """Read an entry that is plain except for a comment or parentheses. Return False for any other entry."""
         comment = ""
         if len(block) == 1:
             parted = part_comment(block[0])
