@@ -24,18 +24,18 @@ class ActSerializer(serializers.Serializer):
     """An entry of the audit log: an act, its author, its time and its origin."""
 
     kind = serializers.ChoiceField(choices=[("entry", "an act"), ("publication", "a publication")])
-    id = serializers.IntegerField(help_text="Of a publication, its sequence.")
+    id = serializers.IntegerField(help_text="Id of the entry; for a publication, its sequence.")
     at = serializers.DateTimeField()
     actor = ActorSerializer()
-    action = serializers.CharField(help_text="Such as `token.create`; publications are `publish`.")
-    target = serializers.CharField(help_text="What was changed, in words.")
+    action = serializers.CharField(help_text="Code such as `token.create`; `publish` for a publication.")
+    target = serializers.CharField(help_text="Changed object, in words.")
     address = serializers.CharField(allow_null=True)
-    request_id = serializers.CharField(allow_null=True, help_text="As in the answer's X-Request-ID.")
-    details = serializers.DictField(help_text="More about it; the names depend on `action`.")
+    request_id = serializers.CharField(allow_null=True, help_text="Id of the request, from the X-Request-ID header.")
+    details = serializers.DictField(help_text="More data about the act; the names depend on `action`.")
     number = serializers.IntegerField(
-        allow_null=True, help_text="Its place in the chain of hashes; null for the seconds until it has one."
+        allow_null=True, help_text="Position in the hash chain; null for the first seconds."
     )
-    hash = serializers.CharField(allow_null=True, help_text="The chain's SHA-256 up to this act, hexadecimal.")
+    hash = serializers.CharField(allow_null=True, help_text="SHA-256 of the chain up to this act, hexadecimal.")
 
 
 class Audit(V2View):

@@ -39,20 +39,20 @@ class CatalogTermsSerializer(Shape):
         child=Text(max_length=1100),
         max_length=set_up_catalogs.MOST_WITHIN,
         default=list,
-        help_text="Names below which members may lie; empty: any. A member inside or above a zone that is not a member "
-        "is taken only if that zone is named here.",
+        help_text="Names below which members are allowed; empty: any. A member inside or above a zone that is not a "
+        "member is accepted only if that zone is listed here.",
     )
     most_members = Integer(
         default=1_000,
         min_value=1,
         max_value=set_up_catalogs.MOST_MEMBERS,
-        help_text="A catalog with more members is refused.",
+        help_text="Limit of members. A catalog with more members is refused.",
     )
     most_lost = Integer(
         default=20,
         min_value=0,
         max_value=100,
-        help_text="Percent of the members that can leave at once; more removals wait for `confirmCatalogRemovals`.",
+        help_text="Percentage of members that can leave at once; more removals wait for `confirmCatalogRemovals`.",
     )
 
 
@@ -60,7 +60,7 @@ class NewCatalogSerializer(CatalogTermsSerializer):
     """A catalog to consume."""
 
     name = ZoneName()
-    primaries = PrimariesSerializer(help_text="From where the catalog zone comes, and its members.")
+    primaries = PrimariesSerializer(help_text="Primaries of the catalog zone and of its members.")
 
 
 class CatalogSerializer(CatalogTermsSerializer):
@@ -71,24 +71,24 @@ class CatalogSerializer(CatalogTermsSerializer):
     state = serializers.ChoiceField(
         choices=["in-step", "awaited", "failing", "broken", "kept", "refused"],
         read_only=True,
-        help_text="The worst of it: broken: nothing of it is taken; kept: members that left wait for a yes; refused: "
-        "zones that it names are not taken; failing: nothing comes from its primaries.",
+        help_text="Most severe state: `broken` (nothing is applied), `kept` (removals wait for a confirmation), "
+        "`refused` (some listed zones are refused), `failing` (no transfers).",
     )
-    serial = serializers.IntegerField(read_only=True, allow_null=True, help_text="Null: nothing came yet.")
-    listed = serializers.IntegerField(read_only=True, help_text="Zones that it names.")
-    members = serializers.IntegerField(read_only=True, help_text="Those of them that are here by it.")
-    refused = serializers.IntegerField(read_only=True, help_text="How many members are not zones here.")
+    serial = serializers.IntegerField(read_only=True, allow_null=True, help_text="Null before the first transfer.")
+    listed = serializers.IntegerField(read_only=True, help_text="Number of listed zones.")
+    members = serializers.IntegerField(read_only=True, help_text="Number of listed zones that are members here.")
+    refused = serializers.IntegerField(read_only=True, help_text="Number of members that are not zones here.")
     broken_since = serializers.DateTimeField(
-        read_only=True, allow_null=True, help_text="Since when the catalog cannot be read; null: it can."
+        read_only=True, allow_null=True, help_text="Time when the catalog became unreadable; null: it is readable."
     )
-    broken_reason = serializers.CharField(read_only=True, help_text="Why it cannot be read.")
+    broken_reason = serializers.CharField(read_only=True, help_text="Reason why the catalog is unreadable.")
     kept_since = serializers.DateTimeField(
         read_only=True,
         allow_null=True,
-        help_text="Since when removals wait for `confirmCatalogRemovals`; null: none wait.",
+        help_text="Time when removals began to wait for `confirmCatalogRemovals`; null: none.",
     )
-    kept = serializers.IntegerField(read_only=True, help_text="Members that left and wait for a yes.")
-    kept_revision = serializers.IntegerField(read_only=True, allow_null=True, help_text="What a yes names.")
+    kept = serializers.IntegerField(read_only=True, help_text="Number of removals that wait for the confirmation.")
+    kept_revision = serializers.IntegerField(read_only=True, allow_null=True, help_text="Revision to confirm.")
     created_at = serializers.DateTimeField(read_only=True)
 
 
@@ -96,15 +96,13 @@ class RuleSerializer(Shape):
     """A rule for the members of one group of a consumed catalog: their team, tags and primaries."""
 
     group = Text(
-        max_length=set_up_catalogs.LONGEST_GROUP, help_text="The group of the catalog (RFC 9432) that the rule is for."
+        max_length=set_up_catalogs.LONGEST_GROUP, help_text="Group of members (RFC 9432) that the rule applies to."
     )
-    team = Integer(default=None, allow_null=True, help_text="Null: that of the catalog.")
+    team = Integer(default=None, allow_null=True, help_text="Null: the catalog's team.")
     tags = serializers.ListField(
-        child=Text(max_length=60), max_length=50, default=list, help_text="Tags in addition to its own."
+        child=Text(max_length=60), max_length=50, default=list, help_text="Tags in addition to the catalog's tags."
     )
-    primaries = PrimariesSerializer(
-        default=None, allow_null=True, help_text="Null: they come from where the catalog comes."
-    )
+    primaries = PrimariesSerializer(default=None, allow_null=True, help_text="Null: the primaries of the catalog.")
 
 
 class RulesSerializer(Shape):
@@ -121,20 +119,18 @@ class CatalogListingSerializer(serializers.Serializer):
 
     zone = serializers.CharField()
     label = serializers.CharField(help_text="The member's label in the catalog zone.")
-    groups = serializers.ListField(
-        child=serializers.CharField(), help_text="Groups of the member, as the catalog names them."
-    )
-    coo = serializers.CharField(help_text="The catalog that it may go to; empty: none.")
+    groups = serializers.ListField(child=serializers.CharField(), help_text="Groups of the member in the catalog.")
+    coo = serializers.CharField(help_text="Catalog that the member can move to; empty: none.")
     state = Choice(choices=State.choices)
-    reason = serializers.CharField(help_text="Why it is not taken.")
-    since = serializers.DateTimeField(help_text="Since when it has this state.")
-    serial = serializers.IntegerField(allow_null=True, help_text="Of its primary; null: nothing came yet.")
+    reason = serializers.CharField(help_text="Reason why the member is not a zone here.")
+    since = serializers.DateTimeField(help_text="Start of this state.")
+    serial = serializers.IntegerField(allow_null=True, help_text="Serial on the primary; null: not transferred yet.")
 
 
 class ConfirmationSerializer(Shape):
     """The catalog revision whose removals the client confirms."""
 
-    revision = Integer(help_text="`kept_revision` of the catalog, as you read it.")
+    revision = Integer(help_text="`kept_revision` of the catalog that you have read.")
 
 
 class Catalogs(V2View):

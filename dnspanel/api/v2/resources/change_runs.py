@@ -62,13 +62,13 @@ _OPS: Mapping[str, str] = {ZoneAct.TEAM: SET_TEAM, ZoneAct.POLICY: SET_POLICY}  
 class RunActSerializer(ZonesActSerializer):
     """The change to make in each zone."""
 
-    op = Choice(choices=list(_MEMBERS), help_text="What to do with each zone.")
+    op = Choice(choices=list(_MEMBERS), help_text="Change to make in each zone.")
     policy = Integer(
         required=False,
         allow_null=True,
         min_value=1,
         max_value=LARGEST_ID,
-        help_text="For set-policy: the DNSSEC policy of the zone itself; null: none.",
+        help_text="For set-policy: the zone's own DNSSEC policy; null: none.",
     )
 
 
@@ -79,8 +79,8 @@ class ChangeRunSerializer(RunProgress):
         required=False,
         max_length=LONGEST_SEARCH,
         allow_blank=True,
-        help_text="As in the list of zones of the panel, for `restore` as in its trash: all that it finds. For a dry"
-        " run this, or `zones`.",
+        help_text="Search, as in the panel's list of zones, or for `restore` as in the trash. A dry run needs this "
+        "or `zones`.",
     )
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=change_runs.MOST_NAMED)
     act = RunActSerializer(required=False)
@@ -89,28 +89,28 @@ class ChangeRunSerializer(RunProgress):
         allow_blank=True,
         default="",
         max_length=MOST_REASON,
-        help_text="Of a deletion or a restoration; for a dry run.",
+        help_text="Reason of a deletion or restoration, for a dry run.",
     )
-    dry_run = serializers.BooleanField(read_only=True, help_text="Whether it only finds out what would change.")
+    dry_run = serializers.BooleanField(read_only=True, help_text="True: the run changes nothing.")
     dry_run_of = Integer(
         required=False,
         allow_null=True,
         min_value=1,
         max_value=LARGEST_ID,
-        help_text="Carry out what this dry run found. Without it and `undo_of`, a dry run begins.",
+        help_text="Id of the dry run to carry out. Without this and `undo_of`, a dry run starts.",
     )
     undo_of = Integer(
         required=False,
         allow_null=True,
         min_value=1,
         max_value=LARGEST_ID,
-        help_text="Take back what this run changed; what others changed since stays.",
+        help_text="Id of the run to undo. Later changes by others stay.",
     )
     confirm = Flag(
-        required=False, default=False, write_only=True, help_text="With `dry_run_of`: confirm deleting many zones."
+        required=False, default=False, write_only=True, help_text="With `dry_run_of`: confirms deleting many zones."
     )
     counts = serializers.DictField(
-        child=serializers.IntegerField(), read_only=True, help_text=f"Zones by outcome: {', '.join(_OUTCOMES)}."
+        child=serializers.IntegerField(), read_only=True, help_text=f"Zone counts by outcome: {', '.join(_OUTCOMES)}."
     )
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class ChangeRunZoneSerializer(Shape):
 
     zone = serializers.CharField()
     outcome = serializers.ChoiceField(choices=[(outcome, outcome) for outcome in _OUTCOMES])
-    message = serializers.CharField(help_text="Why, if the zone was refused or left alone.")
+    message = serializers.CharField(help_text="Reason, if the zone was refused or left unchanged.")
 
 
 class ChangeRuns(V2View):

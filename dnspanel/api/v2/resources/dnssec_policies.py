@@ -54,11 +54,11 @@ class PolicyDenialSerializer(Shape):
     """Denial of existence: NSEC, or NSEC3 and its parameters."""
 
     method = Choice(choices=[("nsec", "nsec"), ("nsec3", "nsec3")], help_text="`nsec` or `nsec3`.")
-    opt_out = Flag(default=False, help_text="Unsigned delegations are not proved.")
-    narrow = Flag(default=False, help_text="Proofs are made for each question.")
-    iterations = Integer(default=0, min_value=0, max_value=MOST_ITERATIONS, help_text="0 is right (RFC 9276).")
+    opt_out = Flag(default=False, help_text="NSEC3 opt-out: no proofs for unsigned delegations.")
+    narrow = Flag(default=False, help_text="Proofs generated for each query.")
+    iterations = Integer(default=0, min_value=0, max_value=MOST_ITERATIONS, help_text="Use 0 (RFC 9276).")
     salt = Text(
-        default="", allow_blank=True, max_length=2 * LONGEST_SALT, help_text="Hexadecimal; none is right (RFC 9276)."
+        default="", allow_blank=True, max_length=2 * LONGEST_SALT, help_text="Hexadecimal; empty is best (RFC 9276)."
     )
 
     def validate_salt(self, value: str) -> str:
@@ -79,44 +79,44 @@ class DnssecPolicySerializer(Shape):
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=policies.LONGEST_NAME)
     algorithm = Integer(default=DEFAULT_ALGORITHM, help_text=f"One of {', '.join(map(str, MADE))}.")
-    bits = Integer(default=None, allow_null=True, max_value=MOST_RSA_BITS, help_text="Of RSA keys that are made.")
-    split = Flag(default=False, help_text="A KSK and a ZSK in place of one key that does both.")
-    denial = PolicyDenialSerializer(required=False, help_text="Left out: NSEC.")
+    bits = Integer(default=None, allow_null=True, max_value=MOST_RSA_BITS, help_text="Size of new RSA keys.")
+    split = Flag(default=False, help_text="Separate KSK and ZSK instead of one CSK.")
+    denial = PolicyDenialSerializer(required=False, help_text="NSEC if omitted.")
     cds = serializers.ListField(
         child=Integer(), default=list, max_length=3, help_text="Digest types of the CDS records: 1, 2, 4."
     )
     cdnskey = Flag(default=False, help_text="Publish CDNSKEY records.")
     zsk_days = Integer(
-        default=None, allow_null=True, min_value=1, max_value=MOST_DAYS, help_text="Lifetime of a ZSK; null: no end."
+        default=None, allow_null=True, min_value=1, max_value=MOST_DAYS, help_text="Lifetime of a ZSK; null: unlimited."
     )
     ksk_days = Integer(
         default=None,
         allow_null=True,
         min_value=1,
         max_value=MOST_DAYS,
-        help_text="Lifetime of a KSK or CSK; null: no end.",
+        help_text="Lifetime of a KSK or CSK; null: unlimited.",
     )
-    automatic = Flag(default=False, help_text="Rollovers that are due begin by themselves.")
-    signs_new_zones = Flag(default=False, help_text="Sign new zones, except those of imports.")
+    automatic = Flag(default=False, help_text="Start due rollovers automatically.")
+    signs_new_zones = Flag(default=False, help_text="Sign new zones, except imported ones.")
     first_ds = Flag(
         default=False,
         help_text="Start the rollover to the first DS of a signed zone automatically, if the parent is a zone "
         "here or the zone has CDS or CDNSKEY records.",
     )
-    default = Flag(default=False, help_text="For all zones that have no other policy. Only one policy is the default.")
+    default = Flag(default=False, help_text="Used for all zones without another policy. Only one can be the default.")
     tags = serializers.ListField(
         child=Text(max_length=40),
         required=False,
         allow_null=True,
         max_length=MOST_TAGS,
-        help_text="Zones with these tags have it; null: not for this token to know.",
+        help_text="Tags of zones that use the policy; null: hidden from this token.",
     )
     teams = serializers.ListField(
         child=Integer(min_value=1, max_value=LARGEST_ID),
         required=False,
         allow_null=True,
         max_length=1000,
-        help_text="Zones of these teams have it; null: not for this token to know.",
+        help_text="Ids of teams whose zones use the policy; null: hidden from this token.",
     )
     created_at = serializers.DateTimeField(read_only=True)
     changed_at = serializers.DateTimeField(read_only=True)
@@ -138,8 +138,8 @@ class OwnPolicySerializer(Shape):
 class PolicyDifferenceSerializer(serializers.Serializer):
     """One difference between a zone and its policy."""
 
-    act = serializers.CharField(help_text="What a run of policies would do about it.")
-    rollover = serializers.CharField(allow_null=True, help_text="The kind of rollover that fixes it, if there is one.")
+    act = serializers.CharField(help_text="Act that a policy run would carry out.")
+    rollover = serializers.CharField(allow_null=True, help_text="Kind of rollover that would remove it; null: none.")
     message = serializers.CharField(help_text="The difference, in words.")
 
 
@@ -148,15 +148,15 @@ class PolicyDueSerializer(serializers.Serializer):
 
     rollover = serializers.CharField()
     keys = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the keys.")
-    since = serializers.DateTimeField(help_text="Since when they are due.")
+    since = serializers.DateTimeField(help_text="Time when the keys became due.")
 
 
 class ZonePolicySerializer(serializers.Serializer):
     """The policy of a zone, and the differences between zone and policy."""
 
     policy = DnssecPolicySerializer(allow_null=True)
-    source = serializers.CharField(help_text="From where the zone has it.")
-    own = serializers.BooleanField(help_text="Whether it is attached to the zone itself.")
+    source = serializers.CharField(help_text="Source of the policy, in words.")
+    own = serializers.BooleanField(help_text="True if the policy is attached to the zone itself.")
     differences = PolicyDifferenceSerializer(many=True)
     due = PolicyDueSerializer(many=True)
 

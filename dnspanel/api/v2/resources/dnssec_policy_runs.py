@@ -41,21 +41,21 @@ class PolicyRunSerializer(RunProgress):
     """A run of DNSSEC policies over the zones of one policy or of a search."""
 
     dry_run = serializers.BooleanField(
-        read_only=True, help_text="Nothing changes; what would is counted and listed. So it is without `dry_run_of`."
+        read_only=True, help_text="True: the run only counts and lists changes. Always true without `dry_run_of`."
     )
     dry_run_of = Integer(
         required=False,
         allow_null=True,
         min_value=1,
         max_value=LARGEST_ID,
-        help_text="Carry out this dry run, of the same zones; refused if policies were changed since.",
+        help_text="Id of the dry run to carry out, in the same zones; refused if policies changed after it.",
     )
     policy = Integer(
-        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Its zones only; null: all zones."
+        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Only zones of this policy."
     )
-    q = Text(default="", allow_blank=True, max_length=200, help_text="As in the search box of the panel.")
+    q = Text(default="", allow_blank=True, max_length=200, help_text="Search, as in the panel's search box.")
     counts = serializers.DictField(
-        child=serializers.IntegerField(), read_only=True, help_text=f"Zones by act: {', '.join(_ACTS)}."
+        child=serializers.IntegerField(), read_only=True, help_text=f"Number of zones by act: {', '.join(_ACTS)}."
     )
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class PolicyRunZoneSerializer(serializers.Serializer):
 
     zone = serializers.CharField()
     act = serializers.ChoiceField(choices=[(act, act) for act in _ACTS])
-    message = serializers.CharField(help_text="The reason, in words.")
+    message = serializers.CharField(help_text="Reason, in words.")
 
 
 class PolicyRuns(V2View):

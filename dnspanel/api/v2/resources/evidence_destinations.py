@@ -33,14 +33,14 @@ class EvidenceProgressSerializer(serializers.Serializer):
     """The progress of sending the audit log to a destination."""
 
     state = serializers.ChoiceField(choices=[(state, state) for state in _STATES])
-    behind = serializers.IntegerField(help_text="Acts of the chain that it does not have.")
-    sent_to = serializers.IntegerField(help_text="The number in the chain up to which it has confirmed all.")
-    sent_at = serializers.DateTimeField(allow_null=True, help_text="When something arrived last.")
-    failing_since = serializers.DateTimeField(allow_null=True, help_text="Since when nothing arrives; null: it works.")
-    failures = serializers.IntegerField(help_text="Since it confirmed something last.")
-    error = serializers.CharField(help_text="Why the last attempt failed.")
-    rejected = serializers.CharField(help_text="Why it last refused entries.")
-    rejected_at = serializers.DateTimeField(allow_null=True, help_text="When it last refused an entry.")
+    behind = serializers.IntegerField(help_text="Number of chain entries not confirmed.")
+    sent_to = serializers.IntegerField(help_text="Number of the last chain entry up to which all are confirmed.")
+    sent_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last delivery.")
+    failing_since = serializers.DateTimeField(allow_null=True, help_text="Start of the failures; null: no failures.")
+    failures = serializers.IntegerField(help_text="Number of failures since the last confirmation.")
+    error = serializers.CharField(help_text="Reason why the last attempt failed.")
+    rejected = serializers.CharField(help_text="Reason of the last refusal of entries.")
+    rejected_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last refusal.")
 
 
 class EvidenceDestinationSerializer(Shape):
@@ -54,7 +54,7 @@ class EvidenceDestinationSerializer(Shape):
     kind = Choice(choices=Kind.choices)
     address = Text(max_length=LONGEST_URL, help_text="`logs.example:6514` for syslog, a URL for OpenTelemetry.")
     ca = Text(
-        max_length=LONGEST_PEM, default="", allow_blank=True, help_text="PEM. Empty: those that the system knows."
+        max_length=LONGEST_PEM, default="", allow_blank=True, help_text="CA certificates (PEM); empty: the system's."
     )
     certificate = Text(
         max_length=LONGEST_PEM, default="", allow_blank=True, help_text="Client certificate of the panel (PEM)."
@@ -64,16 +64,16 @@ class EvidenceDestinationSerializer(Shape):
         default="",
         allow_blank=True,
         write_only=True,
-        help_text="Private key of the certificate. Never in answers; without it the stored one stays.",
+        help_text="Private key of the certificate. Never returned; if omitted, the stored key stays.",
     )
     headers = Text(
         max_length=LONGEST_HEADERS,
         default="",
         allow_blank=True,
         write_only=True,
-        help_text="Of OpenTelemetry: lines `Name: value`. Never answered; sent empty, those that are stored are gone.",
+        help_text="OpenTelemetry headers, as lines `Name: value`. Never returned; an empty text deletes them.",
     )
-    from_beginning = Flag(default=False, write_only=True, help_text="The log is sent from its first act on.")
+    from_beginning = Flag(default=False, write_only=True, help_text="Send the log from its first entry.")
     active = Flag(default=True, help_text="While it is off, entries wait.")
     has_key = serializers.BooleanField(read_only=True, help_text="Whether a private key is stored.")
     has_headers = serializers.BooleanField(read_only=True, help_text="Whether headers are stored.")
@@ -84,8 +84,8 @@ class EvidenceDestinationSerializer(Shape):
 class EvidenceTestSerializer(serializers.Serializer):
     """The result of a test message."""
 
-    arrived = serializers.BooleanField(help_text="Whether the destination took the message.")
-    error = serializers.CharField(help_text="Why not; empty if it did.")
+    arrived = serializers.BooleanField(help_text="True if the destination accepted the message.")
+    error = serializers.CharField(help_text="Reason of a failure; empty: none.")
 
 
 class EvidenceDestinations(V2View):

@@ -30,10 +30,10 @@ class ExpirySerializer(Shape):
     zone = serializers.CharField()
     name = serializers.CharField()
     type = serializers.CharField()
-    remove_at = Moment(help_text="When the RRset is removed.")
+    remove_at = Moment(help_text="Time of the removal.")
     set_at = Moment()
-    set_by = ActorSerializer(allow_null=True, help_text="In whose name it is removed.")
-    refusal = serializers.CharField(allow_null=True, help_text="Why it stays though its time has come.")
+    set_by = ActorSerializer(allow_null=True, help_text="Person in whose name the RRset is removed.")
+    refusal = serializers.CharField(allow_null=True, help_text="Reason why the RRset was not removed in time.")
 
 
 class Expiries(V2View):

@@ -27,16 +27,16 @@ from replication.dns.rrset import Key
 class RRsetExpiryContentSerializer(Shape):
     """The time at which the panel should remove an RRset."""
 
-    remove_at = Moment(help_text="From now on, within ten years.")
+    remove_at = Moment(help_text="Time of the removal, within ten years.")
 
 
 class RRsetExpirySerializer(Shape):
     """The time at which the panel removes an RRset."""
 
-    remove_at = Moment(allow_null=True, help_text="Null: it stays.")
+    remove_at = Moment(allow_null=True, help_text="Null: no removal.")
     set_at = Moment(allow_null=True)
-    set_by = ActorSerializer(allow_null=True, help_text="In whose name it is removed.")
-    refusal = serializers.CharField(allow_null=True, help_text="Why it stays though its time has come.")
+    set_by = ActorSerializer(allow_null=True, help_text="Person in whose name the RRset is removed.")
+    refusal = serializers.CharField(allow_null=True, help_text="Reason why the RRset was not removed in time.")
 
 
 class RRsetExpiry(V2View):

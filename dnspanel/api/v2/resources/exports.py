@@ -38,11 +38,11 @@ class QueriesSerializer(Shape):
     """The options of a dnsperf query file."""
 
     sample = Integer(default=0, min_value=0, max_value=MOST_SAMPLED, help_text="Number of names and types; 0: all.")
-    each_zone_alike = Flag(default=False, help_text="The same number of questions for each zone.")
+    each_zone_alike = Flag(default=False, help_text="Same number of queries for each zone.")
     random_percent = Integer(
-        default=0, min_value=0, max_value=MOST_RANDOM_PERCENT, help_text="Names that do not exist."
+        default=0, min_value=0, max_value=MOST_RANDOM_PERCENT, help_text="Percentage of nonexistent names."
     )
-    seed = Integer(default=1, min_value=0, max_value=2**31 - 1, help_text="The same seed gives the same questions.")
+    seed = Integer(default=1, min_value=0, max_value=2**31 - 1, help_text="Equal seeds give the same queries.")
 
 
 class ExportSerializer(Shape):
@@ -51,24 +51,24 @@ class ExportSerializer(Shape):
     id = serializers.IntegerField(read_only=True)
     format = Choice(choices=ExportFormat.choices)
     zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_ZONES)
-    q = Text(default="", allow_blank=True, max_length=200, help_text="As in the search box of the panel.")
-    queries = QueriesSerializer(required=False, help_text="For the format `queries`.")
+    q = Text(default="", allow_blank=True, max_length=200, help_text="Search, as in the panel's search box.")
+    queries = QueriesSerializer(required=False, help_text="Options for the format `queries`.")
     keys_passphrase = Text(
         write_only=True,
         required=False,
         min_length=FEWEST_CHARACTERS,
         max_length=MOST_CHARACTERS,
-        help_text="For the format `json`: the file has the private DNSSEC keys, sealed under it. Needs the right "
-        "`export-keys` over each signed zone.",
+        help_text="For the format `json`: passphrase that encrypts the private DNSSEC keys in the file. Needs the "
+        "right `export-keys` over each signed zone.",
     )
     state = serializers.ChoiceField(choices=RunState.choices, read_only=True)
-    failure = serializers.CharField(read_only=True, help_text="Why it failed; empty if it did not.")
-    zones_done = serializers.IntegerField(read_only=True, help_text="Zones that are in the file so far.")
-    zones_total = serializers.IntegerField(read_only=True, help_text="Zones that will be in the file.")
+    failure = serializers.CharField(read_only=True, help_text="Reason of a failure; empty: none.")
+    zones_done = serializers.IntegerField(read_only=True, help_text="Number of zones in the file so far.")
+    zones_total = serializers.IntegerField(read_only=True, help_text="Number of zones to write.")
     records = serializers.IntegerField(read_only=True)
-    keys = serializers.IntegerField(read_only=True, help_text="Private keys in the file, sealed.")
-    size = serializers.IntegerField(read_only=True, help_text="Of the file, in bytes.")
-    file = serializers.CharField(read_only=True, allow_null=True, help_text="Where the file is, while there is one.")
+    keys = serializers.IntegerField(read_only=True, help_text="Number of encrypted private keys in the file.")
+    size = serializers.IntegerField(read_only=True, help_text="Size of the file, in bytes.")
+    file = serializers.CharField(read_only=True, allow_null=True, help_text="Path of the file; null: there is none.")
     created_at = serializers.DateTimeField(read_only=True)
     ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
 

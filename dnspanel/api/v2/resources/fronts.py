@@ -32,15 +32,15 @@ class FrontBackendSerializer(serializers.Serializer):
 
     name = serializers.CharField()
     address = serializers.CharField()
-    weight = serializers.IntegerField(help_text="Its share of the questions.")
-    is_in = serializers.BooleanField(help_text="In rotation: dnsdist asks it.")
-    is_up = serializers.BooleanField(help_text="It answers dnsdist's own check.")
-    reason = serializers.CharField(help_text="Why it is in or out: a sentence without its name.")
-    sequence = serializers.IntegerField(help_text="Up to where it proves to answer.")
-    behind = serializers.IntegerField(help_text="Publications that it lacks.")
-    queries = serializers.IntegerField(help_text="Since dnsdist was started.")
+    weight = serializers.IntegerField(help_text="Relative share of the queries.")
+    is_in = serializers.BooleanField(help_text="True if dnsdist sends queries to the node.")
+    is_up = serializers.BooleanField(help_text="True if the node passes dnsdist's health check.")
+    reason = serializers.CharField(help_text="Reason why the node is in or out of rotation.")
+    sequence = serializers.IntegerField(help_text="Last publication that the node confirmed.")
+    behind = serializers.IntegerField(help_text="Number of missing publications.")
+    queries = serializers.IntegerField(help_text="Number since the start of dnsdist.")
     qps = serializers.FloatField()
-    drops = serializers.IntegerField(help_text="Questions that it left without an answer.")
+    drops = serializers.IntegerField(help_text="Number of queries without an answer.")
     latency_ms = serializers.FloatField()
 
 
@@ -51,39 +51,39 @@ class FrontSerializer(Shape):
         most=MOST_BACKENDS,
         child=Integer(min_value=1, max_value=MOST_WEIGHT),
         required=False,
-        help_text=f"The weight of each node that is asked, by its name; at most {MOST_BACKENDS}.",
+        help_text=f"Weight of each node that gets queries, by name; at most {MOST_BACKENDS} nodes.",
     )
     minimum = Integer(
         required=False,
         min_value=1,
         max_value=_most("minimum"),
-        help_text="At least this many nodes that answer stay in rotation, however late they are.",
+        help_text="Least number of answering nodes that stay in rotation, however far behind.",
     )
     most_behind = Integer(
         required=False,
         min_value=0,
         max_value=_most("most_behind"),
-        help_text="A node that lacks more publications for `behind_seconds` gets no questions.",
+        help_text="Limit of missing publications. A node beyond it for `behind_seconds` gets no queries.",
     )
     behind_seconds = serializers.FloatField(
         required=False,
         min_value=RANGES["behind_seconds"][0],
         max_value=RANGES["behind_seconds"][1],
-        help_text="How long a node may lack more than `most_behind` publications.",
+        help_text="Seconds for which a node can lack more than `most_behind` publications.",
     )
     queries_per_second = Integer(
         required=False,
         min_value=0,
         max_value=_most("queries_per_second"),
-        help_text="Questions a second of one address over UDP; 0: no limit.",
+        help_text="Queries per second from one address over UDP; 0: no limit.",
     )
     cache_entries = Integer(
         required=False,
         min_value=0,
         max_value=_most("cache_entries"),
-        help_text="Answers that dnsdist keeps; 0: none.",
+        help_text="Number of answers in dnsdist's cache; 0: no cache.",
     )
-    nodes = FrontBackendSerializer(many=True, read_only=True, help_text="As the front's agent reported last.")
+    nodes = FrontBackendSerializer(many=True, read_only=True, help_text="State in the agent's last report.")
 
 
 class OneFront(V2View):

@@ -37,8 +37,8 @@ class GrantSerializer(ScopeSerializer):
     """Rights over zones, given to one person or to all members of one team."""
 
     id = serializers.IntegerField(read_only=True)
-    user = Integer(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="Id of the person, or")
-    team = Integer(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="id of the team.")
+    user = Integer(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="Id of the person.")
+    team = Integer(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="Id of the team.")
     created_by = ActorSerializer(allow_null=True)
     created_at = serializers.DateTimeField(read_only=True)
 

@@ -26,7 +26,7 @@ class UploadedSerializer(serializers.Serializer):
     """An uploaded file and the number of bytes received."""
 
     name = serializers.CharField()
-    size = serializers.IntegerField(help_text="Bytes; the next chunk begins here.")
+    size = serializers.IntegerField(help_text="Bytes received; the next chunk begins here.")
 
 
 class Octets(BaseParser):

@@ -54,7 +54,7 @@ class OptionsSerializer(Shape):
     new = Choice(
         choices=[("create", "create"), ("skip", "skip")],
         required=False,
-        help_text="What to do with zones that do not exist here.",
+        help_text="Action for zones that do not exist here.",
     )
     existing = Choice(
         choices=[
@@ -64,16 +64,16 @@ class OptionsSerializer(Shape):
             ("skip", "skip"),
         ],
         required=False,
-        help_text="What to do with zones that exist here.",
+        help_text="Action for zones that exist here.",
     )
-    nameservers = Choice(choices=_APEX, required=False, help_text="Whose NS records at the apex count.")
-    soa = Choice(choices=_APEX, required=False, help_text="Whose SOA values count.")
+    nameservers = Choice(choices=_APEX, required=False, help_text="Origin of the NS records at the apex.")
+    soa = Choice(choices=_APEX, required=False, help_text="Origin of the SOA values.")
     signatures = Choice(
         choices=[("drop", "leave them out"), ("keep", "signed zones are served as they come")],
         required=False,
-        help_text="What to do with DNSSEC signatures in the source.",
+        help_text="Action for DNSSEC signatures in the source.",
     )
-    ttl = Integer(required=False, allow_null=True, min_value=0, max_value=MOST_TTL, help_text="One for all, or bounds:")
+    ttl = Integer(required=False, allow_null=True, min_value=0, max_value=MOST_TTL, help_text="TTL for all records.")
     ttl_least = Integer(
         required=False, allow_null=True, min_value=0, max_value=MOST_TTL, help_text="Lower TTLs are raised to this."
     )
@@ -87,7 +87,7 @@ class PasteSerializer(Shape):
     """A zone file as text."""
 
     text = Text(max_length=import_limits.MOST_PASTE_BYTES)
-    zone = ZoneName(required=False, help_text="Only needed when the text does not say it.")
+    zone = ZoneName(required=False, help_text="Name of the zone, if the text lacks it.")
 
 
 class AxfrSerializer(Shape):
@@ -130,7 +130,7 @@ class PowerdnsApiSerializer(Shape):
     url = Text(max_length=500)
     key = Text(max_length=1000, write_only=True, help_text="API key of the server.")
     server_id = Text(default="localhost", max_length=100, help_text="Id of the server in its API.")
-    zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_NAMED, help_text="Empty: all.")
+    zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_NAMED, help_text="Empty: all zones.")
 
     def validate_url(self, text: str) -> str:
         try:
@@ -175,16 +175,14 @@ class CsvSerializer(Shape):
     priority = Integer(
         required=False, min_value=0, max_value=999, help_text="Column of the priority of MX and SRV records."
     )
-    disabled = Integer(
-        required=False, min_value=0, max_value=999, help_text="Column that says whether the record is disabled."
-    )
+    disabled = Integer(required=False, min_value=0, max_value=999, help_text="Column of the flag for disabled records.")
     comment = Integer(required=False, min_value=0, max_value=999)
-    value_comment = Integer(required=False, min_value=0, max_value=999, help_text="Column of the comment of a value.")
+    value_comment = Integer(required=False, min_value=0, max_value=999, help_text="Column of the comment on a value.")
     tags = Integer(required=False, min_value=0, max_value=999)
     rdclass = Integer(required=False, min_value=0, max_value=999, help_text="Column of the class.")
     fixed_zone = ZoneName(required=False, help_text="Zone of all records.")
     zones = serializers.ListField(child=ZoneName(), required=False, max_length=MOST_NAMED)
-    delimiter = Choice(choices=list(DELIMITERS), default="comma", help_text="Between columns.")
+    delimiter = Choice(choices=list(DELIMITERS), default="comma", help_text="Separator of columns.")
     header = Flag(default=True, help_text="Whether the first row is a header.")
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:

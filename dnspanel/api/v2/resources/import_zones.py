@@ -44,18 +44,18 @@ class ImportZoneSerializer(serializers.Serializer):
     """A zone of an import, with its planned or completed action."""
 
     id = serializers.IntegerField()
-    name = serializers.CharField(help_text="Empty where not even that could be found out.")
+    name = serializers.CharField(help_text="Name of the zone; empty: unknown.")
     path = serializers.CharField(help_text="File of the source.")
     serial = serializers.IntegerField()
     records = serializers.IntegerField()
     rrsets = serializers.IntegerField()
     errors = serializers.IntegerField()
     warnings = serializers.IntegerField(help_text="Number of remarks about the zone.")
-    choice = serializers.ChoiceField(choices=CHOICES, help_text="What was chosen for this zone.")
+    choice = serializers.ChoiceField(choices=CHOICES, help_text="Choice for this zone.")
     action = serializers.ChoiceField(
-        choices=[("undecided", "before the dry run"), *Action.choices], help_text="What the import does with it."
+        choices=[("undecided", "before the dry run"), *Action.choices], help_text="Action of the import."
     )
-    added = serializers.IntegerField(help_text="RRsets.")
+    added = serializers.IntegerField(help_text="Number of RRsets that are added.")
     changed = serializers.IntegerField(help_text="Number of RRsets that change.")
     removed = serializers.IntegerField(help_text="Number of RRsets that are removed.")
 
@@ -65,24 +65,24 @@ class FaultSerializer(serializers.Serializer):
 
     id = serializers.IntegerField()
     severity = serializers.ChoiceField(choices=[(word, word) for word in SEVERITIES])
-    code = serializers.CharField(help_text="Names the kind of fault, and stays the same.")
+    code = serializers.CharField(help_text="Stable code of the error or remark.")
     zone = serializers.CharField()
     path = serializers.CharField(help_text="File of the source.")
-    line = serializers.IntegerField(help_text="From 1; 0: the file as a whole.")
+    line = serializers.IntegerField(help_text="Line, from 1; 0: the whole file.")
     column = serializers.IntegerField(help_text="Column in the line, from 1.")
-    source = serializers.CharField(help_text="The text at fault.")
-    reason = serializers.CharField(help_text="What is wrong, in words.")
-    fix = serializers.CharField(help_text="What could stand in place of the line, or nothing.")
+    source = serializers.CharField(help_text="Text that caused the entry.")
+    reason = serializers.CharField(help_text="Error or remark, in words.")
+    fix = serializers.CharField(help_text="Suggested replacement for the line, or empty.")
 
 
 class ChoicesSerializer(Shape):
     """A choice for some zones of an import: the named zones, or all zones that match the search."""
 
-    choice = Choice(choices=CHOICES, help_text="What to do with the zones; `default` follows the options.")
+    choice = Choice(choices=CHOICES, help_text="Action for the zones; `default` follows the options.")
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=MOST_CHOSEN)
     q = Text(default="", allow_blank=True, max_length=200, help_text="Part of the name or of the path.")
-    faulty = Flag(default=False, help_text="Only those with faults.")
-    existing = Flag(default=None, allow_null=True, help_text="Only those that exist here, or only those that do not.")
+    faulty = Flag(default=False, help_text="Only zones with errors or warnings.")
+    existing = Flag(default=None, allow_null=True, help_text="True: only zones that exist here; false: only others.")
 
 
 class ChosenSerializer(serializers.Serializer):

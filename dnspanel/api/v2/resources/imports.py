@@ -74,15 +74,15 @@ class ProgressSerializer(serializers.Serializer):
     """The progress of the current phase of an import."""
 
     done = serializers.IntegerField()
-    total = serializers.IntegerField(help_text="0: not known yet.")
-    unit = serializers.CharField(help_text="`bytes` or `zones`.")
+    total = serializers.IntegerField(help_text="Bytes or zones in total; 0: unknown.")
+    unit = serializers.CharField(help_text="Unit of `done` and `total`: `bytes` or `zones`.")
     percent = serializers.IntegerField()
     zones = serializers.IntegerField()
     records = serializers.IntegerField()
     errors = serializers.IntegerField(help_text="Zones that cannot be imported.")
     applied = serializers.IntegerField(help_text="Zones that were published.")
-    per_second = serializers.FloatField(help_text="Records in a second, recently.")
-    seconds = serializers.FloatField(help_text="Since the phase began.")
+    per_second = serializers.FloatField(help_text="Recent records per second.")
+    seconds = serializers.FloatField(help_text="Seconds since the start of the phase.")
     seconds_left = serializers.FloatField(allow_null=True, help_text="Estimated seconds to the end.")
 
 
@@ -91,36 +91,36 @@ class DryRunSerializer(serializers.Serializer):
 
     creates = serializers.IntegerField(help_text="Zones that would be created.")
     unions = serializers.IntegerField(help_text="Zones that would get the source's values in addition to their own.")
-    rrset_replaces = serializers.IntegerField(help_text="Have RRsets replaced by those of the source.")
-    replaces = serializers.IntegerField(help_text="Become what the source says.")
+    rrset_replaces = serializers.IntegerField(help_text="Zones whose RRsets would be replaced by the source's.")
+    replaces = serializers.IntegerField(help_text="Zones that would be replaced as a whole.")
     unchanged = serializers.IntegerField(help_text="Zones that would not change.")
     skipped = serializers.IntegerField(help_text="Zones that are skipped.")
     failed = serializers.IntegerField(help_text="Zones with errors.")
     duplicates = serializers.IntegerField(help_text="Zones that are in the source more than once.")
-    waiting = serializers.IntegerField(help_text="Changed since the dry run; `replan` looks at them again.")
+    waiting = serializers.IntegerField(help_text="Zones that changed after the dry run; `replan` plans them again.")
     undecided = serializers.IntegerField(help_text="Zones that wait for a choice.")
-    guarded = serializers.IntegerField(help_text="Would lose much: `apply` then needs `confirm`.")
+    guarded = serializers.IntegerField(help_text="Zones that would lose much: `apply` then needs `confirm`.")
     added = serializers.IntegerField(help_text="RRsets that would be added.")
     changed = serializers.IntegerField(help_text="RRsets that would change.")
     removed = serializers.IntegerField(help_text="RRsets that would be removed.")
-    values_removed = serializers.IntegerField(help_text="Of RRsets that go, and of those that change.")
+    values_removed = serializers.IntegerField(help_text="Values in RRsets that would be removed or change.")
 
 
 class ImportSerializer(Shape):
     """An import: its source, options, progress and plan."""
 
     id = serializers.IntegerField(read_only=True)
-    title = Text(max_length=200, required=False, help_text="How lists call it; a name is made up if left out.")
+    title = Text(max_length=200, required=False, help_text="Title in lists; generated if omitted.")
     source = Choice(choices=sources.SOURCES)
     state = serializers.ChoiceField(choices=State.choices, read_only=True)
-    paused = serializers.BooleanField(read_only=True, help_text="Whether someone paused it.")
-    failure = serializers.CharField(read_only=True, help_text="Why it failed, or what it waits for.")
+    paused = serializers.BooleanField(read_only=True, help_text="True if a person paused the import.")
+    failure = serializers.CharField(read_only=True, help_text="Reason of a failure or of a wait.")
     created_by = ActorSerializer(allow_null=True)
     options = sources.OptionsSerializer(required=False)
     progress = ProgressSerializer(read_only=True)
-    plan = DryRunSerializer(read_only=True, allow_null=True, help_text="Once there was a dry run.")
+    plan = DryRunSerializer(read_only=True, allow_null=True, help_text="Plan after a dry run.")
     last_sequence = serializers.IntegerField(
-        read_only=True, help_text="Of its last publication, once all is published; 0: none."
+        read_only=True, help_text="Sequence of the last publication, once all is published; 0: none."
     )
     created_at = serializers.DateTimeField(read_only=True)
     ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
@@ -135,7 +135,7 @@ class ImportStepSerializer(ImportSerializer):
     reasons = serializers.ListField(
         child=serializers.CharField(),
         read_only=True,
-        help_text="Of a dry run: why the step would have to be confirmed.",
+        help_text="In a dry run: reasons why the step would need `confirm`.",
     )
 
 
@@ -154,7 +154,7 @@ class NewImportSerializer(ImportSerializer):
         write_only=True,
         required=False,
         max_length=MOST_CHARACTERS,
-        help_text="For the source `json`: opens the private DNSSEC keys that an export sealed under it.",
+        help_text="For the source `json`: passphrase that decrypts the private DNSSEC keys of an export.",
     )
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -180,12 +180,12 @@ class ListedImportSerializer(serializers.Serializer):
     title = serializers.CharField()
     source = serializers.ChoiceField(choices=SourceKind.choices)
     state = serializers.ChoiceField(choices=State.choices)
-    paused = serializers.BooleanField(help_text="Whether someone paused it.")
+    paused = serializers.BooleanField(help_text="True if a person paused the import.")
     created_by = ActorSerializer(allow_null=True)
     zones = serializers.IntegerField()
     records = serializers.IntegerField()
     errors = serializers.IntegerField()
-    published = serializers.IntegerField(help_text="Zones.")
+    published = serializers.IntegerField(help_text="Number of published zones.")
     created_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
 
@@ -199,7 +199,7 @@ class ChangeImportSerializer(Shape):
 class ImportActSerializer(Shape):
     """The options for steps of an import."""
 
-    confirm = Flag(default=False, help_text="For `apply`: publish though zones lose much.")
+    confirm = Flag(default=False, help_text="Confirmation for `apply` or `undo` if zones lose much.")
 
 
 class Imports(V2View):

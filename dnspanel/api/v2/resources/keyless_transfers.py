@@ -29,8 +29,8 @@ class NoticeSerializer(serializers.Serializer):
     address = serializers.CharField()
     set_by = ActorSerializer(allow_null=True)
     set_at = serializers.DateTimeField(allow_null=True)
-    notified_at = serializers.DateTimeField(allow_null=True, help_text="When NOTIFY was answered there last.")
-    error = serializers.CharField(help_text="Why the last one was not; empty if it was.")
+    notified_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last answer to NOTIFY.")
+    error = serializers.CharField(help_text="Reason why the last NOTIFY failed; empty: none.")
 
 
 class KeylessTransfersSerializer(Shape):
@@ -39,14 +39,14 @@ class KeylessTransfersSerializer(Shape):
     networks = serializers.ListField(
         child=Text(max_length=49),
         max_length=MOST_NETWORKS,
-        help_text="From where the zone is transferred without a key, as CIDR or as an address; none: from nowhere.",
+        help_text="Networks or addresses that can transfer the zone without a key, as CIDR; empty: none.",
     )
     addresses = serializers.ListField(
         child=Text(max_length=47),
         max_length=MOST_ADDRESSES,
-        help_text="Addresses that get NOTIFY in addition to secondaries, unsigned; with a port if it is not 53.",
+        help_text="Addresses that get unsigned NOTIFY in addition to secondaries; with a port if it is not 53.",
     )
-    set_by = ActorSerializer(allow_null=True, help_text="Who set the networks.")
+    set_by = ActorSerializer(allow_null=True, help_text="Person who set the networks.")
     set_at = serializers.DateTimeField(read_only=True, allow_null=True)
     notices = NoticeSerializer(many=True, read_only=True, help_text="State of NOTIFY for each address.")
 

@@ -36,12 +36,12 @@ _ATTRIBUTE = {"max_length": 100, "required": False}
 class LdapAttributesSerializer(Shape):
     """The search bases of people and groups on the server, and the names of their attributes."""
 
-    base = Text(max_length=tree.LONGEST_DN, required=False, help_text="Search base of people.")
+    base = Text(max_length=tree.LONGEST_DN, required=False, help_text="Search base for people.")
     person_filter = Text(
         max_length=tree.LONGEST_FILTER, required=False, help_text="LDAP filter that finds people who can sign in."
     )
-    login = Text(**_ATTRIBUTE, help_text="Attributes with the name that people type, with commas between them.")
-    subject = Text(**_ATTRIBUTE, help_text="Never changes: entryUUID, or objectGUID. It stays once made.")
+    login = Text(**_ATTRIBUTE, help_text="Attributes with the name that people type, separated by commas.")
+    subject = Text(**_ATTRIBUTE, help_text="Unchanging attribute: entryUUID or objectGUID. Cannot be changed later.")
     username = Text(**_ATTRIBUTE)
     mail = Text(**_ATTRIBUTE)
     first_name = Text(**_ATTRIBUTE, allow_blank=True)
@@ -49,9 +49,9 @@ class LdapAttributesSerializer(Shape):
     groups = Choice(
         choices=[each.value for each in tree.Groups],
         required=False,
-        help_text="How the server says who is in which group.",
+        help_text="Way in which the server stores memberships.",
     )
-    group_base = Text(max_length=tree.LONGEST_DN, required=False, allow_blank=True, help_text="Empty: that of people.")
+    group_base = Text(max_length=tree.LONGEST_DN, required=False, allow_blank=True, help_text="Empty: as for people.")
     group_filter = Text(max_length=tree.LONGEST_FILTER, required=False, help_text="LDAP filter that finds groups.")
 
 
@@ -61,17 +61,17 @@ class LdapProviderSerializer(ProviderShape):
     `slug` and the attribute `subject` cannot be changed later.
     """
 
-    uri = Text(max_length=rows.LONGEST_URL, help_text="ldaps://host, or ldap://host for StartTLS.")
+    uri = Text(max_length=rows.LONGEST_URL, help_text="URL: ldaps://host, or ldap://host for StartTLS.")
     certificates = Text(
-        max_length=ldap.LONGEST_CERTIFICATES, default="", allow_blank=True, help_text="Of its own CA, in PEM."
+        max_length=ldap.LONGEST_CERTIFICATES, default="", allow_blank=True, help_text="CA certificates (PEM)."
     )
-    bind_dn = Text(max_length=tree.LONGEST_DN, default="", allow_blank=True, help_text="The panel's name there.")
+    bind_dn = Text(max_length=tree.LONGEST_DN, default="", allow_blank=True, help_text="DN of the panel.")
     secret = Text(
-        max_length=ldap.LONGEST_SECRET, default="", allow_blank=True, write_only=True, help_text="Never in answers."
+        max_length=ldap.LONGEST_SECRET, default="", allow_blank=True, write_only=True, help_text="Never returned."
     )
-    group_claim = Text(max_length=100, default=tree.DEFAULT_MEMBERS, help_text="The attribute of `groups`.")
+    group_claim = Text(max_length=100, default=tree.DEFAULT_MEMBERS, help_text="Attribute with the memberships.")
     attributes = LdapAttributesSerializer()
-    look_fault = serializers.CharField(read_only=True, help_text="Why its people could not be looked at.")
+    look_fault = serializers.CharField(read_only=True, help_text="Reason why the panel could not look up people.")
 
 
 class LdapProviders(V2View):

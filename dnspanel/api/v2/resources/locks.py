@@ -32,12 +32,12 @@ class NewLockSerializer(Shape):
         default="",
         allow_blank=True,
         max_length=1100,
-        help_text="Relative to the zone, or absolute. Empty: the whole zone.",
+        help_text="Owner name, relative or absolute. Empty: the whole zone.",
     )
-    type = Text(default="", allow_blank=True, max_length=20, help_text="Empty: every type at the name.")
-    reason = Text(max_length=LONGEST_REASON, help_text="Shown to people whose change it refuses.")
+    type = Text(default="", allow_blank=True, max_length=20, help_text="Record type. Empty: every type at the name.")
+    reason = Text(max_length=LONGEST_REASON, help_text="Reason, shown to people whose change it refuses.")
     mine = serializers.BooleanField(
-        default=False, help_text="true: only this token can still change it; false: nobody can."
+        default=False, help_text="true: only this token can change the records; false: no one can."
     )
 
 
@@ -45,10 +45,10 @@ class LockSerializer(Shape):
     """A lock on a zone, on a name in the zone, or on an RRset."""
 
     id = serializers.IntegerField()
-    name = serializers.CharField(allow_null=True, help_text="Null: the whole zone.")
-    type = serializers.CharField(allow_null=True, help_text="Null: every type.")
+    name = serializers.CharField(allow_null=True, help_text="Owner name; null: the whole zone.")
+    type = serializers.CharField(allow_null=True, help_text="Record type; null: every type.")
     reason = serializers.CharField()
-    manager = serializers.CharField(allow_null=True, help_text="Who can still change it, in words; null: nobody.")
+    manager = serializers.CharField(allow_null=True, help_text="Who can change the records, in words; null: no one.")
     placed_by = ActorSerializer(allow_null=True)
     placed_at = serializers.DateTimeField()
 

@@ -21,11 +21,11 @@ class OwnTokenSerializer(serializers.Serializer):
 
     id = serializers.IntegerField()
     purpose = serializers.CharField()
-    prefix = serializers.CharField(help_text="The visible beginning of its secret.")
+    prefix = serializers.CharField(help_text="Visible beginning of the token's secret.")
     expires_at = serializers.DateTimeField(allow_null=True)
-    unused_days = serializers.IntegerField(allow_null=True, help_text="Expires after this many days without use.")
+    unused_days = serializers.IntegerField(allow_null=True, help_text="Days without use until the token expires.")
     networks = serializers.ListField(
-        child=serializers.CharField(), help_text="Networks from which it works; empty: all."
+        child=serializers.CharField(), help_text="Networks from which the token works; empty: all."
     )
     needs_if_match = serializers.BooleanField(help_text="Whether each write needs `If-Match` or `If-None-Match`.")
     requests_per_minute = serializers.IntegerField()
@@ -42,7 +42,7 @@ class MeSerializer(serializers.Serializer):
     permissions = serializers.ListField(child=serializers.ChoiceField(choices=CHOICES))
     scope = ScopeSerializer(many=True)
     token = OwnTokenSerializer()
-    panel_version = serializers.CharField(help_text="Of the panel, as each node’s `agent` has that of its agent.")
+    panel_version = serializers.CharField(help_text="Version of the panel. Agents' versions are in the nodes' `agent`.")
 
 
 class Me(V2View):
