@@ -69,7 +69,7 @@ Author = User | Actor | None
 class SystemRight(StrEnum):
     """A reason why the panel changes zones without a person. All reasons except CATALOG skip the approval rules.
 
-    To a consumed catalog's changes, the rules apply as to a person's act.
+    The rules apply to a consumed catalog's changes as they do to a person's act.
     """
 
     SIGNING = "signing"  # keys, signatures and rollovers: they change no content, and must not wait

@@ -158,7 +158,7 @@ def names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
 
 
 def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dict[str, dict[str, str]]:
-    """Return {zone: {name: answering zone}} for the edits' names and targets that other zones answer. One query."""
+    """Return {zone: {name: answering zone}} for the edits' names and targets that other zones answer, in one query."""
     owners: dict[str, set[str]] = {}
     for zone, of_zone in edits.values():
         after = [edit.change.after for edit in of_zone if edit.change.after is not None]

@@ -63,7 +63,7 @@ class _Move:
 
     @property
     def growth(self) -> int:
-        """The number of RRsets that the zone gains. Negative if the zone loses RRsets."""
+        """The number of RRsets that the zone gains. It is negative if the zone loses RRsets."""
         return sum((change.before is None) - (change.after is None) for change in self.changes)
 
     @property
@@ -74,7 +74,7 @@ class _Move:
 
     @property
     def _soa_change(self) -> list[Change]:
-        """The change to the SOA. Empty if the SOA stays the same, which only happens in a presigned zone."""
+        """The change to the SOA, or [] if the SOA stays the same, which only happens in a presigned zone."""
         before, after = self.soa_before, self.soa_after
         return [Change(self.zone.name, rdtypes.SOA, before, after)] if before != after else []
 

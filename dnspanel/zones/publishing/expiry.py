@@ -141,7 +141,7 @@ def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
 
 
 def _remove(expiries: Sequence[Expiry], now: datetime) -> int:
-    """Remove all RRsets in one publication; if refused, zone by zone or one by one. Return the number removed."""
+    """Remove the RRsets in one publication. If it is refused, try smaller ones. Return the number of removed RRsets."""
     try:
         _publish(expiries, now)
         return len(expiries)

@@ -147,7 +147,7 @@ def failed_pieces(sequences: Collection[int]) -> "QuerySet[Publication]":
 
 
 def _mark(sequence: int, inverse: Publication, reason: str, now: datetime) -> None:
-    """Mark a publication as failed, with the reverting one. The first time, also send `publication_taken_back`."""
+    """Mark a publication as failed, with the reason and `inverse`. The first time, send `publication_taken_back`."""
     failed = Publication.objects.filter(pk=sequence)
     is_news = failed.filter(failed_reason="").exists()
     failed.update(failed_reason=reason, failed_at=now, taken_back_in=inverse.sequence)

@@ -54,7 +54,7 @@ def is_large(plans: Sequence[ZonePlan]) -> bool:
 
 
 def exceeds_piece(rrsets: int) -> bool:
-    """Return True if this number of RRsets needs several pieces. A rehearsal is one piece, since no one sees it."""
+    """Return True if this number of RRsets needs several pieces. A dry run (`rehearsal`) is always one piece."""
     return rrsets > PIECE_RRSETS and rehearsal.under_way() is None
 
 
@@ -135,7 +135,7 @@ def make_room() -> bool:
 
 
 def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], now: datetime) -> tuple[ZonePlan, ...]:
-    """Return the plans of a piece with locked zones. Raise Unknown, RevisionMoved (not as expected) or Conflicts."""
+    """Return the plans of a piece with locked zones. Raise Unknown, RevisionMoved or Conflicts if a zone changed."""
     zones = {zone.pk: zone for zone in lock_zones(piece)}
     for zone_id in piece:
         zone = zones.get(zone_id)

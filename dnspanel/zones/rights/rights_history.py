@@ -55,7 +55,7 @@ class Since:
 
 
 def rights_since(*, reader: Actor, person: User, zone: Zone, at: datetime) -> Since:
-    """Return the changes since `at` to this person's rights over this zone, newest first. At most three queries."""
+    """Return the changes since `at` to this person's rights over this zone, newest first. Needs up to three queries."""
     then = AuditEntry.objects.filter(at__gte=at)
     name = person.username
     of_teams = Q(action__in=_OF_MEMBER, details__person=name) | Q(

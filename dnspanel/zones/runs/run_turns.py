@@ -125,7 +125,8 @@ def work(
     """Process batches of the run until it ends or `seconds` have passed. Return True if batches are left.
 
     Do nothing while another worker processes the run or publishing is on hold. Between the batches of a real run, wait
-    until the nodes can take another large publication in addition to edits.
+    until the nodes can take another large publication in addition to edits. A refusal or another error ends the run as
+    failed, unless PostgreSQL is away. Errors other than refusals propagate.
     """
     with hold_lock(lock, run_id) as mine:
         until = time.monotonic() + seconds

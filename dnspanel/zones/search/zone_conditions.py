@@ -106,7 +106,7 @@ def _of_one_rrset(search: Search) -> tuple[Term, ...]:
 
 
 def few_with(inside: tuple[Term, ...], known: search_texts.Progress) -> list[int] | None:
-    """Return the ids of all zones that may match, or None if the texts can't narrow them down. One or two queries."""
+    """Return the ids of all zones that may match, or None if texts can't narrow them down. Needs up to two queries."""
     if not known.is_complete or known.left_out:
         return None
     for terms in fitting_together(inside):

@@ -135,7 +135,7 @@ class _Work:
         return after
 
     def store_new_keys(self, *, is_last: bool) -> None:
-        """Store new keys in the transaction of the publication that signs with them. Last, call `in_transaction`."""
+        """Store new keys when the publication that signs with them is written. If `is_last`, call `in_transaction`."""
         ZoneKey.objects.bulk_create(self._new_keys)
         self._new_keys = []
         if is_last:

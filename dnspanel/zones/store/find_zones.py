@@ -33,7 +33,7 @@ def living_zone(name: str, relations: tuple[str, ...] = ()) -> Zone | None:
     """Return the zone with this canonical name, or None. Deleted zones are ignored. No rights are checked.
 
     `relations` names one-to-one relations to load with the zone, such as `signing` or `produced__catalog`. The result
-    is that of `select_related`, which takes longer to build the SQL than PostgreSQL takes to run it. One query.
+    is that of `select_related`, which takes longer to build the SQL than PostgreSQL takes to run it. Needs one query.
     """
     statement = _statement_with(relations)
     with prepared_cursor() as cursor:

@@ -175,7 +175,7 @@ def rrsets_within(zone_id: int, zone_name: str, tops: Sequence[str], limit: int)
 
 
 def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int, bytes, RRset]]:
-    """Return the first `limit` RRsets after a name, also of later zones, as (zone id, owner key, RRset)."""
+    """Return the first `limit` RRsets after a name and in later zones, as (zone id, owner key, RRset)."""
     with connection.cursor() as cursor:
         cursor.execute(_BEHIND, [zone_id, owner_key, limit])
         return [
@@ -193,7 +193,7 @@ def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
 
 
 def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[int, list[RRset]]:
-    """Return each zone's RRsets that contain one of these rdata, up to `limit` per zone. One query per 200 zones."""
+    """Return each zone's RRsets with one of these rdata, up to `limit` per zone. Needs one query per 200 zones."""
     found: dict[int, list[RRset]] = {}
     requested = [(zone_id, list(of_zone)) for zone_id, of_zone in texts.items() if of_zone]
     for start in range(0, len(requested), _ZONES_TOGETHER):
@@ -208,7 +208,7 @@ def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, 
     """Return the RRsets of all live zones that point at one of these names, as (target, zone id, RRset).
 
     For each target, return up to `limit` RRsets of each kind: the rdata is only a name, only a name with capitals, or
-    more than a name. One query.
+    more than a name. Needs one query.
     """
     with connection.cursor() as cursor:
         cursor.execute(_POINTING, [list(targets), limit])
