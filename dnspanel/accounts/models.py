@@ -101,7 +101,7 @@ class User(AbstractUser):
             raise ValidationError(faults)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Store the account with the canonical spellings of its user name and address."""
+        """Store the account and update its canonical spellings. An existing account without one stays without it."""
         # An account without a key stays without it, because another account has the spelling.
         if self._state.adding or self.name_key is not None:
             self.name_key = canonical_username(self.username)

@@ -66,7 +66,8 @@ def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **det
     """Change the roles of many people and write each change to the audit log. Return the people who keep their role.
 
     Rights are not checked, and the caller opens the transaction. The number of queries does not depend on the number of
-    people. If no administrator would be left, the last one of these people stays an administrator and is returned.
+    people. People who are no longer administrators lose the invitations that they created. If no administrator would be
+    left, the last one of these people stays an administrator and is returned.
     """
     wanted = {change.user.pk: change for change in changes}
     # Administrators first, as in `_keep_an_administrator`, so that all changes of roles queue for the same rows.

@@ -139,8 +139,8 @@ def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewT
 def delete_directory(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
     """Delete the directory with its token and everything that its rules gave.
 
-    Accounts are not deleted: administrators manage them afterwards. If the directory is already deleted, change
-    nothing. Raise GrantRefused as `create_directory` does.
+    The service account is closed. People's accounts are kept, and administrators manage them afterwards. If the
+    directory is already deleted, change nothing. Raise GrantRefused as `create_directory` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):

@@ -39,7 +39,7 @@ class SessionStore(db.SessionStore):
 
 
 def note_sign_in(request: HttpRequest, now: float) -> None:
-    """Store the start time (now, Unix seconds) and the browser in the session."""
+    """Store the start (now, Unix seconds) and the browser in the session, then call `note_seen`."""
     request.session[BEGAN] = int(now)
     request.session[BROWSER] = request.headers.get("User-Agent", "")[:LONGEST_BROWSER].replace("\0", "")
     note_seen(request, now)

@@ -53,7 +53,7 @@ def begin_adding(user: User) -> dict[str, Any]:
 
 
 def begin_using(user: User | None) -> dict[str, Any]:
-    """Return the options for a browser to use one of the person's passkeys. None allows anyone's passkey."""
+    """Return options for a browser to use a passkey of `user` (None: of anyone). Store the challenge in the session."""
     return dict(auth.begin_authentication(user))
 
 
@@ -83,7 +83,10 @@ def add_passkey(*, user: User, name: str, credential: Any, alone: bool, now: dat
 
 
 def remove_passkey(*, user: User, pk: int, now: datetime) -> None:
-    """Remove one of the person's own passkeys. Raise PasskeyUnknown if the person doesn't have it."""
+    """Remove one of the person's own passkeys. Raise PasskeyUnknown if the person doesn't have it.
+
+    If no second factor is left, also delete the recovery codes.
+    """
     with transaction.atomic(durable=True):
         row = Authenticator.objects.filter(user=user, type=Type.WEBAUTHN, pk=pk).first()
         if row is None:
