@@ -312,7 +312,7 @@ class NodeClient:
     def _request(
         self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str = ""
     ) -> Any:
-        """Return the answer to a request. If the kept connection breaks, retry once. Raise NodeUnreachable last."""
+        """Return the answer. Retry once if the kept connection breaks. Raise NodeUnreachable if there is no answer."""
         if self.connection is not None:
             try:
                 return self._attempt(method, target, body, size, seconds, headers)

@@ -69,9 +69,9 @@ class Client:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send a request and return the JSON of the answer. Return None if the answer has no JSON.
+        """Send a request and return the JSON of the answer, or None if the answer has no body.
 
-        Raise Refused if the panel refuses the request, or Unreachable if it does not answer.
+        Raise Refused if the panel refuses the request, or Unreachable if it does not answer, or not with JSON.
         """
         data = None if body is None else json.dumps(body).encode()
         told = {"Content-Type": "application/json"} if body is not None else {}

@@ -90,7 +90,7 @@ def profile_names(environ: Mapping[str, str]) -> Sequence[str]:
 
 
 def _in_file(path: Path, profile: str | None) -> Mapping[str, Any]:
-    """Return the settings of this profile in the file. Raise UsageError if the selected profile does not exist.
+    """Return the settings of this profile in the file. Raise UsageError if the profile is missing or the file invalid.
 
     If the file is missing and no profile is selected, return no settings.
     """

@@ -94,7 +94,7 @@ class IdentityKeeper:
     def install(self, certificate_pem: str, ca_pem: str) -> None:
         """Install the certificate for the next connections. A second call with the same certificate changes nothing.
 
-        Raise BadBytes unless our CA issued the certificate for this node, it is valid now, and its key is the key in
+        Raise BadBytes unless our CA issued the certificate for this node, it has not expired, and its key is the key in
         use or the key that `request` made.
         """
         with self._lock:

@@ -1,6 +1,6 @@
 """The panel's channel to an agent: HTTPS for a single client, which must present the panel's certificate.
 
-This module handles the requests that every agent answers: status, samples, log, and a request for a certificate. Each
+This module handles the requests that every agent answers: status, samples, log, new certificates and signing keys. Each
 kind of agent has its own handler for other requests: a node's is in `agent_server`, a front's in
 `replication.front.front_server`.
 """

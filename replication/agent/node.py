@@ -120,7 +120,7 @@ class AgentNode:
         return self.rebuild.anew.is_set()
 
     def serve(self, stop: threading.Event) -> None:
-        """Serve the panel and take a sample each second until `stop` is set."""
+        """Serve the panel and take a sample each second, until `stop` is set or the files have been replaced."""
         checking_powerdns = threading.Thread(
             target=self._check_powerdns, args=(stop,), name="check-powerdns", daemon=True
         )

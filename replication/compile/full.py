@@ -52,7 +52,7 @@ def compile_zone(zone: str, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None)
 
 
 def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:
-    """Compile the rows of an unsigned zone, sorted by record key, from its served records in wire form.
+    """Compile the rows of a zone without NSEC3, sorted by record key, from its served records in wire form.
 
     An RRset without records counts as absent. Optimized for millions of RRsets: if the zone has no delegations, every
     auth is 1, and only names at least two labels below the apex can have an empty name above them.

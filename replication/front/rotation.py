@@ -6,10 +6,11 @@ panel, by comparison with the newest position of all backends. A dead panel has 
 - A backend that lacks more than `most_behind` changes for longer than `behind_seconds` leaves. The time counts from
   when the first excess change was seen at another backend, so that a backend which follows a stream of changes is never
   late, however fast the stream is.
-- A backend with another history of the log than most leaves after the same time.
+- A backend that lacks more than `most_behind` changes leaves at once if it lacks what the front has reported to the
+  panel (`Known.floor`). A backend that the panel takes out, or that is silent while others answer, also leaves at once.
+- A backend with another history of the log than most leaves after `behind_seconds`.
 - A silent backend is judged by its last position, because dnsdist's own check decides whether it answers at all.
-- A backend that lacks what the front has reported to the panel (`Known.floor`) leaves at once. So does one that the
-  panel takes out, or that is silent while others answer. It returns when its position is good enough.
+- A backend returns when its position is good enough.
 - If fewer than `minimum` of the answering backends would be left, the least late of them stay.
 """
 
@@ -58,7 +59,7 @@ class Verdict:
 class Known:
     """Facts about the backends other than their positions."""
 
-    floor: Position | None = None  # a backend that lacks this is taken out
+    floor: Position | None = None  # a late backend that lacks this is taken out at once
     out: Mapping[str, str] = field(default_factory=dict)  # by name, the panel's reason to take it out
     down: frozenset[str] = frozenset()  # backends that don't answer dnsdist's own check
 

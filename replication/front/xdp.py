@@ -38,7 +38,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def queues_for(interface: str, release: Release) -> tuple[int, str]:
     """Return the number of the interface's queues that dnsdist can read with AF_XDP.
 
-    If there are none, return 0 and the reason.
+    If there are none, return 0 and the reason, which is "" if no interface is configured.
     """
     if not interface:
         return 0, ""

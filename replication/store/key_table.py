@@ -22,7 +22,7 @@ def has_keys(main: Database, schema: Schema, zone: str) -> bool:
 
 
 def signed_zones(main: Database, schema: Schema, zones: Iterable[str]) -> set[str]:
-    """Return the zones that have an active key or an unreadable key."""
+    """Return the zones among `zones` that have an active key or an unreadable key."""
     found = set()
     with main.env.begin() as txn:
         for zone in zones:

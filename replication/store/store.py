@@ -280,7 +280,7 @@ class Store:
         return key_table.has_keys(self._main, self.schema, zone)
 
     def signed_zones(self, zones: Iterable[str]) -> set[str]:
-        """Return the zones that PowerDNS has to sign, because they have an active key or an unreadable one."""
+        """Return the zones among `zones` that PowerDNS has to sign: they have an active key or an unreadable one."""
         return key_table.signed_zones(self._main, self.schema, zones)
 
     def zones_with_keys(self) -> list[str]:
@@ -291,7 +291,7 @@ class Store:
         return key_table.zones_with_keys(self._main, self.schema)
 
     def attached_rows(self, zone: str) -> list[tuple[Dbi, bytes, bytes]]:
-        """Return the stored rows of a zone's metadata and DNSSEC keys, for a repair of the zone."""
+        """Return the stored rows of a zone's metadata and DNSSEC keys: table, key and body."""
         with self._main.env.begin() as txn:
             return list(attached_rows(txn, self._main, self.schema, zone))
 

@@ -256,7 +256,7 @@ def seal(  # noqa: PLR0913  # the fields of a segment
     late: Iterable[Op] = (),
     is_repair: bool = False,
 ) -> bytes:
-    """Return the signed bytes of a segment. Operations are arranged first. Raise BadSegment if they can't be arranged.
+    """Return the signed bytes of a segment, with its operations arranged. Raise BadSegment if the input is invalid.
 
     With `puts`, which come first, `ops` must only be operations on the main file. `late` operations on records come
     last. An unsealed DNSSEC key is refused.

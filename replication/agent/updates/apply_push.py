@@ -112,7 +112,7 @@ class Applier:
         """Bring the store to the end of these segments and prove the result by DNS.
 
         1. Check each segment's signature, then apply its content, in order. Committed transactions stay.
-        2. Purge and verify everything touched, even if a later segment was refused.
+        2. Purge and verify everything touched. After a refused segment, only purge, and raise the error.
         3. Acknowledge the store's position.
 
         If many zones are new and the panel requests it, the ack has an earlier position, and `applied` has the store's.
