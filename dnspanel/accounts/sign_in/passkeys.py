@@ -117,7 +117,7 @@ def check_passkey(*, user: User, credential: Any, now: datetime) -> Authenticato
 def sign_in_by_passkey(*, credential: Any, now: datetime) -> Authenticator:
     """Return the passkey that signs in without a password.
 
-    Raise PasskeyRefused unless the passkey answered `begin_using(None)` and verified its user.
+    Raise PasskeyRefused unless a passkey of an open account answered `begin_using(None)` and verified its user.
     """
     state = auth.get_state() or {}
     # A second factor's challenge can be answered without user verification.

@@ -51,7 +51,7 @@ class Stopped(Exception):
 def begin(  # noqa: PLR0913  # the fields of a run
     run: Run, *, by: Author, now: datetime, form_id: UUID | None, begun: Signal, action: str, target: str
 ) -> Run:
-    """Create the run, which waits for a worker, with its author and origin. Record a real run in the audit log.
+    """Create the run with its author and origin, and wake a worker. Record a real run in the audit log.
 
     A form submitted twice returns the first run. Raise RunRefused if the author has several unfinished runs.
     """
