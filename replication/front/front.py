@@ -419,7 +419,7 @@ def _key(backend: Backend) -> tuple[str, str, int]:
 def _lowest_position(verdicts: Mapping[str, Verdict], positions: Mapping[str, Position | None]) -> Position | None:
     """Return the lowest position of the nodes in rotation, or None.
 
-    None means that there are none, that one did not answer, or that they have different histories of the log.
+    None means that no node is in rotation, that one did not answer, or that their histories of the log differ.
     """
     found = [positions[name] for name, verdict in verdicts.items() if verdict.is_in]
     answered = [position for position in found if position is not None]
