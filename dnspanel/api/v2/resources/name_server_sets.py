@@ -41,13 +41,13 @@ class NameServerSerializer(Shape):
 
     name = Text(max_length=1100)
     addresses = serializers.ListField(
-        child=Text(max_length=64), default=list, max_length=MOST_ADDRESSES, help_text="For glue."
+        child=Text(max_length=64), default=list, max_length=MOST_ADDRESSES, help_text="IP addresses for glue."
     )
     nodes = serializers.ListField(
         child=Text(max_length=63),
         default=list,
         max_length=MOST_ADDRESSES,
-        help_text="Names of nodes whose public addresses it has.",
+        help_text="Names of nodes whose public addresses the name server has.",
     )
 
 
@@ -60,24 +60,24 @@ class NameServerSetSerializer(Shape):
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=edit_template.LONGEST_NAME)
     team = Integer(
-        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: of the whole panel."
+        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of the team; null: panel-wide."
     )
     description = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
     default = Flag(
-        default=False, help_text="New zones of the team begin with it; of the panel's: those of teams without one."
+        default=False, help_text="Use the set for new zones of the team, or, if panel-wide, of teams without a default."
     )
     servers = NameServerSerializer(many=True, min_length=1, max_length=MOST_HOSTS)
     primary = Text(
         default="",
         allow_blank=True,
         max_length=1100,
-        help_text="In the SOA. Empty: the first one in new zones; in zones that there are it stays.",
+        help_text="Primary in the SOA. Empty: the first server in new zones; unchanged in existing zones.",
     )
     hostmaster = Text(
         default="",
         allow_blank=True,
         max_length=1100,
-        help_text="The mailbox of the SOA, as a name. Empty: the panel's in new zones; in others it stays.",
+        help_text="Mailbox in the SOA, as a name. Empty: the panel's in new zones; unchanged in existing ones.",
     )
     ttl = Integer(default=DEFAULT_TTL, min_value=LEAST_TTL, max_value=MOST_TTL)
     note = Text(
@@ -85,7 +85,7 @@ class NameServerSetSerializer(Shape):
         allow_blank=True,
         write_only=True,
         max_length=edit_template.LONGEST_NOTE,
-        help_text="What is new in this version.",
+        help_text="Description of the version.",
     )
     version = serializers.IntegerField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
@@ -95,11 +95,11 @@ class NameServerSetSerializer(Shape):
 class FollowedSetSerializer(Shape):
     """The set of name servers that a zone follows, and the differences between zone and set."""
 
-    set = serializers.IntegerField(allow_null=True, help_text="null: it follows none, or none that you see.")
-    version = serializers.IntegerField(allow_null=True, help_text="That the zone was brought to.")
-    more = serializers.ListField(child=serializers.CharField(), help_text="The zone has them, the set has not.")
-    fewer = serializers.ListField(child=serializers.CharField(), help_text="The set has them, the zone has not.")
-    soa_differs = serializers.BooleanField(help_text="The SOA names another primary or hostmaster.")
+    set = serializers.IntegerField(allow_null=True, help_text="Id of the set; null: none, or hidden from this token.")
+    version = serializers.IntegerField(allow_null=True, help_text="Version of the zone's last update.")
+    more = serializers.ListField(child=serializers.CharField(), help_text="Name servers only in the zone.")
+    fewer = serializers.ListField(child=serializers.CharField(), help_text="Name servers only in the set.")
+    soa_differs = serializers.BooleanField(help_text="True if the SOA has another primary or hostmaster.")
 
 
 class NameServerSets(V2View):

@@ -47,10 +47,10 @@ class NamedDraftSerializer(Shape):
 
     key = serializers.UUIDField(help_text="Id of the draft in paths.")
     name = serializers.CharField()
-    owned_by = ActorSerializer(allow_null=True, help_text="Whose it is.")
-    held_by = ActorSerializer(allow_null=True, help_text="Who works in it now; null: nobody.")
-    may_edit = serializers.BooleanField(help_text="Whether it can be taken up and published.")
-    operations = serializers.IntegerField(help_text="Number of RRsets that it changes.")
+    owned_by = ActorSerializer(allow_null=True, help_text="Owner of the draft.")
+    held_by = ActorSerializer(allow_null=True, help_text="Person who works in it now; null: no one.")
+    may_edit = serializers.BooleanField(help_text="True if the caller can resume and publish it.")
+    operations = serializers.IntegerField(help_text="Number of changed RRsets.")
     zones = serializers.IntegerField()
     changed_at = serializers.DateTimeField()
 
@@ -60,7 +60,7 @@ class NewNamedDraftSerializer(Shape):
 
     name = Text(max_length=LONGEST_NAME)
     zones = serializers.ListField(
-        child=Text(), required=False, min_length=1, max_length=1000, help_text="Only what it holds for these zones."
+        child=Text(), required=False, min_length=1, max_length=1000, help_text="Zones to save; omitted: all."
     )
 
 
@@ -75,9 +75,9 @@ class TakeUpSerializer(Shape):
         default="",
         allow_blank=True,
         max_length=LONGEST_NAME,
-        help_text="It is put aside under this name.",
+        help_text="Name under which to save the unnamed changes.",
     )
-    merge = Flag(required=False, default=False, help_text="Its operations go into the draft that is taken up.")
+    merge = Flag(required=False, default=False, help_text="Move the unnamed changes into the resumed draft.")
 
 
 class NamedDraftList(V2View):

@@ -56,7 +56,7 @@ class LiveSerializer(serializers.Serializer):
     qps = serializers.FloatField(allow_null=True)
     rcodes = serializers.DictField(child=serializers.FloatField(), help_text="Answers per second by response code.")
     latency_ms = serializers.FloatField(allow_null=True)
-    cache_hit = serializers.FloatField(allow_null=True, help_text="From 0 to 1.")
+    cache_hit = serializers.FloatField(allow_null=True, help_text="Share of answers from the cache, from 0 to 1.")
 
 
 class NodeSerializer(serializers.Serializer):
@@ -64,54 +64,54 @@ class NodeSerializer(serializers.Serializer):
 
     name = serializers.CharField()
     slug = serializers.CharField(
-        help_text="Its name in paths. A retired node has `_` and its number added, because names can be used again."
+        help_text="Name in paths. The name of a retired node ends in `_` and a number, because names can be used again."
     )
-    is_front = serializers.BooleanField(help_text="A dnsdist before nodes, which are at `…/front`.")
+    is_front = serializers.BooleanField(help_text="True for a front (dnsdist). Its nodes are at `…/front`.")
     is_ring0 = serializers.BooleanField(help_text="The canary, which gets publications first and serves no clients.")
     state = serializers.ChoiceField(
-        choices=NodeState.choices, help_text="Whether it has joined, and whether it gets changes."
+        choices=NodeState.choices, help_text="Stage: waiting for approval, active, drained or retired."
     )
     health = serializers.ChoiceField(
-        choices=[(code_of(word), code_of(word)) for word in Word], help_text="How it is doing, in one word."
+        choices=[(code_of(word), code_of(word)) for word in Word], help_text="Health of the node, in one word."
     )
-    sentence = serializers.CharField(help_text="Why, in words.")
-    dns_address = serializers.CharField(help_text="Address at which it answers DNS.")
-    dns_port = serializers.IntegerField(help_text="Port at which it answers DNS.")
-    agent_host = serializers.CharField(help_text="Name or address of its agent.")
-    agent_port = serializers.IntegerField(help_text="Port of its agent.")
-    schema = serializers.IntegerField(help_text="Version of its LMDB schema.")
-    group = serializers.CharField(allow_null=True, help_text="Which group it gets publications with; null: the last.")
+    sentence = serializers.CharField(help_text="Explanation of `health`.")
+    dns_address = serializers.CharField(help_text="Address for DNS queries.")
+    dns_port = serializers.IntegerField(help_text="Port for DNS queries.")
+    agent_host = serializers.CharField(help_text="Name or address of the agent.")
+    agent_port = serializers.IntegerField(help_text="Port of the agent.")
+    schema = serializers.IntegerField(help_text="Version of the LMDB schema.")
+    group = serializers.CharField(allow_null=True, help_text="Group for the order of publications; null: the last.")
     tags = serializers.ListField(child=serializers.CharField())
     public_addresses = serializers.ListField(
-        child=serializers.CharField(), help_text="Addresses at which resolvers reach it; empty: `dns_address`."
+        child=serializers.CharField(), help_text="Addresses for resolvers; empty: `dns_address`."
     )
-    drain_reason = serializers.CharField(help_text="Why updates are paused.")
+    drain_reason = serializers.CharField(help_text="Reason of the pause in updates.")
     drained_until = serializers.DateTimeField(
-        allow_null=True, help_text="When updates go on; null: when someone resumes it."
+        allow_null=True, help_text="Time when updates continue; null: when a person resumes them."
     )
-    powerdns = serializers.CharField(help_text="The release that runs; empty while unknown.")
-    agent = serializers.CharField(help_text="The version of its agent; empty while unknown.")
+    powerdns = serializers.CharField(help_text="Running release of PowerDNS; empty: unknown.")
+    agent = serializers.CharField(help_text="Version of the agent; empty: unknown.")
     agent_is_older = serializers.BooleanField(
-        allow_null=True, help_text="Whether that is older than the panel; null while the order is unknown."
+        allow_null=True, help_text="True if the agent is older than the panel; null: unknown."
     )
     setup_differences = serializers.ListField(
-        child=serializers.CharField(), help_text="How the server is not set up as the panel has it, in sentences."
+        child=serializers.CharField(), help_text="Differences of the server's setup from the panel's, in sentences."
     )
     remarks = serializers.ListField(
-        child=serializers.CharField(), help_text="What a person should know, in a few words each."
+        child=serializers.CharField(), help_text="Remarks about the node, in a few words each."
     )
-    sequence = serializers.IntegerField(help_text="Up to where it proved to answer.")
-    head = serializers.IntegerField(help_text="The newest publication.")
-    lag = serializers.IntegerField(help_text="In publications.")
-    lag_seconds = serializers.FloatField(help_text="How long it has been behind.")
-    contact_at = serializers.DateTimeField(allow_null=True, help_text="When it last answered the panel.")
-    acked_at = serializers.DateTimeField(allow_null=True, help_text="When it last proved a publication.")
+    sequence = serializers.IntegerField(help_text="Last publication that the node confirmed.")
+    head = serializers.IntegerField(help_text="Newest publication.")
+    lag = serializers.IntegerField(help_text="Number of missing publications.")
+    lag_seconds = serializers.FloatField(help_text="Seconds for which publications have been missing.")
+    contact_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last response to the panel.")
+    acked_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last confirmation of a publication.")
     certificate_expires_at = serializers.DateTimeField(
-        allow_null=True, help_text="When its client certificate expires."
+        allow_null=True, help_text="Expiry time of the client certificate."
     )
     fingerprint = serializers.CharField(
         allow_null=True,
-        help_text="Fingerprint of the request that waits for approval. Compare it with what the agent printed.",
+        help_text="Fingerprint of the join request that waits for approval. Compare it with the agent's output.",
     )
     live = LiveSerializer(allow_null=True)
 
@@ -130,10 +130,10 @@ class PointSerializer(serializers.Serializer):
     other = serializers.FloatField(allow_null=True, help_text="Answers with other response codes, per second.")
     latency_ms = serializers.FloatField(allow_null=True)
     cache_hit = serializers.FloatField(allow_null=True, help_text="Share of answers from the cache, from 0 to 1.")
-    udp4 = serializers.FloatField(allow_null=True, help_text="Questions by UDP over IPv4.")
-    tcp4 = serializers.FloatField(allow_null=True, help_text="Questions by TCP over IPv4.")
-    udp6 = serializers.FloatField(allow_null=True, help_text="Questions by UDP over IPv6.")
-    tcp6 = serializers.FloatField(allow_null=True, help_text="Questions by TCP over IPv6.")
+    udp4 = serializers.FloatField(allow_null=True, help_text="Queries over UDP and IPv4, per second.")
+    tcp4 = serializers.FloatField(allow_null=True, help_text="Queries over TCP and IPv4, per second.")
+    udp6 = serializers.FloatField(allow_null=True, help_text="Queries over UDP and IPv6, per second.")
+    tcp6 = serializers.FloatField(allow_null=True, help_text="Queries over TCP and IPv6, per second.")
 
 
 class PointsSerializer(serializers.Serializer):
@@ -152,10 +152,10 @@ class NodeActSerializer(Shape):
     fingerprint = Text(
         required=False, max_length=64, help_text="For `approve`: the fingerprint that the agent printed."
     )
-    reason = Text(required=False, max_length=200, help_text="For `drain`: why.")
+    reason = Text(required=False, max_length=200, help_text="For `drain`: the reason.")
     until = serializers.DateTimeField(
         required=False,
-        help_text="For `drain`: when updates go on; without it, when someone resumes it.",
+        help_text="For `drain`: time when updates continue; omitted: when a person resumes them.",
     )
 
 
@@ -166,12 +166,12 @@ class NodePatchSerializer(Shape):
     """
 
     name = Text(required=False, max_length=63)
-    dns_address = Text(required=False, max_length=45, help_text="Address at which it will answer DNS.")
-    dns_port = Integer(required=False, help_text="Port at which it will answer DNS.")
-    agent_host = Text(required=False, max_length=253, help_text="Name or address of its agent.")
-    agent_port = Integer(required=False, help_text="Port of its agent.")
-    schema = Integer(required=False, help_text="Version of its LMDB schema.")
-    group = Text(required=False, allow_null=True, max_length=63, help_text="By name; null: the last.")
+    dns_address = Text(required=False, max_length=45, help_text="Address for DNS queries.")
+    dns_port = Integer(required=False, help_text="Port for DNS queries.")
+    agent_host = Text(required=False, max_length=253, help_text="Name or address of the agent.")
+    agent_port = Integer(required=False, help_text="Port of the agent.")
+    schema = Integer(required=False, help_text="Version of the LMDB schema.")
+    group = Text(required=False, allow_null=True, max_length=63, help_text="Name of the group; null: the last.")
     tags = serializers.ListField(child=Text(max_length=32), required=False, max_length=100)
 
 

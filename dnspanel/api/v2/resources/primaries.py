@@ -42,9 +42,9 @@ class PrimariesSerializer(Shape):
         child=Text(max_length=47),
         min_length=1,
         max_length=set_up_primaries.MOST_PRIMARIES,
-        help_text="In the order in which they are asked: an IP address, with a port where it is not 53 (853 over TLS).",
+        help_text="IP addresses in the order of queries, with a port if it is not 53 (853 over TLS).",
     )
-    tsig_name = Text(max_length=1100, default="", allow_blank=True, help_text="Of the key for all; empty: no key.")
+    tsig_name = Text(max_length=1100, default="", allow_blank=True, help_text="Name of the key for all; empty: no key.")
     tsig_algorithm = Choice(
         choices=[(name, name) for name in tsig_secrets.ALGORITHMS],
         default="hmac-sha256",
@@ -55,30 +55,30 @@ class PrimariesSerializer(Shape):
         default=None,
         allow_null=True,
         write_only=True,
-        help_text="Base64. Null: the one that the key of this name has stays.",
+        help_text="TSIG secret in Base64. Null: the stored secret of this key stays.",
     )
-    uses_tls = Flag(default=False, help_text="Only over TLS 1.3 (RFC 9103).")
+    uses_tls = Flag(default=False, help_text="Transfer over TLS 1.3 only (RFC 9103).")
     tls_names = serializers.ListField(
         child=Text(max_length=253),
         max_length=set_up_primaries.MOST_PRIMARIES,
         default=list,
-        help_text="The names in their certificates: one for all, or one for each address, in their order.",
+        help_text="Names in the primaries' certificates: one for all, or one for each address in the same order.",
     )
     tls_certificates = Text(
         max_length=LONGEST_PEM,
         default="",
         allow_blank=True,
-        help_text="PEM. With a name: the authority that signs their certificates; empty: those that the system "
-        "knows. Without a name: their own certificates.",
+        help_text="PEM. With names: the CA of the primaries' certificates; empty: the system's CAs. Without names: "
+        "the primaries' own certificates.",
     )
-    shows_certificate = Flag(default=False, help_text="The panel shows its own certificate where a primary asks.")
+    shows_certificate = Flag(default=False, help_text="Show the panel's certificate if a primary asks for it.")
     uses_ixfr = Flag(default=True, help_text="Use IXFR where possible; false: always AXFR.")
 
 
 class PastRulesSerializer(Shape):
     """The reason for changing the primaries, and a flag to skip approval rules and freezes."""
 
-    reason = Text(max_length=MOST_REASON, default="", allow_blank=True, write_only=True, help_text="Why, for others.")
+    reason = Text(max_length=MOST_REASON, default="", allow_blank=True, write_only=True, help_text="Reason.")
     past_rules = Flag(
         default=False,
         write_only=True,
@@ -94,7 +94,7 @@ class NewTransferredZoneSerializer(PrimariesSerializer):
     """A zone to transfer from other primaries."""
 
     name = ZoneName()
-    team = Integer(default=None, allow_null=True, help_text="Id of the team that it belongs to.")
+    team = Integer(default=None, allow_null=True, help_text="Id of the zone's team.")
 
 
 class TransferredZoneSerializer(PrimariesSerializer):
@@ -102,38 +102,36 @@ class TransferredZoneSerializer(PrimariesSerializer):
 
     zone = serializers.CharField(read_only=True)
     elsewhere = serializers.BooleanField(read_only=True, help_text="False: it was taken over, and can be given back.")
-    is_served = serializers.BooleanField(read_only=True, help_text="False: nothing came yet, or it has expired.")
-    serial = serializers.IntegerField(read_only=True, allow_null=True, help_text="Of the primary; null: nothing came.")
-    transferred_at = serializers.DateTimeField(
-        read_only=True, allow_null=True, help_text="When the last transfer ended."
-    )
+    is_served = serializers.BooleanField(read_only=True, help_text="False: not transferred yet, or expired.")
+    serial = serializers.IntegerField(read_only=True, allow_null=True, help_text="Serial on the primary, if known.")
+    transferred_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="End of the last transfer.")
     transferred_how = serializers.ChoiceField(
-        choices=["axfr", "ixfr", ""], read_only=True, help_text="By AXFR or IXFR."
+        choices=["axfr", "ixfr", ""], read_only=True, help_text="Method of the last transfer."
     )
-    transferred_from = serializers.CharField(read_only=True, help_text="Address of the primary of the last transfer.")
-    transferred_bytes = serializers.IntegerField(read_only=True, help_text="Size of the last transfer.")
+    transferred_from = serializers.CharField(read_only=True, help_text="Primary of the last transfer.")
+    transferred_bytes = serializers.IntegerField(read_only=True, help_text="Bytes of the last transfer.")
     confirmed_at = serializers.DateTimeField(
-        read_only=True, allow_null=True, help_text="When a primary last had nothing newer, or gave it."
+        read_only=True, allow_null=True, help_text="Last time that a primary confirmed the zone or sent it."
     )
     expires_at = serializers.DateTimeField(read_only=True, allow_null=True)
-    due_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="When a primary is asked next.")
+    due_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="Time of the next query.")
     failed_since = serializers.DateTimeField(
-        read_only=True, allow_null=True, help_text="Since when transfers fail; null: they work."
+        read_only=True, allow_null=True, help_text="Start of the failures; null: no failures."
     )
     failures = serializers.IntegerField(read_only=True, help_text="Failed attempts since the last transfer.")
-    error = serializers.CharField(read_only=True, help_text="Why nothing came of the last turn.")
-    noticed_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="When NOTIFY came last.")
-    notices_refused = serializers.IntegerField(read_only=True, help_text="Number of NOTIFY messages that were refused.")
+    error = serializers.CharField(read_only=True, help_text="Reason why the last attempt failed.")
+    noticed_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="Time of the last NOTIFY.")
+    notices_refused = serializers.IntegerField(read_only=True, help_text="Number of refused NOTIFY messages.")
     authority = serializers.CharField(
         read_only=True,
-        help_text="CA certificate (PEM) for the panel's client certificate; empty if it has none, and in lists.",
+        help_text="CA certificate (PEM) of the panel's client certificate; empty: none. Always empty in lists.",
     )
 
 
 class TransferNowSerializer(Shape):
     """The options of a transfer."""
 
-    all = Flag(default=False, help_text="All of the zone, whatever its serial.")
+    all = Flag(default=False, help_text="Transfer the whole zone, whatever its serial.")
 
 
 class TransferredZones(V2View):

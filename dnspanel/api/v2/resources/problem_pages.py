@@ -23,8 +23,8 @@ class KindSerializer(Shape):
     code = serializers.CharField()
     status = serializers.IntegerField()
     title = serializers.CharField()
-    cause = serializers.CharField(help_text="What happened.")
-    remedy = serializers.CharField(help_text="What a client does about it.")
+    cause = serializers.CharField(help_text="Cause of the problem.")
+    remedy = serializers.CharField(help_text="Advice for the client.")
 
 
 class PageForBrowsers(JSONOnly):

@@ -38,7 +38,7 @@ class CatalogGroupsSerializer(Shape):
         child=Text(max_length=60),
         max_length=MOST_GROUPS,
         default=list,
-        help_text="Tags: a member is in the group of the first one that it has (RFC 9432, section 4.3.2).",
+        help_text="Tags: a member is in the group of its first tag in this list (RFC 9432, section 4.3.2).",
     )
 
 
@@ -46,28 +46,28 @@ class NewProducedCatalogSerializer(CatalogGroupsSerializer):
     """A produced catalog to create."""
 
     name = ZoneName()
-    team = Integer(default=None, allow_null=True, help_text="Id of the team that it belongs to.")
+    team = Integer(default=None, allow_null=True, help_text="Id of the catalog's team.")
 
 
 class ProducedCatalogSerializer(CatalogGroupsSerializer):
     """A produced catalog and its state."""
 
-    id = serializers.IntegerField(read_only=True, help_text="Of its zone.")
+    id = serializers.IntegerField(read_only=True, help_text="Id of the catalog zone.")
     name = serializers.CharField(read_only=True)
     serial = serializers.IntegerField(read_only=True)
     members = serializers.IntegerField(read_only=True)
     in_trash = serializers.IntegerField(
-        read_only=True, help_text="Zones in the trash that are in it again if they come back."
+        read_only=True, help_text="Zones in the trash that become members again if restored."
     )
     coming = serializers.IntegerField(
-        read_only=True, help_text="Members that it names once the catalog that they left has said where they are."
+        read_only=True, help_text="Members that are listed as soon as their old catalog has named this one."
     )
     leaving = serializers.IntegerField(
         read_only=True,
-        help_text="Zones that moved to another produced catalog. For an hour this one still names them and says "
-        "where they are.",
+        help_text="Zones that moved to another produced catalog. For an hour this catalog still lists them and names "
+        "the new one.",
     )
-    in_step = serializers.BooleanField(read_only=True, help_text="Whether it says already which zones are in it.")
+    in_step = serializers.BooleanField(read_only=True, help_text="True if the catalog lists all current members.")
     created_at = serializers.DateTimeField(read_only=True)
     changed_at = serializers.DateTimeField(read_only=True)
 
@@ -77,9 +77,9 @@ class CatalogMemberSerializer(serializers.Serializer):
 
     zone = serializers.CharField()
     label = serializers.CharField(
-        help_text="Label of its record in the catalog. It changes each time the zone is added again."
+        help_text="Label of the member's record. It changes each time the zone is added again."
     )
-    group = serializers.CharField(help_text="Empty: it is in none.")
+    group = serializers.CharField(help_text="Empty: no group.")
     in_trash = serializers.BooleanField(help_text="Whether the zone is in the trash.")
 
 
@@ -87,8 +87,8 @@ class CatalogPutInSerializer(Shape):
     """Zones to add to a produced catalog."""
 
     zones = serializers.ListField(child=ZoneName(), max_length=producer.MOST_MEMBERS, default=list)
-    tag = Text(max_length=60, default="", allow_blank=True, help_text="All zones that have it.")
-    team = Integer(default=None, allow_null=True, help_text="Id of a team: all its zones.")
+    tag = Text(max_length=60, default="", allow_blank=True, help_text="Tag of zones to add.")
+    team = Integer(default=None, allow_null=True, help_text="Team whose zones to add.")
 
 
 class CatalogTakeOutSerializer(Shape):
@@ -100,7 +100,7 @@ class CatalogTakeOutSerializer(Shape):
 class CatalogMovesSerializer(serializers.Serializer):
     """The number of zones that were added to or removed from a catalog."""
 
-    moved = serializers.IntegerField(help_text="How many of them were not so already.")
+    moved = serializers.IntegerField(help_text="Number of zones that were added or removed.")
 
 
 class ProducedCatalogs(V2View):

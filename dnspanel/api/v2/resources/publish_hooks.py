@@ -37,21 +37,21 @@ class NewPublishHookSerializer(ScopedSerializer):
         default="",
         allow_blank=True,
         max_length=LONGEST_NAME,
-        help_text="Shown to people whose change it refuses; they never see the URL.",
+        help_text="Name, shown to people whose change the hook refuses; they never see the URL.",
     )
-    url = Text(max_length=LONGEST_URL, help_text="It is asked by a signed POST.")
+    url = Text(max_length=LONGEST_URL, help_text="URL for questions, sent as signed POST.")
     seconds = Integer(
         required=False,
         default=5,
         min_value=LEAST_SECONDS,
         max_value=MOST_SECONDS,
-        help_text="How long the panel waits for an answer, in seconds.",
+        help_text="Time limit of an answer, in seconds.",
     )
     when_silent = Choice(
         choices=WhenSilent.choices,
         required=False,
         default=WhenSilent.REFUSE,
-        help_text="What happens to a publication without a valid answer.",
+        help_text="Handling of a publication without a valid answer.",
     )
 
 
@@ -61,36 +61,30 @@ class PublishHookSerializer(NewPublishHookSerializer):
     id = serializers.IntegerField()
     placed_by = ActorSerializer(allow_null=True)
     placed_at = serializers.DateTimeField()
-    failing_since = serializers.DateTimeField(
-        allow_null=True, help_text="Since then it has not answered; null: it does."
-    )
+    failing_since = serializers.DateTimeField(allow_null=True, help_text="Start of the failures; null: no failures.")
 
 
 class HookHealthSerializer(serializers.Serializer):
     """The health of a publish hook: its last reply and its failures."""
 
-    questioned_at = serializers.DateTimeField(allow_null=True, help_text="When it was asked last, by an example too.")
-    ms = serializers.FloatField(allow_null=True, help_text="So long its last answer took.")
-    failing_since = serializers.DateTimeField(
-        allow_null=True, help_text="Since when it does not answer well; null: it does."
-    )
-    failures = serializers.IntegerField(help_text="Questions without an answer since it answered last.")
-    error = serializers.CharField(help_text="What was wrong with the last of them.")
-    median_ms = serializers.FloatField(
-        allow_null=True, help_text="Half of the answers among `replies` came within so long."
-    )
+    questioned_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last question, including tests.")
+    ms = serializers.FloatField(allow_null=True, help_text="Duration of the last answer, in milliseconds.")
+    failing_since = serializers.DateTimeField(allow_null=True, help_text="Start of the failures; null: no failures.")
+    failures = serializers.IntegerField(help_text="Number of failures since the last answer.")
+    error = serializers.CharField(help_text="Reason of the last failure.")
+    median_ms = serializers.FloatField(allow_null=True, help_text="Median duration of the answers in `replies`.")
 
 
 class HookReplySerializer(serializers.Serializer):
     """A reply of a publish hook."""
 
-    at = serializers.DateTimeField(help_text="When it answered.")
-    answer = serializers.ChoiceField(choices=HookReply.Word.choices, help_text="What it answered.")
-    reason = serializers.CharField(help_text="The hook's own reason; without an answer, what is wrong.")
-    ticket = serializers.CharField(help_text="Ticket that the answer named.")
-    ms = serializers.FloatField(help_text="Milliseconds to the answer.")
-    zones = serializers.IntegerField(help_text="That it was asked about.")
-    test = serializers.BooleanField(help_text="Whether the question was a test.")
+    at = serializers.DateTimeField(help_text="Time of the answer.")
+    answer = serializers.ChoiceField(choices=HookReply.Word.choices, help_text="Answer of the hook.")
+    reason = serializers.CharField(help_text="Reason from the hook; without an answer, the failure.")
+    ticket = serializers.CharField(help_text="Ticket in the answer.")
+    ms = serializers.FloatField(help_text="Duration of the answer, in milliseconds.")
+    zones = serializers.IntegerField(help_text="Number of zones in the question.")
+    test = serializers.BooleanField(help_text="True if the question was a test.")
 
 
 class HookHealthAndRepliesSerializer(HookHealthSerializer):
@@ -102,10 +96,10 @@ class HookHealthAndRepliesSerializer(HookHealthSerializer):
 class HookTestSerializer(serializers.Serializer):
     """The publish hook's reply to an example question."""
 
-    answer = serializers.ChoiceField(choices=HookReply.Word.choices, help_text="What it answered.")
-    reason = serializers.CharField(help_text="The hook's own reason; without an answer, what is wrong.")
-    ticket = serializers.CharField(help_text="Ticket that the answer named.")
-    ms = serializers.FloatField(help_text="Milliseconds to the answer.")
+    answer = serializers.ChoiceField(choices=HookReply.Word.choices, help_text="Answer of the hook.")
+    reason = serializers.CharField(help_text="Reason from the hook; without an answer, the failure.")
+    ticket = serializers.CharField(help_text="Ticket in the answer.")
+    ms = serializers.FloatField(help_text="Duration of the answer, in milliseconds.")
 
 
 class HookSecretSerializer(serializers.Serializer):
@@ -114,7 +108,7 @@ class HookSecretSerializer(serializers.Serializer):
     The old secret works for another day.
     """
 
-    secret = serializers.CharField(allow_null=True, help_text="Shown only now.")
+    secret = serializers.CharField(allow_null=True, help_text="Shown only once.")
 
 
 class PlacedPublishHookSerializer(PublishHookSerializer):
@@ -123,7 +117,7 @@ class PlacedPublishHookSerializer(PublishHookSerializer):
     The secret is shown only once.
     """
 
-    secret = serializers.CharField(allow_null=True, help_text="Signs questions and answers. Shown only now.")
+    secret = serializers.CharField(allow_null=True, help_text="Key that signs questions and answers. Shown only once.")
 
 
 class PublishHooks(OneSecretView):

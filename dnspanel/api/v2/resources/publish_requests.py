@@ -45,18 +45,18 @@ class NewRequestSerializer(Shape):
         default="",
         allow_blank=True,
         max_length=LONGEST_NAME,
-        help_text="Under which the draft waits, if it has no name.",
+        help_text="Name for the waiting draft, if it has none.",
     )
-    draft = serializers.UUIDField(required=False, help_text="A draft with a name, in place of the one in hand.")
+    draft = serializers.UUIDField(required=False, help_text="Key of a saved draft, instead of the current draft.")
     zones = serializers.ListField(
-        child=Text(), required=False, min_length=1, max_length=1000, help_text="Only what the draft holds for these."
+        child=Text(), required=False, min_length=1, max_length=1000, help_text="Zones to include; omitted: all."
     )
-    reason = Text(required=False, default="", allow_blank=True, max_length=500, help_text="Kept in the history.")
+    reason = Text(required=False, default="", allow_blank=True, max_length=500, help_text="Reason, for the history.")
     accepted = serializers.ListField(
-        child=Text(max_length=64), required=False, default=list, max_length=100, help_text="Codes of warnings."
+        child=Text(max_length=64), required=False, default=list, max_length=100, help_text="Codes of accepted warnings."
     )
-    confirm = Flag(required=False, default=False, help_text="Publish it though a zone loses much.")
-    publish_at = Moment(required=False, allow_null=True, default=None, help_text="When it publishes itself.")
+    confirm = Flag(required=False, default=False, help_text="Confirms that a zone loses much.")
+    publish_at = Moment(required=False, allow_null=True, default=None, help_text="Time of the automatic publication.")
 
 
 class ListedRequestSerializer(Shape):
@@ -64,17 +64,17 @@ class ListedRequestSerializer(Shape):
 
     key = serializers.UUIDField(help_text="Id of the request in paths.")
     name = serializers.CharField()
-    state = serializers.CharField(help_text="open, published, declined, withdrawn or past-rules.")
+    state = serializers.CharField(help_text="`open`, `published`, `declined`, `withdrawn` or `past-rules`.")
     asked_by = ActorSerializer(allow_null=True)
     asked_at = serializers.DateTimeField()
-    reason = serializers.CharField(help_text="Why, as its author wrote.")
+    reason = serializers.CharField(help_text="Reason given by the author.")
     publish_at = serializers.DateTimeField(allow_null=True)
-    refusal = serializers.CharField(allow_null=True, help_text="Why it was not published at its time.")
+    refusal = serializers.CharField(allow_null=True, help_text="Reason why it was not published at its time.")
     ended_at = serializers.DateTimeField(allow_null=True)
     ended_by = ActorSerializer(allow_null=True)
     publication = serializers.IntegerField(allow_null=True)
     taken_back = serializers.CharField(
-        allow_null=True, help_text="Why the publication was taken back: the canary could not answer with it."
+        allow_null=True, help_text="Reason of a reversal: the canary could not answer with the publication."
     )
 
 
@@ -82,10 +82,10 @@ class RequestNoteSerializer(Shape):
     """A comment or a decision on a request."""
 
     actor = ActorSerializer(allow_null=True)
-    at = serializers.DateTimeField(help_text="When it was said.")
-    verdict = serializers.CharField(help_text="approve, decline or comment.")
+    at = serializers.DateTimeField(help_text="Time of the note.")
+    verdict = serializers.CharField(help_text="`approve`, `decline` or `comment`.")
     text = serializers.CharField()
-    stale = serializers.BooleanField(help_text="An approval of something that moved since.")
+    stale = serializers.BooleanField(help_text="True for an approval of an older version.")
 
 
 class DemandSerializer(Shape):
@@ -93,9 +93,9 @@ class DemandSerializer(Shape):
 
     rule = serializers.IntegerField(help_text="Id of the approval rule.")
     reason = serializers.CharField(help_text="Reason of the rule.")
-    needed = serializers.IntegerField(help_text="Number of approvals that it needs.")
+    needed = serializers.IntegerField(help_text="Number of required approvals.")
     given = serializers.IntegerField(help_text="Number of approvals so far.")
-    who = serializers.CharField(help_text="Who can approve, in words.")
+    who = serializers.CharField(help_text="Possible approvers, in words.")
 
 
 class RequestSerializer(ListedRequestSerializer):
@@ -105,12 +105,12 @@ class RequestSerializer(ListedRequestSerializer):
     """
 
     digest = serializers.CharField(
-        allow_null=True, help_text="Digest of its changes. `approve` approves exactly these."
+        allow_null=True, help_text="Digest of the changes. `approve` approves exactly these."
     )
     demands = DemandSerializer(many=True)
     notes = RequestNoteSerializer(many=True)
-    may_approve = serializers.BooleanField(help_text="Whether the token can approve it.")
-    may_publish = serializers.BooleanField(help_text="Whether the token can publish it.")
+    may_approve = serializers.BooleanField(help_text="True if the token can approve it.")
+    may_publish = serializers.BooleanField(help_text="True if the token can publish it.")
     plans = PlanSerializer(many=True)
 
 
@@ -118,20 +118,20 @@ class RequestActSerializer(Shape):
     """The fields that actions on a request need."""
 
     digest = Text(
-        required=False, default="", allow_blank=True, max_length=64, help_text="For `approve`: of what was looked at."
+        required=False, default="", allow_blank=True, max_length=64, help_text="For `approve`: the reviewed digest."
     )
     text = Text(
         required=False,
         default="",
         allow_blank=True,
         max_length=LONGEST_TEXT,
-        help_text="A comment; for `decline` and `past-rules` the reason.",
+        help_text="Comment; for `decline` and `past-rules` the reason.",
     )
     publish_at = Moment(
         required=False,
         allow_null=True,
         default=None,
-        help_text="For `plan`: when it publishes itself; null: only when someone publishes it.",
+        help_text="For `plan`: time of the automatic publication; null: none.",
     )
 
 

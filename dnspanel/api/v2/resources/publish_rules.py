@@ -62,26 +62,26 @@ class ScopedSerializer(Shape):
     """The zones of a rule: one zone, zones with a tag, zones of a team, or all zones."""
 
     zone = ZoneName(required=False, allow_null=True, default=None)
-    tag = Text(required=False, default="", allow_blank=True, max_length=40, help_text="Zones with this tag.")
+    tag = Text(required=False, default="", allow_blank=True, max_length=40, help_text="Tag of the zones.")
     team = Integer(
-        required=False, allow_null=True, default=None, min_value=1, max_value=LARGEST_ID, help_text="Its id."
+        required=False, allow_null=True, default=None, min_value=1, max_value=LARGEST_ID, help_text="Id of the team."
     )
-    reason = Text(max_length=LONGEST_REASON, help_text="Shown to people whose change is kept back.")
+    reason = Text(max_length=LONGEST_REASON, help_text="Reason, shown to people whose change is held.")
 
 
 class NewApprovalRuleSerializer(ScopedSerializer):
     """An approval rule to create: the changes that need approval, and the approvers."""
 
-    needed = Integer(required=False, default=1, min_value=0, max_value=MOST_APPROVERS, help_text="How many approve.")
+    needed = Integer(required=False, default=1, min_value=0, max_value=MOST_APPROVERS, help_text="Number of approvals.")
     types = serializers.ListField(
-        child=RecordType(), required=False, default=list, max_length=100, help_text="Only if one changes. Empty: any."
+        child=RecordType(), required=False, default=list, max_length=100, help_text="Record types; empty: any change."
     )
     min_changes = Integer(
         required=False,
         default=1,
         min_value=1,
         max_value=MOST_CHANGES,
-        help_text="Only changes of at least this many RRsets of a zone.",
+        help_text="Least number of changed RRsets in a zone that needs approval.",
     )
     approver_team = Integer(
         required=False,
@@ -89,27 +89,27 @@ class NewApprovalRuleSerializer(ScopedSerializer):
         default=None,
         min_value=1,
         max_value=LARGEST_ID,
-        help_text="Id of the team whose members approve; null: any team.",
+        help_text="Id of the approvers' team; null: any team.",
     )
     approver_role = Choice(
-        choices=[("", ""), *Role.choices], required=False, default="", help_text="This role, or a higher one."
+        choices=[("", ""), *Role.choices], required=False, default="", help_text="Lowest role of approvers."
     )
     tokens = serializers.ListField(
         child=Integer(min_value=1, max_value=LARGEST_ID),
         required=False,
         default=list,
         max_length=MOST_TOKENS,
-        help_text="Ids of tokens that publish without.",
+        help_text="Ids of tokens that need no approval.",
     )
     ticket = Text(
-        required=False, default="", allow_blank=True, max_length=LONGEST_TICKET, help_text="As `OPS-#`, in the reason."
+        required=False, default="", allow_blank=True, max_length=LONGEST_TICKET, help_text="Such as `OPS-#` in reasons."
     )
     ticket_link = Text(
         required=False,
         default="",
         allow_blank=True,
         max_length=LONGEST_LINK,
-        help_text="Address of tickets; `{ticket}` stands for the ticket.",
+        help_text="URL of a ticket; `{ticket}` stands for the ticket.",
     )
 
 
@@ -117,7 +117,7 @@ class ApprovalRuleSerializer(NewApprovalRuleSerializer):
     """An approval rule, with its approvers and its author."""
 
     id = serializers.IntegerField()
-    approvers = serializers.CharField(help_text="Who can approve, in words.")
+    approvers = serializers.CharField(help_text="Possible approvers, in words.")
     placed_by = ActorSerializer(allow_null=True)
     placed_at = serializers.DateTimeField()
 
@@ -134,7 +134,7 @@ class NewFreezeSerializer(ScopedSerializer):
         max_length=200,
         help_text="An RFC 5545 rule of FREQ (DAILY, WEEKLY, MONTHLY), INTERVAL, BYDAY, BYMONTHDAY, UNTIL. Empty: once.",
     )
-    time_zone = Text(required=False, default="UTC", max_length=64, help_text="By whose clocks it repeats.")
+    time_zone = Text(required=False, default="UTC", max_length=64, help_text="Time zone of the repetitions.")
 
 
 class FreezeSerializer(NewFreezeSerializer):

@@ -28,13 +28,13 @@ from dnspanel.zones.rights import access
 class QuotaSerializer(serializers.Serializer):
     """The usage and the limit of one quota."""
 
-    kind = serializers.ChoiceField(choices=[(str(kind), str(kind)) for kind in Kind], help_text="What is counted.")
+    kind = serializers.ChoiceField(choices=[(str(kind), str(kind)) for kind in Kind], help_text="Counted objects.")
     used = serializers.IntegerField(
         allow_null=True,
-        help_text="Null where each zone or draft has the limit for itself. Without a limit counted up to 100,000.",
+        help_text="Usage; null if the limit is for each zone or draft. Without a limit counted up to 100,000.",
     )
-    limit = serializers.IntegerField(allow_null=True, help_text="Null: any number.")
-    near = serializers.BooleanField(help_text="Whether 80 % of it or more are used.")
+    limit = serializers.IntegerField(allow_null=True, help_text="Null: no limit.")
+    near = serializers.BooleanField(help_text="True if at least 80 % is used.")
 
 
 class QuotasSerializer(serializers.Serializer):
@@ -49,7 +49,7 @@ class LimitsSerializer(Shape):
     limits = Members(
         most=len(Kind),
         child=Integer(min_value=0, max_value=MOST, allow_null=True),
-        help_text="Limit of each kind; null: no limit. Kinds that are left out have the limit of the settings.",
+        help_text="Limit of each kind; null: no limit. Omitted kinds have the limit in the settings.",
     )
 
     def validate_limits(self, value: dict[str, int | None]) -> dict[Kind, int | None]:

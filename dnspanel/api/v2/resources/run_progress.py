@@ -14,8 +14,8 @@ class TakenBackBatchSerializer(Shape):
     """A publication of a run that was taken back, because the canary could not serve it."""
 
     sequence = serializers.IntegerField(read_only=True)
-    zones = serializers.IntegerField(read_only=True, help_text="How many zones it had changed.")
-    reason = serializers.CharField(read_only=True, help_text="Why the canary could not answer with it.")
+    zones = serializers.IntegerField(read_only=True, help_text="Number of zones that it had changed.")
+    reason = serializers.CharField(read_only=True, help_text="Reason why the canary could not serve it.")
 
 
 class RunProgress(Shape):
@@ -26,9 +26,9 @@ class RunProgress(Shape):
     failure = serializers.CharField(read_only=True)
     zones_done = serializers.IntegerField(read_only=True)
     zones_total = serializers.IntegerField(read_only=True)
-    last_sequence = serializers.IntegerField(read_only=True, help_text="Of its last publication; 0: none.")
+    last_sequence = serializers.IntegerField(read_only=True, help_text="Sequence of the last publication; 0: none.")
     taken_back = TakenBackBatchSerializer(
-        many=True, read_only=True, help_text="Those of its publications that were taken back, and why."
+        many=True, read_only=True, help_text="Publications of the run that were taken back, with the reasons."
     )
     created_at = serializers.DateTimeField(read_only=True)
     ended_at = serializers.DateTimeField(read_only=True, allow_null=True)

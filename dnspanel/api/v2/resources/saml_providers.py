@@ -33,7 +33,7 @@ _ATTRIBUTE = {"max_length": saml.LONGEST_ATTRIBUTE, "required": False}
 class SamlAttributesSerializer(Shape):
     """The names of the provider's attributes, as Name or FriendlyName."""
 
-    subject = Text(**_ATTRIBUTE, allow_blank=True, help_text="Never changes. Empty: the NameID.")
+    subject = Text(**_ATTRIBUTE, allow_blank=True, help_text="Unchanging attribute. Empty: the NameID.")
     mail = Text(**_ATTRIBUTE)
     username = Text(**_ATTRIBUTE)
     first_name = Text(**_ATTRIBUTE)
@@ -46,21 +46,21 @@ class SamlProviderSerializer(ProviderShape):
     `slug` and `issuer` cannot be changed later.
     """
 
-    metadata_url = Text(max_length=rows.LONGEST_URL, default="", allow_blank=True, help_text="Read now and then.")
+    metadata_url = Text(max_length=rows.LONGEST_URL, default="", allow_blank=True, help_text="Read regularly.")
     metadata = Text(
-        max_length=LONGEST_METADATA, default="", allow_blank=True, write_only=True, help_text="Where there is no URL."
+        max_length=LONGEST_METADATA, default="", allow_blank=True, write_only=True, help_text="Metadata without a URL."
     )
     client_id = Text(
         max_length=saml.LONGEST_ENTITY_ID,
         default="",
         allow_blank=True,
-        help_text="The panel's entity ID there; empty: `own_metadata_url`.",
+        help_text="Entity ID of the panel; empty: `own_metadata_url`.",
     )
     attributes = SamlAttributesSerializer(default=dict)
-    group_claim = Text(max_length=rows.LONGEST_GROUP_NAME, default=saml.DEFAULT_GROUPS, help_text="An attribute.")
-    issuer = serializers.CharField(read_only=True, help_text="Its entity ID, of its metadata.")
-    acs_url = serializers.CharField(read_only=True, help_text="Where it posts its answers.")
-    own_metadata_url = serializers.CharField(read_only=True, help_text="Where the panel's metadata are.")
+    group_claim = Text(max_length=rows.LONGEST_GROUP_NAME, default=saml.DEFAULT_GROUPS, help_text="Attribute.")
+    issuer = serializers.CharField(read_only=True, help_text="Entity ID, from the metadata.")
+    acs_url = serializers.CharField(read_only=True, help_text="URL for the provider's responses.")
+    own_metadata_url = serializers.CharField(read_only=True, help_text="URL of the panel's metadata.")
 
 
 class SamlProviders(V2View):

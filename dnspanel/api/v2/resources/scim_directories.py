@@ -44,13 +44,11 @@ class ScimDirectorySerializer(Shape):
         child=Integer(),
         default=list,
         max_length=MOST_TEAMS,
-        help_text="Ids of existing teams that its groups of the same name are allowed to take over.",
+        help_text="Ids of existing teams that the directory's groups of the same name can take over.",
     )
-    takes_over = Flag(
-        default=False, help_text="It is allowed to take over existing accounts, except those of administrators."
-    )
-    account = serializers.CharField(read_only=True, help_text="The service account as which it acts.")
-    url = serializers.CharField(read_only=True, help_text="Where it calls SCIM.")
+    takes_over = Flag(default=False, help_text="Allow takeover of existing accounts, except administrators' accounts.")
+    account = serializers.CharField(read_only=True, help_text="Service account of the directory.")
+    url = serializers.CharField(read_only=True, help_text="URL of the SCIM API.")
     created_at = serializers.DateTimeField(read_only=True)
 
 
@@ -69,7 +67,7 @@ class ScimSecretSerializer(serializers.Serializer):
     The old secret has stopped working.
     """
 
-    secret = serializers.CharField(allow_null=True, help_text="Shown only now.")
+    secret = serializers.CharField(allow_null=True, help_text="Shown only once.")
 
 
 class ScimDirectories(OneSecretView):

@@ -30,10 +30,10 @@ _MOST_TEAMS = 1_000
 class SecondFactorRuleSerializer(serializers.Serializer):
     """A rule that requires two-factor authentication for a role or a team."""
 
-    role = serializers.CharField(allow_null=True, help_text="As in `roles`; null where it is about a team.")
+    role = serializers.CharField(allow_null=True, help_text="Role as in `roles`; null: the rule is about a team.")
     team = serializers.IntegerField(allow_null=True)
-    since = serializers.DateTimeField(help_text="The grace begins then, or with the account if that is newer.")
-    grace_days = serializers.IntegerField(help_text="Days to set it up.")
+    since = serializers.DateTimeField(help_text="Start of the grace period, unless the account is newer.")
+    grace_days = serializers.IntegerField(help_text="Days for the setup.")
 
 
 class SecondFactorRulesSerializer(Shape):
@@ -43,10 +43,10 @@ class SecondFactorRulesSerializer(Shape):
         child=Text(max_length=24),
         default=list,
         max_length=MOST_ROLES + len(Role),
-        help_text="Built-in roles by name; one of `/roles` as `own:` and its id.",
+        help_text="Built-in roles by name; custom roles as `own:` and the id.",
     )
     teams = serializers.ListField(child=Integer(), default=list, max_length=_MOST_TEAMS, help_text="Ids of teams.")
-    grace_days = Integer(min_value=0, max_value=verbs.MOST_GRACE, default=14, help_text="To set one up; 0: at once.")
+    grace_days = Integer(min_value=0, max_value=verbs.MOST_GRACE, default=14, help_text="Days for the setup; 0: none.")
     rules = SecondFactorRuleSerializer(many=True, read_only=True)
 
 

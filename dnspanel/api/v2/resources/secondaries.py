@@ -29,25 +29,25 @@ class SecondarySerializer(Shape):
     id = serializers.IntegerField(read_only=True)
     name = Text(
         max_length=set_up_secondaries.LONGEST_NAME,
-        help_text="Small letters, digits and dashes; its key is named by it.",
+        help_text="Lowercase letters, digits and dashes; also names the TSIG key.",
     )
     kind = Choice(choices=Kind.choices, default=Kind.OTHER, help_text="Software of the server.")
     addresses = serializers.ListField(
         child=Text(max_length=47),
         min_length=1,
         max_length=set_up_secondaries.MOST_ADDRESSES,
-        help_text="Where NOTIFY goes: an IP address, with a port where it is not 53 (`192.0.2.53:5300`).",
+        help_text="IP addresses for NOTIFY, with a port if it is not 53 (`192.0.2.53:5300`).",
     )
     networks = serializers.ListField(
         child=Text(max_length=49),
         max_length=set_up_secondaries.MOST_NETWORKS,
         default=list,
-        help_text="Networks from which it transfers, as CIDR; empty: only from its addresses.",
+        help_text="Networks (CIDR) from which the secondary transfers; empty: only its addresses.",
     )
     transport = Choice(
         choices=Transport.choices,
         default=Transport.ANY,
-        help_text="Over what it transfers: TCP or TLS, TLS only, or TLS only and by its own certificate.",
+        help_text="Transport of transfers: TCP or TLS, TLS only, or TLS only with its own certificate.",
     )
     certificate = Text(
         max_length=server_certificates.LONGEST,
@@ -60,38 +60,38 @@ class SecondarySerializer(Shape):
         allow_null=True,
         min_value=1,
         max_value=set_up_secondaries.LAST_PORT,
-        help_text="Where it is asked for serials over TLS; null: over UDP.",
+        help_text="Port for serial queries over TLS; null: queries over UDP.",
     )
-    choice = Choice(choices=ZoneChoice.choices, default=ZoneChoice.ALL, help_text="Which zones it transfers.")
-    tag = Text(max_length=60, default="", allow_blank=True, help_text="With `choice` tag.")
-    team = Integer(default=None, allow_null=True, help_text="Id, with `choice` team.")
+    choice = Choice(choices=ZoneChoice.choices, default=ZoneChoice.ALL, help_text="Choice of zones.")
+    tag = Text(max_length=60, default="", allow_blank=True, help_text="For `choice` tag.")
+    team = Integer(default=None, allow_null=True, help_text="Team id, for `choice` team.")
     zones = serializers.ListField(
         child=Text(max_length=1100),
         max_length=set_up_secondaries.MOST_LISTED,
         default=list,
-        help_text="Names, with `choice` list.",
+        help_text="Names of zones, for `choice` list.",
     )
     group_tags = serializers.ListField(
         child=Text(max_length=60),
         max_length=set_up_secondaries.MOST_GROUPS,
         default=list,
-        help_text="Tags that are groups of its catalog: a zone is in that of the first one that it has.",
+        help_text="Tags that are groups of its catalog: a zone is in the group of its first tag in this list.",
     )
     lag_bound = Integer(
         default=300,
         min_value=set_up_secondaries.LEAST_BOUND,
         max_value=set_up_secondaries.MOST_BOUND,
-        help_text="Seconds behind a publication after which there is an alert.",
+        help_text="Seconds behind a publication until an alert is raised.",
     )
     active = Flag(default=True)
-    key_name = serializers.CharField(read_only=True, help_text="Of its TSIG key.")
-    algorithm = serializers.CharField(read_only=True, help_text="Algorithm of its TSIG key.")
-    catalog = serializers.CharField(read_only=True, help_text="Its catalog zone (RFC 9432).")
-    refusals = serializers.IntegerField(read_only=True, help_text="Number of transfers that were refused.")
+    key_name = serializers.CharField(read_only=True, help_text="Name of the TSIG key.")
+    algorithm = serializers.CharField(read_only=True, help_text="Algorithm of the TSIG key.")
+    catalog = serializers.CharField(read_only=True, help_text="Catalog zone (RFC 9432).")
+    refusals = serializers.IntegerField(read_only=True, help_text="Number of refused transfers.")
     refused_at = serializers.DateTimeField(
-        read_only=True, allow_null=True, help_text="When a transfer was last refused."
+        read_only=True, allow_null=True, help_text="Time of the last refused transfer."
     )
-    refused_reason = serializers.CharField(read_only=True, help_text="Why it was refused.")
+    refused_reason = serializers.CharField(read_only=True, help_text="Reason of the refusal.")
     created_at = serializers.DateTimeField(read_only=True)
 
 
@@ -117,30 +117,26 @@ class SecondaryZoneSerializer(serializers.Serializer):
     """A zone of a secondary, and the serial that the secondary serves."""
 
     zone = serializers.CharField()
-    serial = serializers.IntegerField(help_text="As it is published.")
-    served_serial = serializers.IntegerField(allow_null=True, help_text="As the secondary answered last, over DNS.")
-    served_at = serializers.DateTimeField(
-        allow_null=True, help_text="When the secondary was last asked for its serial."
-    )
-    behind_since = serializers.DateTimeField(allow_null=True, help_text="Null: it has the published serial.")
+    serial = serializers.IntegerField(help_text="Published serial.")
+    served_serial = serializers.IntegerField(allow_null=True, help_text="Serial in the last DNS answer.")
+    served_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last query for the serial.")
+    behind_since = serializers.DateTimeField(allow_null=True, help_text="Start of the delay; null: no delay.")
     compared_at = serializers.DateTimeField(
-        allow_null=True, help_text="When some of its answers were last compared with the zone."
+        allow_null=True, help_text="Time of the last comparison of answers with the zone."
     )
     difference = serializers.CharField(
-        help_text="How its answers differ from the zone, though its serial is right; empty: they do not."
+        help_text="Difference of its answers from the zone, despite the right serial; empty: none."
     )
-    differs_since = serializers.DateTimeField(
-        allow_null=True, help_text="Since when it answers otherwise than the panel; null: it does not."
-    )
-    notified_at = serializers.DateTimeField(allow_null=True, help_text="When it answered NOTIFY last.")
-    notify_error = serializers.CharField(help_text="Why the last NOTIFY failed.")
-    question_error = serializers.CharField(help_text="Why it could not be asked.")
-    transferred_at = serializers.DateTimeField(allow_null=True, help_text="When the last transfer ended.")
+    differs_since = serializers.DateTimeField(allow_null=True, help_text="Start of the difference; null: none.")
+    notified_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last answer to NOTIFY.")
+    notify_error = serializers.CharField(help_text="Reason why the last NOTIFY failed.")
+    question_error = serializers.CharField(help_text="Reason why the last query failed.")
+    transferred_at = serializers.DateTimeField(allow_null=True, help_text="End of the last transfer.")
     transferred_serial = serializers.IntegerField(allow_null=True, help_text="Serial of the last transfer.")
-    transferred_how = serializers.ChoiceField(choices=["axfr", "ixfr", ""], help_text="By AXFR or IXFR.")
-    transferred_over_tls = serializers.BooleanField(help_text="Whether the last transfer used TLS.")
-    refused_at = serializers.DateTimeField(allow_null=True, help_text="When a transfer was last refused.")
-    refused_reason = serializers.CharField(help_text="Why it was refused.")
+    transferred_how = serializers.ChoiceField(choices=["axfr", "ixfr", ""], help_text="Method: AXFR or IXFR.")
+    transferred_over_tls = serializers.BooleanField(help_text="True if the last transfer used TLS.")
+    refused_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last refused transfer.")
+    refused_reason = serializers.CharField(help_text="Reason of the refusal.")
 
 
 class Secondaries(OneSecretView):

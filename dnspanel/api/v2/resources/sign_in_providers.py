@@ -35,7 +35,7 @@ class SignInRuleSerializer(Shape):
 
     group = Text(max_length=LONGEST_GROUP, help_text="Name of the group at the provider.")
     role = Choice(choices=Role.choices)
-    team = Integer(allow_null=True, default=None, help_text="Id of a team.")
+    team = Integer(allow_null=True, default=None, help_text="Id of the team; null: panel-wide.")
     own_role = Integer(allow_null=True, default=None, help_text="Id of a role from `listRoles`.")
 
 
@@ -44,7 +44,7 @@ class ProviderShape(Shape):
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=40, help_text="Name on the sign-in button.")
-    slug = Text(max_length=40, help_text="Small letters, digits and dashes; part of the panel's URLs for the provider.")
+    slug = Text(max_length=40, help_text="Lowercase letters, digits and dashes; part of the panel's URLs.")
     rules = SignInRuleSerializer(many=True, default=list, max_length=MOST_RULES)
     makes_people = Flag(default=False, help_text="Create an account at a person's first sign-in.")
     mail_domains = serializers.ListField(
@@ -58,7 +58,7 @@ class ProviderShape(Shape):
     session_hours = Integer(
         default=12, min_value=1, max_value=rows.LONGEST_SESSION, help_text="Hours until people must sign in again."
     )
-    active = Flag(default=True, help_text="While it is off, nobody can sign in by it, and sessions of its people end.")
+    active = Flag(default=True, help_text="While it is off, sign-in by it is blocked, and sessions of its people end.")
     created_at = serializers.DateTimeField(read_only=True)
 
 
@@ -70,8 +70,8 @@ class SignInProviderSerializer(ProviderShape):
 
     issuer = Text(max_length=rows.LONGEST_URL, help_text="Issuer, exactly as the provider writes it.")
     client_id = Text(max_length=255, help_text="Id of the panel at the provider.")
-    client_secret = Text(max_length=providers.LONGEST_SECRET, write_only=True, help_text="Never in answers.")
-    scopes = Text(max_length=300, default=providers.DEFAULT_SCOPES, help_text="Scopes to ask for, with spaces between.")
+    client_secret = Text(max_length=providers.LONGEST_SECRET, write_only=True, help_text="Never returned.")
+    scopes = Text(max_length=300, default=providers.DEFAULT_SCOPES, help_text="Scopes to request, separated by spaces.")
     group_claim = Text(max_length=100, default="groups", help_text="Claim that lists a person's groups.")
     redirect_uri = serializers.CharField(read_only=True, help_text="Redirect URI to configure at the provider.")
 

@@ -39,10 +39,10 @@ class SecondFactorSerializer(serializers.Serializer):
 class SessionSerializer(serializers.Serializer):
     """A session of a person."""
 
-    address = serializers.CharField(allow_null=True, help_text="Where it was seen last.")
-    browser = serializers.CharField(help_text="As it calls itself.")
-    began_at = serializers.DateTimeField(allow_null=True, help_text="When the person signed in.")
-    seen_at = serializers.DateTimeField(allow_null=True, help_text="When it was last used, to the minute.")
+    address = serializers.CharField(allow_null=True, help_text="Address at the last use.")
+    browser = serializers.CharField(help_text="Browser, as it identifies itself.")
+    began_at = serializers.DateTimeField(allow_null=True, help_text="Time of the sign-in.")
+    seen_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last use, to the minute.")
 
 
 class SessionsSerializer(serializers.Serializer):
@@ -55,7 +55,7 @@ class PasswordLinkSerializer(Shape):
     """A link that lets a person set a password once."""
 
     link = serializers.URLField(
-        read_only=True, allow_null=True, help_text="Shown once: a repeated request with the same key has null here."
+        read_only=True, allow_null=True, help_text="Shown once: null in the response to a retry."
     )
     expires_at = serializers.DateTimeField(read_only=True)
 

@@ -45,31 +45,31 @@ class TemplateRunSerializer(RunProgress):
 
     template = Integer(required=False, min_value=1, max_value=LARGEST_ID, help_text="Id of the template.")
     version = serializers.IntegerField(read_only=True)
-    dry_run = serializers.BooleanField(read_only=True, help_text="Whether it only finds out what would change.")
+    dry_run = serializers.BooleanField(read_only=True, help_text="True: the run changes nothing.")
     dry_run_of = Integer(
         required=False,
         allow_null=True,
         min_value=1,
         max_value=LARGEST_ID,
-        help_text="Carry out this dry run, of the same zones. Without it, a dry run begins.",
+        help_text="Id of the dry run to carry out, in the same zones. Without it, a dry run starts.",
     )
     q = Text(
         default=None,
         allow_null=True,
         allow_blank=True,
         max_length=200,
-        help_text="As in the search box of the panel; null: the zones that are kept in step.",
+        help_text="Search, as in the panel's search box; null: the zones that follow the template.",
     )
     values = Members(
         most=MOST_VARIABLES,
         child=Text(allow_blank=True, max_length=LONGEST_VALUE),
         default=dict,
-        help_text="By variable, for zones that the search finds.",
+        help_text="Values by variable, for zones that the search finds.",
     )
-    keep = Flag(default=False, help_text="Zones that the search finds are kept in step from then on.")
+    keep = Flag(default=False, help_text="Let the zones that the search finds follow the template.")
     overwrite = Flag(default=False, help_text="With `dry_run_of`: overwrite records that were edited by hand.")
     counts = serializers.DictField(
-        child=serializers.IntegerField(), read_only=True, help_text=f"Zones by outcome: {', '.join(_OUTCOMES)}."
+        child=serializers.IntegerField(), read_only=True, help_text=f"Zone counts by outcome: {', '.join(_OUTCOMES)}."
     )
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class TemplateRunZoneSerializer(serializers.Serializer):
 
     zone = serializers.CharField()
     outcome = serializers.ChoiceField(choices=[(outcome, outcome) for outcome in _OUTCOMES])
-    message = serializers.CharField(help_text="Why, if the zone was refused or left alone.")
+    message = serializers.CharField(help_text="Reason, if the zone was refused or left unchanged.")
 
 
 class TemplateRuns(V2View):

@@ -64,13 +64,13 @@ class TemplateVariableSerializer(Shape):
     """A variable in the text of a template."""
 
     name = Text(max_length=32)
-    label = Text(default="", allow_blank=True, max_length=LONGEST_LABEL, help_text="Name for people.")
+    label = Text(default="", allow_blank=True, max_length=LONGEST_LABEL, help_text="Label for people.")
     kind = Choice(choices=[(str(kind), str(kind)) for kind in VariableKind])
     default = Text(
         default="",
         allow_blank=True,
         max_length=LONGEST_VALUE,
-        help_text="Value if none is given; empty: one must be given.",
+        help_text="Default value; empty: a value is required.",
     )
 
     def validate_name(self, value: str) -> str:
@@ -87,7 +87,7 @@ class TemplateVersionSerializer(Shape):
     variables = TemplateVariableSerializer(many=True, default=list, max_length=MOST_VARIABLES)
     note = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
     actor = ActorSerializer(allow_null=True)
-    at = serializers.DateTimeField(read_only=True, help_text="When it was published.")
+    at = serializers.DateTimeField(read_only=True, help_text="Time of the publication.")
 
 
 class TemplateSerializer(Shape):
@@ -98,9 +98,9 @@ class TemplateSerializer(Shape):
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=edit_template.LONGEST_NAME)
-    kind = serializers.ChoiceField(choices=TemplateKind.choices, read_only=True, help_text="What it is for.")
+    kind = serializers.ChoiceField(choices=TemplateKind.choices, read_only=True, help_text="Purpose.")
     team = Integer(
-        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: of the whole panel."
+        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of the team; null: panel-wide."
     )
     description = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
     version = serializers.IntegerField(read_only=True)
@@ -112,9 +112,9 @@ class NewTemplateSerializer(Shape):
     """A template with its first version."""
 
     name = Text(max_length=edit_template.LONGEST_NAME)
-    kind = Choice(choices=TemplateKind.choices, default=TemplateKind.ZONE, help_text="What it is for.")
+    kind = Choice(choices=TemplateKind.choices, default=TemplateKind.ZONE, help_text="Purpose.")
     team = Integer(
-        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: of the whole panel."
+        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of the team; null: panel-wide."
     )
     description = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
     text = Text(max_length=LONGEST_TEXT)
@@ -130,11 +130,11 @@ class TemplateUseSerializer(TermsSerializer):
         most=MOST_VARIABLES,
         child=Text(allow_blank=True, max_length=LONGEST_VALUE),
         default=dict,
-        help_text="By variable.",
+        help_text="Values by variable.",
     )
-    name = Text(default="@", max_length=1100, help_text="Where a snippet goes; `@` is the zone itself.")
-    overwrite = Flag(default=False, help_text="Conflicts become what the template says.")
-    keep = Flag(default=None, allow_null=True, help_text="Whether the zone is kept in step; null: as it is.")
+    name = Text(default="@", max_length=1100, help_text="Owner name for a snippet; `@` is the zone itself.")
+    overwrite = Flag(default=False, help_text="Overwrite conflicting records.")
+    keep = Flag(default=None, allow_null=True, help_text="True: the zone follows the template; null: no change.")
 
 
 class TemplateStepSerializer(ChangeSerializer):
@@ -144,9 +144,9 @@ class TemplateStepSerializer(ChangeSerializer):
     """
 
     act = serializers.ChoiceField(
-        choices=[(str(act), str(act)) for act in Act if act is not Act.SAME], help_text="What it does to the RRset."
+        choices=[(str(act), str(act)) for act in Act if act is not Act.SAME], help_text="Effect on the RRset."
     )
-    message = serializers.CharField(help_text="Why it is a conflict.")
+    message = serializers.CharField(help_text="Reason of the conflict.")
 
 
 class TemplateStepsSerializer(PlansSerializer):

@@ -41,19 +41,19 @@ STATES = [(state, state) for state in ("alive", "expired", "revoked", "unused")]
 class TermsSerializer(Shape):
     """The purpose, the rights and the limits of a token."""
 
-    purpose = Text(max_length=100, help_text="What it is for; lists and the history show it.")
+    purpose = Text(max_length=100, help_text="Purpose, shown in lists and the history.")
     scope = ScopeSerializer(many=True, default=list, max_length=MOST_GRANTS)
     permissions = serializers.ListField(child=Choice(choices=CHOICES), default=list, max_length=len(CHOICES))
     networks = serializers.ListField(
-        child=Text(max_length=49), default=list, max_length=100, help_text="Works from there only; empty: anywhere."
+        child=Text(max_length=49), default=list, max_length=100, help_text="Networks where it works; empty: anywhere."
     )
-    expires_at = Moment(required=False, allow_null=True, help_text="Left out: in 90 days. null: never.")
+    expires_at = Moment(required=False, allow_null=True, help_text="Omitted: in 90 days. null: never.")
     unused_days = Integer(
         default=None,
         allow_null=True,
         min_value=1,
         max_value=3650,
-        help_text="Expires after this many days without use.",
+        help_text="Days without use until the token expires.",
     )
 
 
@@ -62,20 +62,18 @@ class TokenSerializer(TermsSerializer):
 
     id = serializers.IntegerField(read_only=True)
     owner = Integer(
-        required=False, help_text="Id of its owner; without it, the owner of this token. A service account is possible."
+        required=False, help_text="Id of the owner, who can be a service account; omitted: the owner of this token."
     )
     owned_by = ActorSerializer()
-    prefix = serializers.CharField(read_only=True, help_text="The visible beginning of its secret.")
-    needs_if_match = Flag(default=False, help_text="Whether its writes must say what they change.")
+    prefix = serializers.CharField(read_only=True, help_text="Visible beginning of the secret.")
+    needs_if_match = Flag(default=False, help_text="Require `If-Match` or `If-None-Match` for each write.")
     requests_per_minute = Integer(default=None, allow_null=True, min_value=1, max_value=1_000_000)
-    deletes_many = Flag(
-        default=False, help_text="Whether it deletes any number of zones within minutes without being asked."
-    )
-    state = serializers.ChoiceField(choices=STATES, read_only=True, help_text="Whether it works.")
+    deletes_many = Flag(default=False, help_text="Allow deleting any number of zones within minutes without `confirm`.")
+    state = serializers.ChoiceField(choices=STATES, read_only=True, help_text="State of the token.")
     created_at = serializers.DateTimeField(read_only=True)
     last_used_at = serializers.DateTimeField(read_only=True, allow_null=True)
     last_address = serializers.CharField(read_only=True, allow_null=True)
-    rotated_to = serializers.IntegerField(read_only=True, allow_null=True, help_text="The token that takes over.")
+    rotated_to = serializers.IntegerField(read_only=True, allow_null=True, help_text="Id of the new token.")
 
 
 class NewTokenSerializer(TokenSerializer):
@@ -84,9 +82,7 @@ class NewTokenSerializer(TokenSerializer):
     The secret is shown only once.
     """
 
-    secret = serializers.CharField(
-        read_only=True, allow_null=True, help_text="null when the request is repeated with its Idempotency-Key."
-    )
+    secret = serializers.CharField(read_only=True, allow_null=True, help_text="null in the response to a retry.")
 
 
 class RotationSerializer(Shape):
@@ -96,7 +92,7 @@ class RotationSerializer(Shape):
         default=86_400,
         min_value=0,
         max_value=int(verbs.LONGEST_OVERLAP.total_seconds()),
-        help_text="Seconds that the old token still works.",
+        help_text="Seconds until the old token stops working.",
     )
 
 

@@ -50,7 +50,7 @@ class TsigKeySerializer(TermsSerializer):
     owner = serializers.IntegerField(read_only=True)
     name = Text(max_length=1100, help_text="Name of the key in DNS messages; unique in the panel.")
     algorithm = Choice(choices=ALGORITHMS, default="hmac-sha256", help_text="TSIG algorithm.")
-    state = serializers.ChoiceField(choices=STATES, read_only=True, help_text="Whether it works.")
+    state = serializers.ChoiceField(choices=STATES, read_only=True, help_text="State of the key.")
     created_at = serializers.DateTimeField(read_only=True)
     last_used_at = serializers.DateTimeField(read_only=True, allow_null=True)
     last_address = serializers.CharField(read_only=True, allow_null=True)
@@ -68,8 +68,8 @@ class NewTsigKeySerializer(TsigKeySerializer):
         allow_null=True,
         max_length=1000,
         help_text=(
-            "The secret in Base64, of 128 bits or more; left out, the panel makes one, but not for hmac-md5. "
-            "Shown this once."
+            "Secret in Base64, at least 128 bits. If omitted, the panel makes one, except for hmac-md5. Shown only "
+            "once."
         ),
     )
 

@@ -63,10 +63,10 @@ class UserSerializer(Shape):
     id = serializers.IntegerField(read_only=True)
     username = serializers.CharField(read_only=True)
     email = serializers.CharField(read_only=True, allow_null=True, help_text="null for a service account.")
-    service = serializers.BooleanField(read_only=True, help_text="Whether it is an account of programs.")
+    service = serializers.BooleanField(read_only=True, help_text="True for a service account.")
     role = Choice(choices=Role.choices)
     own_role = Integer(
-        allow_null=True, required=False, help_text="Id of a role from `listRoles`; `role` must be `member` then."
+        allow_null=True, required=False, help_text="Id of a role from `listRoles`; `role` must then be `member`."
     )
     same_person_as = Integer(
         allow_null=True,
@@ -74,11 +74,9 @@ class UserSerializer(Shape):
         help_text="Id of another account of the same person, or of the person behind a service account. None of "
         "these accounts can approve requests of another.",
     )
-    active = Flag(
-        help_text="Whether the account is open. With a closed account nobody can sign in, and its tokens do not work."
-    )
-    last_sign_in_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="null: never.")
-    joined_at = serializers.DateTimeField(read_only=True, help_text="When the account was created.")
+    active = Flag(help_text="True if the account is open. A closed account cannot sign in, and its tokens do not work.")
+    last_sign_in_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="Last sign-in; null: never.")
+    joined_at = serializers.DateTimeField(read_only=True, help_text="Creation of the account.")
 
 
 class ServiceAccountSerializer(Shape):
@@ -91,7 +89,7 @@ class ServiceAccountSerializer(Shape):
 class HandOverSerializer(Shape):
     """The objects to hand over, and the account that receives them."""
 
-    to = Integer(help_text="Id of the account that gets it.")
+    to = Integer(help_text="Id of the receiving account.")
     tokens = serializers.ListField(child=Integer(), default=list, max_length=MOST_LISTED, help_text="Ids of tokens.")
     webhooks = serializers.ListField(
         child=Integer(), default=list, max_length=MOST_LISTED, help_text="Ids of webhooks."
@@ -107,7 +105,7 @@ class HandOverSerializer(Shape):
 class HandedOverSerializer(serializers.Serializer):
     """The total number of tokens, webhooks, drafts and publish hooks that were handed over."""
 
-    handed_over = serializers.IntegerField(help_text="How many were handed over.")
+    handed_over = serializers.IntegerField(help_text="Number of objects that were handed over.")
 
 
 class InvitationSerializer(Shape):
@@ -115,7 +113,7 @@ class InvitationSerializer(Shape):
 
     role = Choice(choices=Role.choices)
     link = serializers.URLField(
-        read_only=True, allow_null=True, help_text="Shown once: a repeated request with the same key has null here."
+        read_only=True, allow_null=True, help_text="Shown once: null in the response to a retry."
     )
     expires_at = serializers.DateTimeField(read_only=True)
 
@@ -124,8 +122,8 @@ class ReasonSerializer(serializers.Serializer):
     """The source of a right: a role, a team or a grant."""
 
     source = serializers.ChoiceField(choices=REASONS)
-    id = serializers.IntegerField(allow_null=True, help_text="Of the team or the grant.")
-    words = serializers.CharField(help_text="The same in words.")
+    id = serializers.IntegerField(allow_null=True, help_text="Id of the team or grant; else null.")
+    words = serializers.CharField(help_text="Source in words.")
 
 
 class VerdictSerializer(serializers.Serializer):
@@ -134,7 +132,7 @@ class VerdictSerializer(serializers.Serializer):
     right = serializers.ChoiceField(
         choices=[(str(right), str(right)) for right in Right], help_text="The right over the zone."
     )
-    allowed = serializers.BooleanField(help_text="Whether the person has it.")
+    allowed = serializers.BooleanField(help_text="True if the person has it.")
     because = ReasonSerializer(many=True)
 
 
@@ -142,19 +140,19 @@ class ActSinceSerializer(serializers.Serializer):
     """A later entry of the audit log that could have changed a right."""
 
     id = serializers.IntegerField()
-    at = serializers.DateTimeField(help_text="When it was done.")
-    action = serializers.CharField(help_text="Such as `grant.create`.")
-    target = serializers.CharField(help_text="What was changed, in words.")
+    at = serializers.DateTimeField(help_text="Time of the act.")
+    action = serializers.CharField(help_text="Code such as `grant.create`.")
+    target = serializers.CharField(help_text="Changed object, in words.")
     actor = ActorSerializer()
 
 
 class SinceSerializer(serializers.Serializer):
     """The comparison of a person's rights now with their rights at an earlier time."""
 
-    at = serializers.DateTimeField(help_text="The time that was asked about.")
-    certain = serializers.BooleanField(help_text="Nothing that decides this was changed since.")
-    words = serializers.CharField(help_text="The answer in words.")
-    acts = ActSinceSerializer(many=True, help_text="The newest 20 entries; needs the permission `audit`.")
+    at = serializers.DateTimeField(help_text="Requested time.")
+    certain = serializers.BooleanField(help_text="True if nothing that decides the rights changed since then.")
+    words = serializers.CharField(help_text="Answer in words.")
+    acts = ActSinceSerializer(many=True, help_text="Newest 20 entries; needs the permission `audit`.")
 
 
 class RightsSerializer(serializers.Serializer):

@@ -34,12 +34,12 @@ from dnspanel.zones.rights import access
 class ParentPointSerializer(serializers.Serializer):
     """One check at the parent zone, and the records to change there."""
 
-    code = serializers.CharField(help_text="parent: the delegation; glue.")
+    code = serializers.CharField(help_text="`parent` (delegation) or `glue`.")
     verdict = serializers.ChoiceField(
         choices=[(code_of(verdict), code_of(verdict)) for verdict in Verdict],
-        help_text="Whether this is as it should be.",
+        help_text="Result of the check.",
     )
-    message = serializers.CharField(help_text="What is wrong, in words.")
+    message = serializers.CharField(help_text="Problem, in words.")
     lines = serializers.ListField(child=serializers.CharField(), help_text="Records to publish in the parent zone.")
 
 
@@ -47,7 +47,7 @@ class VanityNameSerializer(serializers.Serializer):
     """A vanity name from a name server set, and the addresses of its nodes."""
 
     name = serializers.CharField()
-    addresses = serializers.ListField(child=serializers.CharField(), help_text="Also the glue for the registrar.")
+    addresses = serializers.ListField(child=serializers.CharField(), help_text="Addresses, also used as glue.")
 
 
 class VanityPlaceSerializer(Shape):
@@ -58,11 +58,11 @@ class VanityPlaceSerializer(Shape):
 
     zone = serializers.CharField()
     names = VanityNameSerializer(many=True)
-    kept = serializers.BooleanField(help_text="Whether their A and AAAA are kept those of the nodes.")
+    kept = serializers.BooleanField(help_text="True if the panel maintains the A and AAAA records.")
     kept_by = ActorSerializer(allow_null=True)
-    refusal = serializers.CharField(help_text="Why they could not be brought into step; empty in normal work.")
+    refusal = serializers.CharField(help_text="Reason why the records could not be updated; empty: none.")
     asked_at = serializers.DateTimeField(allow_null=True)
-    parent = ParentPointSerializer(many=True, help_text="What was found when the parent was asked last.")
+    parent = ParentPointSerializer(many=True, help_text="Results of the last check at the parent zone.")
 
 
 class VanityPlaces(V2View):

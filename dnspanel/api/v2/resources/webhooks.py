@@ -45,7 +45,7 @@ class WebhookSerializer(Shape):
         max_length=2000,
         default="",
         allow_blank=True,
-        help_text="An https address that is public, or in a network that the panel allows; empty for mail.",
+        help_text="Public https URL, or one in a network that the panel allows; empty for mail.",
     )
     events = serializers.ListField(child=Choice(choices=EVENTS), min_length=1, max_length=len(EVENTS))
     description = Text(max_length=100, default="", allow_blank=True)
@@ -53,7 +53,7 @@ class WebhookSerializer(Shape):
         child=ZoneName(),
         default=list,
         max_length=hooks.MOST_IN_SCOPE,
-        help_text="Of publications only those that change one of these zones, or one that `tags` or `teams` covers.",
+        help_text="Limits publications to those that change one of these zones or a zone of `tags` or `teams`.",
     )
     tags = serializers.ListField(child=Text(max_length=40), default=list, max_length=hooks.MOST_IN_SCOPE)
     teams = serializers.ListField(
@@ -61,19 +61,19 @@ class WebhookSerializer(Shape):
     )
     gather_minutes = Integer(
         default=0,
-        help_text=f"For people: what happens within so many minutes is one message; {', '.join(map(str, GATHERED))}.",
+        help_text=f"For people: minutes of events that make one message; {', '.join(map(str, GATHERED))}.",
     )
     quiet_from = serializers.TimeField(
-        allow_null=True, default=None, help_text="By the owner's time zone; what happens until `quiet_until` waits."
+        allow_null=True, default=None, help_text="In the owner's time zone; events wait until `quiet_until`."
     )
     quiet_until = serializers.TimeField(allow_null=True, default=None)
-    active = Flag(default=True, help_text="Switched off after failing for days; switching on forgets the failures.")
+    active = Flag(default=True, help_text="Switched off after days of failures; switching on resets the failures.")
     owner = serializers.IntegerField(read_only=True)
-    created_by = ActorSerializer(help_text="Whose it is, and the token that made it; it ends with that.")
+    created_by = ActorSerializer(help_text="Owner and creating token; the webhook ends with the token.")
     failing_since = serializers.DateTimeField(
-        read_only=True, allow_null=True, help_text="Since when deliveries fail; null: they arrive."
+        read_only=True, allow_null=True, help_text="Start of the failures; null: no failures."
     )
-    disabled_reason = serializers.CharField(read_only=True, help_text="Why it was switched off.")
+    disabled_reason = serializers.CharField(read_only=True, help_text="Reason why it was switched off.")
     created_at = serializers.DateTimeField(read_only=True)
 
 
@@ -100,17 +100,17 @@ class DeliverySerializer(serializers.Serializer):
 
     id = serializers.IntegerField()
     event = serializers.ChoiceField(choices=EventKind.choices)
-    event_id = serializers.CharField(help_text="The `webhook-id` that the receiver gets, in every attempt and replay.")
+    event_id = serializers.CharField(help_text="The `webhook-id` header, the same in every attempt and replay.")
     number = serializers.IntegerField(
-        help_text="1, 2, 3 and so on for each webhook, as the receiver gets it; a replay has that of the first."
+        help_text="Count of the webhook's deliveries, from 1; a replay has the number of the first delivery."
     )
     state = serializers.ChoiceField(choices=DeliveryState.choices)
     attempts = serializers.IntegerField(help_text="Number of attempts so far.")
-    next_at = serializers.DateTimeField(allow_null=True, help_text="When it is tried next; null: not any more.")
-    attempted_at = serializers.DateTimeField(allow_null=True, help_text="When it was tried last.")
-    status = serializers.IntegerField(allow_null=True, help_text="Of the receiver's answer.")
-    error = serializers.CharField(help_text="Why the last attempt failed.")
-    ms = serializers.FloatField(allow_null=True, help_text="Milliseconds to the answer.")
+    next_at = serializers.DateTimeField(allow_null=True, help_text="Time of the next attempt; null: none.")
+    attempted_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last attempt.")
+    status = serializers.IntegerField(allow_null=True, help_text="HTTP status of the receiver's response.")
+    error = serializers.CharField(help_text="Reason why the last attempt failed.")
+    ms = serializers.FloatField(allow_null=True, help_text="Duration of the response, in milliseconds.")
     replay_of = serializers.IntegerField(allow_null=True, help_text="Id of the delivery that this one repeats.")
     created_at = serializers.DateTimeField()
 

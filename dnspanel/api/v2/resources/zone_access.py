@@ -37,9 +37,9 @@ class RightsHereSerializer(Shape):
 
     rights = serializers.ListField(child=serializers.CharField())
     source = serializers.ChoiceField(choices=["role", "team", "grant", "scope"])
-    because = serializers.CharField(help_text="In words.")
-    id = serializers.IntegerField(allow_null=True, help_text="Of the team, or of the grant.")
-    names = serializers.ListField(child=serializers.CharField(), help_text="Patterns. Empty: every name.")
+    because = serializers.CharField(help_text="Source of the rights, in words.")
+    id = serializers.IntegerField(allow_null=True, help_text="Id of the team or the grant; else null.")
+    names = serializers.ListField(child=serializers.CharField(), help_text="Name patterns. Empty: every name.")
     types = serializers.ListField(child=serializers.CharField(), help_text="Empty: every type.")
 
 
