@@ -11,7 +11,7 @@ class TokenNameSerializer(serializers.Serializer):
     """A token as shown in responses, without its secret."""
 
     id = serializers.IntegerField()
-    prefix = serializers.CharField(help_text="The visible beginning of its secret.")
+    prefix = serializers.CharField(help_text="Visible beginning of the token's secret.")
     purpose = serializers.CharField()
 
 
@@ -20,9 +20,9 @@ class ActorSerializer(serializers.Serializer):
 
     kind = serializers.ChoiceField(choices=KINDS)
     user = serializers.CharField(
-        allow_null=True, help_text="User name of the person, of a token its owner at that time; null: nobody's."
+        allow_null=True, help_text="User name of the person, or of the token's owner at that time; null: none."
     )
-    token = TokenNameSerializer(allow_null=True, help_text="The token that acted; null: none, or none was noted.")
+    token = TokenNameSerializer(allow_null=True, help_text="Token that acted; null: none, or not recorded.")
 
     def __init__(self, **kwargs: Any) -> None:
         """Make the field read-only by default."""

@@ -23,20 +23,20 @@ class ParentCheckSerializer(Shape):
     """The state of the DS records at the parent zone, and the last answers of its name servers."""
 
     zone = serializers.CharField()
-    state = serializers.ChoiceField(choices=_STATES, help_text="As of the last look that came to something.")
-    message = serializers.CharField(help_text="The same for people.")
+    state = serializers.ChoiceField(choices=_STATES, help_text="State at the last successful check.")
+    message = serializers.CharField(help_text="State in words.")
     parent = serializers.CharField(
         allow_null=True,
         help_text="Name of the parent zone; null: unknown, or a zone of this panel that the token cannot read.",
     )
     servers = ParentServerSerializer(many=True)
-    ds_ttl = serializers.IntegerField(allow_null=True, help_text="TTL of the DS records there.")
-    since = serializers.DateTimeField(allow_null=True, help_text="Since when it has this state.")
-    known_at = serializers.DateTimeField(allow_null=True, help_text="When a look last came to something.")
-    checked_at = serializers.DateTimeField(allow_null=True, help_text="When it was asked last.")
-    silent = serializers.CharField(help_text="Why the last look came to nothing; empty where it did not.")
-    silent_since = serializers.DateTimeField(allow_null=True, help_text="Since when no server answers.")
-    waiting = serializers.BooleanField(help_text="Whether a check was asked for and is not done yet.")
+    ds_ttl = serializers.IntegerField(allow_null=True, help_text="TTL of the DS records at the parent.")
+    since = serializers.DateTimeField(allow_null=True, help_text="Start of this state.")
+    known_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last successful check.")
+    checked_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last check.")
+    silent = serializers.CharField(help_text="Reason why the last check failed; empty if it succeeded.")
+    silent_since = serializers.DateTimeField(allow_null=True, help_text="Start of the failed checks; null: none.")
+    waiting = serializers.BooleanField(help_text="True while a requested check is not done.")
 
 
 class DnssecNodeSerializer(Shape):
@@ -44,13 +44,13 @@ class DnssecNodeSerializer(Shape):
 
     node = serializers.CharField(help_text="Name of the node.")
     has_last_change = serializers.BooleanField(
-        allow_null=True, help_text="It has proved the last change of the signing; null: there was none."
+        allow_null=True, help_text="True if the node confirmed the last signing change; null: there was none."
     )
-    verdict = serializers.ChoiceField(choices=_VERDICTS, help_text="Of its signatures, by the panel's own validator.")
-    reason = serializers.CharField(help_text="Why it is bogus or silent; else empty.")
+    verdict = serializers.ChoiceField(choices=_VERDICTS, help_text="Result of the panel's validation of the answers.")
+    reason = serializers.CharField(help_text="Reason if bogus or silent; else empty.")
     serial = serializers.IntegerField(allow_null=True)
-    key_tags = serializers.ListField(child=serializers.IntegerField(), help_text="Of its DNSKEY records.")
-    signature_ends = serializers.DateTimeField(allow_null=True, help_text="Of the signature over the SOA.")
+    key_tags = serializers.ListField(child=serializers.IntegerField(), help_text="Tags of the DNSKEY records.")
+    signature_ends = serializers.DateTimeField(allow_null=True, help_text="Expiry of the SOA's signature.")
 
 
 class UnprovenZoneSerializer(Shape):
@@ -58,6 +58,6 @@ class UnprovenZoneSerializer(Shape):
 
     zone = serializers.CharField()
     node = serializers.CharField(help_text="Name of the node.")
-    problem = serializers.CharField(help_text="What is wrong with its signatures or proofs there, for people.")
-    since = serializers.DateTimeField(help_text="Since when changes of it are pushed there without that proof.")
-    looked_at = serializers.DateTimeField(help_text="When the node was asked last; it is, all the time.")
+    problem = serializers.CharField(help_text="Problem with the signatures or proofs on the node, in words.")
+    since = serializers.DateTimeField(help_text="Time since when changes are sent without the validation check.")
+    looked_at = serializers.DateTimeField(help_text="Time of the last query to the node; queries continue.")

@@ -25,11 +25,11 @@ class DenialSerializer(Shape):
     """The denial of existence: NSEC, or NSEC3 with its parameters."""
 
     method = Choice(choices=_METHODS, help_text="`nsec` or `nsec3`.")
-    opt_out = Flag(default=False, help_text="Unsigned delegations are not proved.")
-    narrow = Flag(default=False, help_text="Proofs are made for each question.")
-    iterations = Integer(default=0, min_value=0, max_value=MOST_ITERATIONS, help_text="0 is right (RFC 9276).")
+    opt_out = Flag(default=False, help_text="NSEC3 opt-out: no proofs for unsigned delegations.")
+    narrow = Flag(default=False, help_text="Proofs generated for each query.")
+    iterations = Integer(default=0, min_value=0, max_value=MOST_ITERATIONS, help_text="Use 0 (RFC 9276).")
     salt = Text(
-        default="", allow_blank=True, max_length=2 * LONGEST_SALT, help_text="Hexadecimal; none is right (RFC 9276)."
+        default="", allow_blank=True, max_length=2 * LONGEST_SALT, help_text="Hexadecimal; empty is best (RFC 9276)."
     )
 
     def validate_salt(self, value: str) -> str:
@@ -47,9 +47,9 @@ class DenialSerializer(Shape):
 class NewKeysSerializer(Shape):
     """The keys to create for a zone that isn't signed yet."""
 
-    algorithm = Integer(default=DEFAULT_ALGORITHM, min_value=0, max_value=255, help_text="IANA's number.")
-    bits = Integer(default=None, allow_null=True, min_value=1, max_value=MOST_NUMBER, help_text="Of RSA keys.")
-    split = Flag(default=False, help_text="A KSK and a ZSK in place of one key that does both.")
+    algorithm = Integer(default=DEFAULT_ALGORITHM, min_value=0, max_value=255, help_text="Number of the algorithm.")
+    bits = Integer(default=None, allow_null=True, min_value=1, max_value=MOST_NUMBER, help_text="Size of RSA keys.")
+    split = Flag(default=False, help_text="Separate KSK and ZSK instead of one CSK.")
 
     def validate_algorithm(self, value: int) -> int:
         return made_algorithm(value)
@@ -58,9 +58,9 @@ class NewKeysSerializer(Shape):
 class SigningPatchSerializer(Shape):
     """Changes to a zone's signing. Omitted members don't change."""
 
-    signed = Flag(required=False, help_text="true: new keys, if none signs. false: all keys go.")
+    signed = Flag(required=False, help_text="true: create keys if no key signs. false: remove all keys.")
     new_keys = NewKeysSerializer(
-        required=False, help_text="Keys for a zone that becomes signed; without it, one key of algorithm 13."
+        required=False, help_text="Keys for a newly signed zone; by default one key of algorithm 13."
     )
     denial = DenialSerializer(required=False)
     cds = serializers.ListField(
@@ -70,7 +70,7 @@ class SigningPatchSerializer(Shape):
         help_text="Digest types of the CDS records (1, 2, 4); [0] asks the parent to delete its DS.",
     )
     cdnskey = Flag(required=False, help_text="Publish CDNSKEY records.")
-    confirm = Flag(required=False, help_text="Ask the parent to delete its DS (`cds` [0]): needed for that.")
+    confirm = Flag(required=False, help_text="Confirms that the parent deletes its DS (`cds` [0]).")
     signalling = Flag(
         required=False,
         help_text="Signalling names (RFC 9615) for zones whose name servers have their addresses in this zone.",
@@ -88,26 +88,26 @@ class BulkSigningSerializer(SigningPatchSerializer):
     """Changes to the signing of several zones, made for all of these zones or none."""
 
     zones = serializers.ListField(child=Text(max_length=1100), min_length=1, max_length=MOST_ZONES)
-    reason = Text(default="", allow_blank=True, max_length=MOST_REASON, help_text="Why; the history shows it.")
+    reason = Text(default="", allow_blank=True, max_length=MOST_REASON, help_text="Reason, shown in the history.")
 
 
 class KeySerializer(Shape):
     """A DNSSEC key without its private key."""
 
     id = serializers.IntegerField()
-    role = serializers.ChoiceField(choices=_ROLES, help_text="What it signs, beside the other keys of its algorithm.")
+    role = serializers.ChoiceField(choices=_ROLES, help_text="Role among the keys of its algorithm.")
     flags = serializers.IntegerField(help_text=f"{KSK_FLAGS} (KSK or CSK) or {ZSK_FLAGS} (ZSK).")
     algorithm = serializers.IntegerField(help_text="Number of the algorithm, as in DNSKEY records.")
     algorithm_name = serializers.CharField(help_text="Name of the algorithm.")
-    bits = serializers.IntegerField(help_text="Size of the key.")
+    bits = serializers.IntegerField(help_text="Size in bits.")
     tag = serializers.IntegerField(help_text="Key tag of the DNSKEY record.")
-    active = serializers.BooleanField(help_text="It signs.")
-    published = serializers.BooleanField(help_text="It is in the DNSKEY RRset.")
-    dnskey = serializers.CharField(help_text="Rdata of its DNSKEY.")
+    active = serializers.BooleanField(help_text="True if the key signs.")
+    published = serializers.BooleanField(help_text="True if the key is in the DNSKEY RRset.")
+    dnskey = serializers.CharField(help_text="Rdata of the DNSKEY.")
     ds = serializers.ListField(child=serializers.CharField(), help_text="Rdata of DS records; SHA-256 first.")
     created_at = serializers.DateTimeField()
     created_by = ActorSerializer(allow_null=True)
-    etag = serializers.CharField(help_text="For If-Match.")
+    etag = serializers.CharField(help_text="ETag for If-Match.")
 
 
 class OtherKeySerializer(Shape):
@@ -117,26 +117,24 @@ class OtherKeySerializer(Shape):
     flags = serializers.IntegerField(help_text=f"{KSK_FLAGS} (KSK or CSK) or {ZSK_FLAGS} (ZSK).")
     algorithm = serializers.IntegerField(help_text="Number of the algorithm, as in DNSKEY records.")
     algorithm_name = serializers.CharField(help_text="Name of the algorithm.")
-    dnskey = serializers.CharField(help_text="Rdata of its DNSKEY.")
+    dnskey = serializers.CharField(help_text="Rdata of the DNSKEY.")
     ds = serializers.ListField(child=serializers.CharField(), help_text="Rdata of DS records; none for flags 256.")
-    etag = serializers.CharField(help_text="For If-Match.")
+    etag = serializers.CharField(help_text="ETag for If-Match.")
 
 
 class NewOtherKeySerializer(Shape):
     """Another signer's key to publish."""
 
-    dnskey = Text(
-        max_length=MOST_TEXT, help_text="Its DNSKEY record, with the owner: example.net. IN DNSKEY 257 3 13 …"
-    )
+    dnskey = Text(max_length=MOST_TEXT, help_text="DNSKEY record with its owner: example.net. IN DNSKEY 257 3 13 …")
 
 
 class ParentDsSerializer(Shape):
     """A DS record for the parent zone. One digest per key is enough."""
 
-    key = serializers.IntegerField(help_text="Id of the key that it names.")
+    key = serializers.IntegerField(help_text="Id of the key.")
     digest_type = serializers.IntegerField(help_text="2: SHA-256, 4: SHA-384.")
     rdata = serializers.CharField()
-    record = serializers.CharField(help_text="As a zone file has it.")
+    record = serializers.CharField(help_text="Record in zone file format.")
 
 
 class SigningChangeSerializer(Shape):
@@ -144,27 +142,27 @@ class SigningChangeSerializer(Shape):
 
     revision = serializers.IntegerField()
     sequence = serializers.IntegerField()
-    at = serializers.DateTimeField(help_text="When it was published.")
-    actor = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
+    at = serializers.DateTimeField(help_text="Time of the publication.")
+    actor = ActorSerializer(allow_null=True, help_text="null: hidden from this token.")
 
 
 class SigningSerializer(Shape):
     """The signing state of a zone."""
 
     zone = serializers.CharField()
-    signed = serializers.BooleanField(help_text="Whether the zone is signed.")
-    presigned = serializers.BooleanField(help_text="It is served with the signatures that it came with.")
+    signed = serializers.BooleanField(help_text="True if the zone is signed.")
+    presigned = serializers.BooleanField(help_text="True if the zone is served with signatures from its source.")
     signatures_end = serializers.DateTimeField(
-        allow_null=True, help_text="For a presigned zone: when its first signature expires."
+        allow_null=True, help_text="For a presigned zone: expiry of the first signature."
     )
     denial = DenialSerializer(allow_null=True, help_text="null: the zone is not signed.")
     cds = serializers.ListField(
-        child=serializers.IntegerField(), help_text="Digest types of its CDS records; empty: none."
+        child=serializers.IntegerField(), help_text="Digest types of the CDS records; empty: none."
     )
-    cdnskey = serializers.BooleanField(help_text="Whether it has CDNSKEY records.")
-    polling = serializers.CharField(help_text="What a parent will do that looks for CDS and CDNSKEY, in words.")
-    signalling = serializers.BooleanField(help_text="It has signalling names (RFC 9615) for other zones.")
-    ds = ParentDsSerializer(many=True, help_text="Of keys that are published and for the parent.")
+    cdnskey = serializers.BooleanField(help_text="True if the zone has CDNSKEY records.")
+    polling = serializers.CharField(help_text="Effect on a parent that polls CDS and CDNSKEY, in words.")
+    signalling = serializers.BooleanField(help_text="True if the zone has signalling names (RFC 9615).")
+    ds = ParentDsSerializer(many=True, help_text="DS records of published keys, for the parent.")
     keys = KeySerializer(many=True)
     changed = SigningChangeSerializer(allow_null=True)
 
@@ -172,18 +170,18 @@ class SigningSerializer(Shape):
 class SigningWrittenSerializer(WrittenSerializer):
     """The publication of a change to DNSSEC settings."""
 
-    dnssec = SigningSerializer(required=False, help_text=f"As it is now. {LOST}")
+    dnssec = SigningSerializer(required=False, help_text=f"Current state. {LOST}")
 
 
 class SigningPlanSerializer(Shape):
     """The signing state that one zone would have."""
 
     zone = serializers.CharField()
-    changes = serializers.BooleanField(help_text="false: it is so already, or refused.")
-    signed = serializers.BooleanField(help_text="Then.")
+    changes = serializers.BooleanField(help_text="false: nothing to change, or refused.")
+    signed = serializers.BooleanField(help_text="State afterwards.")
     denial = DenialSerializer(allow_null=True)
-    drops_signatures = serializers.BooleanField(help_text="It would lose the signatures that it came with.")
-    refusal = serializers.CharField(allow_null=True, help_text="Why it cannot be done.")
+    drops_signatures = serializers.BooleanField(help_text="True if signatures from the source would be lost.")
+    refusal = serializers.CharField(allow_null=True, help_text="Reason of a refusal.")
 
 
 class SigningPlansSerializer(Shape):
@@ -199,18 +197,18 @@ class NewKeySerializer(Shape):
         required=False,
         min_value=ZSK_FLAGS,
         max_value=KSK_FLAGS,
-        help_text=f"{KSK_FLAGS} (the default) or {ZSK_FLAGS}; with `public_key` what that says.",
+        help_text=f"{KSK_FLAGS} (the default) or {ZSK_FLAGS}; with `public_key`, its flags.",
     )
     algorithm = Integer(required=False, min_value=0, max_value=255, help_text="Algorithm of a new key.")
     bits = Integer(required=False, min_value=1, max_value=MOST_NUMBER, help_text="Size of a new RSA key.")
     private_key = Text(
         required=False,
         max_length=MOST_TEXT,
-        help_text="Private-key text, as PowerDNS and BIND's .private file have it.",
+        help_text="Private-key text in the format of PowerDNS and of BIND's .private files.",
     )
-    public_key = Text(required=False, max_length=MOST_TEXT, help_text="BIND's .key file that belongs to it.")
-    active = Flag(default=True, help_text="It signs.")
-    published = Flag(default=True, help_text="It is in the DNSKEY RRset.")
+    public_key = Text(required=False, max_length=MOST_TEXT, help_text="BIND's .key file of the same key.")
+    active = Flag(default=True, help_text="Sign with the key.")
+    published = Flag(default=True, help_text="Publish the key as DNSKEY.")
 
     def validate_algorithm(self, value: int) -> int:
         return made_algorithm(value)
@@ -232,14 +230,14 @@ class NewKeySerializer(Shape):
 class KeyPatchSerializer(Shape):
     """Changes to a key. Omitted members don't change."""
 
-    active = Flag(required=False, help_text="It signs.")
-    published = Flag(required=False, help_text="It is in the DNSKEY RRset.")
+    active = Flag(required=False, help_text="Sign with the key.")
+    published = Flag(required=False, help_text="Publish the key as DNSKEY.")
 
 
 class KeyWrittenSerializer(WrittenSerializer):
     """The publication of a change to a key."""
 
-    key = KeySerializer(required=False, help_text=f"As it is now. {LOST}")
+    key = KeySerializer(required=False, help_text=f"Current state. {LOST}")
 
 
 class ExportedKeySerializer(Shape):
@@ -247,10 +245,8 @@ class ExportedKeySerializer(Shape):
 
     id = serializers.IntegerField()
     tag = serializers.IntegerField(help_text="Key tag of the DNSKEY record.")
-    file_name = serializers.CharField(help_text="What BIND calls its files, without .key and .private.")
-    private_key = serializers.CharField(
-        allow_null=True, help_text="Private-key text; null when the request is repeated with its Idempotency-Key."
-    )
+    file_name = serializers.CharField(help_text="BIND's name of the files, without .key and .private.")
+    private_key = serializers.CharField(allow_null=True, help_text="Private-key text; null in the response to a retry.")
     public_key = serializers.CharField(help_text="BIND's .key file.")
 
 

@@ -164,8 +164,8 @@ def page_of(shape: type[serializers.Serializer[Any]]) -> type[serializers.Serial
     members = {
         "__doc__": f"A page of {name}.",
         "items": shape(many=True),
-        "next": serializers.URLField(allow_null=True, help_text="Address of the next page; null: this is the last."),
-        "next_cursor": serializers.CharField(allow_null=True, help_text="The `cursor` of the next page."),
+        "next": serializers.URLField(allow_null=True, help_text="URL of the next page; null: this is the last page."),
+        "next_cursor": serializers.CharField(allow_null=True, help_text="Value of `cursor` for the next page."),
     }
     return type(f"{name}PageSerializer", (serializers.Serializer,), members)
 

@@ -58,29 +58,31 @@ MEMBERS_OF_ZONES = {
 class ActSerializer(Shape):
     """The change to make to each RRset."""
 
-    op = Choice(choices=list(MEMBERS), help_text="What to do with each RRset.")
-    ttl = Integer(required=False, min_value=0, max_value=MOST_TTL, help_text="For set-ttl.")
+    op = Choice(choices=list(MEMBERS), help_text="Change to make to each RRset.")
+    ttl = Integer(required=False, min_value=0, max_value=MOST_TTL, help_text="For set-ttl: the TTL.")
     values = serializers.ListField(
         child=Text(max_length=LONGEST_TEXT),
         required=False,
         min_length=1,
         max_length=MOST_VALUES,
-        help_text="For set-values, add-values and remove-values: presentation texts.",
+        help_text="For set-values, add-values and remove-values: values in presentation format.",
     )
-    find = Text(required=False, max_length=LONGEST_TEXT, help_text="For replace-text: what is in a value.")
-    replacement = Text(required=False, allow_blank=True, max_length=LONGEST_TEXT, help_text="For replace-text.")
+    find = Text(required=False, max_length=LONGEST_TEXT, help_text="For replace-text: the text to find.")
+    replacement = Text(
+        required=False, allow_blank=True, max_length=LONGEST_TEXT, help_text="For replace-text: the new text."
+    )
     pattern = Flag(
         required=False,
-        help_text="For replace-text: `find` is compared with whole values, and `*` in it stands for any text, in"
-        " `replacement` for the same text.",
+        help_text="For replace-text: `find` must match whole values, and `*` matches any text, which `*` in "
+        "`replacement` repeats.",
     )
-    comment = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="For set-comment.")
+    comment = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="For set-comment: the comment.")
     tags = serializers.ListField(
         child=Text(max_length=100),
         required=False,
         min_length=1,
         max_length=MOST_TAGS,
-        help_text="For add-tags and remove-tags.",
+        help_text="For add-tags and remove-tags: the tags.",
     )
 
 
@@ -98,7 +100,7 @@ class ManyRRsetsSerializer(TermsSerializer):
     q = Text(
         required=False,
         max_length=LONGEST_SEARCH,
-        help_text="As in the search box of the panel: all RRsets that it finds. This, or `rrsets`.",
+        help_text="Search, as in the panel's search box. Either this or `rrsets`.",
     )
     rrsets = NamedRRsetSerializer(many=True, required=False, allow_empty=False, max_length=MOST_SELECTED)
     act = ActSerializer()
@@ -120,17 +122,17 @@ class RefusalSerializer(Shape):
     zone = serializers.CharField()
     name = serializers.CharField()
     type = serializers.CharField()
-    reason = serializers.CharField(help_text="Why it stays as it is.")
+    reason = serializers.CharField(help_text="Reason why the RRset stays unchanged.")
 
 
 class OutcomeSerializer(Shape):
     """The effect of a bulk change on RRsets."""
 
-    changed = serializers.IntegerField(help_text="RRsets.")
+    changed = serializers.IntegerField(help_text="Number of changed RRsets.")
     changed_zones = serializers.IntegerField(help_text="Number of zones with changes.")
-    unchanged = serializers.IntegerField(help_text="RRsets that are so already.")
-    refused = serializers.IntegerField(help_text="RRsets that stay as they are: no value any more, or not allowed.")
-    refusals = RefusalSerializer(many=True, help_text="At most the first 20.")
+    unchanged = serializers.IntegerField(help_text="Number of RRsets already in this state.")
+    refused = serializers.IntegerField(help_text="RRsets that stay unchanged: no value left, or not allowed.")
+    refusals = RefusalSerializer(many=True, help_text="The first 20 refusals.")
     left_out_zones = serializers.IntegerField(
         help_text="Number of zones whose last publication has not been searched yet."
     )
@@ -140,15 +142,15 @@ class GuardedZoneSerializer(Shape):
     """A zone whose changes need `confirm`, with the reasons."""
 
     zone = serializers.CharField()
-    reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it needs `confirm`.")
+    reasons = serializers.ListField(child=serializers.CharField(), help_text="Reasons for `confirm`.")
 
 
 class ManyPreviewSerializer(OutcomeSerializer):
     """A preview of the publication. Nothing was changed."""
 
-    examples = ExampleSerializer(many=True, help_text="At most ten.")
-    violations = ViolationSerializer(many=True, help_text="At most the first 20; errors first.")
-    guard = GuardedZoneSerializer(many=True, help_text="At most the first 20: needs `confirm`.")
+    examples = ExampleSerializer(many=True, help_text="At most ten changes.")
+    violations = ViolationSerializer(many=True, help_text="The first 20 broken rules, errors first.")
+    guard = GuardedZoneSerializer(many=True, help_text="The first 20 zones that need `confirm`.")
 
 
 class ManyWrittenSerializer(WrittenSerializer):
@@ -160,10 +162,16 @@ class ManyWrittenSerializer(WrittenSerializer):
 class ZonesActSerializer(Shape):
     """The change to make to each zone."""
 
-    op = Choice(choices=list(MEMBERS_OF_ZONES), help_text="What to do with each zone.")
-    tags = serializers.ListField(child=Text(), required=False, min_length=1, max_length=50, help_text="For tags.")
+    op = Choice(choices=list(MEMBERS_OF_ZONES), help_text="Change to make to each zone.")
+    tags = serializers.ListField(
+        child=Text(), required=False, min_length=1, max_length=50, help_text="For add-tags and remove-tags: the tags."
+    )
     team = Integer(
-        required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="For set-team; null: of none."
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=LARGEST_ID,
+        help_text="For set-team: id of the team; null: none.",
     )
 
 
@@ -173,7 +181,7 @@ class ManyZonesSerializer(Shape):
     q = Text(
         required=False,
         max_length=LONGEST_SEARCH,
-        help_text="As in the list of zones of the panel: all that it finds. This, or `zones`.",
+        help_text="Search, as in the panel's list of zones. Either this or `zones`.",
     )
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=MOST_ZONES)
     act = ZonesActSerializer()
@@ -182,26 +190,26 @@ class ManyZonesSerializer(Shape):
         allow_blank=True,
         default="",
         max_length=MOST_REASON,
-        help_text="Why; for a deletion.",
+        help_text="Reason of a deletion.",
     )
-    confirm = Flag(required=False, default=False, help_text="Confirm deleting many zones.")
+    confirm = Flag(required=False, default=False, help_text="Confirms deleting many zones.")
 
 
 class ZonesOutcomeSerializer(Shape):
     """The effect of a bulk change on zones."""
 
-    changed = serializers.IntegerField(help_text="Zones.")
-    changed_rrsets = serializers.IntegerField(help_text="How many RRsets they have.")
-    unchanged = serializers.IntegerField(help_text="Zones that are so already.")
-    refused = serializers.IntegerField(help_text="Zones that stay as they are.")
-    refusals = ZoneRefusalSerializer(many=True, help_text="At most the first 20; of restored zones 1,000.")
+    changed = serializers.IntegerField(help_text="Number of changed zones.")
+    changed_rrsets = serializers.IntegerField(help_text="RRsets in the changed zones.")
+    unchanged = serializers.IntegerField(help_text="Number of zones already in this state.")
+    refused = serializers.IntegerField(help_text="Number of zones that stay unchanged.")
+    refusals = ZoneRefusalSerializer(many=True, help_text="The first 20 refusals, or 1,000 for restored zones.")
 
 
 class ManyZonesPreviewSerializer(ZonesOutcomeSerializer):
     """A preview of the bulk change. Nothing was changed."""
 
     examples = serializers.ListField(child=serializers.CharField(), help_text="Names of at most ten zones.")
-    reasons = serializers.ListField(child=serializers.CharField(), help_text="Why `confirm` would be needed.")
+    reasons = serializers.ListField(child=serializers.CharField(), help_text="Reasons for `confirm`.")
 
 
 class ManyZonesWrittenSerializer(WrittenSerializer):
@@ -218,22 +226,22 @@ class RestorationsSerializer(Shape):
         required=False,
         min_length=1,
         max_length=MOST_ZONES,
-        help_text="Names; of several zones of one name the one that was deleted last comes back.",
+        help_text="Names of zones. Of zones with the same name, the one deleted last is restored.",
     )
     ids = serializers.ListField(
         child=Integer(min_value=1, max_value=LARGEST_ID),
         required=False,
         min_length=1,
         max_length=MOST_ZONES,
-        help_text="As the list of the trash has them.",
+        help_text="Ids in the list of the trash.",
     )
-    q = Text(required=False, max_length=LONGEST_SEARCH, help_text="As in the trash of the panel: all that it finds.")
+    q = Text(required=False, max_length=LONGEST_SEARCH, help_text="Search, as in the panel's trash.")
     publication = Integer(
-        required=False, min_value=1, max_value=2**63 - 1, help_text="Sequence of the publication that deleted them."
+        required=False, min_value=1, max_value=2**63 - 1, help_text="Publication that deleted the zones."
     )
-    deleted_since = Moment(required=False, help_text="Deleted then or later.")
+    deleted_since = Moment(required=False, help_text="Earliest time of the deletion.")
     reason = Text(
-        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Why; the history shows it."
+        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Reason, shown in the history."
     )
 
 
@@ -245,5 +253,5 @@ class UndoneSerializer(WrittenSerializer):
     """The effect of an undo."""
 
     outcome = ZonesOutcomeSerializer(
-        required=False, help_text="Only where zones had been deleted: which were restored, and which were not."
+        required=False, help_text="Only for deleted zones: the restored and the refused ones."
     )

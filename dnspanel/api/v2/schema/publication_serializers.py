@@ -19,11 +19,11 @@ class ReachSerializer(Shape):
 
     node = serializers.CharField(help_text="Name of the node.")
     state = serializers.ChoiceField(
-        choices=["pending", "answers"], help_text="Whether it answers with the publication."
+        choices=["pending", "answers"], help_text="`answers` once the node answers with it."
     )
-    reached_at = serializers.DateTimeField(allow_null=True, help_text="When it did first.")
-    ms = serializers.FloatField(allow_null=True, help_text="From the publication to the proof.")
-    detail = serializers.CharField(allow_blank=True, help_text="Why it is pending, as far as that is known.")
+    reached_at = serializers.DateTimeField(allow_null=True, help_text="Time of the first answer.")
+    ms = serializers.FloatField(allow_null=True, help_text="Milliseconds to the confirmation.")
+    detail = serializers.CharField(allow_blank=True, help_text="Reason why it is pending, if known.")
 
 
 class PublishedZoneSerializer(Shape):
@@ -32,39 +32,39 @@ class PublishedZoneSerializer(Shape):
     zone = serializers.CharField()
     revision = serializers.IntegerField()
     serial = serializers.IntegerField()
-    kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="What happened to the zone.")
+    kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="Kind of change to the zone.")
 
 
 class TakenBackSerializer(Shape):
     """The time and reason of a reversal: the canary couldn't answer with the publication, and no other node got it."""
 
-    at = serializers.DateTimeField(allow_null=True, help_text="When it was taken back.")
-    sequence = serializers.IntegerField(allow_null=True, help_text="Of the publication that took it back.")
-    reason = serializers.CharField(allow_blank=True, help_text="Why; empty if the token is not allowed to know.")
+    at = serializers.DateTimeField(allow_null=True, help_text="Time of the reversal.")
+    sequence = serializers.IntegerField(allow_null=True, help_text="Sequence of the reversal.")
+    reason = serializers.CharField(allow_blank=True, help_text="Reason; empty if hidden from this token.")
 
 
 class ListedPublicationSerializer(Shape):
     """A publication: everything that one write published together."""
 
     sequence = serializers.IntegerField()
-    epoch = serializers.UUIDField(help_text="Changes when the panel is restored from a backup.")
-    at = serializers.DateTimeField(help_text="When it was published.")
-    actor = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
+    epoch = serializers.UUIDField(help_text="Epoch of the log. Changes if a backup is restored.")
+    at = serializers.DateTimeField(help_text="Time of the publication.")
+    actor = ActorSerializer(allow_null=True, help_text="null: hidden from this token.")
     channel = serializers.ChoiceField(choices=Channel.values)
-    reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
+    reason = serializers.CharField(allow_blank=True, help_text="Reason given by the author.")
     url = serializers.CharField()
     part_of = serializers.IntegerField(
-        allow_null=True, help_text="The first publication of a write in several; null: the write was one publication."
+        allow_null=True, help_text="First publication of a write in several; null: the write was one publication."
     )
-    taken_back = TakenBackSerializer(allow_null=True, help_text="null: it was not taken back.")
+    taken_back = TakenBackSerializer(allow_null=True, help_text="null: not reverted.")
 
 
 class FeedItemSerializer(ListedPublicationSerializer):
     """A publication in a feed of changes. `zones` and `more_zones` are only present with `expand=zones`."""
 
-    zones = PublishedZoneSerializer(many=True, required=False, help_text="At most the first 100.")
+    zones = PublishedZoneSerializer(many=True, required=False, help_text="The first 100 zones.")
     more_zones = serializers.BooleanField(
-        required=False, help_text="There are others: `/publications/{sequence}/zones` lists all."
+        required=False, help_text="True if more follow: `/publications/{sequence}/zones` lists all."
     )
 
 
@@ -72,27 +72,26 @@ class PublicationPageSerializer(page_of(FeedItemSerializer)):  # type: ignore[mi
     """A page of publications, and the sequence up to which it is complete."""
 
     up_to = serializers.IntegerField(
-        help_text="In a feed: the `after` of the next request. Nothing up to it is missing."
+        help_text="In a feed: the `after` of the next request. No earlier publication is missing."
     )
-    epoch = serializers.UUIDField(allow_null=True, help_text="Changes when the panel is restored from a backup.")
+    epoch = serializers.UUIDField(allow_null=True, help_text="Epoch of the log. Changes if a backup is restored.")
 
 
 class PublicationSerializer(ListedPublicationSerializer):
     """A publication and its state on the nodes."""
 
-    zones = PublishedZoneSerializer(many=True, help_text="At most the first 100.")
-    everywhere = serializers.BooleanField(help_text="All nodes that take pushes have proved to answer with it.")
-    reached = serializers.IntegerField(help_text="How many nodes have.")
-    of = serializers.IntegerField(help_text="How many nodes take pushes.")
+    zones = PublishedZoneSerializer(many=True, help_text="The first 100 zones.")
+    everywhere = serializers.BooleanField(help_text="True if all active nodes have confirmed it.")
+    reached = serializers.IntegerField(help_text="Number of active nodes that have confirmed it.")
+    of = serializers.IntegerField(help_text="Number of active nodes.")
     nodes = ReachSerializer(many=True, allow_null=True, help_text="null without the permission `fleet`.")
     at_secondaries = serializers.BooleanField(
-        allow_null=True, help_text="All secondaries that have its zones answer with it; null: without `wait_for=all`."
+        allow_null=True, help_text="True if all secondaries with its zones answer with it; null without `wait_for=all`."
     )
     secondaries_lacking = serializers.ListField(
         child=serializers.CharField(),
         allow_null=True,
-        help_text="Secondaries that do not have it yet, in words; null without `wait_for=all` or without the "
-        "permission `fleet`.",
+        help_text="Secondaries that lack it, in words; null without `wait_for=all` or without the permission `fleet`.",
     )
 
 
@@ -102,20 +101,20 @@ class ShadowedSerializer(Shape):
     zone = serializers.CharField()
     name = serializers.CharField()
     type = serializers.CharField()
-    answering_zone = serializers.CharField(help_text="The zone inside `zone` that answers for this name.")
+    answering_zone = serializers.CharField(help_text="Zone inside `zone` that answers for this name.")
 
 
 class WatchedPublicationSerializer(PublicationSerializer):
     """A publication, its state on the nodes, and the RRsets that nodes answer from another zone."""
 
-    shadowed = ShadowedSerializer(many=True, help_text="At most the first 100, as of now.")
+    shadowed = ShadowedSerializer(many=True, help_text="The first 100 RRsets, as of now.")
 
 
 class WrittenSerializer(Shape):
     """The result of a write."""
 
     publication = PublicationSerializer(
-        allow_null=True, help_text="The last one of the write; null: there was nothing to change."
+        allow_null=True, help_text="Last publication of the write; null: nothing changed."
     )
     publications = serializers.ListField(
         child=serializers.IntegerField(),
@@ -133,13 +132,13 @@ LOST = "Left out where the answer to an earlier request with the same `Idempoten
 class RRsetWrittenSerializer(WrittenSerializer):
     """The result of a write to one RRset."""
 
-    rrset = RRsetSerializer(allow_null=True, required=False, help_text=f"As it is now; null: it is gone. {LOST}")
+    rrset = RRsetSerializer(allow_null=True, required=False, help_text=f"Current RRset; null: deleted. {LOST}")
 
 
 class ZoneWrittenSerializer(WrittenSerializer):
     """The result of creating or restoring a zone."""
 
-    zone = ZoneSerializer(required=False, help_text=f"As it is now. {LOST}")
+    zone = ZoneSerializer(required=False, help_text=f"Current zone. {LOST}")
 
 
 class RevisionSerializer(Shape):
@@ -148,19 +147,19 @@ class RevisionSerializer(Shape):
     zone = serializers.CharField()
     revision = serializers.IntegerField()
     sequence = serializers.IntegerField()
-    at = serializers.DateTimeField(help_text="When it was published.")
-    actor = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
+    at = serializers.DateTimeField(help_text="Time of the publication.")
+    actor = ActorSerializer(allow_null=True, help_text="null: hidden from this token.")
     channel = serializers.ChoiceField(choices=Channel.values)
-    kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="What happened to the zone.")
+    kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="Kind of change to the zone.")
     serial = serializers.IntegerField()
     added = serializers.IntegerField(help_text="Number of RRsets that were added.")
     changed = serializers.IntegerField(help_text="Number of RRsets that changed.")
     removed = serializers.IntegerField(help_text="Number of RRsets that were removed.")
-    reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
+    reason = serializers.CharField(allow_blank=True, help_text="Reason given by the author.")
 
 
 class RevisionDiffSerializer(RevisionSerializer):
     """A revision and its changes: at most the first 1,000 RRsets, or none if the revision created the zone."""
 
     changes = ChangeSerializer(many=True)
-    left_out = serializers.IntegerField(help_text="How many more there are.")
+    left_out = serializers.IntegerField(help_text="Number of further changes.")

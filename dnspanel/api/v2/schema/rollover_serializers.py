@@ -20,7 +20,7 @@ class RolloverStepSerializer(Shape):
     """A step of a rollover."""
 
     step = serializers.ChoiceField(choices=_STEPS, help_text="Name of the step.")
-    state = serializers.ChoiceField(choices=_STATES, help_text="Whether it is done, under way or still to come.")
+    state = serializers.ChoiceField(choices=_STATES, help_text="State: done, under way or to come.")
 
 
 class RolloverSerializer(Shape):
@@ -28,57 +28,57 @@ class RolloverSerializer(Shape):
 
     id = serializers.IntegerField()
     zone = serializers.CharField()
-    kind = serializers.ChoiceField(choices=_KINDS, help_text="Which keys are replaced.")
-    emergency = serializers.BooleanField(help_text="Whether it skips waiting times.")
-    step = serializers.ChoiceField(choices=_STEPS, help_text="The step under way.")
+    kind = serializers.ChoiceField(choices=_KINDS, help_text="Kind, which names the replaced keys.")
+    emergency = serializers.BooleanField(help_text="True if it skips waiting times.")
+    step = serializers.ChoiceField(choices=_STEPS, help_text="Current step.")
     steps = RolloverStepSerializer(many=True)
-    waits_for = serializers.CharField(help_text="What the next step waits for, in words; empty once it has ended.")
-    waits_since = serializers.DateTimeField(help_text="Since when it waits in this step.")
-    earliest = serializers.DateTimeField(allow_null=True, help_text="Of the next step, if only time is waited for.")
-    stuck = serializers.BooleanField(help_text="Whether it goes on only after someone has acted.")
-    late = serializers.ListField(child=serializers.CharField(), help_text="Nodes that do not answer with the step yet.")
+    waits_for = serializers.CharField(help_text="Condition for the next step, in words; empty after the end.")
+    waits_since = serializers.DateTimeField(help_text="Start of the wait in this step.")
+    earliest = serializers.DateTimeField(allow_null=True, help_text="Time of the next step, if only time must pass.")
+    stuck = serializers.BooleanField(help_text="True if it needs a person to act.")
+    late = serializers.ListField(child=serializers.CharField(), help_text="Nodes that do not serve the step yet.")
     late_secondaries = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Secondaries that do not have the step yet; not checked in an emergency.",
+        help_text="Secondaries that lack the step; not checked in an emergency.",
     )
     add_ds = serializers.ListField(
         child=serializers.CharField(), help_text="DS records that the parent zone must have."
     )
     remove_ds = serializers.ListField(
-        child=serializers.CharField(), help_text="DS records that the parent zone must not have any more."
+        child=serializers.CharField(), help_text="DS records that the parent zone must no longer have."
     )
-    old_keys = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the keys that leave.")
-    new_keys = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the keys that take over.")
+    old_keys = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the old keys.")
+    new_keys = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the new keys.")
     started_at = serializers.DateTimeField()
     started_by = ActorSerializer(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
-    cancelled = serializers.BooleanField(help_text="Whether it goes back.")
+    cancelled = serializers.BooleanField(help_text="True if it returns to the old keys.")
 
 
 class RolloverWrittenSerializer(WrittenSerializer):
     """The publication of a change to a rollover, and the rollover's state."""
 
-    rollover = RolloverSerializer(required=False, help_text=f"As it is now. {LOST}")
+    rollover = RolloverSerializer(required=False, help_text=f"Current state. {LOST}")
 
 
 class RolloverKindSerializer(Shape):
     """A kind of rollover, and the reason if the keys of the zone don't allow it."""
 
-    kind = serializers.ChoiceField(choices=_KINDS, help_text="Which keys it replaces.")
-    refusal = serializers.CharField(allow_null=True, help_text="Why there can be none; null: there can.")
-    emergency_breaks = serializers.CharField(allow_null=True, help_text="null: not possible as an emergency.")
+    kind = serializers.ChoiceField(choices=_KINDS, help_text="Kind, which names the replaced keys.")
+    refusal = serializers.CharField(allow_null=True, help_text="Reason why it is impossible; null: none.")
+    emergency_breaks = serializers.CharField(allow_null=True, help_text="Damage in an emergency; null: impossible.")
 
 
 class NewRolloverSerializer(Shape):
     """A rollover to start."""
 
-    kind = Choice(choices=_KINDS, help_text="Which keys to replace.")
+    kind = Choice(choices=_KINDS, help_text="Kind, which names the keys to replace.")
     algorithm = Integer(
-        default=None, allow_null=True, min_value=0, max_value=255, help_text="Of the new keys, for kind algorithm only."
+        default=None, allow_null=True, min_value=0, max_value=255, help_text="New algorithm, only for kind algorithm."
     )
-    bits = Integer(default=None, allow_null=True, min_value=1, max_value=MOST_NUMBER, help_text="Of new RSA keys.")
+    bits = Integer(default=None, allow_null=True, min_value=1, max_value=MOST_NUMBER, help_text="Size of new RSA keys.")
     emergency = Flag(
-        default=False, help_text="The old keys go at once, and answers fail for a while: see rollover-kinds."
+        default=False, help_text="Remove the old keys at once. Validation fails for a while: see rollover-kinds."
     )
 
     def validate_algorithm(self, value: int | None) -> int | None:
@@ -100,5 +100,5 @@ class RolloverCancelSerializer(Shape):
     """The options for canceling a rollover."""
 
     withdrawn = Flag(
-        default=False, help_text="A person says that no request for the new DS is under way to the parent any more."
+        default=False, help_text="Confirms that no request for the new DS is still under way to the parent."
     )

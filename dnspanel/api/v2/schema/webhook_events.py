@@ -43,7 +43,7 @@ class ChangedZoneSerializer(serializers.Serializer):
     """A publication's change to one zone."""
 
     zone = serializers.CharField()
-    kind = serializers.ChoiceField(choices=RevisionKind.choices, help_text="What happened to the zone.")
+    kind = serializers.ChoiceField(choices=RevisionKind.choices, help_text="Kind of change to the zone.")
     revision = serializers.IntegerField()
     serial = serializers.IntegerField()
     added = serializers.IntegerField(help_text="Number of RRsets that were added.")
@@ -55,17 +55,17 @@ class PublicationDataSerializer(serializers.Serializer):
     """A publication, with the zones that the webhook's owner can read."""
 
     sequence = serializers.IntegerField()
-    epoch = serializers.UUIDField(help_text="Changes when the panel is restored from a backup.")
-    at = serializers.DateTimeField(help_text="When it was published.")
+    epoch = serializers.UUIDField(help_text="Epoch of the log. Changes if a backup is restored.")
+    at = serializers.DateTimeField(help_text="Time of the publication.")
     actor = ActorSerializer()
-    channel = serializers.ChoiceField(choices=Channel.choices, help_text="By which way the change was made.")
-    reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
+    channel = serializers.ChoiceField(choices=Channel.choices, help_text="Origin of the change.")
+    reason = serializers.CharField(allow_blank=True, help_text="Reason given by the author.")
     url = serializers.CharField(help_text="Path of the publication, relative to `panel`.")
     part_of = serializers.IntegerField(
-        allow_null=True, help_text="The first publication of a write that was published in several; null: it was one."
+        allow_null=True, help_text="First publication of a write in several; null: the write was one publication."
     )
-    zone_count = serializers.IntegerField(help_text="Number of zones that it changed.")
-    zones = ChangedZoneSerializer(many=True, help_text=f"The first {MOST_ZONES} of them, by name.")
+    zone_count = serializers.IntegerField(help_text="Number of changed zones.")
+    zones = ChangedZoneSerializer(many=True, help_text=f"The first {MOST_ZONES} zones by name.")
 
 
 class NodeTimeSerializer(serializers.Serializer):
@@ -73,13 +73,13 @@ class NodeTimeSerializer(serializers.Serializer):
 
     node = serializers.CharField()
     reached_at = serializers.DateTimeField(allow_null=True)
-    ms = serializers.FloatField(allow_null=True, help_text="Milliseconds from the publication on.")
+    ms = serializers.FloatField(allow_null=True, help_text="Milliseconds since the publication.")
 
 
 class EverywhereDataSerializer(PublicationDataSerializer):
     """A publication that has arrived on every node."""
 
-    everywhere_at = serializers.DateTimeField(help_text="When the last node answered with it.")
+    everywhere_at = serializers.DateTimeField(help_text="Time when the last node confirmed it.")
     nodes = NodeTimeSerializer(many=True, allow_null=True, help_text="null without the permission `fleet`.")
 
 
@@ -87,8 +87,8 @@ class TakenBackStateSerializer(serializers.Serializer):
     """The time, the publication and the reason of a reversal."""
 
     at = serializers.DateTimeField()
-    sequence = serializers.IntegerField(allow_null=True, help_text="The publication that took it back.")
-    reason = serializers.CharField(allow_blank=True, help_text="Empty if the owner does not see all of its zones.")
+    sequence = serializers.IntegerField(allow_null=True, help_text="Publication that reverted it.")
+    reason = serializers.CharField(allow_blank=True, help_text="Empty if the owner does not see all zones.")
 
 
 class TakenBackDataSerializer(PublicationDataSerializer):
@@ -102,26 +102,26 @@ class RequestDataSerializer(serializers.Serializer):
 
     key = serializers.UUIDField(help_text="Id of the request in paths.")
     name = serializers.CharField(allow_blank=True)
-    state = serializers.CharField(help_text="`open`, or how it ended.")
+    state = serializers.CharField(help_text="`open`, or the outcome.")
     asked_by = ActorSerializer(allow_null=True)
     ended_by = ActorSerializer(allow_null=True)
-    reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
-    publish_at = serializers.DateTimeField(allow_null=True, help_text="When it publishes itself.")
+    reason = serializers.CharField(allow_blank=True, help_text="Reason given by the author.")
+    publish_at = serializers.DateTimeField(allow_null=True, help_text="Time of the automatic publication.")
     url = serializers.CharField(help_text="Path of the request, relative to `panel`.")
-    zone_count = serializers.IntegerField(help_text="Number of zones that it changes.")
-    zones = serializers.ListField(child=serializers.CharField(), help_text=f"The first {MOST_ZONES} of them, by name.")
+    zone_count = serializers.IntegerField(help_text="Number of zones in the request.")
+    zones = serializers.ListField(child=serializers.CharField(), help_text=f"The first {MOST_ZONES} zones by name.")
 
 
 class NodeDataSerializer(serializers.Serializer):
     """A node whose state changed."""
 
     node = serializers.CharField()
-    state = serializers.CharField(help_text="How it is doing, in one word.")
-    was = serializers.CharField(allow_null=True, help_text="The state before; null: unknown.")
+    state = serializers.CharField(help_text="Health of the node, in one word.")
+    was = serializers.CharField(allow_null=True, help_text="Previous state; null: unknown.")
     since = serializers.DateTimeField()
-    sentence = serializers.CharField(help_text="Why, in words.")
-    acked = serializers.IntegerField(help_text="The last publication with which it answers.")
-    lag = serializers.IntegerField(help_text="Publications that it is behind.")
+    sentence = serializers.CharField(help_text="Explanation of the state.")
+    acked = serializers.IntegerField(help_text="Last publication that the node confirmed.")
+    lag = serializers.IntegerField(help_text="Number of missing publications.")
 
 
 class ImportDataSerializer(serializers.Serializer):
@@ -130,25 +130,25 @@ class ImportDataSerializer(serializers.Serializer):
     id = serializers.IntegerField()
     title = serializers.CharField()
     source = serializers.CharField()
-    state = serializers.CharField(help_text="How it ended.")
+    state = serializers.CharField(help_text="Final state.")
     created_by = ActorSerializer(allow_null=True)
     created_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField()
-    zone_count = serializers.IntegerField(help_text="Number of its zones.")
+    zone_count = serializers.IntegerField(help_text="Number of zones.")
     records = serializers.IntegerField()
     errors = serializers.IntegerField()
-    published = serializers.IntegerField(help_text="Number of zones that it published.")
-    failure = serializers.CharField(allow_blank=True, help_text="Why it failed; empty if it did not.")
+    published = serializers.IntegerField(help_text="Number of published zones.")
+    failure = serializers.CharField(allow_blank=True, help_text="Reason of a failure; empty: none.")
 
 
 class AlertDataSerializer(serializers.Serializer):
     """An alert that was raised or has ended."""
 
     id = serializers.IntegerField()
-    key = serializers.CharField(help_text="What the alert is about: the same for each alert about it.")
+    key = serializers.CharField(help_text="Key of the subject: the same in each alert about it.")
     kind = serializers.CharField()
     severity = serializers.CharField()
-    sentence = serializers.CharField(help_text="What is wrong, in words.")
+    sentence = serializers.CharField(help_text="Problem, in words.")
     since = serializers.DateTimeField()
 
 
@@ -230,10 +230,10 @@ def _body(kind: EventKind) -> type[serializers.Serializer[Any]]:
     members = {
         "__doc__": f"The body of `{kind}`.",
         "event": word(),
-        "event_id": serializers.CharField(help_text="The same for every attempt and replay; also in `webhook-id`."),
-        "number": serializers.IntegerField(help_text="Counts the events of this webhook: 1, 2, 3 and so on."),
-        "timestamp": serializers.DateTimeField(help_text="When it happened."),
-        "panel": serializers.URLField(help_text="Address of the panel; paths in `data` are relative to it."),
+        "event_id": serializers.CharField(help_text="Id, the same in every attempt and replay; also in `webhook-id`."),
+        "number": serializers.IntegerField(help_text="Count of the webhook's events, from 1."),
+        "timestamp": serializers.DateTimeField(help_text="Time of the event."),
+        "panel": serializers.URLField(help_text="URL of the panel; paths in `data` are relative to it."),
         "data": data(),
     }
     shape: type[serializers.Serializer[Any]] = type(f"{_name(kind)}EventSerializer", (serializers.Serializer,), members)

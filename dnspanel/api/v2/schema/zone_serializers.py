@@ -33,22 +33,22 @@ def _value_comments() -> serializers.DictField:
         most=MOST_COMMENTS,
         child=Text(allow_blank=True, max_length=LONGEST_COMMENT),
         required=False,
-        help_text="A comment for each of some `rdata`, by its text.",
+        help_text="Comments on single values, by `rdata`.",
     )
 
 
 class RRsetSerializer(Shape):
     """An RRset: all records of one name and type."""
 
-    name = serializers.CharField(help_text="Owner name, absolute.")
+    name = serializers.CharField(help_text="Absolute owner name.")
     type = serializers.CharField(help_text="Mnemonic, or TYPE and a number.")
     ttl = serializers.IntegerField(min_value=0, max_value=MOST_TTL)
-    rdata = serializers.ListField(child=serializers.CharField(), help_text="Presentation texts, canonical.")
-    disabled = serializers.ListField(child=serializers.CharField(), help_text="Those of them that are not served.")
+    rdata = serializers.ListField(child=serializers.CharField(), help_text="Values in canonical form.")
+    disabled = serializers.ListField(child=serializers.CharField(), help_text="Values in `rdata` that are not served.")
     comment = serializers.CharField(allow_blank=True)
-    tags = serializers.ListField(child=serializers.CharField(), required=False, help_text="Left out where it has none.")
+    tags = serializers.ListField(child=serializers.CharField(), required=False, help_text="Omitted if there are none.")
     value_comments = serializers.DictField(
-        child=serializers.CharField(), required=False, help_text="By rdata; left out where none has any."
+        child=serializers.CharField(), required=False, help_text="Comments by rdata; omitted if there are none."
     )
 
 
@@ -57,10 +57,10 @@ class RRsetContentSerializer(Shape):
 
     ttl = Integer(min_value=0, max_value=MOST_TTL)
     rdata = texts_of(
-        min_length=1, max_length=MOST_RDATA, help_text="Names are absolute and end in a dot; one without it is refused."
+        min_length=1, max_length=MOST_RDATA, help_text="Values. Names are absolute and need a dot at the end."
     )
     disabled = texts_of(
-        required=False, max_length=MOST_RDATA, help_text="Those of `rdata` that are kept but not served."
+        required=False, max_length=MOST_RDATA, help_text="Values in `rdata` that are kept but not served."
     )
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
     tags = _tags()
@@ -77,7 +77,7 @@ class RRsetPatchSerializer(Shape):
     tags = _tags()
     value_comments = _value_comments()
     add = texts_of(required=False, max_length=MOST_RDATA, help_text="Records to add.")
-    remove = texts_of(required=False, max_length=MOST_RDATA, help_text="Records not to have.")
+    remove = texts_of(required=False, max_length=MOST_RDATA, help_text="Records to remove.")
 
 
 class NewRRsetSerializer(RRsetContentSerializer):
@@ -100,9 +100,9 @@ class ChangeOrderSerializer(Shape):
         required=False,
         min_value=0,
         max_value=MOST_TTL,
-        help_text="Needed for `replace`, and for `extend` of a new RRset.",
+        help_text="TTL, needed for `replace`, and for `extend` of a new RRset.",
     )
-    rdata = texts_of(required=False, max_length=MOST_RDATA, help_text="For all but delete.")
+    rdata = texts_of(required=False, max_length=MOST_RDATA, help_text="Needed except for `delete`.")
     disabled = texts_of(required=False, max_length=MOST_RDATA, help_text="Values that are kept but not served.")
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
     tags = _tags()
@@ -113,10 +113,10 @@ class TermsSerializer(Shape):
     """The options for publishing."""
 
     reason = Text(
-        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Why; the history shows it."
+        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Reason, shown in the history."
     )
-    confirm = Flag(required=False, default=False, help_text="Confirm a change that deletes many records.")
-    accept_warnings = Flag(required=False, default=True, help_text="false: warnings refuse the change.")
+    confirm = Flag(required=False, default=False, help_text="Confirms a change that deletes many records.")
+    accept_warnings = Flag(required=False, default=True, help_text="false: warnings prevent the change.")
 
 
 class ChangeTermsSerializer(TermsSerializer):
@@ -125,8 +125,8 @@ class ChangeTermsSerializer(TermsSerializer):
     ptr = Flag(
         required=False,
         default=False,
-        help_text="Publish the PTRs of the changed addresses too, where their reverse zone is here and yours: they "
-        "come, take the place of other names, and go.",
+        help_text="Also publish the PTR records of changed addresses, if their reverse zone is here and you can edit "
+        "it. PTR records are added, replaced and removed.",
     )
 
 
@@ -134,7 +134,7 @@ class ZoneToDeleteSerializer(Shape):
     """A zone to delete, optionally only if it is at a given revision."""
 
     zone = Text(max_length=1100)
-    at_revision = Integer(required=False, min_value=1, help_text="Only if the zone is at this revision still.")
+    at_revision = Integer(required=False, min_value=1, help_text="Delete only at this revision.")
 
 
 class DeletionsSerializer(Shape):
@@ -142,9 +142,9 @@ class DeletionsSerializer(Shape):
 
     zones = ZoneToDeleteSerializer(many=True, allow_empty=False, max_length=1000)
     reason = Text(
-        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Why; the history shows it."
+        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Reason, shown in the history."
     )
-    confirm = Flag(required=False, default=False, help_text="Confirm deleting many zones.")
+    confirm = Flag(required=False, default=False, help_text="Confirms deleting many zones.")
 
 
 class ChangesSerializer(ChangeTermsSerializer):
@@ -157,7 +157,7 @@ class ZoneChangesSerializer(Shape):
     """The changes to one of several zones."""
 
     zone = Text()
-    at_revision = Integer(required=False, min_value=0, help_text="Refuse all if the zone is at another one.")
+    at_revision = Integer(required=False, min_value=0, help_text="Refuse all at another revision.")
     changes = ChangeOrderSerializer(many=True)
 
 
@@ -177,13 +177,13 @@ class NewZoneSerializer(Shape):
 
     name = Text()
     rrsets = NewRRsetSerializer(many=True, required=False)
-    nameservers = texts_of(required=False, min_length=1, max_length=50, help_text="Names of its name servers.")
+    nameservers = texts_of(required=False, min_length=1, max_length=50, help_text="Names of the name servers.")
     name_server_set = Integer(
-        required=False, min_value=1, max_value=LARGEST_ID, help_text="Id of a set, in place of `nameservers`."
+        required=False, min_value=1, max_value=LARGEST_ID, help_text="Id of a set, instead of `nameservers`."
     )
-    hostmaster = Text(required=False, help_text="The mailbox of the SOA, as a name.")
+    hostmaster = Text(required=False, help_text="Mailbox of the SOA, as a name or an email address.")
     team = Integer(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
-    reason = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="Why; the history shows it.")
+    reason = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="Reason, shown in the history.")
 
 
 class ClonesSerializer(Shape):
@@ -192,7 +192,7 @@ class ClonesSerializer(Shape):
     names = texts_of(min_length=1, max_length=1000, help_text="Names of the new zones.")
     team = Integer(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
     tags = Flag(required=False, default=False, help_text="Copy the tags too. Needs the right `settings`.")
-    reason = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="Why; the history shows it.")
+    reason = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="Reason, shown in the history.")
 
 
 class ZonePatchSerializer(Shape):
@@ -215,17 +215,17 @@ class ZoneSerializer(Shape):
     """A zone, without its RRsets."""
 
     name = serializers.CharField()
-    revision = serializers.IntegerField(help_text="Number of its newest published change.")
+    revision = serializers.IntegerField(help_text="Number of the newest revision.")
     serial = serializers.IntegerField()
     rrset_count = serializers.IntegerField(help_text="Number of RRsets.")
     tags = serializers.ListField(child=serializers.CharField())
     team = serializers.IntegerField(allow_null=True)
-    default_ttl = serializers.IntegerField(allow_null=True, help_text="Of new RRsets; null: the TTL of the SOA.")
+    default_ttl = serializers.IntegerField(allow_null=True, help_text="TTL of new RRsets; null: the SOA's TTL.")
     changed_at = serializers.DateTimeField()
-    changed_by = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
-    sequence = serializers.IntegerField(help_text="Of the publication that changed it last.")
+    changed_by = ActorSerializer(allow_null=True, help_text="null: hidden from this token.")
+    sequence = serializers.IntegerField(help_text="Sequence of the last publication.")
     url = serializers.CharField()
-    etag = serializers.CharField(help_text="For If-Match.")
+    etag = serializers.CharField(help_text="ETag for If-Match.")
 
 
 class TrashedZoneSerializer(Shape):
@@ -236,27 +236,27 @@ class TrashedZoneSerializer(Shape):
     revision = serializers.IntegerField()
     serial = serializers.IntegerField()
     rrset_count = serializers.IntegerField(help_text="Number of RRsets.")
-    deleted_at = serializers.DateTimeField(help_text="When it was deleted.")
-    gone_at = serializers.DateTimeField(help_text="When it is gone for good.")
-    url = serializers.CharField(help_text="POST to `/restore` below it brings it back.")
+    deleted_at = serializers.DateTimeField(help_text="Time of the deletion.")
+    gone_at = serializers.DateTimeField(help_text="Time of the permanent deletion.")
+    url = serializers.CharField(help_text="A POST to `/restore` below it restores the zone.")
 
 
 class ListedRRsetSerializer(RRsetSerializer):
     """An RRset in a list, with its tag."""
 
-    etag = serializers.CharField(help_text="For If-Match.")
+    etag = serializers.CharField(help_text="ETag for If-Match.")
 
 
 class ViolationSerializer(Shape):
     """A rule that a change breaks."""
 
     severity = serializers.ChoiceField(
-        choices=["error", "warning", "note"], help_text="Only an `error` keeps a change back."
+        choices=["error", "warning", "note"], help_text="Only an `error` prevents a change."
     )
     code = serializers.CharField()
     name = serializers.CharField()
     type = serializers.CharField()
-    message = serializers.CharField(help_text="What is wrong, in words.")
+    message = serializers.CharField(help_text="Problem, in words.")
 
 
 class ConflictSerializer(Shape):
@@ -294,31 +294,29 @@ class MovedSerializer(Shape):
 class PlanSerializer(MovedSerializer):
     """The planned effect of a publication on one zone."""
 
-    kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="What would happen to the zone.")
+    kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="Kind of change to the zone.")
     changes = ChangeSerializer(
-        many=True, help_text="The RRsets of zones that come or go only where these have at most 1,000 together."
+        many=True, help_text="Changed RRsets. For created and deleted zones only if these have at most 1,000 together."
     )
     conflicts = ConflictSerializer(many=True)
     violations = ViolationSerializer(many=True)
-    guard = serializers.ListField(child=serializers.CharField(), help_text="Why it must be confirmed, if it must.")
+    guard = serializers.ListField(child=serializers.CharField(), help_text="Reasons why it needs `confirm`.")
 
 
 class ZoneRefusalSerializer(Shape):
     """A zone that isn't changed, with the reason."""
 
     zone = serializers.CharField()
-    reason = serializers.CharField(help_text="Why it stays as it is.")
+    reason = serializers.CharField(help_text="Reason why the zone stays unchanged.")
 
 
 class PlansSerializer(Shape):
     """The planned effects of a publication. Nothing was changed."""
 
     plans = PlanSerializer(many=True)
-    reasons = serializers.ListField(
-        child=serializers.CharField(), help_text="Why `confirm` would be needed; empty: it would not."
-    )
+    reasons = serializers.ListField(child=serializers.CharField(), help_text="Reasons for `confirm`; empty: none.")
     refusals = ZoneRefusalSerializer(
-        many=True, required=False, help_text="Deleted zones that would stay in the trash, and why."
+        many=True, required=False, help_text="Deleted zones that would stay in the trash, with reasons."
     )
 
 
@@ -336,8 +334,8 @@ class UndoSerializer(TermsSerializer):
 class FoundSerializer(Shape):
     """A zone or an RRset that a search found."""
 
-    kind = serializers.ChoiceField(choices=["zone", "rrset"], help_text="Whether it is a zone or an RRset.")
+    kind = serializers.ChoiceField(choices=["zone", "rrset"], help_text="Kind of result.")
     zone = serializers.CharField()
-    rrset = RRsetSerializer(allow_null=True, help_text="null: it is the zone that was found.")
+    rrset = RRsetSerializer(allow_null=True, help_text="null: a zone was found.")
     url = serializers.CharField()
-    complaint = serializers.CharField(help_text="For `has:warning`: what the checks say against the RRset.")
+    complaint = serializers.CharField(help_text="For `has:warning`: complaint of the checks.")
