@@ -37,7 +37,7 @@ class Transfers:
             self._socket = None
 
     def is_complete(self, zone_wire: bytes) -> bool:
-        """Return True if PowerDNS sends all of this zone (in wire form) in time, so that it can read each row.
+        """Transfer this zone (in wire form). Return True if all of it arrives in time, so PowerDNS can read each row.
 
         False doesn't mean that a row is unreadable. After the first False no zone is transferred.
         """

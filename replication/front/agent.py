@@ -283,7 +283,7 @@ class FrontAgent:
         return self.ack()
 
     def _prove(self) -> bool:
-        """Return True if the front answers with everything that was pushed. Partial proofs are stored too.
+        """Query the front and store the proved position. Return True if everything that was pushed is proved.
 
         Before the front asks through dnsdist, `_look` corrects dnsdist's held zones and nodes.
         """
@@ -336,7 +336,7 @@ class FrontAgent:
                 self._prove()
 
     def _counters(self) -> Counters:
-        """Return dnsdist's counters in the form of a node's counters. Raise NotServed if dnsdist doesn't answer."""
+        """Read and store dnsdist's numbers. Return them as a node's counters. Raise NotServed if that fails."""
         self._numbers = found = self._front.numbers()
         return Counters(
             at=time.time(),

@@ -150,7 +150,7 @@ class Front:
         return True
 
     def start_path(self) -> Path:
-        """Return the path of the configuration to start dnsdist with. Raise the errors of `write`.
+        """Write dnsdist's configuration and return the path to start it with. Raise the errors of `write`.
 
         Leave AF_XDP out if dnsdist can start only without it. To find out, open dnsdist's AF_XDP sockets for a trial.
         The trial waits while another process uses them.
@@ -215,7 +215,7 @@ class Front:
         return found
 
     def positions(self) -> dict[str, Position | None]:
-        """Return the position that each backend proves now, or None for a backend that doesn't answer."""
+        """Query each backend. Return the position that it proves, or None for a backend that doesn't answer."""
         backends = self._config.backends
         found = list(self._threads.map(self._position_of, backends))
         positions = dict(zip((backend.name for backend in backends), found, strict=True))

@@ -210,7 +210,7 @@ class RepairWriter:
         self._write_records(batch, is_last=True)
 
     def _record_differences(self, release_pages: Callable[[], None]) -> Iterator[_Difference]:
-        """Yield the differences between expected and stored rows. Raise BadSegment unless the expected keys ascend."""
+        """Yield the differences from the expected rows, and add up their digests. Raise BadSegment for bad order."""
         stored = self._stored_rows(release_pages)
         have = next(stored, None)
         before = b""

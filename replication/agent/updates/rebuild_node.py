@@ -103,7 +103,7 @@ class Rebuild:
         (self._config.state_dir / RUNNING_FILE).unlink(missing_ok=True)
 
     def _probe(self) -> str:
-        """Return the damage found in the files, or "". They are read only if the last agent crashed.
+        """Mark this agent as running. Return the damage found in the files, or "". They are read only after a crash.
 
         If the probe finds damage after PROBE_SECONDS, this agent restarts. Until then it reads little of the files.
         """
