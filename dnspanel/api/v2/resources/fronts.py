@@ -38,7 +38,7 @@ class FrontBackendSerializer(serializers.Serializer):
     reason = serializers.CharField(help_text="Reason why the node is in or out of rotation.")
     sequence = serializers.IntegerField(help_text="Last publication that the node confirmed.")
     behind = serializers.IntegerField(help_text="Number of missing publications.")
-    queries = serializers.IntegerField(help_text="Number since the start of dnsdist.")
+    queries = serializers.IntegerField(help_text="Queries since the start of dnsdist.")
     qps = serializers.FloatField()
     drops = serializers.IntegerField(help_text="Number of queries without an answer.")
     latency_ms = serializers.FloatField()

@@ -103,7 +103,7 @@ class DryRunSerializer(serializers.Serializer):
     added = serializers.IntegerField(help_text="RRsets that would be added.")
     changed = serializers.IntegerField(help_text="RRsets that would change.")
     removed = serializers.IntegerField(help_text="RRsets that would be removed.")
-    values_removed = serializers.IntegerField(help_text="Values in RRsets that would be removed or change.")
+    values_removed = serializers.IntegerField(help_text="Values that would be removed, also from RRsets that change.")
 
 
 class ImportSerializer(Shape):
@@ -114,7 +114,7 @@ class ImportSerializer(Shape):
     source = Choice(choices=sources.SOURCES)
     state = serializers.ChoiceField(choices=State.choices, read_only=True)
     paused = serializers.BooleanField(read_only=True, help_text="True if a person paused the import.")
-    failure = serializers.CharField(read_only=True, help_text="Reason of a failure or of a wait.")
+    failure = serializers.CharField(read_only=True, help_text="Reason of the failure or wait.")
     created_by = ActorSerializer(allow_null=True)
     options = sources.OptionsSerializer(required=False)
     progress = ProgressSerializer(read_only=True)

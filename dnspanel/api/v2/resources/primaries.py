@@ -78,7 +78,9 @@ class PrimariesSerializer(Shape):
 class PastRulesSerializer(Shape):
     """The reason for changing the primaries, and a flag to skip approval rules and freezes."""
 
-    reason = Text(max_length=MOST_REASON, default="", allow_blank=True, write_only=True, help_text="Reason.")
+    reason = Text(
+        max_length=MOST_REASON, default="", allow_blank=True, write_only=True, help_text="Reason, for other people."
+    )
     past_rules = Flag(
         default=False,
         write_only=True,

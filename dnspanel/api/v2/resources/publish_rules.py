@@ -102,7 +102,7 @@ class NewApprovalRuleSerializer(ScopedSerializer):
         help_text="Ids of tokens that need no approval.",
     )
     ticket = Text(
-        required=False, default="", allow_blank=True, max_length=LONGEST_TICKET, help_text="Such as `OPS-#` in reasons."
+        required=False, default="", allow_blank=True, max_length=LONGEST_TICKET, help_text="Ticket in reasons: `OPS-#`."
     )
     ticket_link = Text(
         required=False,

@@ -48,7 +48,11 @@ class SamlProviderSerializer(ProviderShape):
 
     metadata_url = Text(max_length=rows.LONGEST_URL, default="", allow_blank=True, help_text="Read regularly.")
     metadata = Text(
-        max_length=LONGEST_METADATA, default="", allow_blank=True, write_only=True, help_text="Metadata without a URL."
+        max_length=LONGEST_METADATA,
+        default="",
+        allow_blank=True,
+        write_only=True,
+        help_text="Metadata, if there is no URL.",
     )
     client_id = Text(
         max_length=saml.LONGEST_ENTITY_ID,
@@ -57,7 +61,9 @@ class SamlProviderSerializer(ProviderShape):
         help_text="Entity ID of the panel; empty: `own_metadata_url`.",
     )
     attributes = SamlAttributesSerializer(default=dict)
-    group_claim = Text(max_length=rows.LONGEST_GROUP_NAME, default=saml.DEFAULT_GROUPS, help_text="Attribute.")
+    group_claim = Text(
+        max_length=rows.LONGEST_GROUP_NAME, default=saml.DEFAULT_GROUPS, help_text="Attribute with groups."
+    )
     issuer = serializers.CharField(read_only=True, help_text="Entity ID, from the metadata.")
     acs_url = serializers.CharField(read_only=True, help_text="URL for the provider's responses.")
     own_metadata_url = serializers.CharField(read_only=True, help_text="URL of the panel's metadata.")

@@ -46,7 +46,9 @@ class SecondFactorRulesSerializer(Shape):
         help_text="Built-in roles by name; custom roles as `own:` and the id.",
     )
     teams = serializers.ListField(child=Integer(), default=list, max_length=_MOST_TEAMS, help_text="Ids of teams.")
-    grace_days = Integer(min_value=0, max_value=verbs.MOST_GRACE, default=14, help_text="Days for the setup; 0: none.")
+    grace_days = Integer(
+        min_value=0, max_value=verbs.MOST_GRACE, default=14, help_text="Days for the setup; 0: at once."
+    )
     rules = SecondFactorRuleSerializer(many=True, read_only=True)
 
 

@@ -59,5 +59,5 @@ class UnprovenZoneSerializer(Shape):
     zone = serializers.CharField()
     node = serializers.CharField(help_text="Name of the node.")
     problem = serializers.CharField(help_text="Problem with the signatures or proofs on the node, in words.")
-    since = serializers.DateTimeField(help_text="Time since when changes are sent without the validation check.")
-    looked_at = serializers.DateTimeField(help_text="Time of the last query to the node; queries continue.")
+    since = serializers.DateTimeField(help_text="Start of sending changes without the validation check.")
+    looked_at = serializers.DateTimeField(help_text="Time of the last query to the node, which is repeated.")

@@ -66,7 +66,9 @@ class RolloverKindSerializer(Shape):
 
     kind = serializers.ChoiceField(choices=_KINDS, help_text="Kind, which names the replaced keys.")
     refusal = serializers.CharField(allow_null=True, help_text="Reason why it is impossible; null: none.")
-    emergency_breaks = serializers.CharField(allow_null=True, help_text="Damage in an emergency; null: impossible.")
+    emergency_breaks = serializers.CharField(
+        allow_null=True, help_text="Damage that an emergency causes; null: impossible."
+    )
 
 
 class NewRolloverSerializer(Shape):
