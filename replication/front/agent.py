@@ -356,7 +356,7 @@ class FrontAgent:
         )
 
     def _read_position(self) -> tuple[Position | None, _Digests]:
-        """Return the position and digests that an earlier process accepted, or None and none if they are unreadable."""
+        """Return the position and digests that an earlier process accepted, or None and _NO_DIGESTS."""
         try:
             message = json.loads((self._config.state_dir / POSITION_FILE).read_text())
             main, records = (bytes.fromhex(digest) for digest in message["digests"])

@@ -369,7 +369,7 @@ def _open_at(file: BinaryIO, offset: int, end: int, keys: list[Ed25519PublicKey]
 
 
 def _check_signature(file: BinaryIO, header: bytes, body_size: int, keys: list[Ed25519PublicKey]) -> None:
-    """Read the body at the file's offset and check it. Raise BadSegment if it is short, else BadSignature."""
+    """Read the body at the file's offset and check it. Raise BadSegment if it is short, BadSignature if forged."""
     digest = hashlib.blake2b(header)
     left = body_size
     while left:

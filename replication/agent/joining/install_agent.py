@@ -27,7 +27,7 @@ class CannotJoin(Permanent):
 
 
 def add_options(parser: argparse.ArgumentParser, fields: "Mapping[str, Field[Any]]", texts: Mapping[str, str]) -> None:
-    """Add an option for each field in `texts`. For a number that defaults to 0, the help names the panel's value."""
+    """Add an option for each field in `texts`. For a number that defaults to 0, the help refers to the panel."""
     for field, text in texts.items():
         default = fields[field].default
         displayed = default or ("as the panel has it" if isinstance(default, int) else "none")
