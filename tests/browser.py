@@ -1,4 +1,4 @@
-"""A simulated user of a real Chromium, who signs in, types, clicks and reads."""
+"""A simulated user of a real Chromium: signs in, types, clicks and reads."""
 
 import contextlib
 import re

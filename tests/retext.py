@@ -155,7 +155,7 @@ def change_template(source: str, old: str, new: str) -> str:
 
 
 def _changed_part(part: str, old: str, new: str) -> str:
-    """Return a part of a block with the new text, wrapped as it was, or unchanged if it has another text."""
+    """Return a part of a block with the new text, wrapped as before, or unchanged if it has another text."""
     msgid = _VARIABLE.sub(r"%(\1)s", " ".join(part.replace("%", "%%").split()))
     if msgid != " ".join(old.split()):
         return part

@@ -170,7 +170,7 @@ class Outage:
                 logger.warning("PostgreSQL is away, work waits for it: %s", reason_of(exc))
 
     def end(self) -> None:
-        """If there was an outage, log that PostgreSQL is back."""
+        """Log that PostgreSQL is back, if there was an outage."""
         if self._since is None:
             return
         with self._lock:

@@ -60,7 +60,7 @@ class RequestOriginMiddleware:
 
 
 def _name_host(request: HttpRequest) -> None:
-    """If a request has no Host header, set it to the host of PANEL_URL.
+    """Set the Host header of a request that has none to the host of PANEL_URL.
 
     HTTP/1.0, which some routers use, does not require the header. Without it, Django would use the address or socket
     that the web processes listen on.

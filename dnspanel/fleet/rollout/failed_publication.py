@@ -141,7 +141,7 @@ def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
 
 
 def _examine_signing(node: Node, error: NotServed, position: int, now: datetime) -> Publication | None:
-    """If a publication made signatures or proofs invalid, revert it and return the reverting publication."""
+    """Revert a publication that made signatures or proofs invalid, and return the reverting publication, or None."""
     zone = bogus_zones.zone_of(error)
     if zone is None:
         return None

@@ -383,7 +383,7 @@ def _at(publish_at: datetime | None) -> dict[str, str]:
 
 @contextmanager
 def _refusal_told(act: str, request: PublishRequest, by: Drafter, now: datetime) -> Iterator[None]:
-    """If the block raises RequestRefused, record the refusal in the audit log after the block's rollback."""
+    """Record in the audit log that the block raised RequestRefused, after the block's rollback."""
     try:
         yield
     except RequestRefused as refusal:
