@@ -1,4 +1,4 @@
-"""Nodes, their enrollment and acknowledgments, and the panel's own certificate authority."""
+"""Models of the fleet: nodes, groups and fronts, delivery and its checks, the panel's processes, and its own CA."""
 
 from typing import Any
 

@@ -161,7 +161,7 @@ def _request(event: Event, listener: Listener) -> dict[str, Any]:
 
 
 def _zones_heard_of(listener: Listener, ids: Collection[int]) -> dict[int, str]:
-    """Return the names of the zones that the listener subscribes to and can see, by id. No query without ids."""
+    """Return the names, by id, of those zones in `ids` that the listener subscribes to and can see."""
     if not ids:
         return {}
     zones = Zone.objects.filter(pk__in=ids)

@@ -175,7 +175,10 @@ def _create_person(directory: ScimDirectory, terms: PersonTerms, by: Author, now
 
 
 def _change(directory: ScimDirectory, person: ScimPerson, terms: PersonTerms, by: Author, now: datetime) -> None:
-    """Change the person to these terms, in the caller's transaction. Raise the errors of `change_person`."""
+    """Apply these terms to the person, in the caller's transaction.
+
+    Raise AccountRefused, Taken, OutOfReach or AddressKept if a term is refused, and the errors of `close_account`.
+    """
     user = person.user
     _refuse(user, terms)
     columns = {name: getattr(terms, name) for name in ("username", "email", "first_name", "last_name")}

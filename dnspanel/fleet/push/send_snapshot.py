@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 def send_snapshot(*, lease: Lease) -> bool:
     """Make the node serve the requested snapshot. If this fails, store the reason in the lease's row and return False.
 
-    Raise LeaseLost if another worker has taken over, and DatabaseError.
+    Raise LeaseLost if another worker has taken over. A DatabaseError is not caught.
     """
     bootstrap = Bootstrap.objects.select_related("node").get(node_id=lease.node_id)
     node = with_limit(Node.objects.filter(pk=lease.node_id)).get()

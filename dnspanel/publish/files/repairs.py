@@ -83,7 +83,7 @@ def digest_at(*, schema: int, position: Position) -> bytes | None:
 
 
 def _zone_at(conn: Connection, zone_id: int, sequence: int) -> publication_log.ZoneStep | None:
-    """Return the state of the zone at a sequence, or None if it did not exist. If it wasn't served, its serial is None."""
+    """Return the zone's state at a sequence, or None if it did not exist. Its serial is None if it wasn't served."""
     row = conn.execute(_ZONE, (zone_id, sequence)).fetchone()
     if row is None:
         return None

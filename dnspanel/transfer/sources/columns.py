@@ -82,7 +82,7 @@ class CsvMapping:
 def sniffed_delimiter(lines: Sequence[str]) -> str:
     """Return the delimiter that splits the most lines into the same number of cells, or "," if none splits a line.
 
-    A first line `sep=;`, which Excel reads and writes, sets the delimiter.
+    If the first line states a delimiter, such as `sep=;` (a convention of Excel), return that delimiter.
     """
     if lines and (stated := _STATED_DELIMITER.fullmatch(lines[0].strip("\ufeff\r\n"))) is not None:
         return stated[1]

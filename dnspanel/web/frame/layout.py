@@ -198,7 +198,9 @@ def say(
     focus: str = "",
     draft_changed: bool = False,
 ) -> HttpResponse:
-    """Add htmx events for `panel.js`: show a toast, announce a text, set the focus. `kind` is ok, warn or bad."""
+    """Add htmx events for `panel.js`: show a toast of a `kind` (ok, warn or bad), speak, set the focus, update the
+    draft.
+    """
     events: dict[str, object] = json.loads(response.get("HX-Trigger", "{}"))
     if toast:
         events["toast"] = {"kind": kind, "text": toast}

@@ -162,7 +162,7 @@ def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed
     Raise ApprovalNeeded or Frozen if a rule blocks the publication, HookRefused if a hook does, and HookUnasked if a
     hook was not asked about exactly these changes. To bypass rules, an author needs the right GOVERN over each zone
     (otherwise raise RightMissing) and a reason (ApprovalNeeded). No one can bypass a hook. For a zone that goes live,
-    the rules of the closest zone above apply too, so Locked is possible.
+    the rules and locks of the closest zone above apply too: raise Locked if a lock there blocks it.
     """
     zones = Zone.objects.in_bulk([part.zone_id for part in parts])
     over = _zones_over([zones[part.zone_id] for part in parts if part.kind in COMING])

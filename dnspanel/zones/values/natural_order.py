@@ -1,7 +1,7 @@
 """Natural sort keys of names: host2 before host10. Pure.
 
 Keys are compared byte by byte. Letters are unchanged, and numbers sort by value. A number of one digit is unchanged. A
-longer number is preceded by a colon, which follows the digits in ASCII, and its count of digits. Leading zeros are
+longer number gets a prefix: a colon, which sorts after the digits in ASCII, and its count of digits. Leading zeros are
 removed and counted after the number: 2, 02, 002, 3.
 """
 
