@@ -1,4 +1,4 @@
-"""The Celery application, with the queues `publish` (one consumer) and `push`.
+"""The Celery application. The settings assign tasks to queues; only `publish` must have a single consumer.
 
 Tasks carry ids or nothing. PostgreSQL has the list of pending work. If the broker loses a task, no work is lost: the
 beat schedule finds the same work again.

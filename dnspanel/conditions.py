@@ -107,7 +107,7 @@ _SUBJECTS: dict[type, Subject[Any]] = {}
 
 
 def register(subject: Subject[Any]) -> None:
-    """Register an app's subject, after those of the apps that it depends on. Idempotent."""
+    """Register an app's subject, after those of the apps that it depends on. A second call changes nothing."""
     _SUBJECTS[subject.inputs] = subject
 
 

@@ -81,7 +81,7 @@ class RepairAnswer:
 
 
 class NodeClient:
-    """One persistent connection to an agent. Not thread-safe.
+    """One persistent connection to an agent, which threads must not share.
 
     With `certificate_sha256` (hex, of the DER form; one or a set), requests are only sent to an agent with exactly such
     a certificate. Otherwise nodes with the same host name could be mistaken for one another. `bytes_sent` counts all

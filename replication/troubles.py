@@ -14,7 +14,7 @@ class _Trouble:
 
 
 class Troubles:
-    """The problems of one process, by their subject. Thread-safe, except that a line can be logged twice."""
+    """The problems of one process, by their subject. Threads can share them, but a line can then be logged twice."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger

@@ -1,4 +1,4 @@
-"""The tables of people, teams, grants and tokens. `grants` and `actors` explain grants and rights."""
+"""The tables of accounts, from people and sign-in to tokens and the audit log. `grants` and `actors` explain rights."""
 
 from collections.abc import Iterator
 from hashlib import sha256

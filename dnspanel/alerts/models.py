@@ -1,4 +1,4 @@
-"""The tables of open and past alerts, and of the routes that get them."""
+"""The tables of alerts, of routes with their messages, and of the disk space that nodes had at earlier times."""
 
 from typing import Any
 

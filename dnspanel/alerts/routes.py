@@ -1,4 +1,4 @@
-"""Routes, which are the recipients of alerts: create, change, test, delete. Verbs."""
+"""Routes, the recipients of alerts: create, change, switch, rotate the secret, test, delete. Verbs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ def rotate_secret(*, route: Route, by: Author, now: datetime) -> str:
 
 
 def delete_route(*, route: Route, by: Author, now: datetime) -> None:
-    """Delete the route and the record of its messages. Idempotent."""
+    """Delete the route and the record of its messages. Do nothing if it is already deleted."""
     with transaction.atomic():
         if Route.objects.filter(pk=route.pk).delete()[0]:
             audit.record(action="route.delete", by=by, now=now, target=route.name)

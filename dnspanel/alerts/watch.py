@@ -75,7 +75,7 @@ def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
 
 
 def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
-    """Raise, update and end alerts to match these conditions. Idempotent.
+    """Raise, update and end alerts to match these conditions. The call can be repeated.
 
     1. A new condition is raised: every route that wants it gets a waiting message.
     2. A known condition is kept. If it has become critical, its messages are sent again.

@@ -1,4 +1,4 @@
-"""The manifest's data about a database, and checks of a restored database. Plain SQL over one connection.
+"""The manifest's data about a database, and checks of a restored one, in plain SQL over one connection.
 
 The connection isn't Django's. It is either in the snapshot that is being dumped, or connected to a restored scratch
 database.

@@ -52,7 +52,7 @@ def catalogs_due(now: datetime) -> list[int]:
 def take_turn(*, catalog_id: int, now: datetime) -> bool:
     """Make the next changes that bring the members in line with the catalog. Return True if work is left.
 
-    Safe to run twice or late.
+    This function can run twice or late.
 
     1. If the catalog is broken, change nothing and raise an alert.
     2. Remove members that left. If too many left at once, keep them until a person confirms the removal.

@@ -113,7 +113,7 @@ def troubled_catalogs() -> list[CatalogTrouble]:
 
 
 def catalogs_by_member(said: str) -> Combinable | None:
-    """Return an expression for the catalog name of each zone in a query, or None if no catalog exists. One query.
+    """Return an expression for the catalog name of each zone, or None if no catalog exists, with one query.
 
     The name is the first of these: the producer catalog that lists the zone; the field `said`, unless it names a
     producer catalog; the consumer catalog that created the zone.

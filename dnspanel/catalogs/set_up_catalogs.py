@@ -1,4 +1,4 @@
-"""The setup of consumer catalogs: follow, change, confirm and unfollow. Verbs."""
+"""The setup of consumer catalogs: follow, change, set rules, confirm removals, and unfollow. Verbs."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ TURN_SECONDS = 10.0
 
 @shared_task(ignore_result=True)
 def follow_catalogs() -> None:
-    """Take turns for each due consumer catalog until no work or time is left. Safe to run twice, late or never."""
+    """Take turns for each due consumer catalog until no work or time is left. It can run twice, late or never."""
     until = time.monotonic() + TURN_SECONDS
     with while_postgresql_answers():
         for catalog_id in consumer.catalogs_due(timezone.now()):
@@ -34,7 +34,7 @@ def follow_catalogs() -> None:
 
 @shared_task(ignore_result=True)
 def follow_producers() -> None:
-    """Update the member lists of producer catalogs. Safe to run twice, late or never."""
+    """Update the member lists of producer catalogs. The task can run twice, late or never."""
     until = time.monotonic() + TURN_SECONDS
     with while_postgresql_answers(), hold_lock(Lock.CATALOG, 0) as mine:
         while mine and producer.follow_members(now=timezone.now()) and time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""Models of the fleet: nodes, groups and fronts, delivery and its checks, the panel's processes, and its own CA."""
+"""The tables of the fleet, from nodes, fronts and groups to deliveries, checks, and the panel's own processes."""
 
 from typing import Any
 

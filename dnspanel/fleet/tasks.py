@@ -1,4 +1,4 @@
-"""Push tasks: `celery worker -Q push --pool=threads`.
+"""The tasks of the fleet. Most run in the queue *push*: `celery worker -Q push --pool=threads`.
 
 A push task gets a node's id and sends whatever the node lacks. Beat also enqueues one for every node that is behind, in
 case no worker could be woken.
@@ -254,14 +254,14 @@ def check_parent(zone_id: int) -> None:
 # Tasks keep their old names, because messages of the previous version can still be in Redis during an upgrade.
 @shared_task(name="dnspanel.fleet.tasks.tend_hold", ignore_result=True)
 def maintain_hold() -> None:
-    """Do the next step of a hold: list publications that only nodes have, or execute the decision. Queue *system*."""
+    """Do the next step of a hold: list publications that only nodes have, or execute the decision."""
     with while_postgresql_answers():
         decision.step(now=timezone.now())
 
 
 @shared_task(name="dnspanel.fleet.tasks.tend_log", ignore_result=True)
 def maintain_log() -> None:
-    """Maintain the log: make snapshots, merge segments, and delete unneeded snapshots and segments. Queue *system*."""
+    """Maintain the log: make snapshots, merge segments, and delete unneeded snapshots and segments."""
     with while_postgresql_answers():
         maintenance.maintain_log(now=timezone.now())
 

@@ -36,7 +36,7 @@ def drive_transfers_in() -> None:
 
 @shared_task(ignore_result=True)
 def transfer_due() -> None:
-    """Transfer the zones that are due, one by one. Safe to run twice, late or never."""
+    """Transfer the zones that are due, one by one. The task can run twice, late or never."""
     _transfer_due()
 
 

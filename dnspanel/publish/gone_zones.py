@@ -25,7 +25,7 @@ def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:
     """Delete the zone, its records and its history permanently, and record the actor in the audit log.
 
     Raise NotInTrash if it isn't in the trash, RightMissing without the right DELETE_ZONE, and StillOnItsWay while the
-    nodes' log or the audit log's chain lacks the deletion. One transaction.
+    nodes' log or the audit log's chain lacks the deletion. All happens in one transaction.
     """
     with transaction.atomic(durable=True):
         trashed = Zone.objects.select_for_update().filter(pk=zone.pk).exclude(deleted_at=None).first()

@@ -1,4 +1,4 @@
-"""Encoded segments per PowerDNS schema, the keys that sign them, and the keys that seal DNSSEC keys."""
+"""The tables of publishing, from segments and snapshots to signing keys and the keys that seal DNSSEC keys."""
 
 from django.db import models
 

@@ -67,7 +67,7 @@ class Lacking:
 
 
 def secondaries_lacking(publication: Publication) -> list[Lacking]:
-    """Return the active secondaries whose DNS answers don't show the publication yet, by name. One query.
+    """Return the active secondaries whose DNS answers don't show the publication yet, by name, in one query.
 
     Zones that a secondary doesn't transfer, such as deleted ones, don't count.
     """
@@ -79,8 +79,8 @@ def secondaries_lacking(publication: Publication) -> list[Lacking]:
 def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dict[str, str]]:
     """Return the active secondaries that don't serve the zones' given revisions yet, with reasons, by zone id.
 
-    One query. Until the panel has processed the publication for a secondary, the result includes this secondary,
-    because the publication may add the zone to it.
+    This needs one query. Until the panel has processed the publication for a secondary, the result includes this
+    secondary, because the publication may add the zone to it.
     """
     if not steps:
         return {}

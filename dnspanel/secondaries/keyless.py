@@ -130,7 +130,7 @@ def notify_zone(*, zone: Zone, now: datetime) -> int:
 def note_publications(*, now: datetime) -> int:
     """Queue NOTIFY to each address of a zone that was published since the last run.
 
-    Return the number of addresses. Idempotent.
+    Return the number of addresses. A repeated call queues nothing twice.
     """
     with transaction.atomic():
         if not NoticeAddress.objects.exists():

@@ -87,8 +87,8 @@ def note_publications(*, now: datetime) -> int:
     """Queue NOTIFY for members whose zones were published since the last run. Return the number of members.
 
     A member counts once, even if its zone has several publications. It is left out if the secondary already has the
-    zone's serial. Members are added and removed if zones were created or deleted, or if their signing changed. One
-    transaction. Without an active secondary, do nothing.
+    zone's serial. Members are added and removed if zones were created or deleted, or if their signing changed. All
+    happens in one transaction. Without an active secondary, do nothing.
     """
     with transaction.atomic():
         if not Secondary.objects.filter(active=True).exists():

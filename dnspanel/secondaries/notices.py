@@ -38,7 +38,7 @@ class Sent:
 
 
 def is_somebody_told() -> bool:
-    """Return True if any secondary or address gets NOTIFY for any zone. One query, planned once."""
+    """Return True if any secondary or address gets NOTIFY for any zone. PostgreSQL plans the query once."""
     with prepared_cursor() as cursor:
         cursor.execute(_IS_SOMEBODY_TOLD)
         return bool(cursor.fetchone()[0])
@@ -116,7 +116,7 @@ def _notify(
 
 
 def _messages(zones: Sequence[tuple[int | None, str]]) -> list[dns.message.Message]:
-    """Return a NOTIFY for each of these zones (id, name) with its current SOA. One query."""
+    """Return a NOTIFY for each of these zones (id, name) with its current SOA, in one query."""
     at_apexes = rrsets_at_names({zone_id: (name, {name}) for zone_id, name in zones if zone_id is not None})
     return [
         udp_exchange.notify_message(name, at_apexes.get(zone_id or 0, {}).get((name, rdtypes.SOA)))

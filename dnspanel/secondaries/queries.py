@@ -61,7 +61,7 @@ ORDER BY s.name"""
 
 
 def late_secondaries(now: datetime) -> list[LateSecondary]:
-    """Return the secondaries that are late enough for an alert. One query."""
+    """Return the secondaries that are late enough for an alert, in one query."""
     with connection.cursor() as cursor:
         cursor.execute(_LATE, {"now": now})
         return [LateSecondary(name, zones, first or "", *since) for name, zones, first, *since in cursor.fetchall()]
@@ -75,7 +75,7 @@ ORDER BY s.name, m.differs_since, m.zone_name"""
 
 
 def differing_secondaries() -> list[DifferingSecondary]:
-    """Return the secondaries whose answers differ from at least one zone. One query."""
+    """Return the secondaries whose answers differ from at least one zone, in one query."""
     with connection.cursor() as cursor:
         cursor.execute(_DIFFERING)
         return [DifferingSecondary(*row) for row in cursor.fetchall()]

@@ -71,7 +71,7 @@ def server_identity(*, now: datetime) -> ServerIdentity:
 
 
 def ensure_own(*, now: datetime) -> ServerCertificate:
-    """Return the gateway's own certificate. Create it, or renew it with the same key if due. Idempotent."""
+    """Return the gateway's own certificate. Create it, or renew it with the same key if due."""
     found = ServerCertificate.objects.first()
     if found is not None and not certificate_is_due(found.pem, now):
         return found

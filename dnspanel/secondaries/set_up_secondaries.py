@@ -1,4 +1,4 @@
-"""Changes to secondaries by people and tokens: create, change, rotate the key, delete. Verbs."""
+"""Changes to secondaries by people and tokens: create, change, notify, rotate the key, delete. Verbs."""
 
 import base64
 import secrets as chance

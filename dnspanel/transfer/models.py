@@ -1,4 +1,4 @@
-"""Models of import and export jobs.
+"""The tables of imports, of exports, and of comparisons with an old server.
 
 They only store and constrain data. `imports.import_jobs`, `read`, `import_plan`, `apply_piece` and `undo` write
 imports.

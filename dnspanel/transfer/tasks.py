@@ -1,4 +1,5 @@
-"""The Celery tasks of imports, exports and comparisons. Tasks take ids, and are safe to run twice, late or never.
+"""Celery tasks of imports, exports, comparisons, templates and vanity names. They take ids, and are safe to run twice,
+late or never.
 
 Work that waits for another operator's server, or reads a large file, is in the queue *sources*. The queue *bulk* has
 only short work.

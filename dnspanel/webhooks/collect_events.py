@@ -55,8 +55,8 @@ def open_watch(*, now: datetime) -> None:
 def collect_events(*, now: datetime) -> int:
     """Queue deliveries for the events since the last check. Return the number of events.
 
-    One transaction. Return 0 if another process is collecting, or if there was never a webhook. One call does not
-    always collect all events, so call it again until it returns 0.
+    All happens in one transaction. Return 0 if another process is collecting, or if there was never a webhook. One call
+    does not always collect all events, so call it again until it returns 0.
     """
     with transaction.atomic():
         watch = Watch.objects.select_for_update(skip_locked=True).first()
@@ -197,7 +197,7 @@ def _taken_back(watch: Watch) -> list[Event]:
 
 
 def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int], datetime | None]:
-    """Return a function that maps a sequence to the time when this node first confirmed it. One query.
+    """Return a function that maps a sequence to the time when this node first confirmed it, with one query.
 
     `publications` must be consecutive. Only as many of the node's later positions are read as there are publications,
     plus one, because these contain the first confirmation of each publication.

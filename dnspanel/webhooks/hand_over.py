@@ -44,7 +44,7 @@ class Belongings:
 
 
 def belongings_of(person: User) -> Belongings:
-    """Return the person's current belongings that can be handed over. Four queries."""
+    """Return the person's current belongings that can be handed over, in four queries."""
     alive = tokens.alive_tokens(timezone.now()).filter(owner=person, rotated_to=None).exclude(kind=TokenKind.SCIM)
     own = Webhook.objects.filter(owner=person, token=None).exclude(format=Format.MAIL)
     return Belongings(

@@ -1,4 +1,4 @@
-"""Actions of people and tokens on webhooks: create, change, test, replay, rotate, delete. Verbs."""
+"""Actions of people and tokens on webhooks: create, change, test, rotate secrets, delete, replay deliveries. Verbs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace

@@ -78,7 +78,7 @@ def payload(event: Event, listener: Listener, *, number: int) -> bytes | None:
 
 
 def told_of(listener: Listener, events: Collection[Event]) -> list[Event]:
-    """Return the events that this listener is allowed to see and whose zones it subscribes to. At most two queries."""
+    """Return those of `events` that this listener can see and whose zones it subscribes to, in two queries at most."""
     actor = listener.actor
     allowed = [event for event in events if NEEDED[EventKind(event.kind)] in actor.permissions]
     if not listener.hears_of_every_zone:
@@ -161,7 +161,7 @@ def _request(event: Event, listener: Listener) -> dict[str, Any]:
 
 
 def _zones_heard_of(listener: Listener, ids: Collection[int]) -> dict[int, str]:
-    """Return the names, by id, of those zones in `ids` that the listener subscribes to and can see."""
+    """Return the names of those zones of `ids` that the listener subscribes to and can see, by id."""
     if not ids:
         return {}
     zones = Zone.objects.filter(pk__in=ids)
@@ -189,7 +189,7 @@ def _zones(revisions: "QuerySet[Revision]") -> list[dict[str, Any]]:
 
 
 def _revisions(listener: Listener, sequences: Collection[int]) -> "QuerySet[Revision]":
-    """Return the publications' revisions of zones that the listener subscribes to and can see."""
+    """Return the revisions in these publications, of zones that the listener subscribes to and can see."""
     revisions = Revision.objects.filter(publication__in=sequences)
     if listener.is_narrow:
         revisions = revisions.filter(zone__in=_heard_of(listener, Zone.objects.all()))
@@ -199,7 +199,7 @@ def _revisions(listener: Listener, sequences: Collection[int]) -> "QuerySet[Revi
 
 
 def _heard_of(listener: Listener, zones: "QuerySet[Zone]") -> "QuerySet[Zone]":
-    """Return the zones that the listener subscribes to."""
+    """Return those of these zones that the listener subscribes to."""
     if not listener.is_narrow:
         return zones
     return zones.filter(Q(name__in=listener.zones) | has_any_tag(listener.tags) | Q(team__in=listener.teams))

@@ -65,7 +65,7 @@ class Looked:
 
 
 class Front:
-    """One front. Not thread-safe.
+    """One front. Threads must not share it.
 
     Without `bypass` the front doesn't know which zones change, so the whole cache is emptied whenever a node gets
     changes.

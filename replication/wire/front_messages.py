@@ -85,7 +85,7 @@ class Told:
 
     @property
     def sentence(self) -> str:
-        """The sentence in the current language, or in English if an older release wrote it. The inverse of `of`."""
+        """The sentence in the current language, or in English if an older release wrote it (the inverse of `of`)."""
         if self.spoken:
             return parse_text(self.spoken)
         return f"It {self.clause}." if self.clause else ""

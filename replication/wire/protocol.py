@@ -151,7 +151,7 @@ def join_port(host: str, port: int) -> str:
 
 
 class Unanswered(NamedTuple):
-    """An ALIAS or LUA record that PowerDNS does not answer properly, and the problem. Sent as a JSON array."""
+    """An ALIAS or LUA record that PowerDNS does not answer properly, and the problem. It is sent as a JSON array."""
 
     zone: str
     name: str
@@ -300,7 +300,7 @@ def _read_unanswered(listed: Iterable[Sequence[str]]) -> tuple[Unanswered, ...]:
 
 
 class ServedZone(NamedTuple):
-    """One zone in a node's files. `digest` is empty until its rows have been read. Sent as a JSON array."""
+    """One zone in a node's files. `digest` is empty until its rows have been read. It is sent as a JSON array."""
 
     zone_id: int
     name: str

@@ -1,4 +1,4 @@
-"""API tokens and TSIG keys: creation, look-up by secret, rotation and revocation. Verbs.
+"""API tokens and TSIG keys: creation, look-up, rotation, handover and revocation. Verbs.
 
 The secret of an API token has 256 random bits. It is shown once, and only its SHA-256 is stored: for a random secret, a
 slow hash would add nothing. A TSIG key is needed to verify signatures, so it is stored encrypted.

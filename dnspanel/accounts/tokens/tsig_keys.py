@@ -1,4 +1,4 @@
-"""TSIG keys by name, for programs: look-up, creation and changes. `tokens.revoke_token` removes them. Verbs.
+"""TSIG keys by name, for programs: look-up, creation, changes and secrets. `tokens.revoke_token` removes them. Verbs.
 
 A TSIG key is a token. A key made by a token is limited to the token's rights, networks and lifetime. Only people with
 the right to change the settings of some zone can see or create keys. The secret is shown when the key is created.

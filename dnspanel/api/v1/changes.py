@@ -98,7 +98,7 @@ def read_rrsets(rrsets: Sequence[Any], zone: str, now: datetime) -> list[RRsetIn
 
 
 def _unless_lost(step: Step) -> Step:
-    """Return a step that keeps the current RRset if the given step would delete it. Used for the zone's SOA.
+    """Return a step that keeps the current RRset if the given step would delete it. Use this for the zone's SOA.
 
     PowerDNS deletes the SOA and then stops serving the zone. Clients that delete all records they don't list
     (DNSControl without `SOA()`, Terraform's destroy) also delete the SOA and treat a refusal as a failure. RFC 2136

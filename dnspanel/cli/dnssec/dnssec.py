@@ -1,4 +1,4 @@
-"""The command `dnspanel dnssec`: signing of zones, DS records for parents, and keys."""
+"""The command `dnspanel dnssec`: how zones are signed, and whether their parents and nodes agree."""
 
 import time
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The command `dnspanel name-servers`: sets of name servers, and the set that a zone follows."""
+"""The command `dnspanel name-servers`: sets of name servers, the zones that follow them, and vanity names."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

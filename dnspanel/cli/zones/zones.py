@@ -1,4 +1,4 @@
-"""The command `dnspanel zones`, which lists, shows, creates, changes, deletes and restores zones."""
+"""The command `dnspanel zones`, which lists, shows, creates, clones, changes, deletes and restores zones."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

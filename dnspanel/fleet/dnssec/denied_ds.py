@@ -61,7 +61,7 @@ class _Hashed:
 def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.rrset.RRset]) -> Denial:
     """Return the fact that these signed NSEC and NSEC3 RRsets prove about a name below the apex.
 
-    Raise Unproven if they prove nothing. Source: RFC 4035 sections 5.2 and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840
+    Raise Unproven if they prove nothing. Sources: RFC 4035 sections 5.2 and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840
     sections 4.1, 4.3 and 4.4. If NSEC3 records have too many iterations (RFC 9276), the name is treated as unsigned.
     """
     if len(rrsets) > MOST_RECORDS:

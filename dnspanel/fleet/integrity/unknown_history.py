@@ -67,7 +67,7 @@ def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -
 
 
 def report_of_hold(*, now: datetime) -> AheadReport | None:
-    """Return the report about the current hold, requesting it if necessary. Return None without a hold. Idempotent.
+    """Return the report about the current hold, requesting it if necessary. Return None without a hold.
 
     A hold that began after the last report was requested gets a new report.
     """

@@ -33,7 +33,7 @@ PrivateKey = ec.EllipticCurvePrivateKey
 
 
 def ensure_authority(*, now: datetime) -> Authority:
-    """Return the authority with the panel's client certificate. Create them if they don't exist. Idempotent."""
+    """Return the authority with the panel's client certificate. Create them if they don't exist."""
     if authority := Authority.objects.first():
         return authority
     with transaction.atomic():

@@ -26,7 +26,7 @@ ON CONFLICT (process) DO UPDATE SET at = greatest(fleet_heartbeat.at, excluded.a
 
 
 def beat(*, process: str, now: datetime) -> None:
-    """Record that the process was at work at `now`. An earlier time changes nothing. One statement."""
+    """Record that the process was at work at `now`. An earlier time changes nothing."""
     with connection.cursor() as cursor:
         cursor.execute(_BEAT, [process, now])
 
@@ -37,7 +37,7 @@ def heartbeats() -> dict[str, datetime]:
 
 
 def answer_roll(*, queue: str, now: datetime) -> None:
-    """Record that a worker of the queue handled a roll call at `now`. One statement."""
+    """Record that a worker of the queue handled a roll call at `now`, in one statement."""
     beat(process=f"{_QUEUE}{queue}", now=now)
 
 

@@ -1,4 +1,4 @@
-"""Enrollment, drain, revocation and retirement of nodes. Verbs.
+"""Enrollment, description, drain, revocation and retirement of nodes. Verbs.
 
 1. A person creates the node and gets a code, which is valid once within 15 minutes.
 2. The agent creates its key, and sends a signing request with the code.
@@ -327,7 +327,7 @@ def resume(*, node: Node, now: datetime, by: Author, is_due: bool = False) -> No
 
 
 def resume_due(*, now: datetime) -> int:
-    """Resume every node whose drain has expired. Return the number resumed. Idempotent."""
+    """Resume every node whose drain has expired. Return the number of resumed nodes."""
     resumed = 0
     for node in Node.objects.filter(state=NodeState.DRAINED, drained_until__lte=now):
         with contextlib.suppress(WrongState):  # another caller was first

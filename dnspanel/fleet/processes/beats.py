@@ -42,7 +42,7 @@ class Load:
 
 
 def beat_process(*, identity: Identity, load: Load, now: datetime) -> None:
-    """Record that the process was at work at `now`. One statement."""
+    """Record that the process was at work at `now`, in one statement."""
     each = identity
     place = (each.name, each.host, each.pid, each.started_at, now, __version__)
     with connection.cursor() as cursor:
@@ -62,7 +62,7 @@ def replace_dead(*, identity: Identity) -> None:
 
 
 def say_goodbye(*, names: Sequence[str], host: str, pid: int, now: datetime) -> None:
-    """Delete the rows of a process that stops in an orderly way, and record the time. Idempotent."""
+    """Delete the rows of a process that stops in an orderly way, and record the time."""
     PanelProcess.objects.filter(name__in=names, host=host, pid=pid).delete()
     for name in names:
         beat(process=f"{LEFT}{name}", now=now)

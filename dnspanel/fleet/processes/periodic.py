@@ -103,7 +103,7 @@ def record_outcomes(*, outcomes: Mapping[str, Outcome]) -> None:
 
 
 def know_schedule(*, names: Collection[str], now: datetime) -> None:
-    """Align the rows with the schedule: add new entries, starting now, and delete removed ones. Idempotent."""
+    """Align the rows with the schedule: add new entries, starting now, and delete removed ones."""
     rows = [PeriodicTask(name=name, since=now) for name in names]
     PeriodicTask.objects.bulk_create(rows, ignore_conflicts=True)
     PeriodicTask.objects.exclude(name__in=names).delete()

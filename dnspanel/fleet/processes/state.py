@@ -85,7 +85,7 @@ def processes_now(beats: Mapping[str, datetime] | None = None) -> ProcessesNow:
 
 
 def is_at_work(queue: str, beats: Mapping[str, datetime], now: datetime) -> bool | None:
-    """Return True if a worker of the queue is at work, False if all are silent, None if unknown. One query.
+    """Return True if a worker of the queue is at work, False if all are silent, None if unknown, with one query.
 
     `beats` are the heartbeats of all processes.
     """

@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 def ask_for_snapshot(*, node_id: int, reason: str, now: datetime, schema: int | None = None) -> bool:
     """Request the newest snapshot for the node. Return False if one is requested already or the node isn't active.
 
-    Idempotent: the first reason is kept until the snapshot has arrived. `reason` is a clause, such as "it is beyond the
-    log". `schema` selects a snapshot for this PowerDNS schema, which the node uses from then on.
+    The first reason is kept until the snapshot has arrived. `reason` is a clause, such as "it is beyond the log".
+    `schema` selects a snapshot for this PowerDNS schema, which the node uses from then on.
     """
     with transaction.atomic():
         node = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE).only("name", "schema").first()

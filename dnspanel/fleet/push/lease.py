@@ -31,7 +31,7 @@ class LeaseLost(Exception):
 
 
 class Lease:
-    """One worker's lease for one node. Thread-safe."""
+    """One worker's lease for one node. Threads can share it."""
 
     def __init__(self, node_id: int, beat_at: datetime) -> None:
         self.node_id = node_id

@@ -28,7 +28,7 @@ def arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
 
     A failed publication never arrives: later positions don't contain it. The failure can be newer than the object
     `publication`, so it is read again. A publication also hasn't arrived at a node in another epoch, whatever the node
-    acknowledged before. Four queries for any number of nodes.
+    acknowledged before. This takes four queries for any number of nodes.
     """
     if publication.failed_reason:
         return []

@@ -1,4 +1,4 @@
-"""Delivery to groups: release of publications when earlier groups acknowledge them, stop, pin and resume. Verbs.
+"""Delivery to groups: release of publications when earlier groups acknowledge them, stop, pin, skip and resume. Verbs.
 
 `advance` runs after every ack and every second, and depends only on stored facts. A person's decision (stop, pin, skip
 a group) is valid until a person ends it.

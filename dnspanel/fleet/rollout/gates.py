@@ -203,7 +203,7 @@ def free_nodes(*, schema: int) -> list[int]:
 
 
 def read_gates(*, now: datetime) -> Gates:
-    """Read the state of delivery. Three statements, and two more for each group with a time to verify."""
+    """Read the state of delivery, with three statements, and two more for each group with a time to verify."""
     with prepared_cursor() as cursor:
         cursor.execute(_STATE)
         epoch, head, reason, stopped_group, is_stopped, pinned, resumed_at, isolated, releases = cursor.fetchone()

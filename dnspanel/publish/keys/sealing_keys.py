@@ -21,7 +21,7 @@ from replication.codec import sealed
 
 
 def sealing_key(*, now: datetime) -> sealed.SealingKey:
-    """Return the newest sealing key, which seals later private keys. If there is none, create the first. Idempotent."""
+    """Return the newest sealing key, which seals later private keys. If there is none, create the first."""
     newest = _newest()
     if newest is None:
         with transaction.atomic():

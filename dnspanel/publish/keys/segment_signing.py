@@ -35,7 +35,7 @@ SWITCHED_AFTER = timedelta(minutes=1)
 
 
 def ensure_signing_key(*, now: datetime) -> SigningKey:
-    """Return the newest signing key in use. If there is none, create the first. Idempotent."""
+    """Return the newest signing key in use. If there is none, create the first."""
     if key := _in_use():
         return key
     with transaction.atomic():

@@ -92,7 +92,7 @@ def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts |
 
 
 def drop_prepared(conn: Connection, *, schemas: Sequence[int], epoch: UUID) -> None:
-    """Delete the prepared rows of publications that all of these schemas have in a segment. Idempotent."""
+    """Delete the prepared rows of publications that all of these schemas have in a segment."""
     rows = planned_once(conn).execute(_PREPARED).fetchall()
     if not rows:
         return

@@ -18,7 +18,7 @@ _USED = "SELECT schema FROM publish_usedschema"
 
 
 def use_schema(*, schema: int, now: datetime) -> None:
-    """Make the publisher write this schema from the next step on. Idempotent."""
+    """Make the publisher write this schema from the next step on."""
     UsedSchema.objects.get_or_create(schema=schema, defaults={"since": now})
 
 

@@ -27,7 +27,7 @@ _NOT_FOUND = {"404", "NoSuchKey", "NotFound"}
 
 
 class Bucket(S3Storage):  # type: ignore[misc]
-    """One bucket. Thread-safe: each thread has its own connection."""
+    """One bucket. Threads can share it, because each has its own connection."""
 
     def __init__(self, **options: Any) -> None:
         config = Config(

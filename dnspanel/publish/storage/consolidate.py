@@ -69,7 +69,7 @@ def consolidate(*, up_to: int | None, now: datetime) -> int:
 def merge_range(*, epoch: UUID, first: int, last: int, now: datetime) -> int:
     """Merge the segments of first..last in every schema. Return the number of schemas that then have one segment there.
 
-    No node must have a position inside the range. Nodes after the range do not matter. Idempotent. Raise
+    No node must have a position inside the range. Nodes after the range do not matter. The call can be repeated. Raise
     StorageUnreachable if the storage fails.
     """
     head = LogHead.objects.get()

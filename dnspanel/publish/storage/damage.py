@@ -14,12 +14,12 @@ logger = logging.getLogger(__name__)
 
 
 def record_damage(*, object_name: str, reason: str) -> None:
-    """Mark this segment as damaged, so that no node gets it. Idempotent."""
+    """Mark this segment as damaged, so that no node gets it."""
     if Segment.objects.filter(object_name=object_name, damaged=False).update(damaged=True):
         logger.error("a segment is damaged, nodes before it will get a snapshot: %s", reason)
 
 
 def drop_snapshot(*, snapshot: Snapshot, reason: str, now: datetime) -> None:
-    """Discard this snapshot, so that no node gets it: one of its objects is missing or altered. Idempotent."""
+    """Discard this snapshot, so that no node gets it: one of its objects is missing or altered."""
     if discard_snapshots(snapshots=[snapshot], now=now):
         logger.error("a snapshot is damaged, another one will be made: %s", reason)

@@ -122,7 +122,7 @@ def read_object(name: str) -> bytes:
 
 
 def delete_object(name: str) -> None:
-    """Remove an object that is no longer referenced. Idempotent. Raise StorageUnreachable if the storage fails."""
+    """Remove an object that is no longer referenced, if it exists. Raise StorageUnreachable if the storage fails."""
     with _errors_of_storage(name):
         _storage().delete(name)
 

@@ -43,8 +43,8 @@ class Resolver:
     """A resolver, which also finds the servers of parent zones. After several timeouts, it is no longer asked.
 
     `address` is empty for the system's own resolvers. Parents' servers are asked on `parent_port`. People choose the
-    resolver and the zone's name servers, so only addresses that pass `allows` are returned or asked. Safe to use from
-    several threads.
+    resolver and the zone's name servers, so only addresses that pass `allows` are returned or asked. Threads can share
+    a resolver.
     """
 
     def __init__(

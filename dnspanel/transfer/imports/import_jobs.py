@@ -1,4 +1,4 @@
-"""Actions on imports that people request: create, configure, start, pause, cancel, undo and retry. Verbs.
+"""Actions on imports that people request, from creating and configuring an import to undoing and deleting it. Verbs.
 
 Each verb moves the job from an expected state to the next with one conditional UPDATE. WrongState means that the job's
 state has changed since the page was loaded.

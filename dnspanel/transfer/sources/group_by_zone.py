@@ -88,7 +88,7 @@ class ZoneCollector:
         self._size += len(text)
 
     def documents(self, path: str) -> Iterator[Document | SourceFault]:
-        """Yield a document for each collected zone, or a fault if the zone is too large. Safe to repeat."""
+        """Yield a document for each collected zone, or a fault if the zone is too large. The call can be repeated."""
         self._flush()
         for zone, number in self._numbers.items():
             where = "FROM run WHERE zone = ? ORDER BY run"

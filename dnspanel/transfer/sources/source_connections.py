@@ -11,7 +11,7 @@ from dnspanel.transfer.allowed_servers import MOST_ADDRESSES
 
 
 class Connections:
-    """The open connections of one source. Safe to use from several threads."""
+    """The open connections of one source, which threads can share."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

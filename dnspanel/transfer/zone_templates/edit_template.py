@@ -1,4 +1,4 @@
-"""The actions on templates: create, change, publish and delete. Verbs.
+"""The actions on templates: create, change, publish a version, set the default, delete. Verbs.
 
 This module does not change any zone. A run (`runs`) updates linked zones. Other zones are never updated.
 """

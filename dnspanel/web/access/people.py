@@ -1,4 +1,4 @@
-"""Views of people, for administrators: accounts, roles and invitations."""
+"""Views of people, for administrators: the list, invitations, roles, and actions on accounts and their sign-in."""
 
 from django.conf import settings
 from django.contrib import messages

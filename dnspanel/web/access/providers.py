@@ -1,4 +1,4 @@
-"""Views of sign-in providers and linked accounts, for administrators: list, add, change, switch off, delete."""
+"""Views of sign-in providers and linked accounts, for administrators: list, add, change, try, switch off, delete."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Views of webhooks: list, create, show deliveries, replay, test, switch off."""
+"""Views of webhooks: list, create, change, test, switch off, rotate secrets, delete, show and replay deliveries."""
 
 from typing import Any
 from uuid import uuid4

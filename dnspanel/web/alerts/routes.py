@@ -1,4 +1,4 @@
-"""Views of alert routes: list, create, change, test, delete, and the messages sent to a route."""
+"""Views of alert routes: list, create, change, test, switch off, delete, and show the messages sent to a route."""
 
 from django.conf import settings
 from django.contrib import messages

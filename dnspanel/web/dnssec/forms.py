@@ -1,4 +1,4 @@
-"""Forms for signing a zone. The forms check only the format of fields; `zones` checks the rest."""
+"""Forms for a zone's signing and keys. The forms check only the format of fields; `zones` checks the rest."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Views of a zone's DNSSEC page: state, signing, denial of existence, CDS, and unsigning."""
+"""Views of a zone's DNSSEC page: its state, and the actions that change how the zone is signed."""
 
 from collections.abc import Callable
 from dataclasses import replace

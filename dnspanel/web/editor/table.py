@@ -167,7 +167,7 @@ def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRs
 
 
 def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
-    """Return the columns that this large zone can't be sorted by, with the reasons. Empty if a filter is active."""
+    """Return the columns that this large zone can't be sorted by, with the reasons. Return {} if a filter is active."""
     if filters.text or filters.in_draft:
         return {}
     return {

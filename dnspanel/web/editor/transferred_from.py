@@ -46,7 +46,7 @@ class DisplayTransfer:
 
     @property
     def confirmed_at(self) -> datetime | None:
-        """The time of a primary's last transfer or confirmation that nothing is newer. None if unknown or hidden."""
+        """The time of a primary's last transfer or confirmation that nothing is newer; None if unknown or hidden."""
         return None if self.row is None else self.row.confirmed_at
 
 

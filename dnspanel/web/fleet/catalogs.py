@@ -1,4 +1,4 @@
-"""Views of consumed catalogs: list, follow, show members and rules, confirm removals, unfollow."""
+"""Views of consumed catalogs: list, follow, show, change, transfer now, confirm removals, unfollow."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode

@@ -1,4 +1,4 @@
-"""Views of secondaries: list, create, and show one with its zones and a configuration to copy."""
+"""Views of secondaries: list, create, show, change, notify, rotate the key, delete."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode

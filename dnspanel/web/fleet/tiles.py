@@ -112,7 +112,7 @@ def tile_of(status: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
 
 
 def room(reported: Reported) -> str:
-    """Return the free disk space and the used part of the LMDB map as text. Empty if the agent reported neither."""
+    """Return the free disk space and the used part of the LMDB map as text. Return "" if the agent reported neither."""
     parts = []
     if reported.disk_free_share is not None:
         parts.append(gettext("disk {disk_free_share} free").format(disk_free_share=percent(reported.disk_free_share)))

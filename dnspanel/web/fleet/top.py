@@ -43,7 +43,7 @@ class TopList:
 
 @dataclass(frozen=True, slots=True)
 class TopView:
-    """The lists of one node and the time they were fetched. Empty until the first fetch."""
+    """The lists of one node and the time they were fetched. They are empty until the first fetch."""
 
     at: datetime | None
     lists: tuple[TopList, ...]

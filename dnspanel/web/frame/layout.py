@@ -84,7 +84,7 @@ class Frame:
 
     @cached_property
     def script_texts(self) -> dict[str, str]:
-        """Translations of the scripts' texts, by English text. Empty for English."""
+        """Translations of the scripts' texts, by English text; empty for English."""
         return script_texts()
 
     @cached_property

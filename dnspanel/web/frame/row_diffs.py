@@ -111,7 +111,7 @@ class DisplayDiff:
 
     @property
     def note_diffs(self) -> list[NoteDiff]:
-        """The changes to the RRset's tags, value comments and API v1 spellings. Empty for a deleted RRset."""
+        """The changes to the RRset's tags, value comments and API v1 spellings. A deleted RRset has none."""
         before, after = (NO_NOTES if each is None else each.notes for each in (self.before, self.after))
         if before == after or self.after is None:
             return []

@@ -202,7 +202,7 @@ class DisplayRow(PatternRow):
 
     @property
     def row_class(self) -> str:
-        """The CSS class of the table row. Empty for an RRset that the draft doesn't change."""
+        """The CSS class of the table row, or "" for an RRset that the draft doesn't change."""
         return f"is-{self.sign_class}" if self.mark else ""
 
     @property

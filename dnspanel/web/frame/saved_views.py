@@ -145,7 +145,7 @@ def look_in(request: PanelRequest, of: ListName) -> ListLook:
 
 
 def address_of(view: SavedView, zone: Zone | None = None) -> str:
-    """Return the URL of the saved view. Empty if the view is for any zone's records and `zone` is None."""
+    """Return the URL of the saved view. Return "" if the view is for any zone's records and `zone` is None."""
     query = urlencode(view.terms | ({} if view.look is None else {"view": view.pk}))
     if view.page == ViewPage.RECORDS:
         place = view.zone or zone

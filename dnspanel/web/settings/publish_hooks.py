@@ -1,4 +1,4 @@
-"""Views of publish hooks, for people with the right `govern`: add, change, test and remove a hook."""
+"""Views of publish hooks, for people with the right `govern`: list, add, change, test, rotate secrets, remove."""
 
 from typing import Any
 

@@ -186,7 +186,9 @@ def _check(request: PanelRequest, form: TextForm) -> HttpResponse:
 
 
 def _preview(form: TextForm) -> dict[str, object]:
-    """Return the records that the text creates with default values, or its errors. Empty if the form is invalid."""
+    """Return the records that the text creates with default values, or its errors. Both are empty if the form is
+    invalid.
+    """
     if not form.is_bound:
         made = try_text(str(form.initial.get("text", "")), form.declared)
     elif form.is_valid():

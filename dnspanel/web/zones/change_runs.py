@@ -116,7 +116,7 @@ class DisplayChangeRun(DisplayRun[ChangeRun]):
 
     @property
     def policies_url(self) -> str:
-        """The URL of policy runs if this run gave zones new DNSSEC policies, which they must now follow. Else empty."""
+        """The URL of policy runs if this run gave zones new DNSSEC policies to follow, otherwise ""."""
         is_done = self.run.act == ZoneAct.POLICY and not self.run.dry_run and not self.is_unfinished
         return reverse("zone-policy-runs") if is_done else ""
 

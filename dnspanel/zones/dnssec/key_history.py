@@ -71,7 +71,7 @@ class KeyHistory:
 
 
 def histories_of(zone: Zone, state: SigningState, rolled: Rollover | None) -> list[KeyHistory]:
-    """Return the histories of the zone's current keys and its newest former keys, oldest first. Four queries.
+    """Return the histories of the zone's current keys and its newest former keys, oldest first, with four queries.
 
     `rolled` is the zone's newest rollover. While it is in progress, the histories include expected events.
     """

@@ -56,7 +56,7 @@ def served_ttls(zone: Zone, *, now: datetime) -> ServedTtls:
 
 
 def raised_ttls(known: Mapping[int, ServedTtls], *, now: datetime) -> dict[int, ServedTtls]:
-    """Return the known TTLs of zones (by id), raised if later changes have larger ones. One query.
+    """Return the known TTLs of zones (by id), raised if later changes have larger ones, in one query.
 
     A zone that was restored since the known revision is read again.
     """

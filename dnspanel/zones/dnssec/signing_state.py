@@ -88,7 +88,7 @@ class SigningState:
 
     @property
     def denial(self) -> Nsec3 | None:
-        """The NSEC3 parameters for the zone's rows. None for NSEC, and for a zone without a chain."""
+        """The NSEC3 parameters for the zone's rows. It is None for NSEC, and for a zone without a chain."""
         return self.nsec3 if self.has_chain else None
 
     @property

@@ -285,7 +285,7 @@ def refused_zones(
     now: datetime,
     under: SystemRight | None = None,
 ) -> set[int]:
-    """Return the ids of zones that the author cannot change because of rules. Used by callers that skip such zones."""
+    """Return the ids of those zones that rules keep the author from changing. Callers skip such zones."""
     if passes_rules(under):
         return set()
     return set(reasons_against(zones, parts, author=author, reason=reason, now=now))
@@ -386,7 +386,7 @@ def approvals_given(rule: ApprovalRule, approvers: Iterable[Approver]) -> int:
 
 
 def approver(user: User) -> Approver:
-    """Return this person as an approver. One query."""
+    """Return this person as an approver, with one query."""
     return Approver(user, frozenset(Membership.objects.filter(user=user).values_list("team", flat=True)))
 
 

@@ -132,13 +132,13 @@ def lift_freeze(*, freeze_id: int, author: Person, now: datetime) -> None:
 
 
 def approval_rules(person: Person) -> list[ApprovalRule]:
-    """Return the approval rules that this person is allowed to remove. At most MOST exist."""
+    """Return the approval rules that this person is allowed to remove. There are at most MOST."""
     rules = ApprovalRule.objects.select_related("zone", "team", "approver_team", "placed_by").prefetch_related("tokens")
     return [rule for rule in rules.order_by("-pk") if may_govern(person, scope_of(rule))]
 
 
 def freezes(person: Person) -> list[Freeze]:
-    """Return the freezes that this person is allowed to remove. At most MOST exist."""
+    """Return the freezes that this person is allowed to remove. There are at most MOST."""
     found = Freeze.objects.select_related("zone", "team", "placed_by").order_by("-pk")
     return [freeze for freeze in found if may_govern(person, scope_of(freeze))]
 

@@ -275,7 +275,7 @@ def place_behind(zone: Zone, key: Key, *, is_canonical: bool = False) -> str:
 def finds_in(zone: Zone, search: Search) -> bool:
     """Return True if the zone matches all search terms about zones. Return False if the search has a fault.
 
-    One query, or none without such terms.
+    This needs one query, or none without such terms.
     """
     if search.faults:
         return False

@@ -98,7 +98,7 @@ _APPEND = _APPENDING.replace("{limit}", "")
 
 
 def nothing() -> None:
-    """Do nothing. The default for functions that run in the transaction of a publication."""
+    """Do nothing. This is the default for functions that run in the transaction of a publication."""
 
 
 @dataclass(frozen=True, slots=True)

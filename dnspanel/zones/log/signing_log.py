@@ -49,7 +49,7 @@ class Decided(Protocol):
 
 
 def no_more(*, is_last: bool) -> None:
-    """Do nothing. The default for `Decided`."""
+    """Do nothing. This is the default for `Decided`."""
 
 
 def change_signing(

@@ -83,7 +83,7 @@ class Publication(models.Model):
 
     @property
     def by(self) -> str:
-        """The publisher as a text: a username, and the token's purpose. Empty for the panel itself."""
+        """The publisher as a text: a username, and the token's purpose. It is empty for the panel itself."""
         if self.author is None:
             return ""
         if self.token is None:

@@ -1,4 +1,4 @@
-"""Tables for requests for approval."""
+"""Tables for publish requests, and for the notes on them."""
 
 from typing import Any
 from uuid import uuid4

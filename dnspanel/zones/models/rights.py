@@ -41,7 +41,7 @@ class Lock(models.Model):
 
     @property
     def manager(self) -> str:
-        """The person or token that is allowed to change the locked object, as a text. Empty without a manager."""
+        """The person or token that is allowed to change the locked object, as a text. It is empty without a manager."""
         if self.token is not None:
             return gettext("the token {purpose}").format(purpose=self.token.purpose)
         return self.person.username if self.person else ""

@@ -1,4 +1,4 @@
-"""Tables for templates, and for the zones that follow them."""
+"""Tables for templates, for the zones that follow them, and for the addresses of vanity names."""
 
 from typing import Any
 

@@ -84,7 +84,7 @@ class ZonesOutcome:
 
 
 def _nothing(_: ZonesOutcome) -> None:
-    """Do nothing. The default for `in_transaction`."""
+    """Do nothing. This is the default for `in_transaction`."""
 
 
 def marks_of(*, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Marks:

@@ -72,7 +72,7 @@ class ExistingZone:
 
 
 def nothing(*what: object) -> None:
-    """Do nothing. The default for `in_transaction`."""
+    """Do nothing. This is the default for `in_transaction`."""
 
 
 def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:

@@ -40,7 +40,7 @@ class Applying:
 
 
 def nothing(findings: Findings) -> None:
-    """Do nothing. The default for `in_transaction`."""
+    """Do nothing. This is the default for `in_transaction`."""
 
 
 def follow_policies(

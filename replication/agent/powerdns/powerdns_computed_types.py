@@ -135,7 +135,7 @@ class ComputedTypesKeeper:
             time.sleep(_RESTART_PAUSE_SECONDS)
 
     def check(self) -> None:
-        """Check PowerDNS's settings, its resolver, and the records that lacked an answer. Called every second."""
+        """Check PowerDNS's settings, its resolver, and the records that lacked an answer. Runs every second."""
         self._learn()
         now = self._clock()
         if now - self._checked_at < CHECK_EVERY_SECONDS:

@@ -278,7 +278,7 @@ class Applier:
                 self._has_unlisted.set()
 
     def check_powerdns(self) -> None:
-        """Check that PowerDNS runs and answers our position. Called at the start and once a second.
+        """Check that PowerDNS runs and answers our position. Runs at the start and once a second.
 
         At the agent's start it is unknown which names the previous agent didn't purge. After an outage, the pushes
         during the outage are unproven. In both cases purge everything and query the position zone until it answers.

@@ -23,7 +23,7 @@ PAUSE_SECONDS = 0.05
 
 
 class Prover:
-    """A prover that purges changed data from one PowerDNS and queries it. Not thread-safe."""
+    """A prover that purges changed data from one PowerDNS and queries it. Threads must not share it."""
 
     def __init__(
         self, store: Store, purger: Purger, *, dns_address: str, dns_port: int, clock: Callable[[], float] = time.time

@@ -288,7 +288,7 @@ class Purger:
         return self._send("show open-tcp-connections").strip() not in ("", "0")
 
     def sweep(self) -> None:
-        """Repeat the purges that were done while TCP connections were open. Called every second."""
+        """Repeat the purges that were done while TCP connections were open. Runs every second."""
         again = {self._again.popleft() for _ in range(len(self._again))}
         for old in sorted(again):
             self._purge(old)

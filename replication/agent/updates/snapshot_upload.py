@@ -181,7 +181,7 @@ class Snapshots:
             return ack
 
     def resume(self) -> None:
-        """Continue an interrupted installation if all chunks are here. Called every second.
+        """Continue an interrupted installation if all chunks are here. Runs every second.
 
         Each start of the agent makes one attempt. If the attempt fails, the panel sees the failure in the status and
         sends a snapshot again.

@@ -240,7 +240,7 @@ def sequences_of(publication: Publication | None) -> list[int]:
 def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
     """Return the new revision and serial of each zone that was changed by the write that ended with `publication`.
 
-    Used if the write's plans are no longer available.
+    Callers use this if the write's plans are no longer available.
     """
     names = ("zone__name", "number", "serial", "added", "changed", "removed")
     keys = ("zone", "revision", "serial", "added", "changed", "removed")

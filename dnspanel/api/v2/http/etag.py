@@ -55,7 +55,7 @@ class Condition:
 
     @property
     def revision(self) -> int | None:
-        """The revision that the writer had read, from the first `If-Match` tag with one. None if no tag has one."""
+        """The revision that the writer had read, from the first `If-Match` tag with one; None without such a tag."""
         found = next(filter(None, map(_VERSIONED.fullmatch, self.match)), None)
         return int(found[1]) if found else None
 

@@ -1,4 +1,4 @@
-"""Resources of the draft of a token's owner: read, review, resolve conflicts, publish and discard.
+"""Resources of the draft of a token's owner: read, edit, review, resolve conflicts, publish and discard.
 
 A token works in its owner's draft within its scope. Zones and RRsets outside the scope are hidden from the token and
 stay in the draft.

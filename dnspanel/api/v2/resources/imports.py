@@ -1,4 +1,4 @@
-"""Resources of imports: create an import, follow its progress, choose zones, publish and undo.
+"""Resources of imports: create an import, follow its progress, choose zones, publish, cancel and undo.
 
 Each step needs a request. So the client can review the plan before anything is published.
 """

@@ -1,4 +1,4 @@
-"""Resources of publish hooks: list, create, change, test and delete hooks.
+"""Resources of publish hooks: list, create, change, test and delete hooks, rotate their secrets, and show their health.
 
 Callers need the right `govern` over the zones of a hook.
 """

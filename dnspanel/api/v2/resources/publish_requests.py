@@ -1,4 +1,4 @@
-"""Resources of publish requests: create, list, read, approve, decline and publish them.
+"""Resources of publish requests: create, list and read requests, and act on one (approve, comment, publish, …).
 
 A request is a draft that waits for approval or for a scheduled time.
 """

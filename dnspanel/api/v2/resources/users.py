@@ -1,4 +1,4 @@
-"""Resources of people: their accounts, their rights, and the sources of these rights.
+"""Resources of people: accounts, service accounts, invitations, handovers, and rights with their sources.
 
 Without the permission `people`, a caller sees only their own account.
 """

@@ -1,4 +1,4 @@
-"""Resources of webhooks: their URLs, their events, and the results of deliveries."""
+"""Resources of webhooks: list, create, change, test and delete webhooks, rotate secrets, list and replay deliveries."""
 
 from typing import Any
 
