@@ -233,8 +233,8 @@ class NodeClient:
         ack. Agents that are too old for `may_defer` always wait. No signatures are verified for zones in `unproven` (at
         most MAX_UNPROVEN).
 
-        Raise the agent's refusal (Gap, NotServed, Busy, Refused, …), or NodeUnreachable. After NodeUnreachable the node
-        may have applied the segments; sending them again is harmless.
+        Raise the agent's refusal (Gap, NotServed, Busy, Refused, …), or NodeUnreachable if no answer arrives. The node
+        may then have applied the segments; sending them again is harmless.
         """
         headers = (MAY_DEFER if may_defer else "") + _unproven_header(unproven)
         return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self.seconds_for(size), headers))
@@ -242,7 +242,7 @@ class NodeClient:
     def ack(self) -> Ack:
         """Return the position up to which PowerDNS answers, after an ack with `applied`.
 
-        Raise NotServed if PowerDNS doesn't answer, Busy if nothing is proved yet, or NodeUnreachable.
+        Raise NotServed if PowerDNS doesn't answer, Busy if nothing is proved yet, or NodeUnreachable without an answer.
         """
         return Ack.from_json(self._get(ACK_PATH))
 

@@ -61,7 +61,7 @@ def send_snapshot(  # noqa: PLR0913  # a snapshot, and how it is sent
        `restart_seconds`.
 
     `sent` is called with each chunk's number and size. `unproven` is as in `NodeClient.push`. Raise the agent's
-    refusal, or NodeUnreachable. Another call continues where this one ended.
+    refusal, or NodeUnreachable without an answer. Another call continues where this one ended.
     """
     name = snapshot_id(sealed)
     until = 0.0

@@ -60,7 +60,7 @@ def publish(
 ) -> Mapping[str, Any]:
     """Send a write and return the answer. If `waiting.wait` is set, wait for the nodes.
 
-    Raise the errors of `Client.send`, or TakenBack. The wait is a separate request, so that the publication is known
+    Raise the errors of `Client.send` and `wait_for`. The wait is a separate request, so that the publication is known
     after an interruption. With `--dry-run`, nothing is written, and the answer has the plans.
     """
     if isinstance(waiting, Writing) and waiting.dry_run:

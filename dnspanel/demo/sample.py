@@ -28,7 +28,7 @@ def sample_zones() -> list[SampleZone]:
 
 
 def read_zone(path: Path) -> SampleZone:
-    """Read a zone file. Raise BadName, BadRdata, BadRRset or an error of dnspython if the file is invalid."""
+    """Read a zone file. If it is invalid, raise BadName, BadRdata, BadRRset or an error of dnspython."""
     text = path.read_text()
     origin = names.parse(origin_of(text))
     zone = dns.zone.from_text(text, origin=origin, relativize=False, allow_include=False)

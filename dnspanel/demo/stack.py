@@ -251,7 +251,7 @@ class Stack:
         self.start_others()
 
     def start_pages(self) -> None:
-        """Start the stores and the web processes, so that the panel can be opened. Raise the same errors as `start`."""
+        """Start the stores and the web processes, so that the panel can be opened. Raise errors as `start` does."""
         with self._stopped_by_errors():
             self._prepare()
             self._start_stores()
@@ -262,7 +262,7 @@ class Stack:
                 self._start_web()
 
     def start_others(self) -> None:
-        """Start the panel's other processes and the nodes, and wait for them. Raise the same errors as `start`."""
+        """Start the panel's other processes and the nodes, and wait for them. Raise errors as `start` does."""
         if not self.shape.stores_only:
             with self._stopped_by_errors():
                 self._start_panel()

@@ -82,7 +82,7 @@ class Poller:
     sightings: machines.Sightings = field(default_factory=machines.Sightings)
 
     def poll(self) -> None:
-        """Ask the agent for new samples and store them. Raise ReplicationError if the agent fails, or RedisError."""
+        """Fetch and store new samples of the agent. Raise ReplicationError if it fails, RedisError if Redis does."""
         samples: list[Sample] | None = None
         if self.seen is None:
             status = self.client.status()

@@ -44,7 +44,7 @@ class ImportRights:
     rules: Rules = NO_RULES  # approval rules and freezes for all zones
 
     def zones_in_reach(self, zone_ids: Collection[int]) -> dict[int, Zone] | None:
-        """Return {id: zone, with its team loaded} for the zones that the import is allowed to see, or None for all."""
+        """Return {id: zone, with team loaded} for those zones that the import is allowed to see, or None for all."""
         if self.actor is None:
             return None
         return access.zones_visible_to(self.actor).select_related("team").in_bulk(zone_ids)

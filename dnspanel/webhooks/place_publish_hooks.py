@@ -167,7 +167,7 @@ def ask_quiet_hooks(*, clock: Callable[[], datetime]) -> int:
 
 
 def lift_hook(*, hook_id: int, author: Person, now: datetime) -> None:
-    """Remove the hook. Raise RuleUnknown if it is gone, or RightMissing."""
+    """Remove the hook. Raise the errors of `publish_rules.lift`."""
     publish_rules.lift(PublishHook, hook_id, "hook.lift", author, now)
 
 

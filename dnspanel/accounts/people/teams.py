@@ -27,7 +27,7 @@ def team_by_id(pk: int) -> Team:
 
 
 def create_team(*, name: str, by: Author, now: datetime) -> Team:
-    """Create a team without members. Raise TeamRefused for an invalid name, or TeamNameTaken."""
+    """Create a team without members. Raise TeamRefused for an invalid name, TeamNameTaken for a used one."""
     name = _check_name(name)
     try:
         with transaction.atomic():

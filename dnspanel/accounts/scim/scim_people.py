@@ -78,7 +78,7 @@ def closed_people(directory: ScimDirectory) -> list[ScimPerson]:
 def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, now: datetime) -> User:
     """Create an account without a password, or reopen the account that the directory deleted before.
 
-    Raise AccountRefused or Taken for invalid or used values, DirectoryFull at the limit, or DirectoryUnknown.
+    Raise AccountRefused or Taken for invalid or used values, DirectoryFull at the limit, DirectoryUnknown if it's gone.
     """
     try:
         with transaction.atomic(durable=True):
@@ -97,8 +97,8 @@ def change_person(
     """Change a person to the terms that `change` returns. The directory is locked until the commit.
 
     If the person becomes inactive, they cannot sign in, and their sessions, tokens, keys and invitations end
-    permanently. Raise the errors of `create_person`, `person_of`, `change` and `close_account`, and OutOfReach or
-    AddressKept.
+    permanently. Raise the errors of `create_person`, `person_of`, `change`, `close_account`, `refuse_out_of_reach` and
+    `refuse_new_address`.
     """
     try:
         with transaction.atomic(durable=True):
@@ -117,7 +117,7 @@ def delete_person(
     """Close the account, remove the person from all groups, and hide the person from the directory.
 
     Take back the roles and teams that groups gave the person. `check` can raise an error to prevent the deletion. Raise
-    the errors of `change_person`.
+    the errors of `locked_directory`, `person_of`, `refuse_out_of_reach` and `close_account`.
     """
     with transaction.atomic(durable=True):
         row = locked_directory(directory)

@@ -137,8 +137,8 @@ def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
 def use_code(*, user: User, code: str, address: str, now: datetime) -> Authenticator:
     """Use up a code of the app or a recovery code. Return the second factor that the code belongs to.
 
-    If the same code is sent twice at the same time, one use is refused. Raise CodeWrong, CodeUsed or TooManyCodes.
-    After too many wrong codes, no code is checked, because a correct one could be a guess.
+    If the same code is sent twice at the same time, one is refused. Raise CodeUsed for it, CodeWrong for a wrong code,
+    and TooManyCodes after many wrong ones, when a correct code could be a guess.
     """
     key = tries_key({"username": user.username}, address, now)
     with transaction.atomic(durable=True):

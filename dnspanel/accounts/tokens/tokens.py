@@ -365,7 +365,7 @@ FROM accounts_token t JOIN accounts_user u ON u.id = t.owner_id WHERE t.secret_s
 
 
 def _token_of(secret_sha256: bytes) -> Token:
-    """Return the token and its owner, or raise TokenUnknown. A prepared query takes a third of Django's time."""
+    """Return the token and its owner; raise TokenUnknown without one. Prepared, this takes a third of Django's time."""
     with prepared_cursor() as cursor:
         cursor.execute(_TOKEN_AND_OWNER, [secret_sha256])
         row = cursor.fetchone()

@@ -63,7 +63,7 @@ def terms_of(node: Node) -> Terms:
 def set_terms(*, node: Node, terms: Terms, now: datetime, by: Author) -> None:
     """Change the settings of the front. The front's agent gets them within a second.
 
-    Raise BadFront for an invalid setting, WrongState if the node isn't a front, or Forbidden.
+    Raise BadFront for an invalid setting, WrongState if the node isn't a front, or Forbidden without permission.
     """
     require_permission(by)
     _check(terms)

@@ -51,7 +51,7 @@ class Acceptance:
 
 
 def rotate(*, now: datetime, by: Author) -> SigningKey:
-    """Create the next signing key, which nodes get within a minute. Raise RotationUnderWay or Forbidden."""
+    """Create the next signing key for all nodes. Raise RotationUnderWay if one exists, Forbidden without permission."""
     require_permission(by)
     return segment_signing.rotate(now=now, by=by)
 
@@ -63,7 +63,7 @@ def force(*, now: datetime, by: Author) -> SigningKey | None:
 
 
 def retire_former(*, now: datetime, by: Author) -> int:
-    """Make nodes accept only the key in use. Raise KeyStillNeeded while stored data needs another, or Forbidden."""
+    """Make nodes accept only the current key. Raise KeyStillNeeded for stored data, Forbidden without permission."""
     require_permission(by)
     return segment_signing.retire_former(now=now, by=by)
 

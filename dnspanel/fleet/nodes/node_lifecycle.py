@@ -144,7 +144,7 @@ def create_node(
 def make_code(*, node: Node, now: datetime, by: Author) -> str:
     """Return a new one-time code for this node, and invalidate its older unused codes.
 
-    Raise WrongState if the node isn't waiting for approval, or Forbidden.
+    Raise WrongState if the node isn't waiting for approval, or Forbidden without permission.
     """
     require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
@@ -201,7 +201,7 @@ def request_of(node: Node) -> EnrolmentCode | None:
 
 
 def approve(*, node: Node, now: datetime, by: Author) -> Node:
-    """Sign the waiting request and make the node active. Raise WrongState if no request waits, or Forbidden."""
+    """Sign the waiting request and activate the node. Raise WrongState without one, Forbidden without permission."""
     require_permission(by)
     waiting = request_of(node)
     if waiting is None:
@@ -237,7 +237,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
 
 
 def decline(*, node: Node, now: datetime, by: Author) -> Node:
-    """Refuse the waiting request; the node needs a new code. Raise WrongState if no request waits, or Forbidden."""
+    """Refuse the request (a new code is then needed). Raise WrongState if none waits, Forbidden without permission."""
     require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
         raise WrongState(node.name, gettext("is not waiting for approval"))
@@ -252,7 +252,7 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
     """Revoke the node's certificate and rotate the sealing keys. The node still serves zones, and must enroll again.
 
     Use this if others could have the key, or if the certificate has expired. Raise WrongState if the node has no valid
-    certificate, or Forbidden.
+    certificate, or Forbidden without permission.
     """
     require_permission(by)
     with transaction.atomic():
@@ -279,7 +279,7 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
 def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: datetime | None = None) -> Node:
     """Stop pushes to the node until the time `until` or until a person resumes it. The node still serves its zones.
 
-    Raise WrongState if the node isn't active, BadNode if `until` is in the past, or Forbidden.
+    Raise WrongState if the node isn't active, BadNode if `until` is in the past, or Forbidden without permission.
     """
     require_permission(by)
     if until is not None and until <= now:
@@ -309,7 +309,7 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
 
 
 def resume(*, node: Node, now: datetime, by: Author, is_due: bool = False) -> Node:
-    """Resume pushes, with all missed publications. Raise WrongState if the node isn't drained, or Forbidden."""
+    """Resume pushes, with all missed publications. Raise WrongState unless drained, Forbidden without permission."""
     require_permission(by)
     with transaction.atomic():
         _move(
@@ -337,7 +337,7 @@ def resume_due(*, now: datetime) -> int:
 
 
 def retire(*, node: Node, now: datetime, by: Author) -> Node:
-    """Retire the node permanently and delete its codes. Raise WrongState if it is retired already, or Forbidden.
+    """Retire the node permanently and delete its codes. Raise WrongState if retired, Forbidden without permission.
 
     A new node can take the name. The retired node's page then has the slug in its URL. The sealing keys are rotated, so
     that the retired node's disk can't open DNSSEC keys that are published later.
@@ -367,7 +367,7 @@ def describe(
     now: datetime,
     by: Author,
 ) -> Node:
-    """Set the node's group, tags and public addresses. Raise BadNode for an invalid tag or address, or Forbidden."""
+    """Set the node's group, tags and addresses. Raise BadNode if one is invalid, Forbidden without permission."""
     require_permission(by)
     checked, addresses = checked_tags(tags), checked_addresses(public_addresses)
     with transaction.atomic():

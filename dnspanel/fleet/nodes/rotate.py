@@ -65,7 +65,7 @@ def rotate_due(*, now: datetime) -> int:
 def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
     """Start a rotation of the node's certificate before it is due.
 
-    Raise WrongState if the node has no valid certificate, ReplicationError if its agent fails, or Forbidden.
+    Raise WrongState without a valid certificate, ReplicationError if the agent fails, Forbidden without permission.
     """
     require_permission(by)
     if node.state not in _ENROLLED or not node.certificate_sha256:

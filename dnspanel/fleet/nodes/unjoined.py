@@ -33,7 +33,7 @@ def has_joined(node: Node) -> bool:
 def change_node(*, node: Node, described: NodeDescription, now: datetime, by: Author) -> Node:
     """Replace the values of a node, and delete its unused codes, because their commands contain the old addresses.
 
-    Raise BadNode, NameTaken, WrongState for a node that has joined, or Forbidden.
+    Raise BadNode for a bad value, NameTaken, WrongState if it has joined, or Forbidden without permission.
     """
     require_permission(by)
     described = described.normalize()
@@ -55,7 +55,7 @@ def change_node(*, node: Node, described: NodeDescription, now: datetime, by: Au
 
 
 def remove_node(*, node: Node, now: datetime, by: Author) -> None:
-    """Remove a node and free its name. Raise WrongState for a node that has joined, or Forbidden."""
+    """Remove a node and free its name. Raise WrongState for a node that has joined, or Forbidden without permission."""
     require_permission(by)
     with transaction.atomic():
         current = _lock_unjoined(node)

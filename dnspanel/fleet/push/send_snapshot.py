@@ -96,7 +96,7 @@ def _pause(bootstrap: Bootstrap) -> timedelta:
 def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
     """Return the snapshot to send to a node at the position `have`.
 
-    The snapshot isn't older than the node's data, so that no answer goes back in time, and segments continue from it.
+    The snapshot isn't older than the node's data, so no answer goes back in time. Segments continue from the snapshot.
     Raise NeedsSnapshot if there is none, and NodeAhead or WrongEpoch if the node's data must not be overwritten.
     """
     limit: int | None = node.limit  # type: ignore[attr-defined]

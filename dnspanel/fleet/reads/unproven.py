@@ -1,4 +1,4 @@
-"""Zones that fail validation on a node although no publication is the cause, for pages and APIs."""
+"""Queries for zones that fail validation on a node for a reason other than a publication, for pages and APIs."""
 
 from django.db.models import QuerySet
 

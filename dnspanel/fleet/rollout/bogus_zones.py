@@ -1,4 +1,4 @@
-"""Zones whose signatures on a node can't be validated, although no publication is the cause. Verbs.
+"""Zones whose signatures on a node can't be validated, for a reason other than a publication. Verbs.
 
 A signer that is broken on its own (clock, program, keys) must not delay all other zones. The test is whether validation
 also fails for the part of the zone that no publication has touched. If so, the node's pushes continue without proof of

@@ -71,7 +71,7 @@ def advance(*, now: datetime) -> None:
 
 
 def stop(*, reason: str, by: Author, now: datetime) -> None:
-    """Stop delivery to all nodes until `resume`. Raise DeliveryRefused if the reason is empty, or Forbidden."""
+    """Stop all delivery until `resume`. Raise DeliveryRefused without a reason, Forbidden without permission."""
     _require(by)
     reason = _check_reason(reason)
     with transaction.atomic():
@@ -89,8 +89,8 @@ def stop(*, reason: str, by: Author, now: datetime) -> None:
 def resume(*, by: Author, now: datetime) -> None:
     """Resume stopped delivery. Earlier answers of nodes no longer cause a stop.
 
-    Raise DeliveryRefused if delivery isn't stopped, or Forbidden. Current faults (a node that refuses, or diverging
-    content) stop it again.
+    Raise DeliveryRefused if delivery isn't stopped, or Forbidden without permission. Current faults (a node that
+    refuses, or diverging content) stop it again.
     """
     _require(by)
     with transaction.atomic():
@@ -145,7 +145,7 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
 
 
 def unpin(*, by: Author, now: datetime) -> None:
-    """Let nodes continue to the head, stage by stage. Raise DeliveryRefused if nothing is pinned, or Forbidden."""
+    """Let nodes continue to the head by stages. Raise DeliveryRefused without a pin, Forbidden without permission."""
     _require(by)
     with transaction.atomic():
         delivery = _lock_delivery()
@@ -166,7 +166,7 @@ def unpin(*, by: Author, now: datetime) -> None:
 def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
     """Let later groups pass this group while none of its nodes is live. The skip ends when a node is live again.
 
-    Raise DeliveryRefused if a node is live, or Forbidden.
+    Raise DeliveryRefused if a node is live, or Forbidden without permission.
     """
     _require(by)
     reason = _check_reason(reason)

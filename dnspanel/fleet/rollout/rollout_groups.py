@@ -24,7 +24,7 @@ _RESERVED = frozenset({"ring0", "ring-0"})
 
 
 def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -> NodeGroup:
-    """Create an empty group after all others. Raise GroupRefused for an invalid value or too many groups, or Forbidden.
+    """Create an empty last group. Raise GroupRefused if it is invalid or one too many, Forbidden without permission.
 
     Nodes without a group belong to the last group. The first group therefore contains all nodes.
     """
@@ -53,7 +53,7 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
 
 
 def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> None:
-    """Rename the group. Raise GroupRefused for an invalid or used name, or Forbidden."""
+    """Rename the group. Raise GroupRefused for an invalid or used name, or Forbidden without permission."""
     _require(by)
     _check_name(name)
     try:
@@ -78,7 +78,7 @@ def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datet
 def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) -> None:
     """Set the resolver for ALIAS on the group's nodes. An empty text selects the fleet's resolver.
 
-    Nodes change one after another. Raise GroupRefused for an invalid address, or Forbidden.
+    Nodes change one after another. Raise GroupRefused for an invalid address, or Forbidden without permission.
     """
     _require(by)
     if resolver and not is_resolver(resolver):
@@ -92,7 +92,7 @@ def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) 
 
 
 def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) -> None:
-    """Swap the group with its neighbor. Raise GroupRefused if there is no neighbor on this side, or Forbidden."""
+    """Swap the group with its neighbor. Raise GroupRefused without one on this side, Forbidden without permission."""
     _require(by)
     with transaction.atomic():
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))
@@ -119,7 +119,7 @@ def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) ->
 
 
 def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
-    """Delete the group. Raise GroupRefused if it contains nodes or delivery is stopped after it, or Forbidden."""
+    """Delete the group. Raise GroupRefused if it has nodes or delivery stops there, Forbidden without permission."""
     _require(by)
     with transaction.atomic():
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))

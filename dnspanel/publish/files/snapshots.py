@@ -108,7 +108,7 @@ def make_snapshot(*, schema: int, now: datetime) -> Snapshot | None:
 def keep_snapshot(*, store: Store, directory: Path, key: Ed25519PrivateKey, now: datetime) -> Snapshot:
     """Make and store a snapshot of this store. Return its row. Temporary files are in `directory`.
 
-    Raise the errors of `make_snapshot`.
+    Raise StorageUnreachable or OSError if a write fails, and Diverged if the files do not match their last segment.
     """
     started = time.monotonic()
     with _scratch(directory) as scratch:
@@ -141,7 +141,7 @@ def read_manifest(snapshot: Snapshot) -> tuple[bytes, Manifest]:
 
 
 def read_chunk(snapshot: Snapshot, manifest: Manifest, number: int) -> bytes:
-    """Return one chunk in its stored form, checked against the manifest. Raise the errors of `read_manifest`."""
+    """Return one chunk in its stored form, checked against the manifest. Raise DamagedObject, StorageUnreachable."""
     name = objects_of(snapshot)[1 + number]
     stored = read_object(name)
     try:

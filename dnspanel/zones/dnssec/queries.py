@@ -31,7 +31,7 @@ def loaded_signing_of(zone: Zone) -> SigningState:
 
 
 def signing_of_zones(zone_ids: Collection[int]) -> dict[int, SigningState]:
-    """Return the signing states of many zones by zone id, in one query. Omit zones that were never signed."""
+    """Return the signing states of these zones by zone id, in one query. Omit zones that were never signed."""
     rows = Signing.objects.filter(pk__in=zone_ids).values_list("zone_id", "state")
     return {zone_id: SigningState.from_json(state) for zone_id, state in rows}
 

@@ -221,7 +221,7 @@ def _keep(expiry: Expiry, refusal: Exception, now: datetime) -> None:
 
 
 def _lock_zone_of(zone: Zone, key: Key, author: Author) -> Expiry | None:
-    """Lock the zone as publications do. Return the RRset's removal time, or None. Raise as `set_expiry` does."""
+    """Lock the zone, and return the RRset's removal time (or None). Raise Unknown, ExpiryRefused or RightMissing."""
     name, type_ = key
     if not lock_zones([zone.pk]):
         raise Unknown(zone.name)

@@ -121,9 +121,9 @@ def publish_patches(  # noqa: PLR0913  # what is published, and what a person co
 
     A zone can have only one patch. Raise Unknown for a deleted zone, RevisionMoved for a zone that is not at its
     revision, RightMissing for an RRset that the author is not allowed to change, RuleViolations, GuardHolds unless
-    `confirmed`, PublishedInPart, and the errors of a patch's `decide`. `in_transaction` runs in the same transaction
-    (the last one), even if nothing changes: its writes are committed only if the patches are published. The same form
-    sent twice returns the first publication, without plans.
+    `confirmed`, PublishedInPart if only some publications succeeded, and the errors of a patch's `decide`.
+    `in_transaction` runs in the same transaction (the last one), even if nothing changes: its writes are committed only
+    if the patches are published. The same form sent twice returns the first publication, without plans.
     """
     if len({patch.zone.pk for patch in patches}) != len(patches):
         raise ValueError("two patches for one zone")

@@ -103,7 +103,7 @@ def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> Non
 
 
 def _lock_zone(zone: Zone, author: Author) -> Zone:
-    """Lock and return the zone's row, so that later publications obey the lock. Raise Unknown or RightMissing."""
+    """Lock and return the zone's row. Raise Unknown if it was deleted, RightMissing without the right SETTINGS."""
     found = next(iter(lock_zones([zone.pk])), None)
     if found is None:
         raise Unknown(zone.name)

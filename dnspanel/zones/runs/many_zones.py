@@ -163,7 +163,7 @@ def _allowed_changes(
 
 
 def _selected_rrsets(selection: WideSelection, author: Drafter, now: datetime) -> tuple[Selected, int]:
-    """Return selected RRsets by zone, and the number of zones not fully searched. Can raise TooMany."""
+    """Return selected RRsets by zone, and the number of zones not fully searched. Raise TooMany above MOST_SELECTED."""
     if len(selection.keys) > MOST_SELECTED:
         raise TooMany
     visible, left_out = access.zones_visible_to(author), 0

@@ -50,7 +50,7 @@ def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
     """Select the RRsets, or operations of a draft, that match every word and every RRset filter.
 
     For an operation, the resulting RRset must match; for `has:warning`, the published one. Terms that concern only
-    zones are left to `zone_conditions`. `known` are the client's visible zones. Can raise SearchTooGeneral.
+    zones are left to `zone_conditions`. `known` are the client's visible zones. Raise as `refuse_unless_known` does.
     """
     warned_zones.refuse_unless_known(search)
     rows = with_texts(rows)

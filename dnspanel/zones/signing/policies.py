@@ -112,7 +112,7 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
     by: Author,
     now: datetime,
 ) -> DnssecPolicy:
-    """Change and return a policy. Zones follow in the next run. Raise as `create_policy` does, or PolicyUnknown."""
+    """Change and return a policy. Zones follow in the next run. Raise as `create_policy`, PolicyUnknown if gone."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     values = {"name": name, "is_default": is_default, **columns}
@@ -226,7 +226,7 @@ def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: dat
 
 
 def _require_right(by: Author, target: Target) -> Target:
-    """Return the target, its tag in canonical form. Raise RightMissing, Forbidden or PolicyRefused as `attach` does."""
+    """Return the target, its tag in canonical form. Raise RightMissing, Forbidden, or PolicyRefused for a bad tag."""
     if target.zone is not None:
         access.require_right(by, target.zone, Right.DNSSEC)
         return target

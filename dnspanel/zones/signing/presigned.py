@@ -105,7 +105,7 @@ def drop_signatures(
 def without_signatures(zones: Sequence[Zone]) -> dict[int, tuple[SigningState, SigningState]]:
     """Return for each zone its signing state before and after its original signatures are dropped. Write nothing.
 
-    Raise NotSigned and DnssecRefused as `drop_signatures` does.
+    Raise NotSigned for a zone that isn't presigned, DnssecRefused while a parent zone of this panel has a DS.
     """
     states = signing_of_zones([zone.pk for zone in zones])
     above = ds_above([zone.name for zone in zones])

@@ -165,7 +165,7 @@ def _replace_directory(directory: Path, by: Path) -> None:
 
 
 def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
-    """Send the enrollment request and return the answer. Raise NotEnrolled if it is a refusal, or PanelUnreachable."""
+    """Return the answer to the enrollment request. Raise NotEnrolled if refused, PanelUnreachable without an answer."""
     url = urllib.parse.urljoin(panel if panel.endswith("/") else panel + "/", "enroll/")
     body = json.dumps({"code": code, "csr": csr_pem}).encode("ascii")
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")

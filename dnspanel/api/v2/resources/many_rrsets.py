@@ -103,7 +103,7 @@ class ManyRRsets(V2View):
 
 
 def _outcome(selection: WideSelection, act: many_rrsets.Act, actor: Actor) -> WideOutcome:
-    """Return the changes that the act would make. Raise Problem for too many RRsets, or SearchTooGeneral."""
+    """Return the changes that the act would make. Raise Problem or SearchTooGeneral for too wide a search."""
     try:
         with searching_for(selection.search):
             return wide_outcome(act=act, selection=selection, author=actor, now=timezone.now())

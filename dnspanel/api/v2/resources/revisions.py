@@ -329,7 +329,7 @@ def _changes(rows: Iterable[StoredChange]) -> list[Change]:
 
 
 def _editable(actor: Actor, found: Revision) -> Revision:
-    """Return the revision if the actor is allowed to edit its zone. Otherwise raise Unknown or Forbidden.
+    """Return the revision. Raise Unknown or Forbidden if the actor is not allowed to see or to edit its zone.
 
     Raise CannotUndo if the zone is in the trash.
     """

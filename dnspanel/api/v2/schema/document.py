@@ -121,7 +121,7 @@ class Operations(AutoSchema):
     def map_renderers(self, attribute: str) -> list[str]:
         """Return the media types of successful responses.
 
-        The media type of problems is left out, although clients that accept only problems are served too.
+        The media type of problems is left out. Clients that accept only problems are served too.
         """
         return [media for media in super().map_renderers(attribute) if media not in _NOT_FOR_GOOD]
 

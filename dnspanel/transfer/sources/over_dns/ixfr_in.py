@@ -43,7 +43,7 @@ class IncrementReader:
         return True
 
     def _take_soa(self, record: Record) -> bool:
-        """Read a SOA inside a step, between steps or at the end. Return True or False, or raise, as `take` does."""
+        """Read a SOA inside a step, between steps or at the end. Return or raise as `take` does."""
         if self._adding is False:
             self._adding, self._at = True, serial_in(record)
         elif self._adding and record.rdata == self.found.soa.rdata and self._at == serial_in(record):
