@@ -132,7 +132,7 @@ class NodeClient:
         return str(self._request("POST", CERTIFICATE_PATH, b"", 0, self._answer_seconds)["csr"])
 
     def install_certificate(self, certificate_pem: str, ca_pem: str) -> None:
-        """Install a certificate, which the agent presents on new connections, and close this connection."""
+        """Install a certificate that the agent presents on new connections. Close this connection."""
         body = encode_message({"certificate": certificate_pem, "ca": ca_pem})
         self._request("PUT", CERTIFICATE_PATH, body, len(body), self._answer_seconds)
         self.close()

@@ -180,7 +180,7 @@ class ComputedQuestion:
     types: tuple[int, ...]  # to ask for
 
     def problem(self, answers: Mapping[int, dns.message.Message]) -> str:
-        """Return the problem in the answers, which are given by queried type, or "" if there is none."""
+        """Return the problem in the answers (by queried type), or "" if there is none."""
         for type in self.types:
             if type not in answers:
                 suspect = "resolver" if self.type == rdtypes.ALIAS else "code"

@@ -1,9 +1,9 @@
 """Proof that a PowerDNS signs its answers: signatures are present, valid now, and made with the zone's keys.
 
-For a zone with active keys three RRsets are queried with EDNS DO: the DNSKEY, which one of its own keys has to sign,
-the SOA, and one changed RRset. If an RRset was deleted, its denial has to be signed and valid. If names were added or
-deleted, or only the signing changed, the denial of a name that never existed is checked too. The digest proves that the
-keys are those of the panel.
+For a zone with active keys three RRsets are queried with EDNS DO: the SOA, one changed RRset, and the DNSKEY. One of
+the zone's own keys has to sign the DNSKEY. If an RRset was deleted, its denial has to be signed and valid. If names
+were added or deleted, or only the signing changed, the denial of a name that never existed is checked too. The digest
+proves that the keys are those of the panel.
 
 Zones without active keys are not queried. dnspython's DNSSEC part is loaded only when it is first needed, because most
 nodes can save its memory.

@@ -69,7 +69,7 @@ def _other_scheme(scheme: str) -> str:
 
 
 def password_in(request: Request | HttpRequest) -> tuple[str, str] | None:
-    """Return user name and password from HTTP Basic authentication, which dyndns2 clients send, or None if missing."""
+    """Return user name and password from HTTP Basic authentication, or None if missing. dyndns2 clients send them."""
     scheme, _, value = get_authorization_header(request).decode("latin-1").partition(" ")
     if scheme.lower() != "basic":
         return None

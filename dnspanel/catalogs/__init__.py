@@ -1,1 +1,1 @@
-"""Consumer catalogs (RFC 9432), which list the zones to transfer from other servers, and producer catalogs."""
+"""Catalogs (RFC 9432): consumer catalogs list zones to transfer from other servers, and producer catalogs list ours."""

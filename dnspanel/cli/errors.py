@@ -36,7 +36,7 @@ class Refused(click.ClickException):
 
     @property
     def code(self) -> str:
-        """The problem's code, which stays the same between releases, or "" if the problem has no code."""
+        """The problem's code, or "" if it has none. Codes stay the same between releases."""
         return str(self.problem.get("code", ""))
 
     def format_message(self) -> str:

@@ -206,7 +206,7 @@ class FrontBackend(models.Model):
 
 
 class UnprovenZone(models.Model):
-    """A zone whose signatures in a node's answers are missing or wrong although no publication is the cause.
+    """A zone whose signatures in a node's answers are missing or wrong for a reason other than a publication.
 
     Pushes to the node continue without proof that it serves this zone correctly.
     """

@@ -47,7 +47,7 @@ _OF_TLS = ("uses_tls", "tls_names", "tls_certificates", "shows_certificate")
 class Terms:
     """The primaries of a zone, from a form or the API. If `tsig_secret` is None, the stored secret stays.
 
-    Over TLS, each primary is identified by its name, which its certificate must have, or by its own certificate.
+    Over TLS, each primary is identified by a name that its certificate must have, or by the certificate itself.
     """
 
     addresses: Collection[str]

@@ -21,7 +21,7 @@ KEYS_REMEMBERED = timedelta(days=30)
 
 
 def signer() -> Node | None:
-    """Return the active ring 0, which is the node that signs transfers, or None without one."""
+    """Return ring 0, the node that signs transfers, or None if it isn't active."""
     return Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE).order_by("pk").first()
 
 

@@ -1,4 +1,4 @@
-"""The sealing keys of this node, which decrypt its zones' DNSSEC keys, in a file that only this user can read.
+"""The sealing keys of this node, in a file that only this user can read. They decrypt its zones' DNSSEC keys.
 
 `<state_dir>/sealing-keys.json` contains the panel's last message. Root and PowerDNS can read the file, but they can
 also read the decrypted keys in the LMDB.

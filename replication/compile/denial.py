@@ -15,9 +15,9 @@ below a cut is FULL. Narrow mode has no rows for its chain, so with opt-out its 
 RRSIG does not count: a name with only RRSIG owns nothing. Its rows never have the ordername flag.
 
 A name is in the chain if its rank is at least HASHED, with one exception. With opt-out, a cut that owns only NS and
-addresses is out of the chain, although `pdnsutil rectify-zone` puts the empty names above it into the chain. In all
-other cases every name above a name in the chain is in the chain too. With opt-out, a cut that owns only NS is out of
-the chain, and so are the names below it.
+addresses is not in the chain. `pdnsutil rectify-zone` still puts the empty names above it into the chain. In all other
+cases every name above a name in the chain is in the chain too. With opt-out, a cut that owns only NS is out of the
+chain, and so are the names below it.
 """
 
 import re

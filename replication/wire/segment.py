@@ -258,8 +258,8 @@ def seal(  # noqa: PLR0913  # the fields of a segment
 ) -> bytes:
     """Return the signed bytes of a segment, with its operations arranged. Raise BadSegment if the input is invalid.
 
-    With `puts`, which come first, `ops` must only be operations on the main file. `late` operations on records come
-    last. An unsealed DNSSEC key is refused.
+    With `puts`, `ops` must only be operations on the main file. The `puts` come first. `late` operations on records
+    come last. An unsealed DNSSEC key is refused.
     """
     first, last = header.first, header.last
     if not 1 <= first <= last or (is_repair and (first < last or len(marks) != 1 or puts is not None)):

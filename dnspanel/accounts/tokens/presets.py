@@ -64,7 +64,7 @@ def dyndns_terms(*, zone_id: int, name: str, now: datetime, purpose: str = "") -
 
 
 def ci_terms(*, zone_id: int, zone_name: str, now: datetime, purpose: str = "") -> TokenTerms:
-    """Return terms for a pipeline, which can edit all records of one zone, but not change its settings."""
+    """Return terms for a pipeline that can edit all records of one zone, but not its settings."""
     grant = Grant(_EDIT, zones=frozenset({zone_id}))
     return _terms(purpose or f"CI for {_spoken(zone_name)}", now, grant)
 

@@ -102,7 +102,7 @@ class OnePerson(ScimView):
 
 
 def id_of(key: str) -> int:
-    """Parse a resource id. Return 0, which no resource has, if the id is invalid."""
+    """Parse a resource id. Return 0 if the id is invalid; no resource has this id."""
     return int(key) if key.isascii() and key.isdigit() and len(key) <= 18 else 0
 
 

@@ -194,7 +194,7 @@ def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
 
 
 def _no_file(path: str) -> None:
-    """Return None, which rejects `$INCLUDE`, because a zone sent as text has no other files."""
+    """Return None to reject `$INCLUDE`, because a zone sent as text has no other files."""
 
 
 def _describe(fault: SourceFault) -> str:

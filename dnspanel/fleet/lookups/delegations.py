@@ -45,7 +45,7 @@ class Delegation:
 class DelegationLook:
     """The state of a delegation in DNS at this moment.
 
-    `other_side` are the servers in the zone's own NS records or, if the delegation `is_own`, in the parent's (None:
+    `other_side` has the servers in the zone's own NS records, or in the parent's if the delegation `is_own` (None:
     unknown). `more` are the servers only there, `fewer` those only in the panel's records. Without `other_side`, both
     are empty.
     """

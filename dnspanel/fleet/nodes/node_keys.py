@@ -57,7 +57,7 @@ def rotate(*, now: datetime, by: Author) -> SigningKey:
 
 
 def force(*, now: datetime, by: Author) -> SigningKey | None:
-    """Start to use the new key although some nodes may lack it. Such nodes catch up when they get the list of keys."""
+    """Start to use the new key even if some nodes still lack it. Such nodes catch up when they get the list of keys."""
     require_permission(by)
     return segment_signing.begin_use(now=now, by=by)
 

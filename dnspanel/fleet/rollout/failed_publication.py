@@ -46,7 +46,7 @@ _COMPUTED = frozenset({rdtypes.ALIAS, rdtypes.LUA})
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """An RRset that a publication set or, if it has no rdata, deleted."""
+    """An RRset that a publication set, or deleted if it has no rdata."""
 
     sequence: int
     name: str

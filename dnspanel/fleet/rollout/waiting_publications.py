@@ -141,7 +141,7 @@ def _on_the_way(oldest: Follower, since: datetime, followers: Sequence[Follower]
 def _behind(
     passed: Sequence[Stage], sequence: int, since: datetime, pipeline: Pipeline, verify_time: timedelta
 ) -> Waiting:
-    """Return the publication as waiting at a stage that holds it back although the stage's healthy nodes have it."""
+    """Return the publication as waiting at the first of these stages that holds it back."""
     stopped = pipeline.stopped_behind
     gate = next((stage for stage in passed if stage == stopped or _keeps_back(stage, sequence)), None)
     if gate is None:  # a publication is being reverted, which is the push worker's job

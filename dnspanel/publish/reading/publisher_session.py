@@ -39,7 +39,7 @@ class Session:
 
     @contextmanager
     def publishing(self, *, wait_seconds: float = 0.0) -> Iterator[Connection | None]:
-        """Yield the connection, which has the publisher's lock, or None if the lock isn't free within `wait_seconds`.
+        """Yield the connection with the publisher's lock, or None if the lock isn't free within `wait_seconds`.
 
         Any error of PostgreSQL closes the connection, and releases the lock.
         """

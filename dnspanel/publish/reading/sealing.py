@@ -1,4 +1,4 @@
-"""Batches, which are ranges of the log compiled for one schema, and their sealing as signed segments."""
+"""Batches (ranges of the log compiled for one schema), and their sealing as signed segments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -179,7 +179,7 @@ _WRITERS: dict[str, _Writer] = {
 
 
 def secondary_note(zone: str, kind: str) -> SourceFault | None:
-    """Return a note that the zone becomes editable here, if PowerDNS only transfers it from a primary, else None."""
+    """If PowerDNS only transfers the zone from a primary, return a note that it becomes editable here, else None."""
     message = _SECONDARY_KINDS.get(kind.upper())
     if message is None:
         return None

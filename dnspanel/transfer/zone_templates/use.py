@@ -210,7 +210,7 @@ def create_zones_from(
 
 
 def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]]:
-    """Return the new zone with the template's RRsets, which replace any at the same keys, and the template's faults."""
+    """Return the new zone with the template's RRsets, and its faults. They replace any RRsets at the same keys."""
     if use.is_snippet:
         return zone, (Fault(0, 0, gettext("A snippet is for records at a name, not for new zones.")),)
     made = use.make_content(zone.name)

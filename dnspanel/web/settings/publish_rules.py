@@ -109,7 +109,7 @@ class ScopeForm(PanelForm):
         return Scope(given["zone"], given["tag"], given["team"])
 
     def place_rule(self, place: Callable[..., Placed], *, author: User, **of_its_kind: object) -> Placed | None:
-        """Call `place`, which adds the rule, and return its result. The form must be valid.
+        """Add the rule by a call of `place`, and return its result. The form must be valid.
 
         If the rule is refused, add the error to its field and return None.
         """

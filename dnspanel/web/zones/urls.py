@@ -1,4 +1,4 @@
-"""URLs of zones, except their editor and tabs, included by `web.urls`, which registers the `zone` converter."""
+"""URLs of zones, except their editor and tabs. `web.urls` includes them, and registers the `zone` converter."""
 
 from django.urls import path
 

@@ -160,7 +160,7 @@ def sorted_cursor(place: SortedKey) -> str:
 
 
 def sorted_place(after: str, order: RRsetOrder) -> SortedKey | None:
-    """Parse a cursor. Return None, which means the beginning, if the cursor is invalid."""
+    """Parse a cursor. Return None (the beginning) if the cursor is invalid."""
     by, point, key = after[:_LONGEST_CURSOR].partition(".")
     owner_key, dash, type_ = key.partition("-")
     if not (point and dash):

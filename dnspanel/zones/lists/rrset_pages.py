@@ -351,7 +351,7 @@ def _cursor_of(key: StoredKey) -> str:
 
 
 def _cursor_key(after: str) -> StoredKey | None:
-    """Parse the key in a cursor. Return None, which means the beginning, if the cursor is invalid."""
+    """Parse the key in a cursor. Return None (the beginning) if the cursor is invalid."""
     owner_key, _, type_ = after.partition("-")
     try:
         return bytes.fromhex(owner_key), int(type_)

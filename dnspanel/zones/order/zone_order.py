@@ -3,7 +3,7 @@
 By name, zones are in natural order. By another column, zones with the same value are in alphabetical order, because the
 natural sort key is the last column in a zone's row, and reading it takes half as long again.
 
-Only the name has an index. The other columns have none, so that a publication, which writes them, updates no index (a
+Only the name has an index. The other columns have none. A publication writes these columns, and so updates no index (a
 HOT update). So the first zones by another column are selected from all zones that the person can see. This takes 65 ms
 for 263,238 zones, half of it for comparisons. For people who can see all zones, a 1% sample gives a bound at its tenth
 zone. Only zones up to this bound are compared, in 41 ms. If they don't fill a page, all zones are compared. When

@@ -135,7 +135,7 @@ def _check_texts(texts: Sequence[str]) -> Sequence[str]:
 
 
 def delete(rrset: RRset) -> RRset | None:
-    """Return None, which deletes the RRset, but return a SOA unchanged. This function is an act."""
+    """Return None to delete the RRset. Return a SOA unchanged. This function is an act."""
     return rrset if rrset.type == rdtypes.SOA else None
 
 

@@ -68,7 +68,7 @@ Outcome = NewZone | ChangedZone | GoneZone
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The highest known sequence and zone id, which the new epoch must exceed, and the ids of lost epochs."""
+    """The highest known sequence and zone id (the new epoch must exceed both), and the ids of lost epochs."""
 
     sequence: int
     zone_id: int

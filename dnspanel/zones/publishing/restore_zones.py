@@ -138,8 +138,8 @@ def restore_zones(
 ) -> Restored:
     """Restore zones with higher serials, in one publication, or in one for each piece if there are many.
 
-    Return the publications and the outcome, which has each zone that stays in the trash, with the reason. A zone that
-    is restored already counts as unchanged. `in_transaction` runs in the transaction of each publication. The last
+    Return the publications, and an outcome with each zone that stays in the trash and the reason. A zone that is
+    restored already counts as unchanged. `in_transaction` runs in the transaction of each publication. The last
     publication gets `form_id`: the same form sent twice publishes once. The publications are parts of one write, which
     can begin with `joins`. Raise PublishingOnHold or another ZoneError before the first piece; errors in later pieces
     leave the rest in the trash.

@@ -63,7 +63,7 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
 def change_soa_edit(
     *, zone: Zone, api: str | None = None, edit: str | None = None, author: Author, now: datetime
 ) -> None:
-    """Set the zone's rules for serials, which apply from the next publication on, and record them in the audit log.
+    """Set the zone's rules for serials from the next publication on, and record them in the audit log.
 
     None keeps the current rule. Raise RightMissing if the author isn't allowed to change the zone's settings, Unknown
     for a deleted zone, and SettingsRefused for an unknown rule.

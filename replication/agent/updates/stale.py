@@ -1,8 +1,8 @@
 """The names whose answers can differ after a change to a zone's rows. Only these must be purged from PowerDNS.
 
-Purging `zone$`, a zone with all names below it, is always enough, and expensive: PowerDNS then walks every shard of
-both caches, which costs 2 ms of processor time for each zone of any size, and drops the settings of *all* zones.
-Purging a name costs microseconds. In a zone of moderate size, purging single names is enough for nearly every change:
+Purging `zone$` (a zone with all names below it) is always enough, but expensive. PowerDNS then walks every shard of
+both caches (2 ms of processor time for each zone of any size), and drops the settings of *all* zones. Purging a name
+costs microseconds. In a zone of moderate size, purging single names is enough for nearly every change:
 
 - PowerDNS caches an answer under the queried name. An answer to an existing name is made of rows of names in the zone
   (CNAMEs that it follows, addresses that it adds) and of the SOA: all names of the zone are purged.

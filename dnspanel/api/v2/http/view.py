@@ -161,7 +161,7 @@ def _meant_path(path: str) -> str:
 
 
 def form_id_of(request: Request) -> Any:
-    """Return a write's publication id, which is the same for all retries, or None without an Idempotency-Key."""
+    """Return the publication id that all retries of a write share, or None without an Idempotency-Key."""
     claim = request.parser_context["view"]._claim
     return None if claim is None else claim.form_id
 
