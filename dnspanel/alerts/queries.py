@@ -63,7 +63,7 @@ def past_alerts(*, before: int | None, limit: int) -> list[Alert]:
 
 
 def route_rows() -> list[RouteRow]:
-    """Return all routes, sorted by name. Two queries."""
+    """Return all routes, sorted by name, with two queries."""
     waiting = Q(messages__sent_at=None, messages__failed_at=None, messages__pk__isnull=False)
     routes = list(Route.objects.annotate(waiting=Count("messages", filter=waiting)).order_by("name"))
     tried = Message.objects.filter(attempts__gt=0).order_by("route", "-pk").distinct("route")

@@ -21,7 +21,7 @@ def catalogs_visible_to(person: Person) -> QuerySet[Catalog]:
 
 
 def catalog_for(person: Person, pk: int) -> Catalog:
-    """Return the consumer catalog with this id, or raise CatalogUnknown.
+    """Return the consumer catalog with this id, or raise CatalogUnknown if there is none that the person can see.
 
     Raise Forbidden if the person is not allowed to see nodes.
     """

@@ -50,7 +50,7 @@ def open_with(defaults: Mapping[str, Any] | None) -> None:
 
 
 def keep_plans() -> None:
-    """Make new connections of this process plan each prepared statement only once. For web processes."""
+    """Make new connections of this process plan each prepared statement only once. Web processes use this."""
     global _keeps_plans
     _keeps_plans = True
 

@@ -32,7 +32,7 @@ def secondaries_visible_to(person: Person) -> QuerySet[Secondary]:
 
 
 def secondary_for(person: Person, pk: int) -> Secondary:
-    """Return the secondary with this id, or raise SecondaryUnknown. Raise Forbidden if the person can't see nodes."""
+    """Return the secondary with this id. Raise SecondaryUnknown if none, Forbidden if the person can't see nodes."""
     found = secondaries_visible_to(person).filter(pk=pk).first()
     if found is None:
         raise SecondaryUnknown

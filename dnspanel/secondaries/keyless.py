@@ -48,7 +48,7 @@ class Keyless:
 
 
 def keyless_of(zone: Zone) -> Keyless:
-    """Return the zone's settings for transfers without a key and for NOTIFY. Two queries."""
+    """Return the zone's settings for transfers without a key and for NOTIFY, with two queries."""
     opened = OpenZone.objects.filter(zone=zone).select_related("set_by").first()
     return Keyless(opened, list(NoticeAddress.objects.filter(zone=zone).select_related("set_by").order_by("address")))
 

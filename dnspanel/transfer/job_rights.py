@@ -190,7 +190,7 @@ def refuse_partial_visibility(author: Author) -> None:
 
 
 def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet[Zone]":
-    """Return the zones with DNSSEC keys that this author is not allowed to export."""
+    """Return those of `zones` with DNSSEC keys that this author is not allowed to export."""
     actor = None if author is None else actor_of(author)
     if author is None or (actor is not None and actor.may_everywhere(Right.EXPORT_KEYS)):
         return zones.none()
@@ -201,7 +201,7 @@ def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet
 
 
 def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | None:
-    """Return the first zone whose keys this person is not allowed to export, or None.
+    """Return the first of these zones whose keys this person is not allowed to export, or None.
 
     Zones in the trash are ignored.
     """

@@ -158,7 +158,7 @@ class FrontAgent:
         return ()
 
     def install(self, name: str) -> Ack:
-        """Treat all zones as changed up to this offered snapshot, or raise BadSnapshot. Return the newest ack."""
+        """Treat all zones as changed up to this snapshot. Raise BadSnapshot if not offered. Return the newest ack."""
         with self._pushing:
             if name not in self._offered:
                 raise BadSnapshot(reason="it was not offered")

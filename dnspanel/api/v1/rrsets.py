@@ -195,5 +195,5 @@ _AS_IT_STANDS = frozenset(
 
 @cache
 def mnemonic(type: int) -> str:
-    """Return the mnemonic of a record type. Cached, because a panel uses few types."""
+    """Return the mnemonic of a record type. The result is cached, because a panel uses few types."""
     return rdata.type_to_text(type)

@@ -139,7 +139,7 @@ def _seen_in_report(report: dict[str, Any]) -> Seen | None:
 
 
 def _digests_at(positions: Iterable[tuple[int, Position | None]]) -> dict[tuple[int, Position | None], bytes]:
-    """Return the panel's digests at these positions, without unknown ones. Two queries."""
+    """Return the panel's digests at these positions, without unknown ones, with two queries."""
     by_log: dict[tuple[int, UUID], set[int]] = defaultdict(set)
     for schema, position in positions:
         if position is not None:

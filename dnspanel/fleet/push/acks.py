@@ -185,7 +185,7 @@ def clear_refusal(*, node_id: int) -> None:
 
 
 def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]]) -> None:
-    """Store the reports of agents (`Status` as JSON) with their times. One statement for any number of nodes.
+    """Store the reports of agents (`Status` as JSON) with their times, in one statement for all nodes.
 
     `unanswered` (about ALIAS and LUA) comes from acks and reports. A report older than the last ack doesn't overwrite
     it.

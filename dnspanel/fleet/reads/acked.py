@@ -9,7 +9,7 @@ from dnspanel.zones.models import LogHead
 def acked_everywhere(**_: Any) -> int | None:
     """Return the sequence that all active nodes have acknowledged in the current epoch, or None without active nodes.
 
-    Two queries.
+    This needs two queries.
     """
     epoch = LogHead.objects.values_list("epoch", flat=True).first()
     nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).values_list("epoch", "acked")

@@ -10,7 +10,7 @@ _IN_USE = (NodeState.ACTIVE, NodeState.DRAINED)  # a drained node is left out of
 def public_addresses(node_names: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Return the public addresses by node name, without nodes that are retired or not yet enrolled.
 
-    One query, or no query if there are no names.
+    This needs one query, or none without names.
     """
     if not node_names:
         return {}

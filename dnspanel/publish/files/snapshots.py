@@ -141,7 +141,7 @@ def read_manifest(snapshot: Snapshot) -> tuple[bytes, Manifest]:
 
 
 def read_chunk(snapshot: Snapshot, manifest: Manifest, number: int) -> bytes:
-    """Return one chunk in its stored form, checked against the manifest. Raise DamagedObject, StorageUnreachable."""
+    """Return one stored chunk. Raise DamagedObject if it doesn't match the manifest, StorageUnreachable on failure."""
     name = objects_of(snapshot)[1 + number]
     stored = read_object(name)
     try:

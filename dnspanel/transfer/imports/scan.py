@@ -430,7 +430,7 @@ def _of_keys(path: str, zone: str, reason: str, severity: Severity) -> SourceFau
 
 
 def _signed_here(zones: Mapping[str, ExistingZone]) -> set[str]:
-    """Return the names of the zones that are signed here."""
+    """Return the names of those zones that are signed here."""
     if not zones:
         return set()
     rows = Signing.objects.filter(pk__in=[zone.id for zone in zones.values()], is_signed=True)

@@ -33,7 +33,7 @@ def warned_rrset_page(
 ) -> WarnedPage:
     """Return rows that match all search terms, including `has:warning` or `-has:warning`.
 
-    At most 25 queries. At most MOST_CHECKED RRsets are checked, and the page has the last name checked.
+    This needs at most 25 queries. At most MOST_CHECKED RRsets are checked, and the page has the last name checked.
     """
     search = filters.search
     rest = replace(filters, text=" ".join(term.typed for term in search.terms if not term.is_warning))

@@ -65,7 +65,7 @@ def other_keys_of_zones(zones: Collection[Zone]) -> dict[int, list[OtherKey]]:
 
 
 def descriptions_of_changes(zone: Zone, numbers: Collection[int]) -> dict[int, list[str]]:
-    """Describe the signing changes of these revisions, by revision number. Two queries."""
+    """Describe the signing changes of these revisions, by revision number, with two queries."""
     rows = SigningChange.objects.filter(zone=zone, revision_number__in=numbers)
     changes = {
         row.revision_number: (SigningState.from_json(row.before), SigningState.from_json(row.after)) for row in rows

@@ -36,7 +36,7 @@ class Found:
     looked_to: bytes | None = None
 
     def up_to(self, keys: Iterable[StoredKey], *, descending: bool) -> list[StoredKey]:
-        """Return the keys whose names were examined."""
+        """Return those of `keys` whose names were examined."""
         if self.looked_to is None:
             return list(keys)
         end = place_of((self.looked_to, 0))[:2]
@@ -84,7 +84,7 @@ class Places:
     def of(cls, zone: Zone) -> "Places | None":
         """Return the zone's stored order. Return None if it is missing, or if the zone has changed too much since then.
 
-        Up to four queries.
+        This needs up to four queries.
         """
         at = SearchProgress.objects.values_list("sequence", flat=True).first()
         if at is None or not NamePlace.objects.filter(zone=zone).exists():

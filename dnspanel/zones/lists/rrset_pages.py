@@ -113,7 +113,7 @@ def rrset_page(
 ) -> RRsetPage:
     """Return the zone's RRsets in natural order of names, merged with the author's draft.
 
-    At each name, SOA and NS come first. At most 17 queries, six in a small zone.
+    At each name, SOA and NS come first. This needs at most 17 queries, six in a small zone.
 
     An RRset is shown if the filter finds it as published or as drafted. In a large zone, a search for values that many
     names may have stops after a limited number of names. The page then has the last examined name, and more rows may
@@ -213,7 +213,7 @@ def _canonical_page(zone: Zone, author: User, filters: RRsetFilter, start: Store
 
 
 def _rows_at(zone: Zone, mine: QuerySet[Operation], page: list[StoredKey]) -> tuple[RRsetRow, ...]:
-    """Return the rows with these keys, in this order, without RRsets that do not exist. Two queries."""
+    """Return the rows with these keys, in this order, without RRsets that do not exist, with two queries."""
     stored = _at(StoredRRset.objects.filter(zone=zone), page)
     operations = _at(mine, page)
     rows = (_rrset_row(stored.get(key), operations.get(key)) for key in page if key in stored or key in operations)
@@ -223,7 +223,7 @@ def _rows_at(zone: Zone, mine: QuerySet[Operation], page: list[StoredKey]) -> tu
 def sorted_rrset_page(
     *, zone: Zone, author: User, order: RRsetOrder, filters: RRsetFilter = EVERYTHING, after: str = "", limit: int = 100
 ) -> RRsetPage:
-    """Return the RRsets of `rrset_page` in another order, as the author's draft has them. At most 15 queries.
+    """Return the RRsets of `rrset_page` in another order, as the author's draft has them, with at most 15 queries.
 
     Raise TooManyToSort if the zone has too many RRsets for this column, unless the filter finds only a few of them.
     """
@@ -295,7 +295,7 @@ def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
 
 
 def rrset_rows(*, zone: Zone, author: User, keys: Iterable[Key]) -> list[RRsetRow]:
-    """Return the rows of these RRsets, in the order of `rrset_page`. Omit RRsets that do not exist. Two queries."""
+    """Return the rows of these RRsets, in the order of `rrset_page`, in two queries. Omit RRsets that do not exist."""
     stored_keys = [(relative_key(name, zone.name), type_) for name, type_ in keys if names.is_within(name, zone.name)]
     stored = _at(StoredRRset.objects.filter(zone=zone), stored_keys)
     operations = _at(Operation.objects.filter(draft__author=author, zone=zone), stored_keys)

@@ -51,7 +51,7 @@ def note_visit(*, zone: Zone, person: User) -> None:
 
 
 def marked_zones(person: User) -> MarkedZones:
-    """Return the person's marked zones that are still visible to the person. Two queries."""
+    """Return the person's marked zones that are still visible to the person, with two queries."""
     marks = ZoneMarks.objects.filter(user=person).first()
     if marks is None:
         return MarkedZones((), ())

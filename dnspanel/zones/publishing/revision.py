@@ -230,7 +230,7 @@ def refuse(
 
 
 def guarded_zones(plans: Iterable[ZonePlan]) -> list[GuardedZone]:
-    """Return the zones that the guard holds until a person confirms, because they lose too many RRsets."""
+    """Return the plans' zones that the guard holds until a person confirms, because they lose too many RRsets."""
     return [
         GuardedZone(plan.zone.name, plan.guard, plan.removed, plan.zone.rrset_count) for plan in plans if plan.guard
     ]

@@ -32,7 +32,7 @@ def candidates() -> "QuerySet[Zone]":
 
 
 def awaiting_first_ds(zones: Sequence[Zone], terms: Mapping[int, Terms]) -> frozenset[int]:
-    """Return the ids of zones whose terms set the first DS automatically, and that are due for it.
+    """Return the ids of those zones whose terms set the first DS automatically, and that are due for it.
 
     Zones where a person canceled the rollover or removed a DS are left out, because that was a decision. A parent
     outside the panel finds the DS only through CDS or CDNSKEY records: zones without them are left out, too. Needs a

@@ -84,7 +84,7 @@ def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]
 def _verify_token(
     token: object, keys: Mapping[str, Any], issuer: str, client_id: str, required: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the claims of the issuer's token for the client, or raise SignInRefused. The caller checks the times."""
+    """Return the claims of the issuer's token for the client. Raise SignInRefused if bad. The caller checks times."""
     if not isinstance(token, str) or len(token) > _LONGEST_TOKEN:
         raise SignInRefused("id-token", gettext("The provider sent no ID token."))
     try:
