@@ -117,9 +117,9 @@ def change_python(source: str, old: str, new: str) -> str:
 
 
 def _mentions(source: str, text: str) -> bool:
-    """Return True if the source may have the text, also in parts: its first word is there."""
-    first = text.split(maxsplit=1)
-    return bool(first) and first[0].replace('"', '\\"')[:20] in source.replace("\\'", "'")
+    """Return True if the source has each word of the text. Only such sources are parsed, because parsing is slow."""
+    plain = source.replace("\\'", "'").replace('\\"', '"')
+    return bool(text.strip()) and all(word in plain for word in sorted(text.split(), key=len, reverse=True))
 
 
 def _literal(text: str) -> str:
