@@ -1,1 +1,1 @@
-"""Accounts of people: rights, teams, tokens, sign-in and the audit log."""
+"""Accounts of people: rights, teams, quotas, tokens, sign-in, directories, secrets and the audit log."""

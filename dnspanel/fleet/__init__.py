@@ -1,1 +1,1 @@
-"""Nodes: enrollment, pushes, verification, telemetry and the checks of DNSSEC chains."""
+"""Nodes: enrollment, pushes, rollout, verification, telemetry, alert conditions, and DNS checks from the panel."""

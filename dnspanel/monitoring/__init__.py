@@ -1,1 +1,1 @@
-"""Monitoring of the panel from outside: the collector's process, and `/metrics` for Prometheus."""
+"""Monitoring of the panel: the collector's process, health checks, and `/metrics` for Prometheus."""

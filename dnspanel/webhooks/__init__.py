@@ -1,1 +1,3 @@
-"""Webhooks: signed events that are sent to other servers until they are received."""
+"""Webhooks (signed events that are sent to other servers until they arrive), and publish hooks (asked before
+publishing).
+"""

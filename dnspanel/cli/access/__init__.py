@@ -1,1 +1,1 @@
-"""Commands about people, rights, tokens, webhooks and publish hooks."""
+"""Commands about rights, teams, directories, tokens, webhooks, publish hooks and the audit log."""

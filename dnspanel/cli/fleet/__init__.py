@@ -1,1 +1,1 @@
-"""Commands about nodes, and about external primaries and secondaries."""
+"""Commands about nodes, fronts, catalogs, name server sets, primaries and secondaries."""

@@ -1,1 +1,1 @@
-"""Commands that read, change, publish, import and export zones and records."""
+"""Commands about zones and records: searching, changing, requesting, publishing, undoing, importing and exporting."""

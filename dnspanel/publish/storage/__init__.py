@@ -1,1 +1,1 @@
-"""Stored objects: segments and snapshots, and how long they are kept."""
+"""Stored objects (segments, snapshots, prepared rows): storing, merging and deleting them, and damage."""

@@ -1,4 +1,4 @@
-"""URLs of nodes, rollouts and the hold, included by `web.urls`."""
+"""URLs of pages about nodes, delivery, catalogs, secondaries and processes, included by `web.urls`."""
 
 from django.urls import path
 

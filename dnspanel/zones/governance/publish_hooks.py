@@ -49,9 +49,9 @@ class Given:
 def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
     """Decorate an act that has a durable transaction, so that hooks are asked between attempts.
 
-    Without a hook the act runs once. The act must allow another run after its transaction was rolled back. It can then
-    also raise HookRefused. A refusal by an approval rule or a freeze is recorded in the audit log after the outermost
-    act is rolled back.
+    Without a hook the act runs once. The act must allow another run after its transaction was rolled back. HookRefused
+    is raised if a hook refuses, or if others change the zones after each question. A refusal by an approval rule or a
+    freeze is recorded in the audit log after the outermost act is rolled back.
     """
 
     @wraps(act)
