@@ -283,7 +283,7 @@ def _expected_row(name: str, type: int, body: bytes) -> Expectation:
 def _expectation_of_zone(store: Store, zone: str, name: str, type: int) -> Expectation | None:
     """Return this zone's expected answer for a name of its parent zone, or None if rows don't determine it.
 
-    They don't if this zone lacks the name, because a DNAME or a wildcard can answer.
+    If this zone lacks the name, a DNAME or a wildcard can answer.
     """
     zone_id, rel = store.zone_id(zone), keys.relative_key(name, zone)
     assert zone_id is not None

@@ -43,7 +43,7 @@ class RouteRow:
 
 
 def alert_summary() -> AlertSummary:
-    """Count the open and the critical alerts. One small query, because every page shows the numbers."""
+    """Count the open and the critical alerts. It is one small query, because every page shows them."""
     found = Alert.objects.filter(over_at=None).aggregate(
         open=Count("pk"), critical=Count("pk", filter=Q(severity=Severity.CRITICAL))
     )

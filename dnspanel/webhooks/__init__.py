@@ -1,3 +1,1 @@
-"""Webhooks (signed events that are sent to other servers until they arrive), and publish hooks (asked before
-publishing).
-"""
+"""Webhooks, which send signed events to other servers until they arrive, and publish hooks."""

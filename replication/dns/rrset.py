@@ -79,7 +79,7 @@ class RRset:
 
     @property
     def json_members(self) -> str:
-        """The members of `to_json` as text. Built directly, because thousands of RRsets are written at once."""
+        """The members of `to_json` as text, built directly because thousands of RRsets are written at once."""
         return (
             f'"ttl": {self.ttl}, "rdata": [{",".join(map(quoted, self.rdata))}], '
             f'"disabled": [{",".join(map(quoted, self.disabled))}], "comment": {quoted(self.comment)}'

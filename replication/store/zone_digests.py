@@ -35,7 +35,7 @@ _UNKNOWN = b"\x01"
 
 
 class Running:
-    """The digest of a zone's rows. If it is unknown, the change that edits made since it became unknown."""
+    """The digest of a zone's rows. If it is unknown, `total` is the sum of the changes since then."""
 
     __slots__ = ("is_known", "total")
 

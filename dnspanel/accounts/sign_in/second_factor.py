@@ -1,8 +1,8 @@
 """The second factor of a sign-in: codes of an authenticator app (TOTP, RFC 6238) and recovery codes. Verbs.
 
-The rows and computations are django-allauth's. Two facts that allauth only caches are stored in the row, under a lock:
-the time step of the last accepted code, so that no code is accepted twice, and the wrong codes, so that no one can push
-them out by filling the cache.
+The rows and computations are django-allauth's. Two facts that allauth only caches are stored in the row, under a lock.
+One is the time step of the last accepted code, so that no code is accepted twice. The other is the wrong codes, so that
+no one can push them out by filling the cache.
 """
 
 from collections.abc import Sequence

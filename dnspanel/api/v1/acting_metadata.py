@@ -64,7 +64,7 @@ def _notify_also(zone: Zone, kind: str, values: Sequence[str], by: Author, now: 
 def _use_ixfr(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
     """Set the use of IXFR in transfers from the zone's primaries.
 
-    Raise NotObeyed for values other than "0" and "1". Raise it also for "0" if this panel is the zone's primary,
+    Raise NotObeyed for values other than "0" and "1". Raise NotObeyed also for "0" if this panel is the zone's primary,
     because secondaries choose between IXFR and AXFR.
     """
     first = values[0] if values else "1"

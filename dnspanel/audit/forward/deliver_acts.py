@@ -1,8 +1,8 @@
 """Delivery of the audit log: each destination gets its missing acts in the chain's order, at least once. Verbs.
 
 A destination's position moves when the destination has confirmed a batch, and only if no one has changed the
-destination since. If a worker is killed before the position moves, the same acts are sent again, with the same numbers
-and hashes.
+destination in between. If a worker is killed before the position moves, the same acts are sent again, with the same
+numbers and hashes.
 """
 
 import logging

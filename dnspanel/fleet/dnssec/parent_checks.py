@@ -1,7 +1,7 @@
 """The daily checks of signed zones' parents: claims of due checks, queries and stored results. Verbs.
 
 A worker claims a check by moving `due_at` ahead. The network part runs outside of any transaction. The result is stored
-only if no other worker has claimed the check since. If a worker dies, its check is due again minutes later.
+only if no other worker has claimed the check in between. If a worker dies, its check is due again minutes later.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -185,7 +185,7 @@ def _proven(finding: Finding) -> Finding:
 
 
 def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
-    """Store the result and the next due time of a check. Return False if another worker has claimed the check since.
+    """Store the result and the next due time of a check. Return False if another worker has claimed it.
 
     The check is deleted if the zone isn't signed and its parent has no DS.
     """

@@ -142,7 +142,7 @@ def record_snapshot_ack(
 ) -> bool:
     """Record that the node acknowledged a snapshot and is at the snapshot's position, from any epoch and schema.
 
-    One conditional UPDATE expects the position `before`. Return False if another position was recorded since.
+    One conditional UPDATE expects the position `before`. Return False if the node has another position now.
     """
     position = ack.position
     with connection.cursor() as cursor:

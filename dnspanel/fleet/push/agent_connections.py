@@ -69,7 +69,7 @@ class AgentConnection:
         return True
 
     def let_go(self) -> bool:
-        """Release the connection after `take`. Return True if the caller must run a push that was requested since."""
+        """Release the connection after `take`. Return True if the caller must run a push requested in between."""
         self._free.release()
         return self._requested
 

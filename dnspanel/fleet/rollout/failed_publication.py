@@ -89,7 +89,7 @@ def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotSer
     acknowledged anything, since no other node waits for it. Raise NotServed if PowerDNS doesn't answer.
 
     If a fault is returned, the snapshot must not be acknowledged, or other nodes would get it. This is also true if
-    there is nothing to revert because the fault has been corrected since.
+    there is nothing to revert because the fault has been corrected.
     """
     if node.epoch is None:
         return None

@@ -55,8 +55,8 @@ _PARTIAL = (SourceKind.CSV, SourceKind.JSON)
 def default_options(source: str, existing: str = "union") -> Options:
     """Return the options of an import from this kind of source.
 
-    Zones without SOA or NS get ours if the source mostly lacks them. They also do with `existing="rrsets"`, because a
-    source that replaces some RRsets of a zone does not need to have the others. Zones that exist keep theirs.
+    Zones without SOA or NS get ours if the source mostly lacks them. The same applies to `existing="rrsets"`, because
+    such a source replaces some RRsets and can lack the others. Zones that exist keep theirs.
     """
     if source in _PARTIAL or existing == "rrsets":
         return Options(existing=existing, nameservers="missing", soa="missing")

@@ -83,7 +83,7 @@ class SigningState:
 
     @property
     def has_chain(self) -> bool:
-        """True if the zone has an NSEC or NSEC3 chain, because it has keys or is presigned."""
+        """True if the zone has keys or is presigned, and so has an NSEC or NSEC3 chain."""
         return self.presigned or bool(self.keys)
 
     @property

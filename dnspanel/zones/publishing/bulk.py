@@ -107,8 +107,8 @@ class _Published:
     def taken_back(self, current: Mapping[Key, RRset]) -> tuple[dict[Key, RRset | None], list[Key]]:
         """Return the changes that undo this publication in the zone, and the keys of RRsets that cannot be undone.
 
-        These RRsets changed since then, or a CNAME would be next to other data. `current` has all RRsets at the names
-        of the published changes.
+        An RRset cannot be undone if it changed since then, or if a CNAME would be next to other data. `current` has all
+        RRsets at the names of the published changes.
         """
         back: dict[Key, RRset | None] = {}
         stay = []

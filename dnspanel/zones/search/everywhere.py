@@ -56,9 +56,9 @@ class Found:
 class FoundPage:
     """A page of found RRsets, and the place after which the next page begins (or None).
 
-    `looked_to` is the zone that the search reached, if the page ends because of the bound on work: more results may
-    follow even if the page has few rows. The newest publications of `left_out` zones are not in the search texts yet,
-    and the newest publications of `unchecked` zones were not checked.
+    If the bound on work ends the page, `looked_to` is the zone that the search reached: more results may follow even if
+    the page has few rows. The newest publications of `left_out` zones are not in the search texts yet, and the newest
+    publications of `unchecked` zones were not checked.
     """
 
     rows: tuple[Found, ...]

@@ -120,8 +120,8 @@ class Touched:
         """Return the zones and rows to query. `without` excludes zones by the prefix of their keys.
 
         A few queries are enough, because they only show that PowerDNS answers from the files. Other steps prove the
-        rest: the digest proves that every row is right, the position that PowerDNS reads this file, and the purge that
-        PowerDNS has no older data.
+        rest: the digest proves that every row is right, the position proves that PowerDNS reads this file, and the
+        purge removes older data from PowerDNS.
         """
         every = verify.MAX_QUESTIONS // verify.FEW_QUESTIONS if self.everything else 1
         marks = [mark for mark in self.marks.items[::every] if not without(zone_prefix(mark.zone_id))]

@@ -68,7 +68,7 @@ def draft_review(request: PanelRequest) -> HttpResponse:
 
 
 class _NotAsSeen(Exception):
-    """Raised if the form is refused: the draft changed since the page was shown, or a field is invalid."""
+    """The form is refused: the draft changed since the page was shown, or a field is invalid."""
 
     def __init__(self, form: PublishForm, plans: Sequence[ZonePlan]) -> None:
         super().__init__()
