@@ -57,7 +57,7 @@ def test_the_page_says_when_and_at_which_size(document: Path) -> None:
 
 
 def test_the_page_begins_with_who_is_better(document: Path) -> None:
-    assert "| `cpu_vs_nsd` | 0.5 | **the rival** |\n" in document.read_text()
+    assert "| `cpu_vs_nsd` | 0.5 | **the competitor** |\n" in document.read_text()
 
 
 def test_the_page_says_which_figure_could_not_be_measured(tmp_path: Path) -> None:

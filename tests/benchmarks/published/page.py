@@ -25,13 +25,12 @@ PACKAGES = (
 HEAD = """\
 # The published tests, repeated
 
-Others published these tests for other servers, or for an older PowerDNS. We repeat them: our node runs beside its
-rivals on the same zones, in turns, in one run. Run them with `./dev bench published`. With `--record` the command
-writes this page, and a page for each test with its tables, charts and configurations
-([benchmarks](benchmarks.md#published)).
+Others published these tests for other servers, or for an older PowerDNS. We repeat the tests: in one run, our node and
+its competitors serve the same zones and take turns. To run the tests, use `./dev bench published`. With `--record`, this
+command writes this page, and a page for each test with its tables, charts and configurations.
 
-Figures are medians of rounds. If a server shares its cores with the program that asks, compare processor time per
-answer, not answers per second. The processor time and memory of a server with a database include its database.
+Figures are medians of several rounds. If a server shares its cores with the program that sends the queries, compare
+processor time per answer, not answers per second. Processor time and memory of a server include its database.
 """
 NOTHING = "\nNothing was recorded yet.\n"
 
@@ -60,7 +59,7 @@ def _short(recorded: Sequence[Recorded]) -> Iterator[str]:
     yield from (
         "## In short",
         "",
-        "Ratios are above 1 where ours is better: [what they are](benchmarks.md#published).",
+        "A ratio above 1 means that our node is better. [Benchmarks](benchmarks.md#published) explains each figure.",
         "",
     )
     figures = {name: value for one in recorded for name, value in one.result.figures.items()}
@@ -75,8 +74,8 @@ def _better(name: str, value: float | None) -> str:
     if value is None:
         return "not measured"
     if name == "stale":
-        return "ours: no answer was stale" if value == 0 else "**the rival**"
-    return "ours" if value >= 1 else "**the rival**"
+        return "our node: no answer was stale" if value == 0 else "**the competitor**"
+    return "our node" if value >= 1 else "**the competitor**"
 
 
 def _machine() -> Iterator[str]:
