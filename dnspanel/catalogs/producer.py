@@ -202,7 +202,8 @@ def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime
 def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now: datetime) -> int:
     """Remove the zones with these names from this producer catalog.
 
-    Return the number of removed zones. Raise the errors of `put_in`.
+    Return the number of removed zones. Raise RightMissing as `put_into` does, and CatalogRefused for a name that is not
+    in the catalog or whose zone's settings the author is not allowed to change.
     """
     faults: dict[str, list[str]] = {}
     named = _canonical(zones, faults)

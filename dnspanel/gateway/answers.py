@@ -219,7 +219,7 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
 
 
 def _lookup(query: Query) -> Reply:
-    """Answer from a zone that the client can read, or else as `_answer_discovery`. Raise MessageRefused otherwise."""
+    """Answer from a zone that the client can read, else as `_answer_discovery` does (or raise MessageRefused)."""
     message = query.message
     if len(message.question) != 1:  # RFC 9619
         raise MessageRefused(dns.rcode.FORMERR, gettext("not one question"))

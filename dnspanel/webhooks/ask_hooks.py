@@ -34,7 +34,7 @@ LONGEST_TICKET = 100
 def ask_hooks(*, questions: Sequence[Question], **_: Any) -> list[HookAnswer]:
     """Ask all hooks at the same time and return their answers in the order of the questions.
 
-    Each hook gets at most its own number of seconds.
+    Each hook has its own time limit, `seconds`.
     """
     now = timezone.now()
     answers = [_nothing_within(each.hook.seconds) for each in questions]

@@ -82,8 +82,8 @@ def create_webhook(
 ) -> NewWebhook:
     """Create a webhook that gets its events from now on. A form that is sent twice creates only one webhook.
 
-    Raise Forbidden, or WebhookRefused with the invalid fields: a URL that isn't allowed, an unknown event, an event
-    that the creator isn't allowed to see, or too many webhooks.
+    Raise Forbidden without the right, or WebhookRefused with the invalid fields: a URL that isn't allowed, an unknown
+    event, an event that the creator isn't allowed to see, or too many webhooks.
     """
     actor = require_webhooks(by)
     if first := _webhook_of_form(form_id, actor):

@@ -85,8 +85,8 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
 ) -> PublishHook:
     """Change the hook, starting with the next question, and return it. Its secret doesn't change.
 
-    The actor must be able to govern the zones before and after the change. Raise RuleUnknown, RightMissing, and
-    RuleRefused for invalid terms or if the hook has changed since `hook` was read.
+    The actor must be able to govern the zones before and after the change. Raise RuleUnknown if it is gone,
+    RightMissing without the right, and RuleRefused for invalid terms or if the hook has changed since `hook` was read.
     """
     columns = _columns_of_terms(terms, resolve, before=hook)
     with transaction.atomic():

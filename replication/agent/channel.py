@@ -268,7 +268,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         return self.server.status().position
 
     def _receive(self, size: int) -> bytes | BinaryIO:
-        """Return the request body, in memory or on disk. Raise DiskFull, or ConnectionResetError if it ends early."""
+        """Return the body, in memory or on disk. Raise DiskFull without room, ConnectionResetError if it ends early."""
         if size <= IN_MEMORY_BYTES:
             body = self.rfile.read(size)
             if len(body) < size:

@@ -55,9 +55,9 @@ def queues_for(interface: str, release: Release) -> tuple[int, str]:
 
 
 def is_busy(reason: str) -> bool:
-    """Return True if dnsdist's reason is that another process uses a queue.
+    """Return True if dnsdist's message `reason` reports that another process uses a queue.
 
-    The reason contains the kernel's error, as a number in 1.9.
+    The message contains the text of the kernel's error, or its number in dnsdist 1.9.
     """
     return f"error -{errno.EBUSY}" in reason or os.strerror(errno.EBUSY) in reason
 

@@ -408,9 +408,9 @@ class Store:
         exist. At that time PowerDNS must drop these zones from its list in memory.
 
         The expected contents `copied` must come from a signed manifest. Raise BadSnapshot if the copy has other
-        contents or is older than the store's own position, UnknownSealingKey before anything is written, MapFull,
-        DiskFull, or Busy if another process writes to the files. After Busy the installation has to be repeated before
-        the store has a position again.
+        contents or is older than the store's own position, UnknownSealingKey before anything is written, MapFull or
+        DiskFull without room, or Busy if another process writes to the files. After Busy the installation has to be
+        repeated before the store has a position again.
         """
         with self._lock, open_copy(path, self.schema) as (main, records):
             found = common_position(main.row(), records.row())

@@ -41,8 +41,8 @@ def database_key() -> DatabaseKey | None:
 def key_for_encrypting() -> str:
     """Return the database's master key. Raise WrongMasterKey if this process doesn't have it.
 
-    If no fingerprint is stored yet, store the one of the configured key that decrypts the secrets. Without secrets, use
-    PANEL_MASTER_KEY.
+    If no fingerprint is stored yet, store the fingerprint of the configured key that decrypts the secrets. Without
+    secrets, use PANEL_MASTER_KEY.
     """
     global _seen
     found, at = _seen

@@ -72,7 +72,7 @@ class Look:
 
 
 def ask_now(*, zone: Zone, now: datetime, by: Author) -> None:
-    """Make the check of the zone's parent due now. Raise RightMissing, or NotSigned for a zone without a check."""
+    """Make the check of the zone's parent due now. Raise RightMissing without the right, NotSigned without a check."""
     access.require_right(by, zone, Right.DNSSEC)
     if queries.signing_of(zone).is_signed:
         ParentCheck.objects.get_or_create(zone=zone, defaults={"due_at": now})

@@ -106,7 +106,7 @@ class NodeDescription:
 def create_node(
     described: NodeDescription, *, now: datetime, by: Author, is_ring0: bool = False, is_front: bool = False
 ) -> Node:
-    """Create a node that waits for its agent. Raise BadNode, NameTaken, or Forbidden without permission.
+    """Create a node that waits for its agent. Raise BadNode or NameTaken for bad values, Forbidden without permission.
 
     `by` is None on the command line of the panel's machine. Ring 0 is a private server beside the publisher that gets
     every publication first. A front is a dnsdist in front of nodes, which are set afterwards (`fronts`).

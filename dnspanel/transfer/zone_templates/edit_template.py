@@ -126,7 +126,7 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
     """Publish a version of the template, for new uses. Existing zones do not change.
 
     If the newest version has the same content, return that version instead. Raise TemplateRefused for invalid content,
-    TemplateMoved if `seen` is not the newest version, and Forbidden or TemplateUnknown like `change_template`.
+    TemplateMoved if `seen` is not the newest version, and Forbidden or TemplateUnknown as `change_template` does.
     """
     content = check_text(content)
     with transaction.atomic():
@@ -159,7 +159,7 @@ def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: da
     """Make this set of name servers the default for new zones of its team, or end that default.
 
     A set without a team is for zones without a team. A previous default is replaced. Raise TemplateRefused for another
-    kind of template, and Forbidden or TemplateUnknown like `change_template`.
+    kind of template, and Forbidden or TemplateUnknown as `change_template` does.
     """
     with transaction.atomic():
         # Lock all sets in the same order, so that concurrent choices wait for each other.
@@ -189,7 +189,7 @@ def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: da
 def delete_template(*, template: ZoneTemplate, by: Author, now: datetime) -> int:
     """Delete the template with its versions, and return the number of linked zones.
 
-    These zones stay unchanged and are no longer linked. Raise Forbidden or TemplateUnknown like `change_template`.
+    These zones stay unchanged and are no longer linked. Raise Forbidden or TemplateUnknown as `change_template` does.
     """
     with transaction.atomic():
         locked = _lock_template(template)

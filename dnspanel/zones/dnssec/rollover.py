@@ -156,7 +156,7 @@ def advance(inputs: Inputs) -> Outcome:
 
 
 def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
-    """Return the first step of a cancellation, after which `advance` continues, or Refused with the reason.
+    """Return the first step of a cancellation (`advance` then continues), or Refused with the reason.
 
     Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent, because no program
     can know that.

@@ -133,7 +133,7 @@ def change_zones(
     by_transfer: bool = False,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[int]]:
-    """Change zones in one publication, with one revision for each zone. The publication is None if nothing changes.
+    """Change zones in one publication, with one revision each. Return the publication (None if nothing changes).
 
     Also return the ids of skipped zones: deleted, no longer at their base revision, locked for these changes, refused
     by a rule or publish hook, or with their primary elsewhere. Equal RRsets are not written, and a zone without

@@ -139,7 +139,8 @@ def create_zone(  # noqa: PLR0913  # a zone, and what happens with it
     primaries.
 
     Raise BadName, NameRefused (NameTaken, or for a name that the author is not allowed to have: see `nesting`),
-    QuotaExceeded, RuleViolations (errors only; warnings do not stop a new zone), and RightMissing.
+    QuotaExceeded, RuleViolations (errors only; warnings do not stop a new zone), and RightMissing without the right to
+    create it.
     """
     name, rrsets = names.parse(zone.name), zone.rrsets or ()
     team = access.team_for_new_zone(acting.author, team, name)
@@ -306,9 +307,9 @@ def restore_zone(
     """Restore a zone from the trash with a higher serial. Return the publication.
 
     A DS in the zone is disabled if it is for another zone of this panel and matches none of that zone's keys now. Raise
-    NotInTrash, RightMissing, QuotaExceeded, RuleViolations for values that nodes can't read now, or NameRefused:
-    another zone may have the name now, other people's zones may be above or below, or the zone above may have a DS that
-    matches none of the zone's keys.
+    NotInTrash, RightMissing without the right, QuotaExceeded, RuleViolations for values that nodes can't read now, or
+    NameRefused: another zone may have the name now, other people's zones may be above or below, or the zone above may
+    have a DS that matches none of the zone's keys.
     """
     try:
         with transaction.atomic(durable=True):

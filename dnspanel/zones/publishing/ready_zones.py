@@ -103,8 +103,8 @@ def create_ready_zones(  # zones, and what happens with them
 
     `in_transaction` signs the zones whose names are in `signed`. A zone with a deleted predecessor begins above the
     predecessor's last serial; `in_transaction` gets the ids of such zones. Raise NamesTaken with all names that have a
-    zone, NamesRefused with all names that the author is not allowed to have (see `nesting`), NameReserved,
-    QuotaExceeded, HookRefused, or IntegrityError for rows that the database refuses.
+    zone, NamesRefused with all names that the author is not allowed to have (see `nesting`), NameReserved for a
+    reserved one, QuotaExceeded, HookRefused, or IntegrityError for rows that the database refuses.
     """
     try:
         with transaction.atomic(durable=True):
