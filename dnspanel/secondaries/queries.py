@@ -115,7 +115,7 @@ def members_page(
 ) -> list[Member]:
     """Return a page of the secondary's zones that the person can see, starting after the name `after`.
 
-    `behind` selects only zones that are behind.
+    `search` is the beginning of the zones' names. `behind` selects only zones that are behind.
     """
     members = members_visible_to(person, secondary).select_related("zone").order_by("zone_name")
     if search:

@@ -72,7 +72,7 @@ def fits(key: bytes, chain: str) -> bool:
 
 
 def client_context(*, ca: str, chain: str = "", key: bytes = b"") -> ssl.SSLContext:
-    """Return a TLS context (1.2 or newer) with this client certificate.
+    """Return a TLS context (1.2 or newer) with this client certificate, or without one if `chain` is "".
 
     The context trusts this CA, or the system's CAs if `ca` is "".
     """

@@ -113,7 +113,7 @@ def text_of(name: dns.name.Name) -> str:
 
 
 def rrset_at(section: list[dns.rrset.RRset], name: dns.name.Name, type: int, covers: int = 0) -> dns.rrset.RRset | None:
-    """Return the RRset with this name and type and class IN from a section, or None."""
+    """Return the RRset (class IN) with this name and type from a section, or None. `covers` is the type for RRSIG."""
     return next(
         (
             each

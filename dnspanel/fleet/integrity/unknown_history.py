@@ -195,7 +195,7 @@ KINDS = {
 
 
 def zones_page(report: AheadReport, *, kind: str = "", after: int = 0, limit: int) -> list[AheadZone]:
-    """Return the next zones of a report, each with its number of differing RRsets as `size`."""
+    """Return the next zones of a report with the `kind` ("": any), with their numbers of differing RRsets as `size`."""
     found = report.zones.filter(KINDS.get(kind, Q()), pk__gt=after)
     return list(found.annotate(size=Count("rrsets")).order_by("pk")[:limit])
 
@@ -210,5 +210,5 @@ def zone_of_report(pk: int) -> AheadZone:
 
 
 def rrsets_page(zone: AheadZone, *, after: int = 0, limit: int) -> list[AheadRRset]:
-    """Return the next differing RRsets of a zone, in canonical order of their names."""
+    """Return the next differing RRsets of a zone (ids above `after`), in canonical order of their names."""
     return list(zone.rrsets.filter(pk__gt=after).order_by("pk")[:limit])

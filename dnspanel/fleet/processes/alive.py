@@ -70,7 +70,7 @@ class Alive:
         self._is_new = True
 
     def start(self, *, with_file: bool = True) -> None:
-        """Start the threads that write heartbeats. Processes without a watchdog of their own need no file."""
+        """Start the threads that write heartbeats. A process that no watchdog watches needs no file (`with_file`)."""
         loops = [self._write_rows, self._write_files] if with_file else [self._write_rows]
         loops.append(self._bound_memory)
         self._threads = [threading.Thread(target=loop, name=loop.__name__, daemon=True) for loop in loops]

@@ -353,7 +353,7 @@ CSV_HEADER = ("severity", "zone", "file", "line", "column", "source", "reason", 
 
 
 def faults_csv(job: ImportJob, *, severity: str = "", code: str = "") -> Iterator[str]:
-    """Yield the faults as lines of CSV, after a header line."""
+    """Yield the faults with this severity and code ("": any) as lines of CSV, after a header line."""
     yield _csv_line(CSV_HEADER)
     for fault in _faults(job, severity, code, "").order_by("pk").iterator():
         yield _csv_line(

@@ -89,7 +89,7 @@ def expiry_of(zone: Zone, key: Key) -> Expiry | None:
 
 
 def expiries_at(zone: Zone, owner_names: Collection[str], *, type: int | None = None) -> dict[Key, Expiry]:
-    """Return the removal times of RRsets at the given names. Needs one query, or none without names."""
+    """Return the removal times of RRsets at these names (and of `type`, if given). Needs at most one query."""
     if not owner_names:
         return {}
     keys = {relative_key(name, zone.name) for name in owner_names}

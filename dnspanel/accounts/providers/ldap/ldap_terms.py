@@ -114,7 +114,7 @@ def is_attribute(text: str) -> bool:
 
 
 def is_dn(text: str, *, may_be_empty: bool = False) -> bool:
-    """Return True if this is a distinguished name (RFC 4514)."""
+    """Return True if this is a distinguished name (RFC 4514). The result for "" is `may_be_empty`."""
     if not text:
         return may_be_empty
     return len(text) <= LONGEST_DN and text.isprintable() and names.is_dn(text)
