@@ -225,8 +225,8 @@ ACTS: dict[str, Act] = {
     "change records directly (APIs, DNS UPDATE, dyndns, runs)": Act(_add, ALL),
     "change many zones (imports)": Act(_change_many, ALL),
     "undo a publication": Act(_undo, ALL, lambda zone, author: _remove_www(zone, author)),
-    "records that expire": Act(_expire, NO_QUOTA, _set_expiry),
-    "nobody changes records": Act(lambda zone, author: _add(zone, None), NO_QUOTA),
+    "remove expired records": Act(_expire, NO_QUOTA, _set_expiry),
+    "change records without a person": Act(lambda zone, author: _add(zone, None), NO_QUOTA),
     "delete a zone": Act(_delete, NO_QUOTA),
     "delete many zones": Act(_delete_many, NO_QUOTA),
     "restore a zone": Act(_restore, (*BACK, "quota"), _delete),
@@ -234,11 +234,11 @@ ACTS: dict[str, Act] = {
     "create a zone below": Act(_create, ALL),
     "clone a zone below": Act(_clone, ALL),
     "import a zone below": Act(_import, ALL),
-    "a zone from elsewhere below": Act(_from_elsewhere, ALL),
-    "a catalog names a zone below": Act(_name_in_catalog, NO_QUOTA),
-    "a zone leaves a catalog of others": Act(_leave_catalog, NO_QUOTA),
+    "transfer a new zone below": Act(_from_elsewhere, ALL),
+    "add a catalog member below": Act(_name_in_catalog, NO_QUOTA),
+    "remove a zone that left a catalog": Act(_leave_catalog, NO_QUOTA),
     "set primaries": Act(_set_primaries, NO_QUOTA),
-    "other primaries": Act(
+    "change primaries": Act(
         lambda zone, author: set_up_primaries.set_primaries(
             zone=zone, terms=Terms(["9.9.9.10"]), acting=Acting(author, Channel.API, NOW)
         ),
@@ -248,10 +248,10 @@ ACTS: dict[str, Act] = {
     "take a zone over": Act(_take_over, NO_QUOTA, _comes_from_elsewhere),
     "give a zone back": Act(_give_back, NO_QUOTA, _taken_over),
     "sign a zone": Act(_sign, FREE),
-    "signatures of a new week": Act(_new_signatures, FREE),
-    "what a primary sends": Act(_land, FREE, _comes_from_elsewhere),
-    "a zone expires": Act(_expire_zone, FREE, _comes_from_elsewhere),
-    "what failed is taken back": Act(_repair, FREE, lambda zone, author: _remove_www(zone, author)),
+    "renew signatures each week": Act(_new_signatures, FREE),
+    "apply content from a primary": Act(_land, FREE, _comes_from_elsewhere),
+    "remove an expired zone": Act(_expire_zone, FREE, _comes_from_elsewhere),
+    "revert a failed publication": Act(_repair, FREE, lambda zone, author: _remove_www(zone, author)),
 }
 
 # Functions that append publications or also ask all rules, and the operations above that use each.
@@ -260,27 +260,31 @@ VERBS: dict[str, tuple[str, ...]] = {
         "publish a draft",
         "change records directly (APIs, DNS UPDATE, dyndns, runs)",
     ),
-    "zones/publishing/bulk._carry_out": ("change many zones (imports)", "undo a publication", "what a primary sends"),
-    "zones/publishing/bulk.delete_zones": ("delete many zones", "a zone leaves a catalog of others"),
+    "zones/publishing/bulk._carry_out": (
+        "change many zones (imports)",
+        "undo a publication",
+        "apply content from a primary",
+    ),
+    "zones/publishing/bulk.delete_zones": ("delete many zones", "remove a zone that left a catalog"),
     "zones/publishing/ready_zones.create_ready_zones": ("import a zone below",),
     "zones/publishing/edit.delete_zones": ("delete a zone",),
     "zones/publishing/edit.restore_zone": ("restore a zone",),
-    "zones/publishing/edit._create": ("create a zone below", "clone a zone below", "a zone from elsewhere below"),
+    "zones/publishing/edit._create": ("create a zone below", "clone a zone below", "transfer a new zone below"),
     "zones/publishing/restore_zones._restore_piece": ("restore many zones",),
-    "zones/publishing/transferred.stop_serving": ("a zone expires",),
+    "zones/publishing/transferred.stop_serving": ("remove an expired zone",),
     "zones/publishing/transferred.serve_within": ("take a zone over",),
-    "zones/publishing/epoch._publish": ("what failed is taken back",),
-    "zones/signing/new_signatures.publish_new_signatures": ("signatures of a new week",),
-    "zones/signing/paused_denial._publish": ("what a primary sends",),
+    "zones/publishing/epoch._publish": ("revert a failed publication",),
+    "zones/signing/new_signatures.publish_new_signatures": ("renew signatures each week",),
+    "zones/signing/paused_denial._publish": ("apply content from a primary",),
     "zones/log/signing_log._publish": ("sign a zone",),
     "primaries/set_up_primaries._refuse_by_rules": (
         "set primaries",
-        "other primaries",
+        "change primaries",
         "take a zone over",
         "give a zone back",
     ),
-    "catalogs/set_up_catalogs._refuse_by_rules": ("other primaries",),
-    "catalogs/member_terms._move_ruled": ("other primaries",),
+    "catalogs/set_up_catalogs._refuse_by_rules": ("change primaries",),
+    "catalogs/member_terms._move_ruled": ("change primaries",),
 }
 
 

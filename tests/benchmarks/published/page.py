@@ -26,8 +26,8 @@ HEAD = """\
 # The published tests, repeated
 
 Others published these tests for other servers, or for an older PowerDNS. We repeat the tests: in one run, our node and
-its competitors serve the same zones and take turns. To run the tests, use `./dev bench published`. With `--record`, this
-command writes this page, and a page for each test with its tables, charts and configurations.
+its competitors serve the same zones and take turns. To run the tests, use `./dev bench published`. With `--record`,
+this command writes this page, and a page for each test with its tables, charts and configurations.
 
 Figures are medians of several rounds. If a server shares its cores with the program that sends the queries, compare
 processor time per answer, not answers per second. Processor time and memory of a server include its database.
