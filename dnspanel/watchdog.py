@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def watch(name: str, pid: int, process: int, path: Path, *, kill_after: float = KILL_AFTER) -> int:
-    """Watch a process until it ends, or kill it when it hangs. Then kill its remaining children.
+    """Watch a process until it ends, or kill it when it hangs. Then kill its remaining children. Return 0.
 
     `process` is a pidfd of the process.
     """

@@ -25,7 +25,7 @@ from dnspanel.backup.programs import Target, panel_database, run
 
 
 def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
-    """Write the archive to `path`, complete and synced. Replace an older file there only after success.
+    """Write the archive to `path`, synced, and return its manifest. Replace an older file there only after success.
 
     Raise ProgramFailed if pg_dump fails, or OSError if the file can't be written.
     """
@@ -42,7 +42,7 @@ def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
 
 
 def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: datetime) -> Manifest:
-    """Write the archive to `file`, which can be a pipe, and record the time of the backup.
+    """Write the archive to `file`, which can be a pipe, and record the time of the backup. Return the manifest.
 
     The dump is first written to a private directory in `beside`, or in the directory for temporary files. The panel can
     be used during the backup.

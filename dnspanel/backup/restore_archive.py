@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
-    """Restore the database from the archive, migrate it to this panel's schema, and hold publishing.
+    """Restore the database from the archive, migrate it, and hold publishing. Return the archive's manifest.
 
     1. Check the whole archive, and that this panel can use it.
     2. Refuse if clients are connected, or if data would be lost without consent.

@@ -59,7 +59,7 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 
 def run() -> int:
-    """Start the demo, print its addresses, and keep it running until a signal to stop."""
+    """Start the demo, print its addresses, and run it until a signal to stop. Return the exit status."""
     stack = Stack(DEMO_DIRECTORY, StackShape(front=True, forks=True), requested_ports=requested_ports(), say=say)
     try:
         with contextlib.ExitStack() as end:

@@ -6,7 +6,7 @@ from dnspanel.webhooks.models import Webhook
 
 
 def next_numbers(webhook_id: int, count: int) -> range:
-    """Reserve the next `count` numbers of this webhook, in the caller's transaction.
+    """Reserve and return the next `count` numbers of this webhook, in the caller's transaction.
 
     Another process that reserves numbers waits until that transaction ends, so a higher number is never visible before
     a lower one. Only a replay uses a reserved number again.

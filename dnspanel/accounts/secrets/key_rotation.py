@@ -39,7 +39,7 @@ class Rewritten:
 
 
 def begin_rotation(*, now: datetime) -> DatabaseKey:
-    """Store PANEL_MASTER_KEY's fingerprint as the database key's, and the previous one as the former key's.
+    """Store PANEL_MASTER_KEY's fingerprint as the database key's, the previous one as the former key's. Return both.
 
     A repeated call changes nothing. Raise RotationRefused if the database has no key yet, if the former key isn't in
     PANEL_MASTER_KEY_OLD, or if another rotation has not ended.

@@ -69,7 +69,7 @@ class Sent:
 
 
 def send(target: Target, acts: Sequence[Act], *, sender: Sender, now: datetime) -> Sent:
-    """Send as many of these acts as fit into MOST_BYTES. Raise NotSent if no confirmation arrives."""
+    """Send as many acts as fit into MOST_BYTES. Return the result. Raise NotSent if no confirmation arrives."""
     try:
         context = client_context(ca=target.ca, chain=target.certificate, key=target.key)
     except (ssl.SSLError, ValueError) as exc:

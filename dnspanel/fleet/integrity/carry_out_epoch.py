@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def carry_out(*, report: AheadReport, now: datetime) -> Epoch:
-    """Begin the new epoch that the report's decision requires, and record the time in the report.
+    """Begin and return the new epoch that the report's decision requires. Record the time in the report.
 
     If `begin_epoch` raises an error, nothing is changed.
     """

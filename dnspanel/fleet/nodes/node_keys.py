@@ -57,7 +57,7 @@ def rotate(*, now: datetime, by: Author) -> SigningKey:
 
 
 def force(*, now: datetime, by: Author) -> SigningKey | None:
-    """Start to use the new key even if some nodes still lack it. Such nodes catch up when they get the list of keys."""
+    """Start to use the new key, even if nodes lack it until the next key list. Return it, or None without one."""
     require_permission(by)
     return segment_signing.begin_use(now=now, by=by)
 
@@ -99,7 +99,7 @@ def retire_when_possible(*, now: datetime) -> int:
 
 
 def send_keys(client: NodeClient) -> KeysSent:
-    """Send the panel's key list if the node accepts other keys. Raise ReplicationError if the agent is unreachable."""
+    """Send the key list if the node accepts other keys. Return the result. Raise ReplicationError without an answer."""
     known = tuple(bytes.fromhex(key) for key in client.status().signing_keys)
     expected = set(segment_signing.public_keys())
     if set(known) == expected:

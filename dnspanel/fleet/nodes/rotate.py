@@ -118,7 +118,7 @@ def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, n
 
 
 def _adopt(node: Node, now: datetime, by: Author) -> bool:
-    """Replace the old certificate with the new one, which the agent has presented."""
+    """Replace the certificate with the new one that the agent presented. Return False if another call did so."""
     certificate = x509.load_pem_x509_certificate(node.next_certificate_pem.encode())
     with transaction.atomic():
         moved = Node.objects.filter(pk=node.pk, next_certificate_sha256=node.next_certificate_sha256).update(

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def maintain_log(*, now: datetime) -> None:
-    """Maintain the log: add the nodes' schemas, make due snapshots, merge small segments, and delete old ones.
+    """Maintain the log: add the nodes' schemas, make due snapshots, merge small segments, delete old ones and old acks.
 
     If a step fails, for example because storage is unreachable, the other steps run and the next call repeats it.
     """

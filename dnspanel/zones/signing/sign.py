@@ -102,7 +102,7 @@ def sign(
     split: bool = False,
     nsec3: Nsec3 | None = None,
 ) -> list[Publication]:
-    """Sign each zone with new keys: one CSK, or a KSK and a ZSK (`split`).
+    """Sign each zone with new keys: one CSK, or a KSK and a ZSK (`split`). Return the publications.
 
     Signed zones do not change. Raise DnssecRefused for bad key or NSEC3 parameters, and as `change_guarded` does.
     """
@@ -143,8 +143,9 @@ def settle(
 ) -> list[Publication]:
     """Sign or unsign the zone as requested, and set the requested denial of existence, CDS and CDNSKEY.
 
-    An unsigned zone gets new keys. `in_transaction` runs in the same transaction, even if nothing changes. Raise
-    NotSigned for NSEC3 in a zone that stays unsigned, and the errors of `sign`, `unsign` and `set_denial`.
+    Return the publications. An unsigned zone gets new keys. `in_transaction` runs in the same transaction, even if
+    nothing changes. Raise NotSigned for NSEC3 in a zone that stays unsigned, and the errors of `sign`, `unsign` and
+    `set_denial`.
     """
     return settle_zones(zones=[zone], requested=requested, acting=acting, in_transaction=in_transaction)
 
@@ -176,7 +177,7 @@ def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
 
 
 def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
-    """Stop signing the zones, and delete their keys (permanently after KEPT_AFTER_DELETION).
+    """Stop signing the zones, and delete their keys (permanently after KEPT_AFTER_DELETION). Return the publications.
 
     Raise Unknown for a deleted zone, RightMissing without the right, and DnssecRefused while a parent zone of this
     panel has a DS for a zone, or a zone has other signers. A person has to check that a parent elsewhere has no DS.
@@ -187,7 +188,7 @@ def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
 def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publication]:
     """Set the zone's denial of existence to NSEC3 with the given parameters, or to NSEC (None).
 
-    Raise NotSigned for a zone without keys, and DnssecRefused for parameters that make it insecure (RFC 9276).
+    Return the publications. Raise NotSigned without keys, and DnssecRefused for insecure parameters (RFC 9276).
     """
     refuse_nsec3(nsec3)
 
@@ -308,8 +309,8 @@ def set_key(
 ) -> list[Publication]:
     """Set `active` (the key signs) and `published` (the key is in the DNSKEY RRset) of a key. None means no change.
 
-    `in_transaction` runs first, in the same transaction. Raise KeyUnknown if the zone doesn't have the key, and the
-    errors of `change_guarded`.
+    Return the publications. `in_transaction` runs first, in the same transaction. Raise KeyUnknown if the zone doesn't
+    have the key, and the errors of `change_guarded`.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -330,7 +331,7 @@ def set_key(
 def delete_key(
     *, zone: Zone, key_id: int, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
-    """Delete a key of the zone. Its private part is deleted after KEPT_AFTER_DELETION.
+    """Delete a key of the zone. Its private part is deleted after KEPT_AFTER_DELETION. Return the publications.
 
     Nodes delete the key with the publication. Only an exported key can be added again. `in_transaction` runs first, in
     the same transaction. Raise KeyUnknown if the zone doesn't have the key, and the errors of `change_guarded`.

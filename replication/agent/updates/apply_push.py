@@ -381,7 +381,7 @@ class Applier:
             self._has_unlisted.set()
 
     def _prove_known(self, touched: Touched) -> Ack:
-        """Prove as `_prove` does, except for zones that PowerDNS doesn't know yet. They delay the ack's position.
+        """Prove as `_prove` does, except for zones that PowerDNS doesn't know yet. They delay the returned position.
 
         Raise NotServed if PowerDNS answers wrongly.
         """
