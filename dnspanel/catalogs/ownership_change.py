@@ -85,7 +85,7 @@ def locked_of(zones: Collection[Zone]) -> list[Leaving]:
 
 
 def end(rows: Collection[Leaving]) -> None:
-    """Delete these rows, because no catalog lists the zones now."""
+    """Delete these `Leaving` rows, because their moves are over or another move replaces them."""
     if rows:
         Leaving.objects.filter(pk__in=[row.pk for row in rows]).delete()
 

@@ -1,4 +1,5 @@
-"""The parsing of typed addresses, with or without port, and of networks into their stored forms. Pure."""
+"""Parsers that convert addresses (with or without a port) and networks that people enter into their stored forms. Pure.
+"""
 
 from collections.abc import Sequence
 from ipaddress import ip_address, ip_network

@@ -435,7 +435,7 @@ class Store:
         return Applied(copied.position, rows=installation.rows, commits=installation.commits, longest_hold_ms=hold)
 
     def check(self) -> Check:
-        """Return a check of every row. The caller runs its steps."""
+        """Return a check of this store's rows, which reads nothing until one of its methods is called."""
         return Check(self.schema, self._main, self._records, self._lock, self._opener)
 
     def has_foreign_commit(self) -> bool:

@@ -158,7 +158,8 @@ def requests_per_minute(token: Token) -> int:
 def request_limits(token: Token) -> dict[int, int]:
     """Return the limits on requests per minute, keyed by token id.
 
-    A token made by a rotation shares an earlier token's allowance. The result then contains both tokens' limits.
+    A token that a rotation or another token created also counts against that token's limit, which the result contains
+    too.
     """
     limits = {token.pk: requests_per_minute(token)}
     if token.allowance_of_id is not None and token.allowance is not None:

@@ -118,7 +118,7 @@ def _status(node: Node, connection: AgentConnection) -> Status:
 def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str]) -> None:
     """Send one zone. If it can't be repaired, only record the error, so that other zones are repaired.
 
-    Raise Transient if a later attempt can succeed.
+    If the node's position has changed (Gap), skip the zone until the next round. Raise other Transient errors.
     """
     zone_id, told_name, _ = zone
     with connection.reserve(CONNECTION_SECONDS):

@@ -21,7 +21,7 @@ _BOM = b"\xef\xbb\xbf"
 class TextFile:
     """A text file of an upload.
 
-    `bad` maps the number of each line that is not valid UTF-8 to the offset of the line's first wrong byte.
+    `bad` maps the number of each line that is not valid UTF-8 to the file offset of the line's first invalid byte.
     """
 
     def __init__(self, path: Path) -> None:

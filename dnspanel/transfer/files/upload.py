@@ -158,8 +158,7 @@ class _Room(NamedTuple):
 def _append(file: int, stream: Stream, size: int | None, room: _Room) -> int:
     """Append the stream to the file, and return the number of bytes written.
 
-    Raise UploadRefused if the stream has less than `size` bytes, and the room's error if the stream has more bytes than
-    allowed.
+    Raise UploadRefused if the stream has fewer than `size` bytes, and `room.refusal` if it has more than `room` allows.
     """
     written = 0
     while size is None or written < size:

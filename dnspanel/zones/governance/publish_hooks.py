@@ -49,8 +49,8 @@ class Given:
 def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
     """Decorate an act that has a durable transaction, so that hooks are asked between attempts.
 
-    Without a hook the act runs once. The act must allow another run after its transaction was rolled back. HookRefused
-    is raised if a hook refuses, or if others change the zones after each question. A refusal by an approval rule or a
+    Without a hook the act runs once. The act must be safe to run again after a rollback. HookRefused is raised if a
+    hook refuses, or if the zones change again during each of MOST_ROUNDS questions. A refusal by an approval rule or a
     freeze is recorded in the audit log after the outermost act is rolled back.
     """
 

@@ -106,7 +106,7 @@ def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
 
 
 class _Seen:
-    """The zones and RRsets that a person can see. The rights over all these zones are loaded together."""
+    """Those of some zones, and their RRsets, that a person can see. The zones are loaded with one query."""
 
     def __init__(self, person: Person | None, zone_ids: Iterable[int]) -> None:
         self._zones: dict[int, Zone] = {}

@@ -38,7 +38,10 @@ class Command(BaseCommand):
             self.stdout.write(f"done: all {secrets} secrets were encrypted with this key before; nothing was changed.")
 
     def _rewrite(self) -> int:
-        """Rewrite secrets until none has an old key. Return the number of secrets. Raise CommandError if that fails."""
+        """Rewrite secrets until none is encrypted with an old key. Return the number of all secrets.
+
+        Raise CommandError if a secret can't be decrypted, or if secrets with an old key keep appearing.
+        """
         for number in range(1, _PASSES + 1):
             found = rewritten = 0
             lost = []

@@ -322,7 +322,7 @@ def policy_json(policy: DnssecPolicy, actor: Actor) -> dict[str, Any]:
 def zone_policy_json(zone: Zone, actor: Actor) -> dict[str, Any]:
     """Return the JSON form of the zone's policy.
 
-    It has the differences between zone and policy, and the keys that are due for a rollover.
+    It includes the differences between the zone and the policy, and the keys that are due for a rollover.
     """
     applied = policy_queries.applied_to(zone)
     if applied is None:
