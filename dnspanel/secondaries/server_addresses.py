@@ -1,5 +1,4 @@
-"""Parsers that convert addresses (with or without a port) and networks that people enter into their stored forms. Pure.
-"""
+"""Parsers that convert typed-in addresses (with or without a port) and networks into their stored forms. Pure."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
