@@ -22,6 +22,9 @@ ARGUMENTS = [
     "--no-first-run",
 ]
 
+# Playwright's own 5 s are too short on a busy machine. The tests don't measure time.
+expect.set_options(timeout=30_000)
+
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:

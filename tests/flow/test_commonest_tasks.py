@@ -4,7 +4,7 @@ The table in docs/develop/interface.md lists the actions per task and has to equ
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -20,18 +20,10 @@ pytestmark = [pytest.mark.flow, pytest.mark.browser]
 
 NOTE = Path(__file__).parents[2] / "docs/develop/interface.md"
 WIDTHS = {"mouse": 1280, "keyboard": 1280, "phone": 360}
-PATIENCE, USUAL_PATIENCE = 30_000, 5_000  # milliseconds; the second is Playwright's own
+PATIENCE = 30_000  # milliseconds
 FAR = 200  # the largest distance between elements, in presses of Tab
 LINES = ["@ 3600 SOA ns1.example.net. dns.example.net. 1 10800 3600 604800 3600", "@ 3600 NS ns1.example.net."]
 HOSTS = [f"host{number} 3600 A 192.0.2.{10 + number}" for number in range(10)]
-
-
-@pytest.fixture(autouse=True)
-def patience() -> Iterator[None]:
-    """Use long timeouts for scans and publications on a busy machine, because the tests count actions and not time."""
-    expect.set_options(timeout=PATIENCE)
-    yield
-    expect.set_options(timeout=USUAL_PATIENCE)
 
 
 class Pointer:
