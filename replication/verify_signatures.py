@@ -46,7 +46,7 @@ _DNSKEY = 48
 
 
 def signed_marks(store: Store, marks: Iterable[ZoneMark]) -> list[ZoneMark]:
-    """Return those of `marks` whose zones PowerDNS signs: at most MAX_ZONES, evenly spread."""
+    """Return the given marks whose zones PowerDNS signs: at most MAX_ZONES, evenly spread."""
     served = [mark for mark in marks if mark.serial is not None]
     signed = store.signed_zones(mark.name for mark in served)
     found = [mark for mark in served if mark.name in signed]

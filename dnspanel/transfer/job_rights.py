@@ -190,7 +190,7 @@ def refuse_partial_visibility(author: Author) -> None:
 
 
 def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet[Zone]":
-    """Return those of `zones` with DNSSEC keys that this author is not allowed to export."""
+    """Return the given zones with DNSSEC keys that this author is not allowed to export."""
     actor = None if author is None else actor_of(author)
     if author is None or (actor is not None and actor.may_everywhere(Right.EXPORT_KEYS)):
         return zones.none()

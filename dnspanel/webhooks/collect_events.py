@@ -288,7 +288,7 @@ def _request_event(kind: EventKind, request: PublishRequest, at: datetime) -> Ev
 
 
 def _fresh(events: Iterable[Event]) -> list[Event]:
-    """Return those of `events` that are not stored yet."""
+    """Return the given events that are not stored yet."""
     by_subject = {event.subject: event for event in events}
     known = set(Event.objects.filter(subject__in=by_subject).values_list("subject", flat=True))
     return [event for subject, event in by_subject.items() if subject not in known]

@@ -78,7 +78,7 @@ def payload(event: Event, listener: Listener, *, number: int) -> bytes | None:
 
 
 def told_of(listener: Listener, events: Collection[Event]) -> list[Event]:
-    """Return those of `events` that this listener can see and whose zones it subscribes to, in two queries at most."""
+    """Return the given events that this listener can see and whose zones it subscribes to, in two queries at most."""
     actor = listener.actor
     allowed = [event for event in events if NEEDED[EventKind(event.kind)] in actor.permissions]
     if not listener.hears_of_every_zone:
@@ -199,7 +199,7 @@ def _revisions(listener: Listener, sequences: Collection[int]) -> "QuerySet[Revi
 
 
 def _heard_of(listener: Listener, zones: "QuerySet[Zone]") -> "QuerySet[Zone]":
-    """Return those of these zones that the listener subscribes to."""
+    """Return the given zones that the listener subscribes to."""
     if not listener.is_narrow:
         return zones
     return zones.filter(Q(name__in=listener.zones) | has_any_tag(listener.tags) | Q(team__in=listener.teams))

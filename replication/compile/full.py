@@ -117,7 +117,7 @@ def key_within(zone: str, name: str, type: int) -> bytes:
 
 
 def _names_below_cuts(ordered: list[bytes], cuts: set[bytes]) -> set[bytes]:
-    """Return those of the `ordered` names that are strictly below a cut."""
+    """Return the `ordered` names that are strictly below a cut."""
     found: set[bytes] = set()
     cut: bytes | None = None
     for rel in ordered if cuts else ():

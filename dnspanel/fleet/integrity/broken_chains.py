@@ -116,7 +116,7 @@ class _Looks:
 
 
 def _find_broken(report: AheadReport, zones: Sequence[AheadZone], parent_looks: _Looks) -> list[AheadZone]:
-    """Return those of `zones` that would break, with `breaks` filled in. Save nothing."""
+    """Return the given zones that would break, with `breaks` filled in. Save nothing."""
     parents = _Parents(report, [zone.name for zone in zones])
     in_panel = _signed_in_panel(zones)
     dnskeys = _apex_dnskeys(zones)

@@ -149,7 +149,7 @@ def _old_snapshots(schema: int, head: LogHead) -> list[Snapshot]:
 
 
 def _objects_that_count(names: Sequence[str]) -> set[str]:
-    """Return those of `names` (garbage) that a row refers to again because the same bytes were stored again."""
+    """Return the garbage in `names` that a row refers to again, because the same bytes were stored again."""
     found: set[str] = set()
     for model in (Segment, Snapshot, PreparedRows):
         found.update(model.objects.filter(object_name__in=names).values_list("object_name", flat=True))

@@ -281,7 +281,7 @@ def choose(  # noqa: PLR0913  # one choice, and the filters of a page
 def matching(
     zones: "QuerySet[ImportZone]", search: str, *, faulty: bool = False, existing: bool | None = None
 ) -> "QuerySet[ImportZone]":
-    """Return those of `zones` whose name or file contains the text.
+    """Return the given zones whose name or file contains the text.
 
     `faulty` selects zones with errors or warnings. `existing` selects zones that exist here (True) or don't (False).
     """

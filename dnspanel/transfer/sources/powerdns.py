@@ -179,7 +179,7 @@ _WRITERS: dict[str, _Writer] = {
 
 
 def secondary_note(zone: str, kind: str) -> SourceFault | None:
-    """If PowerDNS only transfers the zone from a primary, return a note that it becomes editable here, else None."""
+    """Return a note that the zone becomes editable here, or None if it was already editable in PowerDNS."""
     message = _SECONDARY_KINDS.get(kind.upper())
     if message is None:
         return None

@@ -36,7 +36,7 @@ class Found:
     looked_to: bytes | None = None
 
     def up_to(self, keys: Iterable[StoredKey], *, descending: bool) -> list[StoredKey]:
-        """Return those of `keys` whose names were examined."""
+        """Return the given keys whose names were examined."""
         if self.looked_to is None:
             return list(keys)
         end = place_of((self.looked_to, 0))[:2]

@@ -171,7 +171,7 @@ def is_unbounded(author: Author) -> bool:
 
 
 def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
-    """Return those of the names that no author is allowed to use for a zone, with the reasons."""
+    """Return the given names that no author is allowed to use for a zone, with the reasons."""
     suffixes = read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
     refused: dict[str, NameRefused] = {}
     for name in zone_names:

@@ -188,7 +188,7 @@ def creations(zones: Iterable[BulkZone], kind: RevisionKind = RevisionKind.CREAT
 
 
 def taken_names(names: Sequence[str]) -> list[str]:
-    """Return those of `names` that have a zone already or occur twice, in order."""
+    """Return the given names that have a zone already or occur twice, in order."""
     taken: dict[str, None] = {}
     seen = set(existing_zones(names))
     for name in names:

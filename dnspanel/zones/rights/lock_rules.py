@@ -65,7 +65,7 @@ def lock_against_taking(author: Author, zone: Zone, name: str) -> Lock | None:
 
 
 def kept_from(author: Author, zone: Zone, keys: Iterable[Key]) -> set[Key]:
-    """Return those of `keys` whose RRsets a lock blocks for the author."""
+    """Return the given keys whose RRsets a lock blocks for the author."""
     locks = locks_against(author, zone)
     return {key for key in keys if lock_of(locks, *key)} if locks else set()
 

@@ -203,7 +203,7 @@ def _visible_pairs(
 
 
 def _places_of_keys(keys: Collection[KeyByName], visible: "QuerySet[Zone]") -> set[KeyInZone]:
-    """Return those of `keys` in zones that the author sees, with zone ids in place of zone names."""
+    """Return the given keys in zones that the author sees, with zone ids in place of zone names."""
     ids = dict(visible.filter(name__in={zone for zone, _, _ in keys}).values_list("name", "pk"))
     return {(ids[zone], name, type) for zone, name, type in keys if zone in ids and names.is_within(name, zone)}
 

@@ -380,13 +380,13 @@ def test_a_chain_without_links_is_told(signed: RunningNode, panel: Panel) -> Non
     key = next(iter(panel._attached_ids))
     chainless = panel.attach(ZONE, keys_=[key], metadata=[NSEC3PARAM])
 
-    def is_refused_and_shown() -> bool:
+    def fails_and_reports() -> bool:
         with pytest.raises(NotServed, match=r"absent-.*\.test\. A with DNSSEC.*SERVFAIL, while without DNSSEC"):
             push(signed, chainless)
         return "SERVFAIL" in status_of(signed).unserved
 
     # Once a second the agent purges everything and finds that its position is answered, which clears the problem.
-    until(is_refused_and_shown, "the status shows what was refused")
+    until(fails_and_reports, "the status shows what was refused")
     # A panel can know that the fault isn't in this push, and pass the zone over for this push only.
     client, odd = signed.client, "with, comma.test."
     with pytest.raises(NotServed, match="SERVFAIL, while without DNSSEC"):
