@@ -19,11 +19,11 @@ def late(number: int, node_id: int | None = None, severity: Severity = Severity.
 
 
 def test_the_page_says_whether_anybody_looked(browser: Browser, charlie: User) -> None:
-    assert "Nobody has looked yet" in browser(charlie).get("/alerts/").content.decode()
+    assert "Not checked yet" in browser(charlie).get("/alerts/").content.decode()
     beat(process=WATCH, now=NOW)
     page = browser(charlie).get("/alerts/").content.decode()
     assert "Nothing is wrong" in page
-    assert "Nobody is told yet." in page
+    assert "No one is notified yet." in page
 
 
 def test_what_is_wrong_leads_to_its_node(browser: Browser, charlie: User, active_node: MakeNode) -> None:
@@ -38,7 +38,7 @@ def test_what_is_wrong_leads_to_its_node(browser: Browser, charlie: User, active
 
 
 def test_history_goes_on_page_by_page(browser: Browser, charlie: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "Nothing is over yet" in browser(charlie).get("/alerts/history/").content.decode()
+    assert "No past alerts yet" in browser(charlie).get("/alerts/history/").content.decode()
     monkeypatch.setattr("dnspanel.web.alerts.pages.MOST_PAST", 2)
     keep([late(n) for n in range(3)], now=NOW)
     keep([], now=NOW + timedelta(minutes=5))

@@ -39,8 +39,8 @@ def make(client: Any, **fields: str) -> Any:
 
 def test_without_a_route_the_page_says_what_one_is(browser: Browser, charlie: User, alice: User) -> None:
     page = browser(charlie).get("/alerts/routes/").content.decode()
-    assert "Nobody is told yet" in page
-    assert "Only administrators decide who is told." in page
+    assert "No route yet" in page
+    assert "Only administrators can change notifications." in page
     assert "/alerts/routes/new/" in browser(alice).get("/alerts/routes/").content.decode()
 
 
@@ -136,7 +136,7 @@ def test_a_change_and_a_switch_and_an_end(browser: Browser, alice: User) -> None
 def test_a_reader_sees_routes_and_changes_nothing(browser: Browser, alice: User, charlie: User) -> None:
     page_of = make(browser(alice))["Location"]
     page = browser(charlie).get(page_of).content.decode()
-    assert "Only administrators decide who is told." in page
+    assert "Only administrators can change notifications." in page
     assert "Delete" not in page
     for act in ("change", "test", "switch", "rotate", "delete"):
         assert browser(charlie).post(f"{page_of}{act}/").status_code == 403

@@ -33,7 +33,7 @@ def send(client: Client, path: str, **posted: Any) -> Any:
 
 def test_a_key_of_another_signer_is_added_shown_and_taken_away(signed: Zone, bob: User, browser: Browser) -> None:
     client = browser(bob)
-    assert "Nobody but this panel signs the zone." in client.get(PAGE).content.decode()
+    assert "Only this panel signs the zone." in client.get(PAGE).content.decode()
     record = f"{signed.name} 3600 IN DNSKEY {key_material.dnskey_text(*KEY)}"
     page = send(client, "other-keys/", dnskey=record).content.decode()
     assert "The key of another signer is added" in page

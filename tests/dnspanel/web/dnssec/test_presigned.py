@@ -38,8 +38,8 @@ def test_it_says_when_signatures_end_and_offers_no_keys(
     monkeypatch.setattr(pages, "signatures_end", lambda zone: ends.pop(0))
     page = page_of(browser(bob))
     assert "2099-01-02 03:04 UTC" in page
-    assert "Sign it anew" not in page
-    assert "Sign it anew" in page_of(browser(bob))
+    assert "Sign the zone again" not in page
+    assert "Sign the zone again" in page_of(browser(bob))
 
 
 def test_signatures_are_dropped_after_a_question(presigned: Zone, bob: User, browser: Browser) -> None:

@@ -115,7 +115,7 @@ def test_what_stands_still_and_what_is_over_is_said(signed: Zone, bob: User, bro
     begin(signed, bob, Kind.INSECURE)
     Rollover.objects.update(is_stuck=True, waits_for="Key 7 is not used as this step needs it.")
     assert "Key 7 is not used" in page_of(client)
-    assert "stands still" in client.get("/dnssec/rollovers/").content.decode()
+    assert "stuck" in client.get("/dnssec/rollovers/").content.decode()
     Rollover.objects.update(ended_at=NOW, is_cancelled=True)
     page = page_of(client)
     assert "From signed to unsigned, cancelled" in page
@@ -180,8 +180,8 @@ def test_a_zone_is_trusted_by_one_button_where_its_parent_is_here(
 def test_what_holds_a_secondary_up_says_the_way_out(signed: Zone, bob: User, browser: Browser) -> None:
     begin(signed, bob)
     client = browser(bob)
-    assert "holds the rollover up" not in page_of(client)
+    assert "delays the rollover" not in page_of(client)
     Rollover.objects.update(late_secondaries=["partner"], waits_for="partner answers serial 1 in place of 2.")
     page = page_of(client)
     assert "partner answers serial 1 in place of 2." in page
-    assert '<a href="/secondaries/">secondaries</a> switches it off or takes the zone from it' in page
+    assert 'remove the zone from it under <a href="/secondaries/">secondaries</a>' in page

@@ -160,16 +160,16 @@ def test_the_page_compares_a_zone_and_mends_what_is_ticked_or_all(
 ) -> None:
     client = browser(bob)
     page = client.get(PTR).content.decode()
-    assert "<h2>1 to mend</h2>" in page
+    assert "<h2>1 to fix</h2>" in page
     assert 'value="mail.example.test. 192.0.2.9"' in page
-    assert "1 that cannot be compared or mended here" in page
+    assert "1 that cannot be compared or fixed here" in page
     pair = "mail.example.test. 192.0.2.9"
     answer = client.post(PTR, {"act": "ticked", "pair": [pair, "nonsense", "a..b 1"]}, follow=True).content.decode()
     assert "1 PTR in 2.0.192.in-addr.arpa. in draft too." in answer
     assert drafted(bob) == {f"9.{REVERSE}": "mail.example.test."}
-    assert "Nothing to mend here" in answer
+    assert "Nothing to fix here" in answer
     backwards = client.get(f"/zones/{REVERSE}/ptr/").content.decode()
-    assert "<h2>1 to mend</h2>" in backwards
+    assert "<h2>1 to fix</h2>" in backwards
     assert "the PTR goes" in backwards
     client.post(f"/zones/{REVERSE}/ptr/", {"act": "all"})
     assert drafted(bob) == {f"9.{REVERSE}": "mail.example.test.", f"8.{REVERSE}": ""}
@@ -186,7 +186,7 @@ def test_the_page_can_be_about_the_draft_alone(zone: Zone, reverse: Zone, browse
 def test_a_reader_sees_the_page_without_its_buttons(zone: Zone, reverse: Zone, browser: Browser, charlie: User) -> None:
     page = browser(charlie).get(PTR).content.decode()
     assert "No right to change" in page
-    assert "Mend" not in page
+    assert "Fix " not in page
 
 
 def test_a_new_zone_can_be_asked_for_by_an_address(browser: Browser, bob: User) -> None:

@@ -40,7 +40,7 @@ def test_one_is_followed_and_its_page_says_how_it_stands(browser: Browser, alice
     assert SECRET not in page
     reader = browser(charlie).get(url).content.decode()
     assert "It has no version." in reader
-    assert "Follow no more" not in reader
+    assert "Stop following" not in reader
     assert browser(charlie).post(f"{url}unfollow/").status_code == 403
 
 

@@ -133,7 +133,7 @@ def test_a_drain_has_a_reason_and_an_end_and_the_page_says_both(
     assert (node.state, node.drain_reason, node.drained_by) == (NodeState.DRAINED, "new disk", alice)
     assert node.drained_until is not None
     page = page_of(client)
-    assert "then it resumes by itself" in page
+    assert "Then it resumes automatically" in page
     assert "new disk" in page
     node_lifecycle.resume_due(now=node.drained_until)
     assert "the end of its drain has come" in page_of(client)

@@ -34,7 +34,7 @@ def sample(at: int, questions: int = 100, seconds: float = 1.0) -> Sample:
 
 def test_an_empty_fleet_says_that_nobody_serves_the_zones(browser: Browser, alice: User, charlie: User) -> None:
     page = browser(alice).get(NODES).content.decode()
-    assert "Zones are stored and kept, but nobody serves them." in page
+    assert "Zones are stored, but no server answers for them yet." in page
     assert "replication.agent enroll" in page
     assert f'href="{NEW}"' in page
     assert f'href="{NEW}"' not in browser(charlie).get(NODES).content.decode()
@@ -90,7 +90,7 @@ def test_a_standstill_of_publishing_is_said_above_the_nodes(active_node: MakeNod
     active_node("ns1")
     record_stall(schema=4, sequence=9, zone_name="example.test.", message="The store is full.", now=timezone.now())
     page = browser(bob).get(NODES).content.decode()
-    assert "Publishing stands still." in page
+    assert "Publishing has stopped." in page
     assert "The store is full." in page
 
 

@@ -93,7 +93,10 @@ def test_a_group_without_a_live_node_can_be_skipped(browser: Browser, alice: Use
     client.post(f"{PAGE}groups/{canary.pk}/skip/", {"reason": "the machine burnt"})
     canary.refresh_from_db()
     assert canary.skipped_reason == "the machine burnt"
-    assert "Nobody waits for it while none of its nodes is live: the machine burnt" in client.get(PAGE).content.decode()
+    assert (
+        "The rollout does not wait for this group while none of its nodes is live: the machine burnt"
+        in client.get(PAGE).content.decode()
+    )
 
 
 @pytest.mark.parametrize("path", ["destroy/", "groups/1/destroy/", "groups/99/delete/"])

@@ -29,7 +29,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 def test_a_hook_is_placed_with_its_secret_shown_once_and_lifted(alice: User, browser: Browser, zone: Zone) -> None:
     client = browser(alice)
-    assert "Nobody is asked" in client.get(HOOKS).content.decode()
+    assert "No publish hook yet" in client.get(HOOKS).content.decode()
     page = client.post(HOOKS, {**HOOK, "zone": "example.test"}, follow=True).content.decode()
     assert "whsec_" in page
     assert "It is asked for example.test." in page

@@ -22,7 +22,7 @@ def at_home(settings: Any) -> None:
 def test_it_is_changed_and_shown_with_who_set_it(browser: Browser, make_zone: MakeZone, bob: User) -> None:
     make_zone()
     client = browser(bob)
-    assert "nobody without a key" in client.get(f"{ZONE}settings/").content.decode()
+    assert "no one without a key" in client.get(f"{ZONE}settings/").content.decode()
     typed = {"networks": "192.0.2.0/24\n2001:db8::1", "addresses": "127.0.0.1:5300"}
     assert client.post(PAGE, typed)["Location"] == PAGE
     assert OpenZone.objects.get().networks == ["192.0.2.0/24", "2001:db8::1/128"]
@@ -55,4 +55,4 @@ def test_what_was_set_before_anybody_kept_by_whom_is_shown_so(
     zone = make_zone()
     keyless.open_to(zone=zone, networks=["192.0.2.1"], by=alice, now=NOW)
     OpenZone.objects.update(set_at=None, set_by=None)
-    assert "set before anybody kept by whom" in browser(bob).get(PAGE).content.decode()
+    assert "set before the panel recorded authors" in browser(bob).get(PAGE).content.decode()

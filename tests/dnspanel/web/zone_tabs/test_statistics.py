@@ -50,12 +50,12 @@ def test_numbers_come_with_their_error_and_their_method(
     page = browser(charlie).get(STATISTICS).content.decode()
     for told in (
         'about <strong>420</strong> queries per second <span class="quiet">± 9.8</span>',
-        "4,200 of the last 20,000 questions that 2 of 3 nodes remember",
+        "4,200 of the last 20,000 queries that 2 of 3 nodes recorded",
         "with 95 % confidence",
         "at most 420 per second; known in 1 of 60 minutes",
         '<span class="mono">www.example.test.</span></td><td class="num">410</td>',
         '<span class="mono">no.example.test.</span></td><td class="num">7</td>',
-        "has not told",
+        "no data yet",
     ):
         assert told in page, told
     fragment = browser(charlie).get(STATISTICS, headers=HTMX).content.decode()
@@ -71,7 +71,7 @@ def test_looking_makes_the_nodes_be_asked_and_nothing_is_invented(
     node = active_node("ns1")
     page = browser(charlie).get(STATISTICS).content.decode()
     assert "No number yet." in page
-    assert "No node has told of any minute yet." in page
+    assert "No node has reported a minute yet." in page
     assert zone_queries.watched_zones() == [zone.name]
     now = int(time.time())
     telemetry.keep_samples(node_id=node.pk, samples=[sample(now - 1, 1000), sample(now, 1000)])

@@ -36,7 +36,7 @@ def test_addresses_are_published_kept_asked_about_and_stopped(
     assert f'href="{url}"' in client.get(f"/settings/templates/{vanity.pk}/").content.decode()
     page = client.get(url).content.decode()
     assert "ns1.customer.test. 192.0.2.1 2001:db8::1" in page
-    assert "Nobody has said yet" in page
+    assert "The panel does not update the addresses of these names" in page
     client.post(url, {"zone": "customer.test", "act": "keep"})
     page = client.get(url).content.decode()
     assert "in the name of" in page

@@ -82,7 +82,7 @@ def test_more_zones_than_are_changed_at_once_get_their_tags_by_a_run(client: Cli
 def test_zones_are_deleted_once_their_number_is_typed(client: Client) -> None:
     dry = worked(send(client, MANY, **SHOPS, act="delete"))
     path = f"/zones/many/runs/{dry.pk}/"
-    assert "Type 3 to delete so many zones" in client.get(path).content.decode()
+    assert "Type 3 to delete this number of zones" in client.get(path).content.decode()
     assert "Type 3 to confirm it" in send(client, f"{path}apply/", typed_count="2").content.decode()
     run = worked(send(client, f"{path}apply/", typed_count="3"))
     assert list(Zone.objects.filter(deleted_at=None).values_list("name", flat=True)) == ["other.test."]

@@ -103,7 +103,7 @@ def test_when_encoding_stands_still_the_page_says_why(published: Publication, br
         now=timezone.now(),
     )
     page = browser(bob).get(url(published)).content.decode()
-    assert "Stands still: The disk is full." in page
+    assert "Publishing has stopped: The disk is full." in page
 
 
 def test_why_it_stands_still_is_not_told_of_a_zone_that_a_person_may_not_know_about(
@@ -118,7 +118,7 @@ def test_why_it_stands_still_is_not_told_of_a_zone_that_a_person_may_not_know_ab
     stall.record_stall(schema=4, sequence=published.sequence, zone_name="secret.test.", message=message, now=now)
     page = browser(mia).get(url(published)).content.decode()
     assert "secret.test." not in page
-    assert "Stands still: what was published before cannot be made ready for the nodes" in page
+    assert "Publishing has stopped: what was published before cannot be made ready for the nodes" in page
     assert message in browser(alice).get(url(published)).content.decode()
 
 

@@ -123,7 +123,7 @@ def test_it_is_shared_with_a_person_a_team_or_by_its_link(
     assert "charlie may read it" in act(client, move, "share", **{"with": "charlie", "may": "read"})
     page = reader.get(address(move)).content.decode()
     assert "192.0.2.8" in page
-    assert "You may read this draft" in page
+    assert "You can view this draft" in page
     assert 'class="btn btn-primary btn-wide publish"' not in page
     assert "Shared with" not in page
     assert "Move" in reader.get(LIST).content.decode()
@@ -140,11 +140,11 @@ def test_it_is_shared_with_a_person_a_team_or_by_its_link(
     act(client, move, "unshare", share=str(share.pk))
     assert reader.get(address(move)).status_code == 404
     page = act(client, move, "link", open="yes")
-    assert "Whoever has the link may read it" in page
+    assert "Anyone with the link can view the draft" in page
     assert f"http://testserver{address(move)}" in page
     assert reader.get(address(move)).status_code == 200
     assert "Move" not in reader.get(LIST).content.decode()
-    assert "Its link is for those it is shared with." in act(client, move, "link", open="no")
+    assert "Its link works only for people it is shared with." in act(client, move, "link", open="no")
 
 
 def test_it_is_renamed_and_discarded(bob: User, browser: Browser, zone: Zone) -> None:
@@ -173,7 +173,7 @@ def test_conflicts_are_shown_and_settled_by_who_takes_it_up(
     edits(alice, zone, "www 61 A 192.0.2.1")
     revision.publish(acting=Acting(alice, "web", NOW), consent=revision.Consent(accept_warnings=True))
     page = client.get(address(move)).content.decode()
-    assert "1 RRset of this draft was published" in page
+    assert "A change to 1 RRset of this draft was published" in page
     assert "Take mine" not in page
     assert "Settle the conflict first" in page
     assert "Take mine" in act(client, move, "take-up")

@@ -72,7 +72,7 @@ def test_the_review_shows_each_change_with_signs_and_words(zone: Zone, browser: 
         assert words in page
     assert "<script>alert" not in page
     assert "Some resolvers keep the old value until" in page
-    assert "no node: nobody serves it yet" in page
+    assert "not served by any node yet" in page
 
 
 def test_the_review_reads_as_a_zone_file_too(zone: Zone, browser: Browser, bob: User) -> None:
@@ -215,7 +215,7 @@ def test_the_whole_draft_can_be_discarded(zone: Zone, make_zone: MakeZone, brows
     assert back is not None
     page = client.post(back[1], follow=True).content.decode()
     assert "2 changes taken back into your draft." in page
-    assert "Discarded lately" not in page
+    assert "Recently discarded" not in page
     assert draft.operations_of(bob).count() == 2
     assert client.post(back[1]).status_code == 404
 
@@ -250,7 +250,7 @@ def test_the_second_publisher_sees_base_theirs_and_mine(
         assert words in page
     for value in ("192.0.2.1", "192.0.2.60", "192.0.2.50"):
         assert value in page
-    assert "your other change merges by itself" in page
+    assert "Your other change merges automatically" in page
 
 
 def test_a_conflict_with_oneself_is_not_blamed_on_others(zone: Zone, browser: Browser, alice: User, bob: User) -> None:
@@ -261,8 +261,8 @@ def test_a_conflict_with_oneself_is_not_blamed_on_others(zone: Zone, browser: Br
         changes = {(rrset.name, rrset.type): rr(f"www 60 A 192.0.2.{60 + told}")}
         change_rrsets(zone=zone, changes=changes, author=author, channel=Channel.API, now=NOW)
         page = browser(bob).get(reverse("zone-review", args=[zone.name])).content.decode()
-        assert ("published meanwhile by yourself" in page) is told
-        assert "somebody else" not in page
+        assert ("You published a different version" in page) is told
+        assert "someone else" not in page
 
 
 def test_publishing_over_a_conflict_publishes_nothing_and_loses_nothing(
