@@ -107,7 +107,7 @@ class LastAdministrator(AccountError):
     def __init__(self, username: str) -> None:
         self.username = username
         super().__init__(
-            gettext("{username} is the last administrator. Make somebody else administrator first.").format(
+            gettext("{username} is the last administrator. Make another person an administrator first.").format(
                 username=username
             )
         )
@@ -289,8 +289,8 @@ class AddressKept(OutOfReach):
         AccountError.__init__(
             self,
             gettext(
-                "{username} has a password, a role or rights of their own: the directory doesn’t change the mail "
-                "address, by which the account can be opened."
+                "{username} has a password, a role or rights of their own. The directory can’t change their mail "
+                "address, because it gives access to the account."
             ).format(username=username),
         )
 
@@ -299,7 +299,7 @@ class NotYours(AccountError):
     """The token belongs to another person."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("This token belongs to somebody else."))
+        super().__init__(gettext("This token belongs to another person."))
 
 
 class AboveYou(AccountError):
@@ -310,7 +310,10 @@ class AboveYou(AccountError):
 
     def __init__(self, username: str) -> None:
         super().__init__(
-            gettext("This token may not change {username}: only somebody below its owner.").format(username=username)
+            gettext(
+                "This token isn’t allowed to change {username}. It can only change people with a lower role than "
+                "its owner."
+            ).format(username=username)
         )
 
 

@@ -63,7 +63,7 @@ def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resol
 def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> None:
     """Change the route's terms, except its kind. Raise RouteUnknown, or RouteRefused if a field is invalid."""
     if terms.kind != route.kind:
-        raise RouteRefused({"kind": [gettext("Make a new route for another way of being told.")]})
+        raise RouteRefused({"kind": [gettext("The type of a route can’t change. Create a new route instead.")]})
     _refuse_bad_terms(terms, resolve, address_checked=terms.address == route.address)
     try:
         with transaction.atomic():
@@ -129,7 +129,7 @@ def send_test(*, route: Route, by: Author, now: datetime) -> Message:
 def _refuse_bad_terms(terms: RouteTerms, resolve: Resolve | None, *, address_checked: bool = False) -> None:
     faults: dict[str, list[str]] = {}
     if not terms.name.strip():
-        faults["name"] = [gettext("Give it a name, such as who is told by it.")]
+        faults["name"] = [gettext("Enter a name, such as the recipient of the alerts.")]
     if terms.kind not in RouteKind.values:
         faults["kind"] = [gettext("Choose one of {values}.").format(values=", ".join(RouteKind.values))]
     elif not address_checked and (fault := _fault_of_address(terms, resolve)):

@@ -36,8 +36,8 @@ def catalog_conditions(inputs: CatalogInputs, now: datetime, is_open: Collection
     )
     if more:
         message = ngettext(
-            "{message} Of {count} more there is something to be told.",
-            "{message} Of {count:,} more there is something to be told.",
+            "{message} {count} more catalog has a problem.",
+            "{message} {count:,} more catalogs have problems.",
             more,
         ).format(message=message, count=more)
     yield Condition("panel.catalogs", "panel.catalogs", Severity.WARNING, message)

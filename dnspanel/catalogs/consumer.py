@@ -184,17 +184,17 @@ def _take(turn: Turn, coming: Sequence[str]) -> None:
         refusals = _refusals_near(turn, [name for name in part if name not in there])
         for name in part:
             if not _lies_within(name, turn.catalog.within):
-                reason = gettext("It lies below none of the names that are allowed for this catalog.")
+                reason = gettext("The zone isn’t below any of the names that are allowed for this catalog.")
                 refused[name] = State.REFUSED, reason
             elif name in owners and owners[name].catalog_id != turn.catalog.pk:
                 _take_from(turn, owners[name], refused)
             elif name in there:
-                reason = gettext("There is a zone of this name here, which is no member of the catalog.")
+                reason = gettext("A zone with this name already exists here and isn’t a member of the catalog.")
                 refused[name] = State.REFUSED, reason
             elif name in refusals:
                 refused[name] = State.REFUSED, refusals[name]
             elif len(free) >= room:
-                reason = gettext("The catalog may have {most:,} members, and no more.").format(
+                reason = gettext("The catalog can’t have more than {most:,} members.").format(
                     most=turn.catalog.most_members
                 )
                 refused[name] = State.REFUSED, reason
@@ -352,7 +352,7 @@ def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> d
     within = turn.catalog.within
     catalogs = set(Catalog.objects.filter(zone__deleted_at=None).values_list("pk", flat=True))
     free = {*turn.members, *own, *Zone.objects.filter(name__in=within, deleted_at=None).values_list("pk", flat=True)}
-    inside = gettext("It lies inside {zone}, which is no member of this catalog. Add {zone} to “Members lie below”.")
+    inside = gettext("The zone is inside {zone}, which isn’t a member of this catalog. Add {zone} to “Members below”.")
     found = {
         name: inside.format(zone=above.name)
         for name, above in nesting.zones_above(new, without=catalogs).items()
@@ -360,7 +360,7 @@ def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> d
         and not any(names.is_within(each, above.name) and names.is_within(name, each) for each in within)
     }
     others = [name for name in new if name not in found]
-    over = gettext("It lies above {zone}, which is no member of this catalog. Add {zone} to “Members lie below”.")
+    over = gettext("The zone is above {zone}, which isn’t a member of this catalog. Add {zone} to “Members below”.")
     below = nesting.zone_below_each(others, without=free | catalogs)
     return found | {name: over.format(zone=zone) for name, zone in below.items()}
 

@@ -30,5 +30,7 @@ class NothingKept(CatalogError):
 
     def __init__(self, zone_name: str) -> None:
         super().__init__(
-            gettext("No removal of {zone_name} waits for this: it has changed meanwhile.").format(zone_name=zone_name)
+            gettext(
+                "No removal from {zone_name} is waiting for confirmation. The catalog has changed in the meantime."
+            ).format(zone_name=zone_name)
         )

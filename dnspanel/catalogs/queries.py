@@ -99,7 +99,7 @@ def troubled_catalogs() -> list[CatalogTrouble]:
             found.append(CatalogTrouble(name, catalog.broken_since, broken))
         elif catalog.kept_since is not None:
             kept = gettext(
-                "{count:,} of {members:,} members left at once and are kept, until somebody confirms that they go."
+                "{count:,} of {members:,} members left at once. They stay until a person confirms their removal."
             ).format(count=catalog.kept_count, members=row.members)
             found.append(CatalogTrouble(name, catalog.kept_since, kept))
         elif row.refused and (first := _first_refused(catalog)) is not None:

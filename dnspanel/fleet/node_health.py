@@ -140,7 +140,7 @@ def _judge_silence(inputs: HealthInputs, now: datetime) -> _Judgement | None:
 
 def _judge_lag(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime) -> _Judgement:
     if inputs.snapshot:
-        return Word.CATCHING_UP, gettext("{snapshot} It serves sequence {acked} meanwhile.").format(
+        return Word.CATCHING_UP, gettext("{snapshot} Until then, the node serves sequence {acked}.").format(
             snapshot=inputs.snapshot, acked=inputs.acked
         )
     if not lag:

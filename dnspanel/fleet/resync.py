@@ -24,7 +24,7 @@ def resync(*, node: Node, now: datetime, by: Author) -> None:
     """Request a full snapshot. The node writes only the differences. Raise WrongState if it can't take a snapshot."""
     require_permission(by)
     with transaction.atomic():
-        _ask(node, reason=gettext("a person asked for everything anew"), schema=node.schema, now=now)
+        _ask(node, reason=gettext("a person requested a full resync"), schema=node.schema, now=now)
         audit.record(action="node.resync", by=by, now=now, target=node.name)
     wake(bootstrap_node, node.pk, lifetime=_LIFETIME)
 

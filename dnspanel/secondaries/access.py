@@ -96,7 +96,7 @@ def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
     zone = chosen_zones(secondary).filter(name=name).select_related("signing").first()
     if zone is None:  # a secondary that doesn't get the zone must not learn if the zone exists
         raise TransferRefused(
-            gettext("{name} is none of the zones of the secondary {name2}.").format(name=name, name2=secondary.name)
+            gettext("{name} isn’t one of the zones of the secondary {name2}.").format(name=name, name2=secondary.name)
         )
     if not secondary.active:
         raise TransferRefused(gettext("The secondary {name} is switched off.").format(name=secondary.name))

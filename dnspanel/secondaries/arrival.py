@@ -58,7 +58,7 @@ class Lacking:
     def text(self) -> str:
         """The zones that the secondary lacks, as a text for pages and messages."""
         if not self.zones:
-            return gettext("{name}: it is about to be told").format(name=self.name)
+            return gettext("{name}: it will be notified soon").format(name=self.name)
         if self.zones > 1:
             return gettext("{name}: it does not answer with {first} and {count:,} more yet").format(
                 name=self.name, first=self.first, count=self.zones - 1
@@ -100,7 +100,7 @@ def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dic
 
 def _reason(name: str, kind: Kind, served: int | None, serial: int, *, is_unaware: bool, is_silent: bool) -> str:
     if is_unaware:
-        return gettext("{name} is about to be told").format(name=name)
+        return gettext("{name} will be notified soon").format(name=name)
     program = f" ({_PROGRAMS[kind]})" if kind in _PROGRAMS else ""
     if served is None:
         message = gettext("{name} has not answered for the zone yet")

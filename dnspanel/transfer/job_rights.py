@@ -27,7 +27,7 @@ from dnspanel.zones.rights.lock_rules import refuse_locked
 from replication.dns.rrset import Change, RRset
 
 _ALL_RIGHTS = frozenset({Right.READ, Right.CREATE_ZONE, *RECORD_RIGHTS})
-NOBODY = gettext_noop("Whoever made this may not do it any more: the account is closed or the token was revoked.")
+NOBODY = gettext_noop("The author is no longer allowed to do this: their account is closed or the token was revoked.")
 
 
 @dataclass(frozen=True, slots=True)

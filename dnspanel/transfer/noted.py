@@ -39,6 +39,6 @@ def read_noted(line: str, origin: str) -> tuple[str, int, Notes]:
         name, type_ = names.parse(owner, origin), rdata.type_from_text(mnemonic)
         return name, type_, notes_in(json.loads(text), type_, origin)
     except (JSONDecodeError, RecursionError) as exc:
-        raise ValueError(gettext("what stands behind the type is no JSON")) from exc
+        raise ValueError(gettext("the text after the type isn’t valid JSON")) from exc
     except ReplicationError as exc:
         raise ValueError(str(exc)) from exc

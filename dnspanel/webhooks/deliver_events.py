@@ -272,7 +272,7 @@ def _fault_of(status: int) -> str:
         return gettext(
             "It answered {status}; redirects are not followed. Give the webhook the URL that it leads to."
         ).format(status=status)
-    return gettext("It answered {status}.").format(status=status)
+    return gettext("The receiver answered {status}.").format(status=status)
 
 
 def _record_health(webhook: Webhook, attempt: Attempt, now: datetime) -> None:

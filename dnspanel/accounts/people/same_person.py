@@ -40,7 +40,7 @@ def set_same_person(*, user: User, other: User | None, by: Author, now: datetime
             return
         if before.same_person_as_id is not None and _is_one_of(user_of(by), before.human_id):
             raise AccountRefused(
-                {"same_person_as": [gettext("These are accounts of yours: somebody else takes them apart.")]}
+                {"same_person_as": [gettext("Both accounts are yours. Another person must separate them.")]}
             )
         User.objects.filter(Q(pk=before.pk) | Q(same_person_as=before.pk)).update(same_person_as=human)
         told = {"other": after.username if after is not None else ""}

@@ -83,7 +83,9 @@ def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, 
                 user = _create_user(provider, identity, outcome, now)
             return make_link(provider=provider, identity=identity, user=user, by=None, now=now, reason=reason)
     except IntegrityError as exc:  # the same person in two browser windows
-        raise SignInRefused("twice", gettext("Somebody signed in as you at the same moment. Try again.")) from exc
+        raise SignInRefused(
+            "twice", gettext("There was another sign-in with your identity at the same moment. Try again.")
+        ) from exc
 
 
 def _refuse_take_over(provider: SignInProvider, user: User) -> None:
@@ -96,7 +98,10 @@ def _refuse_take_over(provider: SignInProvider, user: User) -> None:
     if not user.is_active:
         raise SignInRefused("closed", gettext("This account is closed."))
     if ProviderLink.objects.filter(provider=provider, user=user).exists():
-        raise SignInRefused("mail-taken", gettext("The account with your mail address belongs to somebody else there."))
+        raise SignInRefused(
+            "mail-taken",
+            gettext("The account with your mail address is already linked to another person at this provider."),
+        )
 
 
 def _create_user(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> User:

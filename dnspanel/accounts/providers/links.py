@@ -74,11 +74,13 @@ def link_own_account(*, provider: SignInProvider, identity: Identity, user: User
         if found is not None and found.user_id == user.pk:
             return found
         if found is not None:
-            raise SignInRefused("linked-to-another", gettext("Whoever you are there signs in to another account here."))
+            raise SignInRefused(
+                "linked-to-another", gettext("Your account at the provider is already linked to another account here.")
+            )
         if ProviderLink.objects.filter(provider=provider, user=user).exists():
             raise SignInRefused(
                 "linked-already",
-                gettext("Your account is linked to somebody else at {name}.").format(name=provider.name),
+                gettext("Your account here is already linked to another account at {name}.").format(name=provider.name),
             )
         return make_link(provider=provider, identity=identity, user=user, by=user, now=now, reason="signed in")
 

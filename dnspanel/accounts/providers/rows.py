@@ -195,7 +195,7 @@ def faults_of(terms: CommonTerms) -> dict[str, list[str]]:
         faults["mail_domains"] = reasons
     if terms.makes_people and not terms.mail_domains and not terms.rules:
         faults["makes_people"] = [
-            gettext("Say whom: name mail domains or groups, else whoever is at the provider gets in.")
+            gettext("Name mail domains or groups. Otherwise everyone at the provider gets an account here.")
         ]
     return faults
 

@@ -85,7 +85,7 @@ def _record(row: SignInProvider, refusal: SignInRefused, identity: Identity | No
 def _link(request: HttpRequest, row: SignInProvider, identity: Identity, state: dict[str, Any]) -> HttpResponse:
     user = request.user
     if not isinstance(user, User) or user.pk != state.get("user"):
-        raise SignInRefused("other-session", gettext("Somebody else is signed in here now. Nothing was linked."))
+        raise SignInRefused("other-session", gettext("Another person is signed in here now. Nothing was linked."))
     link_own_account(provider=row, identity=identity, user=user, now=timezone.now())
     messages.success(request, gettext("You also sign in by {name} from now on.").format(name=row.name))
     return redirect("account-providers")

@@ -96,7 +96,7 @@ def parse_quotas(text: str, defaults: Mapping[Kind, int | None]) -> dict[Kind, i
         word, _, amount = part.partition("=")
         if word.strip() not in list(Kind):
             raise ValueError(
-                gettext("{text!r} is none of {kinds}.").format(text=word.strip()[:40], kinds=", ".join(Kind))
+                gettext("{text!r} isn’t one of {kinds}.").format(text=word.strip()[:40], kinds=", ".join(Kind))
             )
         kind = Kind(word.strip())
         quotas[kind] = parse_amount(kind, amount)

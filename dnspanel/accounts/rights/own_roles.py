@@ -97,11 +97,7 @@ def _columns(name: str, permissions: Collection[str], rights: Collection[str], b
     name = " ".join(name.split())
     faults: dict[str, list[str]] = {}
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        faults["name"] = [
-            gettext("From 1 to {longest_name} characters, all of which can be printed.").format(
-                longest_name=LONGEST_NAME
-            )
-        ]
+        faults["name"] = [gettext("Enter 1 to {longest_name} printable characters.").format(longest_name=LONGEST_NAME)]
     elif name.lower() in {str(label).lower() for label in Role.labels}:
         faults["name"] = [name_taken(gettext("A built-in role has this name."))]
     if unknown := set(permissions) - GIVEABLE:

@@ -196,9 +196,7 @@ def _check_terms(terms: DirectoryTerms, before: frozenset[int] = frozenset()) ->
     name = " ".join(terms.name.split())
     faults: dict[str, list[str]] = {}
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        faults["name"] = [
-            gettext("From 1 to {longest} characters, all of which can be printed.").format(longest=LONGEST_NAME)
-        ]
+        faults["name"] = [gettext("Enter 1 to {longest} printable characters.").format(longest=LONGEST_NAME)]
     if terms.team_role and terms.team_role not in MEMBER_ROLES:
         faults["team_role"] = [gettext("In a team a person is reader or editor.")]
     if reasons := faults_of_rules(terms.rules):

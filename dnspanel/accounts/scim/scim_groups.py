@@ -213,9 +213,7 @@ def _refuse(terms: GroupTerms) -> None:
         raise AccountRefused(
             {
                 "displayName": [
-                    gettext("From 1 to {longest_group} characters, all of which can be printed.").format(
-                        longest_group=LONGEST_GROUP
-                    )
+                    gettext("Enter 1 to {longest_group} printable characters.").format(longest_group=LONGEST_GROUP)
                 ]
             }
         )

@@ -107,7 +107,7 @@ def change_person(
             terms = change(user)
             _change(row, _get_or_create_rows(row, [user], by, now)[0], terms, by, now)
     except IntegrityError as exc:
-        raise Taken(gettext("Somebody else has this name or mail address.")) from exc
+        raise Taken(gettext("Another person has this user name or mail address.")) from exc
     return person_of(directory, pk)
 
 
@@ -220,6 +220,6 @@ def _refuse(user: User, terms: PersonTerms) -> None:
         if faults := {name: messages for name, messages in exc.message_dict.items() if name not in kept}:
             raise AccountRefused(faults) from exc
     if "username" not in kept and name_is_taken(terms.username, but=user.pk or 0):
-        raise Taken(gettext("Somebody else has this user name."))
+        raise Taken(gettext("Another person has this user name."))
     if "email" not in kept and mail_is_taken(terms.email, but=user.pk or 0):
-        raise Taken(gettext("Somebody else has this mail address."))
+        raise Taken(gettext("Another person has this mail address."))

@@ -43,15 +43,15 @@ def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collecti
         if each.failing_since is not None and (lasting := now - each.failing_since) >= FAILS_FOR:
             severity = Severity.CRITICAL if lasting >= CRITICAL else Severity.WARNING
             message = ngettext(
-                "{name} has taken nothing of the audit log for {time}: {count} act waits.",
-                "{name} has taken nothing of the audit log for {time}: {count:,} acts wait.",
+                "{name} hasn’t accepted any audit log entries for {time}: {count} entry is waiting.",
+                "{name} hasn’t accepted any audit log entries for {time}: {count:,} entries are waiting.",
                 each.behind,
             ).format(name=each.name, time=duration_text(lasting), count=each.behind)
             yield Condition(key, "panel.evidence", severity, message)
         elif _is_behind(each, now):
             message = ngettext(
-                "{name} is behind with the audit log: {count} act waits, and nobody sends it.",
-                "{name} is behind with the audit log: {count:,} acts wait, and nobody sends them.",
+                "{name} is behind with the audit log: {count} entry is waiting, and nothing is being sent.",
+                "{name} is behind with the audit log: {count:,} entries are waiting, and nothing is being sent.",
                 each.behind,
             ).format(name=each.name, count=each.behind)
             yield Condition(key, "panel.evidence_behind", Severity.WARNING, message)

@@ -127,7 +127,9 @@ def change_destination(*, destination: Destination, terms: Terms, by: Author, no
             if row is None:
                 raise DestinationUnknown
             if row.version != destination.version:
-                raise DestinationRefused({"": [gettext("Somebody has changed it meanwhile. Load the page again.")]})
+                raise DestinationRefused(
+                    {"": [gettext("The destination was changed in the meantime. Load the page again.")]}
+                )
             before = {name: getattr(row, name) for name in columns}
             given = columns | ({"sent_to": 0} if terms.from_beginning else {})
             Destination.objects.filter(pk=row.pk).update(version=row.version + 1, changed_at=now, **_ANEW, **given)

@@ -193,13 +193,13 @@ def _send_otlp(target: Target, acts: Sequence[Act], sender: Sender, context: ssl
 
 def _fault_of(answer: Answer) -> str:
     if 300 <= answer.status < 400:
-        return gettext("It answered {status}; redirects are not followed. Give the URL that it leads to.").format(
-            status=answer.status
-        )
+        return gettext(
+            "The receiver answered {status}. Redirects aren’t followed. Enter the URL that the redirect leads to."
+        ).format(status=answer.status)
     told = " ".join(answer.text.split())[:_LONGEST_REASON]
     if told and told.isprintable():
-        return gettext("It answered {status}: {told}").format(status=answer.status, told=told)
-    return gettext("It answered {status}.").format(status=answer.status)
+        return gettext("The receiver answered {status}: {told}").format(status=answer.status, told=told)
+    return gettext("The receiver answered {status}.").format(status=answer.status)
 
 
 def _message_of_rejected(answer: Answer) -> str:

@@ -36,11 +36,9 @@ def delivery_conditions(inputs: FleetInputs, now: datetime, is_open: Collection[
     yield from _of_waiting(inputs.waiting, now, is_open)
     yield from _of_delivery(inputs.delivery, now)
     if _collector_is_silent(inputs, now):
-        message = gettext(
-            "The collector has not been at work since the panel was set up: nobody knows how the nodes are."
-        )
+        message = gettext("The collector hasn’t run since the panel was set up. The state of the nodes is unknown.")
         if inputs.collector_at:
-            message = gettext("The collector has not been at work for {time}: nobody knows how the nodes are.").format(
+            message = gettext("The collector hasn’t run for {time}. The state of the nodes is unknown.").format(
                 time=duration_text(now - inputs.collector_at)
             )
         yield Condition("panel.collector", "panel.collector", Severity.CRITICAL, message)

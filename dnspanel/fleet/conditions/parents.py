@@ -28,7 +28,7 @@ def validation_conditions(inputs: FleetInputs, now: datetime) -> Iterator[Condit
         ).format(zones=inputs.unproven.message(now))
         yield Condition("panel.unproven", "panel.unproven", Severity.CRITICAL, message)
     if inputs.unknown.count:
-        message = gettext("{zones}: nobody knows whether the parent has the right DS.").format(
+        message = gettext("{zones}: it is unknown whether the parent has the right DS.").format(
             zones=inputs.unknown.message(now)
         )
         yield Condition("panel.parents", "panel.parents", Severity.WARNING, message)

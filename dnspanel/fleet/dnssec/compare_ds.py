@@ -49,7 +49,9 @@ def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) ->
     if len(without) == len(sets):
         return Finding(
             ParentState.NO_DS,
-            gettext("The parent {parent} has no DS of the zone: nobody checks its signatures.").format(parent=parent),
+            gettext(
+                "The parent {parent} doesn’t have a DS for the zone, so resolvers don’t check its signatures."
+            ).format(parent=parent),
         )
     if without:
         message = gettext(
@@ -88,21 +90,24 @@ def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
     Every algorithm in the DS records must sign the zone (RFC 6840 section 5.11).
     """
     if not signed.algorithms:
-        return gettext("is there while the zone is not signed: resolvers that validate answer nothing of the zone.")
+        return gettext("exists, but the zone isn’t signed: validating resolvers can’t resolve the zone.")
     types = {int(text.split()[2]) for text in ds} & key_material.EVERY_DIGEST.keys()
     if types - {_SHA1}:  # RFC 4509 section 3
         types -= {_SHA1}
     if not types:
-        return gettext("has only digests that nobody knows: nobody checks the signatures.")
+        return gettext("has only unknown digest types: resolvers don’t check the signatures.")
     leading = {int(text.split()[2]) for text in ds if _is_key_named(signed, text)}
     if not types & leading:
-        return gettext("names no key of the zone that signs: resolvers that validate answer nothing of the zone.")
+        return gettext("doesn’t name a key that signs the zone: validating resolvers can’t resolve the zone.")
     if not types <= leading:
-        return gettext("names keys that sign by one digest type, and others by another: some resolvers get to no key.")
+        return gettext(
+            "names signing keys with one digest type, and other keys with another type: some resolvers don’t "
+            "find a key."
+        )
     lost = sorted({int(text.split()[1]) for text in ds} - signed.algorithms)
     if lost:
         return gettext(
-            "names {algorithms}, by which nothing is signed: some resolvers that validate answer nothing of the zone."
+            "names {algorithms}, but the zone isn’t signed with it: some validating resolvers can’t resolve the zone."
         ).format(algorithms=join_list([ALGORITHMS.get(number, str(number)) for number in lost]))
     return ""
 

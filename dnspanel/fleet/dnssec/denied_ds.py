@@ -146,7 +146,7 @@ def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
     for type in (dns.rdatatype.DS, dns.rdatatype.CNAME):
         if _has(record, type):
             raise Unproven(
-                gettext("the {kind} of {name} says that there is a {to_text}").format(
+                gettext("the {kind} of {name} says that a {to_text} exists").format(
                     kind=kind, name=name, to_text=dns.rdatatype.to_text(type)
                 )
             )

@@ -171,7 +171,7 @@ def _validate_from_root(finding: Finding, zone_name: str, resolver: Resolver, no
             ),
         )
     if chain.verdict is Verdict.INSECURE:
-        message = gettext("{message} Nobody validates the zone all the same: {reason}.").format(
+        message = gettext("{message} Resolvers still don’t validate the zone: {reason}.").format(
             message=finding.message, reason=chain.reason
         )
         return Finding(finding.state, message)

@@ -129,7 +129,7 @@ class _Walk:
         if not usable:
             raise _Broken(
                 Verdict.INSECURE,
-                gettext("the DS of {name} has only algorithms and digests that nobody knows").format(name=name),
+                gettext("the DS of {name} has only unknown algorithms and digest types").format(name=name),
             )
         if any(each.digest_type != _SHA1 for each in usable):  # RFC 4509 section 3
             usable = [each for each in usable if each.digest_type != _SHA1]

@@ -178,7 +178,7 @@ def decide(  # noqa: PLR0913  # the fields of a decision
             choice=choice, reason=reason, decided_by=by, decided_at=now, error=""
         )
         if not decided:
-            raise WrongDecision("choice", gettext("Somebody else decided first."))
+            raise WrongDecision("choice", gettext("Another person decided first."))
         accepted = {}
         if count:
             accepted = {"broken": count, "zones": list(broken.order_by("pk").values_list("name", flat=True)[:_NAMED])}

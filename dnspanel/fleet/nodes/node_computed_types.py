@@ -69,7 +69,8 @@ def _set_up(now: datetime) -> Iterator[Node]:
         except NotServed as exc:
             logger.error("PowerDNS did not come back node=%s: %s", node.name, exc)
             message = gettext(
-                "Its PowerDNS did not come back as it was set up for ALIAS and LUA: {exc}. No other node is."
+                "Its PowerDNS didn’t restart correctly after the setup for ALIAS and LUA: {exc}. No other node is "
+                "set up."
             ).format(exc=exc)
             _note_once(node, message, now)
             return
@@ -79,7 +80,7 @@ def _set_up(now: datetime) -> Iterator[Node]:
             # Without this, the node would be due again until its agent is asked for its status.
             report = {**node.report, "computed_types": chosen.to_json(), "serves_stored_keys": True}
             Node.objects.filter(pk=node.pk).update(report=report)
-            message = gettext("Its PowerDNS was set up anew: {types}.").format(types=describe_computed(chosen))
+            message = gettext("Its PowerDNS was set up again: {types}.").format(types=describe_computed(chosen))
             _note_once(node, message, now)
             yield node
 

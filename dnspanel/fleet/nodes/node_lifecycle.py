@@ -268,7 +268,9 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
         )
         EnrolmentCode.objects.filter(node=node).delete()
         audit.record(action="node.revoke", by=by, now=now, target=node.name)
-        message = gettext("Its certificate was revoked: nobody speaks to it before it is enrolled again.")
+        message = gettext(
+            "Its certificate was revoked. The panel doesn’t connect to the node until it is enrolled again."
+        )
         events.note(node_id=node.pk, kind="certificate", message=message, now=now, by=by)
         # Others may have the keys on its disk. These keys must not open later data.
         sealing_keys.rotate(now=now, by=by)

@@ -48,7 +48,8 @@ def checked_addresses(addresses: Collection[str]) -> list[str]:
     """Return the addresses in canonical form, IPv4 first, without duplicates. Raise BadNode for an invalid address."""
     if wrong := [text for text in addresses if not _is_address(text) or "%" in text]:
         raise BadNode(
-            "public_addresses", gettext("{value} is no IP address that everybody reaches.").format(value=wrong[0][:60])
+            "public_addresses",
+            gettext("{value} isn’t an IP address that everyone can reach.").format(value=wrong[0][:60]),
         )
     found = sorted({ipaddress.ip_address(text) for text in addresses}, key=lambda each: (each.version, int(each)))
     if len(found) > MOST_ADDRESSES:

@@ -113,7 +113,7 @@ def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, n
         next_certificate_sha256=certificate.fingerprint(hashes.SHA256()).hex(),
     )
     if not prepared_now:
-        raise WrongState(node.name, gettext("was changed meanwhile"))
+        raise WrongState(node.name, gettext("has changed in the meantime"))
     node.refresh_from_db()
 
 

@@ -175,7 +175,9 @@ def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
         stage = next((s for s in read_gates(now=now).stages if s.group_id == group.pk), None)
         if stage is None or not stage.members:
             raise DeliveryRefused(
-                gettext("{name} has no node that takes pushes: nobody waits for it.").format(name=group.name)
+                gettext("{name} doesn’t have a node that takes pushes, so delivery doesn’t wait for it.").format(
+                    name=group.name
+                )
             )
         if stage.live:
             raise DeliveryRefused(

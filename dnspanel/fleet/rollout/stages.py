@@ -164,7 +164,7 @@ def _gate(stage: Stage, head: int) -> tuple[int | None, str]:
     if not stage.live:
         if stage.is_skipped:
             return None, ""
-        return 0, gettext("it waits for {name}, of which no node is live").format(name=stage.name)
+        return 0, gettext("it waits for {name}, which has no live node").format(name=stage.name)
     slowest = min(stage.live, key=lambda member: member.verified)
     lacking = [member.name for member in stage.live if member.acked < head]
     if stage.ring0 is not Ring0.NO:

@@ -214,7 +214,7 @@ def _glue(
     """Check the glue. Name servers inside the zone can only be found if the parent has their addresses."""
     inside = [server for server in servers if names.is_within(server, zone)]
     if not inside:
-        return Point("glue", Verdict.FINE, gettext("No glue is needed: no name server lies within the zone."))
+        return Point("glue", Verdict.FINE, gettext("No glue is needed, because no name server is inside the zone."))
     expected = {server: set(addresses.get(server, ())) for server in inside}
     lines = [
         f"{server} {', '.join(sorted(found))}"

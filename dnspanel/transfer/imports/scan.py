@@ -395,7 +395,7 @@ def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) 
         until = f"{end:%Y-%m-%d %H:%M} UTC"
         if end <= now:
             reason = gettext(
-                "Signatures of the zone ended on {until}: sign it anew, or import it without its signatures"
+                "The zone’s signatures expired on {until}: sign the zone again, or import it without signatures"
             ).format(until=until)
             zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
             continue

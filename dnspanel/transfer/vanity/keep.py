@@ -87,7 +87,7 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
     expected = {} if found is None else _expected_addresses(found.servers, zone)
     if not expected:
         raise TemplateRefused(
-            {"zone": [gettext("No name server of this set that has nodes lies in {name}").format(name=zone.name)]}
+            {"zone": [gettext("No name server of this set that has nodes is inside {name}").format(name=zone.name)]}
         )
     with transaction.atomic():
         if KeptAddresses.objects.exclude(template=template, zone=zone).count() >= MOST_KEPT:
@@ -206,7 +206,9 @@ def _author_of(kept: KeptAddresses) -> Actor:
     elif not kept.by_token and kept.set_by is not None:
         actor = actor_of(kept.set_by)
     if actor is None:
-        raise TemplateRefused({"zone": [gettext("Who had it kept so may not do it any more: say it again.")]})
+        raise TemplateRefused(
+            {"zone": [gettext("The person who set this up is no longer allowed to do it. Set it up again.")]}
+        )
     return actor
 
 

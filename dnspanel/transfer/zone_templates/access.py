@@ -17,7 +17,7 @@ from dnspanel.zones.errors import Forbidden, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
 
 _OF_PANEL = gettext_noop(
-    "Templates of the whole panel are made and changed by who has the right to templates of all zones."
+    "To create or change templates of the whole panel, you need the right to templates of all zones."
 )
 
 

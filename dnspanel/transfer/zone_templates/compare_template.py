@@ -79,7 +79,7 @@ def _reason(now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | Non
     if not was_made:
         return gettext("The zone has it already, and not from the template.")
     if wanted is None:
-        return gettext("It was edited by hand, and the template has it no more.")
+        return gettext("It was edited by hand, and is no longer in the template.")
     return gettext("It was edited by hand.")
 
 

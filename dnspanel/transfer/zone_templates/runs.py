@@ -220,7 +220,9 @@ def _take_batch(run: TemplateRun, batch: int) -> bool:
         try:
             template_for(author, run.template_id)
         except TemplateUnknown as exc:
-            raise Forbidden(Permission.EDIT, gettext("Whoever began this does not see the template any more.")) from exc
+            raise Forbidden(
+                Permission.EDIT, gettext("The person who started this can’t see the template any more.")
+            ) from exc
     return run_turns.take_zones(
         run,
         _zones_of_run(run, author),

@@ -71,9 +71,9 @@ def read_addresses(texts: Iterable[str]) -> tuple[str, ...]:
         try:
             address = ipaddress.ip_address(text)
         except ValueError as exc:
-            raise ValueError(gettext("“{text}” is no IP address.").format(text=text[:60])) from exc
+            raise ValueError(gettext("“{text}” isn’t a valid IP address.").format(text=text[:60])) from exc
         if isinstance(address, ipaddress.IPv6Address) and (address.scope_id or address.ipv4_mapped):
-            raise ValueError(gettext("“{text}” is no address that everybody reaches.").format(text=text[:60]))
+            raise ValueError(gettext("“{text}” isn’t an address that everyone can reach.").format(text=text[:60]))
         found.add(address)
     return tuple(map(str, sorted(found, key=lambda each: (each.version, int(each)))))
 

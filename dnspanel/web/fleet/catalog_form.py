@@ -39,7 +39,7 @@ class CatalogForm(TeamAndTagsForm):
     """The form for the settings that the members of a catalog get."""
 
     within = forms.CharField(
-        label=gettext_lazy("Members lie below"),
+        label=gettext_lazy("Members below"),
         required=False,
         max_length=1100 * 4,
         widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),

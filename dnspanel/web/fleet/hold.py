@@ -122,7 +122,7 @@ def hold_decide(request: PanelRequest) -> HttpResponse:
         messages.error(request, gettext("Publishing is not held any more. Nothing was changed."))
         return redirect("node-hold")
     if report.choice:
-        messages.error(request, gettext("Somebody else decided first. Nothing was changed."))
+        messages.error(request, gettext("Another person decided first. Nothing was changed."))
         return redirect("node-hold")
     if form.is_valid():
         try:

@@ -75,7 +75,7 @@ def test_a_failure_is_tried_again_under_the_same_id_and_then_given_up(route: Mak
         receiver.answer(500, body=b"broken")
         assert send(made, now)
         message = Message.objects.get()
-        assert (message.answer["error"], message.answer["answer"]) == ("It answered 500.", "broken")
+        assert (message.answer["error"], message.answer["answer"]) == ("The receiver answered 500.", "broken")
         if message.failed_at is None:
             assert not send(made, message.due_at - timedelta(seconds=1))
             waits.append(message.due_at - now)

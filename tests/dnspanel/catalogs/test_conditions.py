@@ -9,6 +9,5 @@ def test_catalogs_of_others_about_which_there_is_something_to_tell_are_one_alert
     condition = only(inputs(catalogs=(first, CatalogTrouble("b.test.", ago(hours=1), "x"))))
     assert (condition.key, condition.kind, condition.severity) == ("panel.catalogs", "panel.catalogs", "warning")
     assert condition.message == (
-        "The catalog catalog.test., for 3 h: It is broken: it states no version. "
-        "Of 1 more there is something to be told."
+        "The catalog catalog.test., for 3 h: It is broken: it states no version. 1 more catalog has a problem."
     )

@@ -192,7 +192,7 @@ def test_a_zone_that_is_here_already_is_not_taken_until_its_name_is_free(produce
     producer.name(FIRST, ONE, TWO)
     catalog = followed(producer, alice)
     assert names_here(catalog) == [TWO]
-    assert reason_of(catalog, ONE) == "There is a zone of this name here, which is no member of the catalog."
+    assert reason_of(catalog, ONE) == "A zone with this name already exists here and isn’t a member of the catalog."
     assert not zone_of(ONE).transferred_from
     with CaptureQueriesContext(connection) as made:
         take_turns(catalog)
@@ -263,8 +263,10 @@ def test_a_catalog_that_lies_gets_no_more_members_than_it_may_nor_other_names(pr
     producer.name(FIRST, "com.", "secondaries.dnspanel.", "else.example.", *many)
     catalog = followed(producer, alice, most_members=10, within=["test.", "com.", "dnspanel."])
     assert names_here(catalog) == sorted(many)[:9], "the tenth place was that of com."
-    assert reason_of(catalog, "else.example.") == ("It lies below none of the names that are allowed for this catalog.")
-    assert "The catalog may have 10 members, and no more." in reason_of(catalog, sorted(many)[-1])
+    assert reason_of(catalog, "else.example.") == (
+        "The zone isn’t below any of the names that are allowed for this catalog."
+    )
+    assert "The catalog can’t have more than 10 members." in reason_of(catalog, sorted(many)[-1])
     assert "Nobody may have the zone com." in reason_of(catalog, "com.")
 
 
@@ -290,8 +292,8 @@ def test_a_member_inside_or_above_a_zone_that_is_no_member_is_not_taken(
     catalog = followed(producer, alice, within=within)
     assert names_here(catalog) == [ONE]
     for name in (WWW, ACME, deep):
-        assert reason_of(catalog, name).startswith("It lies inside beta.test., which is no member of this catalog.")
-    assert reason_of(catalog, ABOVE).startswith("It lies above low.above.test., which is no member of this catalog.")
+        assert reason_of(catalog, name).startswith("The zone is inside beta.test., which isn’t a member")
+    assert reason_of(catalog, ABOVE).startswith("The zone is above low.above.test., which isn’t a member")
 
 
 def test_a_member_inside_or_above_a_zone_that_the_follower_named_is_taken(
@@ -318,7 +320,7 @@ def test_members_inside_each_other_are_taken_but_not_those_inside_one_that_was_t
     producer.name(FIRST, later)
     catalog = take_turns(catalog)
     assert names_here(catalog) == sorted([ONE, inside])
-    assert reason_of(catalog, later).startswith(f"It lies inside {ONE}")
+    assert reason_of(catalog, later).startswith(f"The zone is inside {ONE}")
 
 
 def test_a_member_beside_its_own_catalog_zone_is_taken(producer: Producer, alice: User) -> None:
@@ -337,7 +339,7 @@ def test_a_member_does_not_move_into_a_zone_that_stays_with_the_first_catalog(pr
     take_turns(first)
     take_turns(second)
     assert (names_here(first), names_here(second)) == (sorted([ONE, inside]), [])
-    assert reason_of(second, inside).startswith(f"It lies inside {ONE}")
+    assert reason_of(second, inside).startswith(f"The zone is inside {ONE}")
     producer.name(FIRST, ONE, coo=SECOND)
     producer.name(SECOND, ONE)
     take_turns(first)

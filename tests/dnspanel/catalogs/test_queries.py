@@ -54,7 +54,7 @@ def test_what_is_wrong_is_told_the_oldest_first(alice: User) -> None:
         found = queries.troubled_catalogs()
     assert len(made) <= 3
     assert [(each.zone_name, each.message) for each in found] == [
-        ("b.catalog.test.", "7 of 0 members left at once and are kept, until somebody confirms that they go."),
+        ("b.catalog.test.", "7 of 0 members left at once. They stay until a person confirms their removal."),
         ("a.catalog.test.", "It is broken: No version"),
         ("c.catalog.test.", "2 zones that it names are not taken, the first of them x.test.: There is one."),
     ]

@@ -288,7 +288,7 @@ def test_only_the_zones_that_are_chosen_are_transferred(
     secondary.refresh_from_db()
     assert (secondary.refusals, secondary.refused_reason) == (
         1,
-        "other.test. is none of the zones of the secondary partner.",
+        "other.test. isn’t one of the zones of the secondary partner.",
     )
 
 

@@ -27,8 +27,8 @@ def test_one_lacks_it_until_it_answers_with_its_serial_or_a_newer_one(
     make_secondary("second", choice="tag", tag="shop")
     zone = make_zone()
     assert [one.text for one in secondaries_lacking(newest())] == [
-        "first: it is about to be told",
-        "second: it is about to be told",
+        "first: it will be notified soon",
+        "second: it will be notified soon",
     ]
     members.note_publications(now=NOW)
     assert secondaries_lacking(newest()) == [Lacking("first", 1, zone.name)], "the other one does not get the zone"
@@ -63,7 +63,7 @@ def test_what_a_rollover_waits_for_is_the_serial_of_its_step_or_one_that_the_zon
     make_secondary("off", active=False)
     make_secondary("other", choice="tag", tag="shop")
     step = Revision.objects.get(publication=newest())
-    unaware = {"knot": "knot is about to be told", "other": "other is about to be told"}
+    unaware = {"knot": "knot will be notified soon", "other": "other will be notified soon"}
     Secondary.objects.update(noted=0)
     assert secondaries_before({zone.pk: step}) == {zone.pk: unaware}
     members.note_publications(now=NOW)

@@ -270,7 +270,10 @@ def _subject(attribute: str, values: Mapping[str, Sequence[Any]]) -> str:
     elif isinstance(value, str) and 0 < len(value) <= _LONGEST_SUBJECT and value.isprintable() and len(found) == 1:
         return value
     raise SignInRefused(
-        "subject", gettext("The person has no {attribute}, which says who somebody is.").format(attribute=attribute)
+        "subject",
+        gettext("The person doesn’t have a valid {attribute}, which is needed to identify them.").format(
+            attribute=attribute
+        ),
     )
 
 

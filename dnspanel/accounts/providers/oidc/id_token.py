@@ -47,7 +47,7 @@ def verified_claims(
     # ASCII (section 2). Unprintable text could not be stored.
     is_text = isinstance(subject, str) and subject.isascii() and subject.isprintable()
     if not is_text or not 0 < len(subject) <= LONGEST_SUBJECT:
-        raise SignInRefused("id-token", gettext("The ID token names nobody."))
+        raise SignInRefused("id-token", gettext("The ID token doesn’t have a valid subject."))
     return claims
 
 
@@ -65,9 +65,9 @@ def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, clie
     events, subject, session = claims["events"], claims.get("sub", ""), claims.get("sid", "")
     # A token with a nonce is refused, so that an ID token isn't accepted as a Logout Token.
     if "nonce" in claims or not isinstance(events, dict) or not isinstance(events.get(_LOGGED_OUT), dict):
-        raise SignInRefused("logout-token", gettext("This is no Logout Token."))
+        raise SignInRefused("logout-token", gettext("This isn’t a Logout Token."))
     if not isinstance(subject, str) or not isinstance(session, str) or not (subject or session):
-        raise SignInRefused("logout-token", gettext("The Logout Token names nobody."))
+        raise SignInRefused("logout-token", gettext("The Logout Token doesn’t name a person or session."))
     return Ended(subject.replace("\0", ""), session)
 
 
@@ -77,7 +77,7 @@ def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]
     Raise SignInRefused unless token and answer are about the same person (OpenID Connect Core 1.0, section 5.3.2).
     """
     if not isinstance(userinfo, dict) or userinfo.get("sub") != claims["sub"]:
-        raise SignInRefused("userinfo", gettext("The provider’s UserInfo is about somebody else."))
+        raise SignInRefused("userinfo", gettext("The provider’s UserInfo is about another person."))
     return {**userinfo, **claims}
 
 

@@ -51,7 +51,7 @@ _REASONS = {
     _WRONG.WRONG_SIGNED_ELEMENT: ("signature", gettext_noop("The signature is not where it belongs.")),
     _WRONG.ID_NOT_FOUND_IN_SIGNED_ELEMENT: ("signature", gettext_noop("The signature is not where it belongs.")),
     _WRONG.DUPLICATED_ID_IN_SIGNED_ELEMENTS: ("signature", gettext_noop("The signature is not where it belongs.")),
-    _WRONG.WRONG_AUDIENCE: ("audience", gettext_noop("The assertion is for somebody else than this panel.")),
+    _WRONG.WRONG_AUDIENCE: ("audience", gettext_noop("The assertion is for another service, not for this panel.")),
     _WRONG.WRONG_ISSUER: ("issuer", gettext_noop("The answer is from another provider.")),
     _WRONG.ASSERTION_EXPIRED: ("time", gettext_noop("The assertion has expired, or the clocks differ.")),
     _WRONG.ASSERTION_TOO_EARLY: ("time", gettext_noop("The assertion has expired, or the clocks differ.")),
@@ -129,7 +129,7 @@ def verify_answer(provider: SignInProvider, encoded: str, now: datetime) -> Answ
         response.is_valid(request_to(here), raise_exceptions=True)
         confirmed = _confirmation(response, here, now)
         if provider.client_id not in response.get_audiences():
-            raise SignInRefused("audience", gettext("The assertion is for somebody else than this panel."))
+            raise SignInRefused("audience", gettext("The assertion is for another service, not for this panel."))
         return Answer(
             assertion_id=str(response.get_assertion_id()),
             question=confirmed.get("InResponseTo"),
@@ -204,7 +204,8 @@ def _claims(provider: SignInProvider, response: OneLogin_Saml2_Response) -> dict
     name_id = response.get_nameid_data() if not names["subject"] else {}
     if name_id.get("Format") == Names.NAMEID_TRANSIENT:
         raise SignInRefused(
-            "subject", gettext("The provider names you anew each time. It has to send a persistent NameID.")
+            "subject",
+            gettext("The provider sends a different name for you each time. It must send a persistent NameID."),
         )
     subject = first("subject") if names["subject"] else str(name_id.get("Value") or "")
     if not 1 <= len(subject) <= _LONGEST_SUBJECT:

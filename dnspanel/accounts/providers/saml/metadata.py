@@ -88,5 +88,5 @@ def _certificates(found: dict[str, Any]) -> tuple[str, ...]:
         try:
             load_der_x509_certificate(OneLogin_Saml2_Utils.b64decode(each))
         except ValueError as exc:
-            raise BadMetadata(gettext("A certificate of the metadata is none.")) from exc
+            raise BadMetadata(gettext("A certificate in the metadata isn’t valid.")) from exc
     return listed

@@ -57,5 +57,5 @@ def test_a_setting_replaces_the_kinds_that_it_names() -> None:
         Kind.BYTES: 1 << 30,
         Kind.TOKENS: 3,
     }
-    with pytest.raises(ValueError, match="'zone' is none of zones, rrsets"):
+    with pytest.raises(ValueError, match="'zone' isn’t one of zones, rrsets"):
         parse_quotas("zone=1", {})

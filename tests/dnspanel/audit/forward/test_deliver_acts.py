@@ -116,7 +116,7 @@ def test_it_rests_for_as_long_as_it_says_within_an_hour(
 ) -> None:
     destination = make_destination("https://127.0.0.1/v1/logs")
     linked(alice, "team.create")
-    deliver_all(destination, send=Refusing(NotSent("It answered 429.", retry_after=says)))
+    deliver_all(destination, send=Refusing(NotSent("The receiver answered 429.", retry_after=says)))
     assert destination.resting_until == NOW + timedelta(seconds=rests)
 
 

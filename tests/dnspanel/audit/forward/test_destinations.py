@@ -152,12 +152,12 @@ def test_a_try_says_what_came_of_it_and_wakes_what_rested(make_destination: Make
         destinations.try_destination(destination=made, by=alice, clock=timezone.now)
         assert b"evidence.test" in receiver.received[0].body
         receiver.answer(401)
-        with pytest.raises(NotSent, match="It answered 401"):
+        with pytest.raises(NotSent, match="The receiver answered 401"):
             destinations.try_destination(destination=made, by=alice, clock=timezone.now)
     made.refresh_from_db()
     assert (made.resting_until, made.sent_to) == (None, 0)
     tries = AuditEntry.objects.filter(action="evidence.test").order_by("pk")
-    assert [entry.details["failure"][:15] for entry in tries] == ["", "It answered 401"]
+    assert [entry.details["failure"][:25] for entry in tries] == ["", "The receiver answered 401"]
 
 
 def _token(alice: User) -> Actor:

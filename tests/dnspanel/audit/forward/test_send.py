@@ -178,7 +178,7 @@ def test_an_answer_says_what_was_kept() -> None:
         receiver.answer(200, body=rejected)
         assert send(target, [ACT], sender=SENDER, now=AT).rejected == "It would not keep 2 of them: too old"
         receiver.answer(503, body=b"busy", Retry_After="40")
-        with pytest.raises(NotSent, match="It answered 503: busy") as refused:
+        with pytest.raises(NotSent, match="The receiver answered 503: busy") as refused:
             send(target, [ACT], sender=SENDER, now=AT)
         assert refused.value.retry_after == 40
         receiver.answer(302, body=b"", Location="/")

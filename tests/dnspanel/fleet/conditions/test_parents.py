@@ -18,6 +18,6 @@ def test_zones_that_their_parents_mislead_are_one_alert() -> None:
     assert "z19.test. for 3 h, and 1,214 more): what the parent has" in condition.message
     condition = only(inputs(unknown=NamedZones(1, (("a.test.", ago(days=4)),))))
     assert (condition.key, condition.severity) == ("panel.parents", "warning")
-    assert condition.message == "1 zone (a.test. for 4 days): nobody knows whether the parent has the right DS."
+    assert condition.message == "1 zone (a.test. for 4 days): it is unknown whether the parent has the right DS."
     condition = only(inputs(rollovers=NamedZones(1, (("a.test.", ago(days=4)),))))
     assert (condition.key, condition.severity) == ("panel.rollovers", "warning")

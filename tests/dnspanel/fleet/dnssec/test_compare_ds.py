@@ -66,10 +66,10 @@ def test_the_message_names_keys_and_servers() -> None:
         "seen at 2 servers."
     )
     assert found([ds(FIRST)], [ds(STRANGER)])[1] == (
-        "The DS at ns1.test. 192.0.2.1, of 2 servers of the parent test., names no key of the zone that signs: "
-        "resolvers that validate answer nothing of the zone."
+        "The DS at ns1.test. 192.0.2.1, of 2 servers of the parent test., doesn’t name a key that signs the zone: "
+        "validating resolvers can’t resolve the zone."
     )
-    assert "RSASHA256, by which nothing is signed" in found([ds(FIRST), ds(RSA)])[1]
+    assert "RSASHA256, but the zone isn’t signed with it" in found([ds(FIRST), ds(RSA)])[1]
     assert found([ds(FIRST)], [], [])[1] == (
         "2 of 3 servers of the parent test. have no DS of the zone, the others do."
     )

@@ -65,8 +65,8 @@ def found(*rrsets: dns.rrset.RRset, name: str = "b.test.") -> Denial | str:
         ("B.TEST.", "c.test. NS RRSIG NSEC", Denial.UNSIGNED),
         ("b.test.", "c.test. A RRSIG NSEC", Denial.NO_DELEGATION),
         ("b.test.", "c.test. NS CERT", Denial.UNSIGNED),  # its bitmap ends a byte before the DS bit
-        ("b.test.", "c.test. NS DS RRSIG NSEC", "the NSEC of b.test. says that there is a DS"),
-        ("b.test.", "c.test. CNAME RRSIG NSEC", "the NSEC of b.test. says that there is a CNAME"),
+        ("b.test.", "c.test. NS DS RRSIG NSEC", "the NSEC of b.test. says that a DS exists"),
+        ("b.test.", "c.test. CNAME RRSIG NSEC", "the NSEC of b.test. says that a CNAME exists"),
         (
             "b.test.",
             "c.test. NS SOA RRSIG NSEC",
@@ -110,7 +110,7 @@ def test_of_what_is_below_a_cut_or_a_dname_the_zone_above_proves_nothing(types: 
         ([nsec3_at("b.test.", "NS", flags=1)], Denial.UNSIGNED),
         ([nsec3_at("b.test.", "A RRSIG")], Denial.NO_DELEGATION),
         ([nsec3_at("b.test.", "")], Denial.NO_DELEGATION),  # an empty non-terminal
-        ([nsec3_at("b.test.", "NS DS RRSIG")], "the NSEC3 of b.test. says that there is a DS"),
+        ([nsec3_at("b.test.", "NS DS RRSIG")], "the NSEC3 of b.test. says that a DS exists"),
         ([nsec3_at("b.test.", "NS SOA")], "the NSEC3 of b.test. is that of an apex, which proves nothing of its DS"),
         ([APEX, nsec3_over("b.test.")], Denial.NO_DELEGATION),
         ([APEX, nsec3_over("b.test.", flags=1)], Denial.OPT_OUT),

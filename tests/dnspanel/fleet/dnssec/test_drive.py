@@ -235,7 +235,7 @@ def test_a_secondary_that_answers_an_older_serial_is_waited_for_until_it_is_swit
     for _ in range(3):
         assert world.look() is Step.PUBLISH
     waits = "Every secondary that has the zone has to answer with this step."
-    assert world.row.waits_for == f"{waits} partner is about to be told."
+    assert world.row.waits_for == f"{waits} partner will be notified soon."
     transferred(serial=old)
     for _ in range(8):  # longer than caches keep the DNSKEY RRset, and than the delay of the alert
         assert world.look() is Step.PUBLISH

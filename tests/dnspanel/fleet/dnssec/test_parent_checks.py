@@ -145,7 +145,7 @@ def test_a_zone_that_was_unsigned_is_looked_at_while_its_parent_has_a_ds(signed:
     found = check(NOW + EVERY, has(text), has())
     assert found is not None
     assert found.state == ParentState.DIFFERS
-    assert "is there while the zone is not signed" in found.message
+    assert "exists, but the zone isn’t signed" in found.message
     assert check(NOW + 2 * EVERY, has(), has()) is None
 
 

@@ -423,7 +423,7 @@ def _alias_of_nobody(world: World, reply: dns.message.Message) -> None:
             "good.test.",
             authority_of("goof.test.", "A"),
             Verdict.BOGUS,
-            "the NSEC of good.test. says that there is a DS",
+            "the NSEC of good.test. says that a DS exists",
         ),
         (
             "good.test.",

@@ -157,7 +157,7 @@ def test_a_decision_is_typed_and_stands_in_the_audit_log(report: AheadReport, al
 
 def test_only_the_first_decision_counts(report: AheadReport, alice: User) -> None:
     decide(report, alice)
-    with pytest.raises(WrongDecision, match="Somebody else"):
+    with pytest.raises(WrongDecision, match="Another person"):
         decide(report, alice, Choice.TAKE_OVER, "take over")
 
 

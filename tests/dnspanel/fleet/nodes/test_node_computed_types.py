@@ -130,6 +130,6 @@ def test_nodes_are_set_up_one_after_the_other_and_an_unwritable_one_is_left_out(
     assert f"\nresolver={RESOLVER}\n" in (agent.directory / "pdns.conf").read_text()
     assert node_computed_types.set_up(now=timezone.now()) == [], "what is so already is left alone"
     message = NodeEvent.objects.get(kind="computed").sentence
-    assert message == f"Its PowerDNS was set up anew: ALIAS by {RESOLVER}, LUA off."
+    assert message == f"Its PowerDNS was set up again: ALIAS by {RESOLVER}, LUA off."
     assert "ns9 (no resolver is set up)" in node_computed_types.reasons_against([rdtypes.ALIAS])[rdtypes.ALIAS]
     assert not NodeEvent.objects.filter(node=theirs).exists()

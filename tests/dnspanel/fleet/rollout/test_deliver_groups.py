@@ -235,7 +235,7 @@ def test_a_group_without_a_live_node_is_skipped_until_one_is_back(staged: tuple[
     canary.refresh_from_db()
     assert canary.skipped_reason == ""
     empty = NodeGroup.objects.create(name="empty", order=3)
-    with pytest.raises(DeliveryRefused, match="no node that takes pushes"):
+    with pytest.raises(DeliveryRefused, match="doesn’t have a node that takes pushes"):
         deliver_groups.skip(group=empty, reason="none", by=None, now=timezone.now())
 
 

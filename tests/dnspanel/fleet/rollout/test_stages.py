@@ -87,7 +87,7 @@ def test_a_group_without_a_live_node_is_waited_for_until_a_person_skips_it() -> 
     dead = stage("canary", member(live=False), id=1)
     rest = stage("rest", member(acked=1), id=2, released=1)
     assert limits(dead, rest) == [None, 1]
-    assert reasons(dead, rest)[1] == "it waits for canary, of which no node is live"
+    assert reasons(dead, rest)[1] == "it waits for canary, which has no live node"
     assert limits(replace(dead, is_skipped=True), rest) == [None, None]
 
 

@@ -133,7 +133,8 @@ def test_signatures_that_have_ended_are_refused(make_import: MakeImport, tmp_pat
     assert reasons(job) == [
         (
             "error",
-            "Signatures of the zone ended on 2021-01-01 00:00 UTC: sign it anew, or import it without its signatures",
+            "The zone’s signatures expired on 2021-01-01 00:00 UTC: sign the zone again, "
+            "or import it without signatures",
         )
     ]
     assert not Zone.objects.exists()

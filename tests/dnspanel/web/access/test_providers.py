@@ -77,7 +77,7 @@ def test_trust_in_a_provider_wants_the_password(idp: AtProvider, browser: Browse
         ({"rules": "web = editor in Nowhere"}, "there is no such team"),
         ({"issuer": "https://127.0.0.1:1", "rules": ""}, "does not answer"),
         ({"secret": "", "rules": ""}, "This field is required"),
-        ({"makes_people": "on", "rules": "", "mail_domains": ""}, "Say whom"),
+        ({"makes_people": "on", "rules": "", "mail_domains": ""}, "Name mail domains or groups."),
     ],
     ids=lambda value: str(value)[:30],
 )

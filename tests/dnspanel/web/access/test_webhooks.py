@@ -48,7 +48,7 @@ def failed(webhook: Webhook) -> Delivery:
         state=DeliveryState.FAILED,
         attempts=9,
         status=500,
-        error="It answered 500.",
+        error="The receiver answered 500.",
         answer="<b>Oops</b>",
     )
 
@@ -87,7 +87,7 @@ def test_only_events_that_one_may_see_are_offered(bob: User, charlie: User) -> N
 def test_deliveries_are_listed_and_replayed(browser: Browser, bob: User, failed: Delivery) -> None:
     client = browser(bob)
     page = client.get(f"/webhooks/{failed.webhook_id}/").content
-    assert b"It answered 500." in page
+    assert b"The receiver answered 500." in page
     assert b"&lt;b&gt;Oops" in page
     client.post(f"/webhooks/deliveries/{failed.pk}/replay/")
     assert failed.replays.get().state == DeliveryState.WAITING
@@ -104,9 +104,9 @@ def test_older_deliveries_are_a_page_away(browser: Browser, bob: User, failed: D
         )
     client, url = browser(bob), f"/webhooks/{failed.webhook_id}/"
     first = client.get(url)
-    assert b"It answered 500." not in first.content
+    assert b"The receiver answered 500." not in first.content
     before = first.context["next_before"]
-    assert b"It answered 500." in client.get(url, {"before": before}).content
+    assert b"The receiver answered 500." in client.get(url, {"before": before}).content
     for nonsense in ("x", "²", "9" * 5000):
         assert client.get(url, {"before": nonsense}).status_code == 200
 

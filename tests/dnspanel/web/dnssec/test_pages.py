@@ -250,7 +250,7 @@ def test_the_parent_is_asked_to_delete_its_ds_after_a_question_and_that_is_withd
 def test_unsigning_says_what_breaks_and_takes_the_name(signed: Zone, browser: Browser, bob: User) -> None:
     page = browser(bob).get(PAGE + "unsign/").content.decode()
     assert "resolvers that validate answer nothing of example.test.: 6 RRsets" in page
-    assert "Nobody knows yet whether the parent has the DS." in page
+    assert "It isn’t known yet whether the parent has the DS." in page
     assert send(browser(bob), "unsign/", typed="other.test").status_code == 422
     assert queries.signing_of(signed).is_signed
     assert send(browser(bob), "unsign/", typed="example.test").status_code == 302
@@ -480,6 +480,6 @@ def test_the_parent_of_a_zone_that_is_not_signed_is_not_asked(zone: Zone, browse
 
 def test_who_only_reads_sees_what_was_found_and_asks_nobody(signed: Zone, browser: Browser, charlie: User) -> None:
     page = browser(charlie).get(PAGE).content.decode()
-    assert "Nobody knows yet whether the parent has the DS." in page
+    assert "It isn’t known yet whether the parent has the DS." in page
     assert "Ask the parent now" not in page
     assert browser(charlie).post(PAGE + "parent/").status_code == 403

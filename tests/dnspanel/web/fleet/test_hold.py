@@ -187,7 +187,7 @@ def test_a_decision_is_taken_and_the_page_waits_for_it(browser: Browser, report:
     again = client.post(
         DECIDE, {"choice": "keep", "typed": unknown_history.TYPED[Choice.KEEP], "reason": ""}, follow=True
     )
-    assert "Somebody else decided first." in text(again)
+    assert "Another person decided first." in text(again)
 
 
 def test_a_decision_that_failed_says_why_and_can_be_taken_again(

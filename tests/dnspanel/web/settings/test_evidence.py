@@ -34,7 +34,7 @@ def test_a_destination_is_added_after_the_password_tested_and_shows_no_secret(al
         assert "Collector has confirmed a test message." in tested
         assert receiver.received[0].headers["authorization"] == f"Bearer {SECRET}"
         receiver.answer(403)
-        assert "It answered 403" in client.post(f"{page}test/", follow=True).content.decode()
+        assert "The receiver answered 403" in client.post(f"{page}test/", follow=True).content.decode()
         client.post(page, {"name": "Renamed", "address": receiver.url})
     assert "Renamed" in client.get(LIST).content.decode()
 

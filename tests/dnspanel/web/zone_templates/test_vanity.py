@@ -62,4 +62,4 @@ def test_what_is_wrong_is_said(client: Client, vanity: ZoneTemplate, make_zone: 
     make_zone(name="other.test.")
     url = f"/settings/name-servers/{vanity.pk}/addresses/"
     page = client.post(url, {"zone": "other.test", "act": "keep"}, follow=True).content.decode()
-    assert "No name server of this set that has nodes lies in other.test." in page
+    assert "No name server of this set that has nodes is inside other.test." in page

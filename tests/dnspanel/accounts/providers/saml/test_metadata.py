@@ -22,7 +22,7 @@ def test_a_provider_is_read_from_its_metadata(saml_idp: AtSaml) -> None:
     [
         ("IDPSSODescriptor", "SPSSODescriptor", "no identity provider"),
         ("X509Certificate", "X509CRL", "no certificate"),
-        (">MII", ">QUJD", "certificate of the metadata is none"),
+        (">MII", ">QUJD", "certificate in the metadata isn’t valid"),
         ('Location="http:', 'Location="javascript:', "no https URL"),
         ("<EntityDescriptor", "<EntitiesDescriptor", "not SAML metadata"),
     ],
