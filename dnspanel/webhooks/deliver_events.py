@@ -270,7 +270,7 @@ def _fault_of(status: int) -> str:
         return ""
     if 300 <= status < 400:
         return gettext(
-            "It answered {status}; redirects are not followed. Give the webhook the URL that it leads to."
+            "The receiver answered {status}. Redirects aren’t followed. Enter the URL that the redirect leads to."
         ).format(status=status)
     return gettext("The receiver answered {status}.").format(status=status)
 

@@ -122,7 +122,7 @@ def _join_names(names: Sequence[str], count: int) -> str:
 def _text_of_new_request(facts: Mapping[str, Any]) -> str:
     named = _join_names(facts["zones"], facts["zone_count"])
     message = gettext("{who} asks for approval of “{name}” in {zones}").format(
-        who=_person(facts["asked_by"]) or gettext("Somebody"), name=facts["name"], zones=named
+        who=_person(facts["asked_by"]) or gettext("Someone"), name=facts["name"], zones=named
     )
     return _with_reason(message, facts)
 

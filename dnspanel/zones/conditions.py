@@ -110,7 +110,7 @@ def _of_publishing(inputs: LogInputs) -> Iterator[Condition]:
         yield Condition(f"panel.failed:{sequence}", "panel.failed", Severity.CRITICAL, message)
     for request, who, reason in inputs.past_rules:
         message = gettext("{who} published past the rules of approval: {reason}").format(
-            who=who or gettext("Somebody"), reason=reason
+            who=who or gettext("Someone"), reason=reason
         )
         yield Condition(f"panel.past_rules:{request}", "panel.past_rules", Severity.WARNING, message)
     for request, name, reason in inputs.unpublished:

@@ -112,7 +112,10 @@ def directory_new(request: PanelRequest) -> HttpResponse:
 _ABOUT_DIRECTORY = Question(
     title=gettext_lazy("Trust a directory"),
     effects=(
-        gettext_lazy("Whoever rules it makes accounts here, closes those that it keeps, and gives what its rules say."),
+        gettext_lazy(
+            "People who control the directory can create accounts here, close its own accounts, and assign "
+            "roles by its rules."
+        ),
     ),
     button=gettext_lazy("Trust it"),
     back="/people/directories/",

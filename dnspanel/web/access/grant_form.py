@@ -68,7 +68,7 @@ class GrantForm(PanelForm):
         max_length=LONGEST_LIST,
         widget=forms.Textarea(attrs=MONO_LINES),
         help_text=gettext_lazy(
-            "Empty: any. Relative to the zone; @ is the apex, * stands for anything: www *.dev _acme-challenge*"
+            "Empty: any. Names are relative to the zone. @ is the apex, * matches anything: www *.dev _acme-challenge*"
         ),
     )
     types = forms.CharField(

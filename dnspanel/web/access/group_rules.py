@@ -20,8 +20,8 @@ class RulesField(forms.CharField):
             max_length=MOST_RULES * (LONGEST_GROUP + 100),
             help_text=(
                 gettext_lazy(
-                    "One per line: “dns-admins = administrator” or “web = editor in Web ops”. With a role in "
-                    "any line, roles come from groups alone, and whom no line matches is a member."
+                    "One per line: “dns-admins = administrator” or “web = editor in Web ops”. If any line has a role, "
+                    "roles come only from groups. People without a matching line become members."
                 )
             ),
             widget=forms.Textarea(attrs={"rows": 5, "class": "textarea input-mono", "spellcheck": "false"}),

@@ -55,7 +55,7 @@ class LdapForm(CommonForm):
         label=gettext_lazy("The panel’s name there (bind DN)"),
         required=False,
         max_length=tree.LONGEST_DN,
-        help_text=gettext_lazy("It reads people and groups, and needs no other right. Empty: as nobody."),
+        help_text=gettext_lazy("This name only needs the right to read people and groups. Empty: anonymous."),
         widget=forms.TextInput(attrs=MONO | {"autocomplete": "off"}),
     )
     secret = forms.CharField(
@@ -71,7 +71,7 @@ class LdapForm(CommonForm):
         widget=forms.TextInput(attrs=MONO | {"placeholder": "ou=people,dc=example,dc=net"}),
     )
     person_filter = _filter(
-        gettext_lazy("Who may sign in (filter)"),
+        gettext_lazy("Sign-in filter"),
         "person_filter",
         gettext_lazy("In Active Directory (&(objectCategory=person)(objectClass=user))."),
     )
@@ -85,7 +85,9 @@ class LdapForm(CommonForm):
         gettext_lazy("Attribute that never changes"),
         tree.DEFAULTS["subject"],
         tree.LONGEST_ATTRIBUTE,
-        gettext_lazy("Who somebody is hangs on it, and it stays: entryUUID, or objectGUID in Active Directory."),
+        gettext_lazy(
+            "It identifies the person and can’t be changed later: entryUUID, or objectGUID in Active Directory."
+        ),
     )
     username = attribute_field(
         gettext_lazy("Attribute with the user name"),
@@ -108,7 +110,7 @@ class LdapForm(CommonForm):
         tree.LONGEST_ATTRIBUTE,
         required=False,
     )
-    groups = forms.ChoiceField(label=gettext_lazy("Who is in which group"), choices=_GROUPS, initial=Groups.SEARCH)
+    groups = forms.ChoiceField(label=gettext_lazy("Group membership"), choices=_GROUPS, initial=Groups.SEARCH)
     group_claim = forms.CharField(
         label=gettext_lazy("Attribute of that"),
         max_length=100,
@@ -134,10 +136,10 @@ class LdapForm(CommonForm):
         self.fields["name"].label = gettext("Name")
         self.fields["slug"].label = gettext("Word for it")
         self.fields["trusts_mail"].help_text = gettext(
-            "LDAP says nothing of it. Only where nobody writes their own address."
+            "LDAP doesn’t say if addresses are verified. Select this only if people can’t change their own address."
         )
         self.fields["session_hours"].help_text = gettext(
-            "Groups, and who is disabled, are looked at every few minutes besides."
+            "The panel also checks every few minutes for changed groups and disabled people."
         )
         if provider is not None:
             self.fields["subject"].disabled = True

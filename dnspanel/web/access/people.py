@@ -64,7 +64,9 @@ def invite(request: PanelRequest) -> HttpResponse:
 
 _ADMINISTRATOR_INVITED = Question(
     title=gettext_lazy("Invite an administrator"),
-    effects=(gettext_lazy("Whoever opens the link first may do everything here, and take everybody else’s role."),),
+    effects=(
+        gettext_lazy("The first person who opens the link can do everything here, and remove everyone else’s role."),
+    ),
     button=gettext_lazy("Make the link"),
     back="/people/",
     needs_password=True,
@@ -139,9 +141,13 @@ def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
     else:
         messages.success(
             request,
-            gettext("{username} is also an account of {other}.").format(username=person.username, other=other.username)
+            gettext("{username} and {other} are now accounts of the same person.").format(
+                username=person.username, other=other.username
+            )
             if other
-            else gettext("{username} is an account of nobody else.").format(username=person.username),
+            else gettext("{username} is no longer linked to another account of the same person.").format(
+                username=person.username
+            ),
         )
     return redirect("person-detail", person.pk)
 
@@ -196,7 +202,7 @@ def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
         title=gettext("Make a link that sets the password of {username}").format(username=person.username),
         effects=(
             gettext(
-                "Whoever opens it first decides with which password {username} signs in. A second factor stays."
+                "The first person who opens the link sets the password of {username}. The second factor stays the same."
             ).format(username=person.username),
         ),
         button=gettext("Make the link"),
@@ -219,11 +225,11 @@ def _about_second_factor(person: User) -> Question:
     return Question(
         title=gettext("Reset the second factor of {username}").format(username=person.username),
         effects=(
-            gettext("The app, passkeys and recovery codes of {username} open nothing any more.").format(
+            gettext("The app, passkeys and recovery codes of {username} stop working.").format(
                 username=person.username
             ),
             gettext("They are signed out everywhere."),
-            gettext("Make sure that it is them who asks: whoever has their password can sign in afterwards."),
+            gettext("Make sure that the request comes from this person. Then anyone with the password can sign in."),
         ),
         button=gettext("Reset it"),
         back=reverse("person-detail", args=[person.pk]),

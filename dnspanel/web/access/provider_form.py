@@ -40,7 +40,7 @@ class CommonForm(PanelForm):
     )
     rules = RulesField()
     makes_people = forms.BooleanField(
-        label=gettext_lazy("Who signs in for the first time gets an account"),
+        label=gettext_lazy("Create accounts at first sign-in"),
         required=False,
         help_text=gettext_lazy(
             "With a verified mail address, in one of the domains and one of the groups, where these are named."
@@ -56,7 +56,7 @@ class CommonForm(PanelForm):
     trusts_mail = forms.BooleanField(
         label=gettext_lazy("It verifies every address, though it does not say so"),
         required=False,
-        help_text=gettext_lazy("Only where nobody writes their own address into it."),
+        help_text=gettext_lazy("Select this only if people can’t change their own address there."),
     )
     mail_domains = forms.CharField(
         label=gettext_lazy("Mail domains"),

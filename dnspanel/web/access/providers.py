@@ -92,7 +92,7 @@ class SamlForm(CommonForm):
         label=gettext_lazy("URL of its metadata"),
         required=False,
         max_length=rows.LONGEST_URL,
-        help_text=gettext_lazy("Read at once, and anew every few hours."),
+        help_text=gettext_lazy("The panel reads the metadata now, and again every few hours."),
         widget=forms.URLInput(attrs=MONO | {"placeholder": "https://"}),
     )
     metadata = forms.CharField(
@@ -113,7 +113,7 @@ class SamlForm(CommonForm):
         label=gettext_lazy("Attribute that never changes"),
         required=False,
         max_length=saml.LONGEST_ATTRIBUTE,
-        help_text=gettext_lazy("Who somebody is hangs on it. Empty: the NameID, which must not be a transient one."),
+        help_text=gettext_lazy("It identifies the person. Empty: the NameID, which must not be transient."),
         widget=forms.TextInput(attrs=MONO),
     )
     mail = attribute_field(
@@ -139,7 +139,7 @@ class SamlForm(CommonForm):
     def __init__(self, *args: Any, provider: SignInProvider | None = None, **kwargs: Any) -> None:
         super().__init__(*args, provider=provider, **kwargs)
         self.fields["trusts_mail"].help_text = gettext(
-            "SAML says nothing of it. Only where nobody writes their own address."
+            "SAML doesn’t say if addresses are verified. Select this only if people can’t change their own address."
         )
         if provider is not None:
             self.fields["metadata"].help_text = gettext("Empty: those that are there stay.")
@@ -199,7 +199,9 @@ def provider_new(request: PanelRequest) -> HttpResponse:
 _ABOUT_PROVIDER = Question(
     title=gettext_lazy("Trust a provider"),
     effects=(
-        gettext_lazy("Whoever rules it can sign in here as everybody who is linked to it, with what its groups give."),
+        gettext_lazy(
+            "People who control the provider can sign in here as any linked person, with the rights from its groups."
+        ),
     ),
     button=gettext_lazy("Trust it"),
     back="/people/providers/",
@@ -260,8 +262,8 @@ def provider_switch(request: PanelRequest, provider_id: int) -> HttpResponse:
     question = Question(
         title=gettext("Switch {name} off").format(name=provider.name),
         effects=(
-            gettext("Nobody signs in by it any more."),
-            gettext("Whoever is linked to it is signed out everywhere."),
+            gettext("No one can sign in with this provider any more."),
+            gettext("All linked people are signed out everywhere."),
         ),
         button=gettext("Switch it off"),
         back=reverse("people-provider", args=[provider.pk]),
@@ -284,8 +286,8 @@ def provider_delete(request: PanelRequest, provider_id: int) -> HttpResponse:
     question = Question(
         title=gettext("Delete {name}").format(name=provider.name),
         effects=(
-            gettext("Whoever is linked to it is signed out everywhere, and loses what their groups gave."),
-            gettext("Accounts stay. Those without a password have no way in left."),
+            gettext("All linked people are signed out everywhere, and lose the rights from their groups."),
+            gettext("Accounts stay. People without a password can’t sign in any more."),
         ),
         button=gettext("Delete it"),
         back=reverse("people-provider", args=[provider.pk]),

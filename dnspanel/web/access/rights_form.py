@@ -116,7 +116,7 @@ class WhoMayForm(AboutRRsetForm):
     """A form for a person or token, and an RRset in one zone. An empty `who` means the signed-in person."""
 
     who = forms.CharField(
-        label=gettext_lazy("Who"),
+        label=gettext_lazy("Person or token"),
         required=False,
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "placeholder": gettext_lazy("you")}),
@@ -141,9 +141,9 @@ class WhoMayForm(AboutRRsetForm):
     def clean_at(self) -> datetime | None:
         at: datetime | None = self.cleaned_data["at"]
         if at is not None and at > timezone.now():
-            raise forms.ValidationError(gettext("Nobody knows that yet: use a time that is past."))
+            raise forms.ValidationError(gettext("Enter a time in the past."))
         if at is not None and isinstance(self.cleaned_data.get("who"), Token):
-            raise forms.ValidationError(gettext("For a time that is past only people are answered for."))
+            raise forms.ValidationError(gettext("For a time in the past, enter a person."))
         return at
 
     def since(self) -> Since | None:

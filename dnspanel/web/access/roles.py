@@ -43,7 +43,7 @@ class OwnRoleForm(PanelForm):
         widget=forms.CheckboxSelectMultiple,
     )
     permissions = forms.MultipleChoiceField(
-        label=gettext_lazy("Besides"),
+        label=gettext_lazy("Other rights"),
         required=False,
         choices=[(str(each), gettext_lazy(each.value)) for each in _OFFERED],
         widget=forms.CheckboxSelectMultiple,
@@ -99,7 +99,7 @@ def role_change(request: PanelRequest, role_id: int) -> HttpResponse:
         except RoleRefused as exc:
             form.refuse_all(exc.fields)
         else:
-            messages.success(request, gettext("Changed, for everybody who has it."))
+            messages.success(request, gettext("Role saved. The change applies to everyone with this role."))
             return redirect("people-roles")
     people = role.people.order_by("username")[:50]
     context = {"role": role, "form": form, "people": people}
@@ -113,7 +113,10 @@ def role_delete(request: PanelRequest, role_id: int) -> HttpResponse:
     role = verbs.role_by_id(role_id)
     question = Question(
         title=gettext("Delete the role {name}").format(name=role.name),
-        effects=(gettext("Nobody can be given it any more."), gettext("The audit log keeps what it could do.")),
+        effects=(
+            gettext("The role can’t be assigned any more."),
+            gettext("The audit log still shows the rights of the role."),
+        ),
         button=gettext("Delete it"),
         back=f"/people/roles/{role.pk}/",
     )

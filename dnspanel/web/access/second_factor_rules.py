@@ -21,14 +21,14 @@ class RulesForm(PanelForm):
     """The form for the roles and teams that need a second factor, and for the number of days to set it up."""
 
     roles = forms.MultipleChoiceField(
-        label=gettext_lazy("Everybody who is"),
+        label=gettext_lazy("Required for roles"),
         choices=role_choices,
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
     teams = forms.ModelMultipleChoiceField(
         Team.objects.order_by("name"),
-        label=gettext_lazy("Everybody in the team"),
+        label=gettext_lazy("Required for teams"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )

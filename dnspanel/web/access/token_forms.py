@@ -258,7 +258,7 @@ class CustomForm(TokenForm, GrantForm):
     own = ("rights", "where", "zones", "tags", "teams", "names", "types", "permissions")
 
     permissions = forms.MultipleChoiceField(
-        label=gettext_lazy("Besides zones"), required=False, widget=forms.CheckboxSelectMultiple
+        label=gettext_lazy("Other rights"), required=False, widget=forms.CheckboxSelectMultiple
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

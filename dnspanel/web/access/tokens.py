@@ -171,10 +171,10 @@ def _password_for(request: PanelRequest, terms: token_terms.TokenTerms, *, is_ke
         powers.insert(0, gettext("do everything with every zone"))
     if not (powers or is_key):
         return None
-    may = gettext(" It may {list}.").format(list=joined("; ", powers)) if powers else ""
+    may = gettext(" It is allowed to {list}.").format(list=joined("; ", powers)) if powers else ""
     question = Question(
         title=gettext("Make a TSIG key") if is_key else gettext("Make a token that opens much"),
-        effects=(gettext("Whoever has the secret acts as you, without your password.{may}").format(may=may),),
+        effects=(gettext("Anyone with the secret can act as you, without your password.{may}").format(may=may),),
         button=gettext("Make it"),
         back=reverse("token-list"),
         needs_password=True,

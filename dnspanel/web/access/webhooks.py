@@ -45,7 +45,7 @@ class WebhookForm(PublishingForm):
     """
 
     format = forms.ChoiceField(
-        label=gettext_lazy("Told as"),
+        label=gettext_lazy("Deliver as"),
         choices=Format.choices,
         initial=Format.EVENTS,
         widget=forms.Select(attrs={"class": "select"}),
@@ -72,7 +72,8 @@ class WebhookForm(PublishingForm):
         required=False,
         max_length=30_000,
         help_text=gettext_lazy(
-            "One per line. With zones, tags or teams, only publications that change one of theirs are told."
+            "One per line. If you enter zones, tags or teams, only publications that change one of these "
+            "zones are sent."
         ),
         widget=forms.Textarea(attrs=_NAMES),
     )
@@ -93,7 +94,7 @@ class WebhookForm(PublishingForm):
         choices=list(GATHERED.items()),
         coerce=int,
         initial=0,
-        help_text=gettext_lazy("For people; a program is told at once."),
+        help_text=gettext_lazy("For people. Programs are notified immediately."),
     )
     quiet_from = forms.TimeField(
         label=gettext_lazy("Quiet from"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
@@ -119,7 +120,7 @@ class WebhookForm(PublishingForm):
             formats = self.fields["format"]
             assert isinstance(formats, forms.ChoiceField)
             formats.choices = [choice for choice in Format.choices if choice[0] != Format.MAIL]
-            formats.help_text = gettext("No mail server is set, so nothing can be told by mail.")
+            formats.help_text = gettext("Mail isn’t available, because no mail server is set up.")
         self._person = person
 
     def clean_zones(self) -> list[str]:
@@ -241,7 +242,7 @@ def webhook_ping(request: PanelRequest, webhook_id: int) -> HttpResponse:
     webhook = webhook_for(request.user, webhook_id)
     try:
         hooks.send_ping(webhook=webhook, by=request.user, now=timezone.now())
-        messages.success(request, gettext("A ping is on its way; its delivery stands below."))
+        messages.success(request, gettext("A ping is on its way. Its delivery is shown below."))
     except WebhookRefused as exc:
         messages.error(request, gettext("{exc} Nothing was sent.").format(exc=exc))
     return redirect("webhook-detail", webhook.pk)

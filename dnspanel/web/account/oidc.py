@@ -108,7 +108,7 @@ def link(request: PanelRequest, provider_id: int) -> HttpResponse:
 
 _ABOUT_LINK = Question(
     title=gettext_lazy("Link your account to a provider"),
-    effects=(gettext_lazy("Whoever signs in there as you can do here what you can."),),
+    effects=(gettext_lazy("Anyone who signs in there as you can do everything that you can do here."),),
     button=gettext_lazy("Link it"),
     back="/account/providers/",
     needs_password=True,

@@ -141,7 +141,7 @@ def lead_on(request: HttpRequest, path: str, **more: object) -> HttpResponse:
 _OWN_PAGE = "/account/signing-in/"
 _BEFORE_PASSKEY = Question(
     title=gettext_lazy("Add a passkey"),
-    effects=(gettext_lazy("Whoever holds it can sign in to your account from then on."),),
+    effects=(gettext_lazy("Anyone with the passkey can sign in to your account from then on."),),
     button=gettext_lazy("Go on"),
     back=_OWN_PAGE,
     needs_password=True,

@@ -203,7 +203,7 @@ def remove_app(request: PanelRequest) -> HttpResponse:
 _OWN_PAGE = "/account/signing-in/"
 _BEFORE_APP = Question(
     title=gettext_lazy("Set up an authenticator app"),
-    effects=(gettext_lazy("Whoever sets it up decides who can sign in to your account from then on."),),
+    effects=(gettext_lazy("The person who sets up the app controls the sign-in to your account from then on."),),
     button=gettext_lazy("Go on"),
     back=_OWN_PAGE,
     needs_password=True,

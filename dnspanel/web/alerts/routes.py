@@ -49,7 +49,9 @@ def route_new(request: PanelRequest) -> HttpResponse:
                 return _page_with_secret(request, made.route, made.secret)
             messages.success(
                 request,
-                gettext("{name} is told from now on. Send a test to see that it arrives.").format(name=made.route.name),
+                gettext("{name} is notified from now on. Send a test message to check that it arrives.").format(
+                    name=made.route.name
+                ),
             )
             return redirect("alert-route", made.route.pk)
     context = {"form": form, "has_mail": bool(settings.EMAIL_HOST)}
@@ -91,7 +93,7 @@ def route_test(request: PanelRequest, route_id: int) -> HttpResponse:
     route = route_by_id(route_id)
     routes.send_test(route=route, by=request.user, now=timezone.now())
     wake_sender(route_id=route.pk)
-    messages.success(request, gettext("A test is on its way; the answer stands below in a moment."))
+    messages.success(request, gettext("A test message is on its way. The answer appears below in a moment."))
     return redirect("alert-route", route.pk)
 
 
@@ -104,7 +106,7 @@ def route_switch(request: PanelRequest, route_id: int) -> HttpResponse:
     routes.switch_route(route=route, active=active, by=request.user, now=timezone.now())
     messages.success(
         request,
-        (gettext("{name} is told again.") if active else gettext("{name} is told nothing any more.")).format(
+        (gettext("{name} is notified again.") if active else gettext("{name} is no longer notified.")).format(
             name=route.name
         ),
     )

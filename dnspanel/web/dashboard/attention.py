@@ -116,7 +116,7 @@ def _url_of(alert: Alert) -> str:
 
 def _of_rollovers(person: User) -> Iterator[Line]:
     for rollover in stuck(person, limit=MOST_LINES):
-        text = gettext("A rollover of {name} stands still: {waits_for}").format(
+        text = gettext("A rollover of {name} is stuck: {waits_for}").format(
             name=rollover.zone.name, waits_for=rollover.waits_for
         )
         url = reverse("zone-dnssec", args=[rollover.zone.name])
@@ -192,7 +192,7 @@ def _of_requests(person: User, now: datetime) -> Iterator[Line]:
         )
         yield Line("bad", "clock", text, request.tried_at, _address_of(request), gettext("Look at it"))
     for request in told.waiting[:MOST_LINES]:
-        whose = request.author.username if request.author else gettext("Somebody")
+        whose = request.author.username if request.author else gettext("Someone")
         text = gettext("{whose} asks for your approval: {name}").format(whose=whose, name=request.name)
         yield Line("warn", "people", text, request.asked_at, _address_of(request), gettext("Review"))
 

@@ -306,7 +306,7 @@ def key_lost(zone: Zone, key: KeyView, keys: Sequence[KeyView], *, act: str) -> 
     """Return sentences about the effects of taking this key out of use. `act` is "deactivate", "hide" or "delete"."""
     if act == "hide":
         effects = [
-            gettext("Resolvers find key {tag} in the DNSKEY records of {name} no more.").format(
+            gettext("Resolvers no longer find key {tag} in the DNSKEY records of {name}.").format(
                 tag=key.tag, name=zone.name
             )
         ]

@@ -19,7 +19,7 @@ _LABELS: Mapping[Event, str] = {
     Event.SIGNS: gettext_lazy("signs"),
     Event.DS: gettext_lazy("DS at every server of the parent"),
     Event.DS_GONE: gettext_lazy("DS gone from the parent"),
-    Event.RESTS: gettext_lazy("signs no more"),
+    Event.RESTS: gettext_lazy("no longer signs"),
     Event.HIDDEN: gettext_lazy("out of the DNSKEY records"),
     Event.GONE: gettext_lazy("removed"),
 }

@@ -56,7 +56,7 @@ class DenialForm(SigningForm):
         initial="nsec",
         widget=forms.RadioSelect,
         help_text=gettext_lazy(
-            "NSEC lets everybody list the names of the zone. NSEC3 makes that harder, and answers larger."
+            "NSEC lets everyone list the names of the zone. NSEC3 makes this harder, but answers are larger."
         ),
     )
     opt_out = forms.BooleanField(
@@ -67,7 +67,9 @@ class DenialForm(SigningForm):
     narrow = forms.BooleanField(
         label=gettext_lazy("Narrow: proofs made for each question"),
         required=False,
-        help_text=gettext_lazy("Nobody can list hashes of names; each such answer costs the nodes more signatures."),
+        help_text=gettext_lazy(
+            "Hashes of names can’t be listed, but each of these answers costs the nodes more signatures."
+        ),
     )
     iterations = forms.IntegerField(
         label=gettext_lazy("Iterations"),
@@ -233,7 +235,7 @@ class AddKeyForm(KeyChoice, SigningForm):
         initial=True,
     )
     private_text = forms.CharField(
-        label=gettext_lazy("Private-key text of a key that there is already"),
+        label=gettext_lazy("Existing private key"),
         required=False,
         max_length=MOST_TEXT,
         strip=False,

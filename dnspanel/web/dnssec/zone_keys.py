@@ -148,7 +148,7 @@ def _about_export(zone: Zone, key: KeyView, back: str) -> Question:
     return Question(
         title=gettext("Show the private part of key {tag}").format(tag=key.tag),
         effects=(
-            gettext("Whoever has it can sign false answers in the name of {name}.").format(
+            gettext("Anyone with this key can sign false answers in the name of {name}.").format(
                 name=before_full_stop(zone.name)
             ),
         ),

@@ -20,5 +20,5 @@ def zone_pin(request: PanelRequest, zone_name: str) -> HttpResponse:
         messages.success(request, gettext("{name} is not pinned any more.").format(name=zone.name))
     else:
         pin(zone=zone, person=request.user)
-        messages.success(request, gettext("{name} is pinned: it stands on your dashboard.").format(name=zone.name))
+        messages.success(request, gettext("{name} is pinned to your dashboard.").format(name=zone.name))
     return redirect("zone-detail", zone.name)

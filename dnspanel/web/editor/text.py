@@ -53,7 +53,7 @@ def zone_text_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
         return _answer(request, zone, edited, error=str(exc), status=422)
     count = len(edited.afters)
     if not count:
-        messages.info(request, gettext("The text changes nothing, so your draft is as it was."))
+        messages.info(request, gettext("The text doesn’t change anything. Your draft stays the same."))
         return _go(request, address_with_filter(request.POST, zone))
     messages.success(
         request,

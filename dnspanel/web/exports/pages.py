@@ -72,8 +72,8 @@ class ExportForm(PanelForm):
         strip=False,
         max_length=MOST_CHARACTERS,
         help_text=gettext_lazy(
-            "At least 12 characters: the file then has the private DNSSEC keys too, sealed under it. Without it nobody "
-            "can read them, and the panel forgets it. Needs the right to export keys."
+            "At least 12 characters. The file then also contains the private DNSSEC keys, encrypted with this "
+            "passphrase. The panel doesn’t store the passphrase. You need the right to export keys."
         ),
         widget=SecretInput(),
     )
@@ -89,7 +89,7 @@ class ExportForm(PanelForm):
         required=False,
         min_value=0,
         max_value=MOST_SAMPLED,
-        help_text=gettext_lazy("So many names and types, picked at random. Empty means all of them, in order."),
+        help_text=gettext_lazy("The number of names and types to pick at random. Empty: all of them, in order."),
     )
     each_zone_alike = forms.BooleanField(label=gettext_lazy("Small zones as often as large ones"), required=False)
     random_percent = forms.IntegerField(

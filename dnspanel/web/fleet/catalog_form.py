@@ -56,7 +56,8 @@ class CatalogForm(TeamAndTagsForm):
         min_value=0,
         max_value=100,
         help_text=gettext_lazy(
-            "Percent of the members. Where more leave, nothing is removed, and somebody is told and confirms it."
+            "Percent of the members. If more members leave, an alert is raised and nothing is removed until a "
+            "person confirms it."
         ),
     )
 

@@ -148,7 +148,7 @@ def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
     if (question := ask(request, _about_unfollowing(catalog))) is not None:
         return question
     set_up_catalogs.unfollow_catalog(catalog=catalog, author=request.user, channel=Channel.WEB, now=timezone.now())
-    messages.success(request, gettext("{name} is followed no more.").format(name=catalog.zone.name))
+    messages.success(request, gettext("The panel no longer follows {name}.").format(name=catalog.zone.name))
     return redirect("catalog-list")
 
 
@@ -206,25 +206,25 @@ def _next(found: Sequence[Listing], search: str, state: str) -> str:
 
 def _about_removing(catalog: Catalog) -> Question:
     effect = ngettext(
-        "{count} zone that the catalog names no more goes to the trash, and no node answers for it.",
-        "{count} zones that the catalog names no more go to the trash, and no node answers for them.",
+        "{count} zone that left the catalog moves to the trash, and nodes stop answering for it.",
+        "{count} zones that left the catalog move to the trash, and nodes stop answering for them.",
         catalog.kept_count,
     ).format(count=f"{catalog.kept_count:,}")
     return Question(
         title=gettext("Remove members of {name}").format(name=catalog.zone.name),
-        effects=(effect, gettext("Those that were taken over stay.")),
+        effects=(effect, gettext("Zones that were taken over stay.")),
         button=gettext("Remove them"),
         back=reverse("catalog-detail", args=[catalog.pk]),
     )
 
 
 def _about_unfollowing(catalog: Catalog) -> Question:
-    title = gettext("Follow {name} no more").format(name=catalog.zone.name)
+    title = gettext("Stop following {name}").format(name=catalog.zone.name)
     return Question(
         title=title,
         effects=(
             gettext("The catalog zone goes to the trash."),
-            gettext("The zones that are here by it stay, and come from their primaries as before."),
+            gettext("Its member zones stay, and are still transferred from their primaries."),
         ),
         button=title,
         back=reverse("catalog-detail", args=[catalog.pk]),

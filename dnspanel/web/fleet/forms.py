@@ -34,7 +34,7 @@ class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
             groups,
             required=False,
             empty_label=gettext_lazy("the last group"),
-            help_text=gettext_lazy("Who gets publications first."),
+            help_text=gettext_lazy("Groups decide which nodes get publications first."),
         )
 
     def label_from_instance(self, group: Any) -> str:

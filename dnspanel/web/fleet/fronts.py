@@ -28,7 +28,7 @@ class FrontForm(PanelForm):
     minimum = forms.IntegerField(
         label=gettext_lazy("Nodes at least"),
         min_value=1,
-        help_text=gettext_lazy("So many of those that answer stay in rotation, however late."),
+        help_text=gettext_lazy("At least this many answering nodes stay in rotation, even if they are behind."),
     )
     behind_seconds = forms.FloatField(
         label=gettext_lazy("Behind for seconds"),
@@ -41,18 +41,18 @@ class FrontForm(PanelForm):
     most_behind = forms.IntegerField(
         label=gettext_lazy("Changes behind"),
         min_value=0,
-        help_text=gettext_lazy("So many changes a node may lack for any time."),
+        help_text=gettext_lazy("A node can be behind by this many changes for any length of time."),
     )
     cache_entries = forms.IntegerField(
         label=gettext_lazy("Answers in its cache"),
         min_value=0,
-        help_text=gettext_lazy("0: none. For another number dnsdist starts anew."),
+        help_text=gettext_lazy("0: no cache. If you change the number, dnsdist restarts."),
     )
     queries_per_second = forms.IntegerField(
         label=gettext_lazy("Queries per second of one client"),
         min_value=0,
         help_text=gettext_lazy(
-            "Over UDP; who asks more has to come by TCP. 0: no limit. For another number dnsdist starts anew."
+            "Over UDP. Above this rate, clients must use TCP. 0: no limit. If you change the number, dnsdist restarts."
         ),
     )
 

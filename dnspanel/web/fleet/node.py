@@ -228,7 +228,7 @@ _ACTS: dict[str, tuple[_Act, str]] = {
         lambda request, node, now: node_lifecycle.decline(node=node, now=now, by=request.user),
         gettext_lazy("The request of {} is declined; a new code lets it ask again."),
     ),
-    "drain": (_drain, gettext_lazy("{} takes no more pushes; it keeps serving what it has.")),
+    "drain": (_drain, gettext_lazy("{} no longer takes pushes, but still serves what it has.")),
     "resume": (
         lambda request, node, now: node_lifecycle.resume(node=node, now=now, by=request.user),
         gettext_lazy("{} takes pushes again, beginning with what it missed."),
@@ -240,14 +240,17 @@ _ACTS: dict[str, tuple[_Act, str]] = {
     ),
     "resync": (
         lambda request, node, now: resync.resync(node=node, now=now, by=request.user),
-        gettext_lazy("A whole snapshot is on its way to {}; it keeps serving meanwhile."),
+        gettext_lazy("A full snapshot is on its way to {}. The node keeps serving in the meantime."),
     ),
     "rebuild": (_rebuild, gettext_lazy("The snapshot for the PowerDNS installed on {} is on its way.")),
     "rotate": (
         lambda request, node, now: rotate.rotate_now(node=node, now=now, by=request.user),
         gettext_lazy("The certificate of {} was replaced."),
     ),
-    "revoke": (_revoke, gettext_lazy("The certificate of {} counts no more. Make a code to enroll it again.")),
+    "revoke": (
+        _revoke,
+        gettext_lazy("The certificate of {} is no longer valid. Create a code to enroll the node again."),
+    ),
     "accept-machine": (_accept_machine, gettext_lazy("{} is the other machine from now on.")),
     "keep-machine": (
         lambda request, node, now: machines.keep_first(node=node, now=now, by=request.user),

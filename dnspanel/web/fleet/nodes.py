@@ -125,10 +125,10 @@ def _disable(request: PanelRequest, node: Node, now: datetime) -> None:
 
 
 _ACTS: dict[str, tuple[Callable[[PanelRequest, Node, datetime], Any], str]] = {
-    "drain": (_drain, gettext_lazy("{} take no more pushes and keep serving what they have.")),
+    "drain": (_drain, gettext_lazy("{} no longer take pushes, but still serve what they have.")),
     "disable": (
         _disable,
-        gettext_lazy("{} take no pushes before somebody resumes them; they keep serving what they have."),
+        gettext_lazy("{} take no pushes until a person resumes them, but still serve what they have."),
     ),
     "resume": (
         lambda request, node, now: node_lifecycle.resume(node=node, now=now, by=request.user),

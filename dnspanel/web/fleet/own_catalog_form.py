@@ -42,7 +42,7 @@ class NewOwnCatalogForm(GroupsForm, PublishingForm):
         label=gettext_lazy("Catalog zone"),
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
-        help_text=gettext_lazy("A name that no zone has: nobody asks for it but who transfers it."),
+        help_text=gettext_lazy("Enter a name that no zone has. Only secondaries of the catalog ask for it."),
     )
     team = forms.ModelChoiceField(
         Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("no team")

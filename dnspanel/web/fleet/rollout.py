@@ -107,7 +107,7 @@ def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
         ),
         "skip": (
             lambda: deliver_groups.skip(group=group, reason=request.POST.get("reason", ""), by=by, now=now),
-            gettext("Nobody waits for {name} until one of its nodes is live again.").format(name=group.name),
+            gettext("Delivery doesn’t wait for {name} until one of its nodes is live again.").format(name=group.name),
         ),
         "delete": (
             lambda: rollout_groups.delete_group(group=group, by=by, now=now),

@@ -28,7 +28,7 @@ class SecondaryForm(PublishingForm):
     addresses = forms.CharField(
         max_length=1000,
         help_text=gettext_lazy(
-            "Where it is told of changes: one per line, with a port where it is not 53 (192.0.2.53:5300)."
+            "Addresses that get NOTIFY: one per line, with the port if it isn’t 53 (192.0.2.53:5300)."
         ),
         widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
     )
@@ -37,7 +37,7 @@ class SecondaryForm(PublishingForm):
         max_length=4000,
         required=False,
         help_text=gettext_lazy(
-            "Networks, one per line (192.0.2.0/24). Empty: from its addresses alone. The key is needed besides."
+            "Networks, one per line (192.0.2.0/24). Empty: only from its addresses. The key is also required."
         ),
         widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
     )
@@ -104,10 +104,10 @@ class SecondaryForm(PublishingForm):
         initial=300,
         min_value=set_up_secondaries.LEAST_BOUND,
         max_value=set_up_secondaries.MOST_BOUND,
-        help_text=gettext_lazy("Seconds that it may be behind a publication before somebody is told."),
+        help_text=gettext_lazy("Seconds that the secondary can be behind a publication before an alert is raised."),
     )
     active = forms.BooleanField(
-        label=gettext_lazy("It may transfer, and is told of changes"),
+        label=gettext_lazy("Allow transfers and send NOTIFY"),
         required=False,
         initial=True,
     )

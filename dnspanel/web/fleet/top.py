@@ -73,15 +73,11 @@ def log_for(request: PanelRequest, node: Node) -> list[str] | None:
 def view_of(top: Top) -> TopView:
     """Return a node's top lists for display."""
     lists = [
-        _list(gettext("Names"), top.names, gettext("Nobody has asked anything yet.")),
-        _list(
-            gettext("Names that do not exist"), top.nxdomain, gettext("Nobody asked for a name that does not exist.")
-        ),
+        _list(gettext("Names"), top.names, gettext("No queries yet.")),
+        _list(gettext("Names that do not exist"), top.nxdomain, gettext("No queries for names that don’t exist.")),
         _list(gettext("Names answered with SERVFAIL"), top.servfail, gettext("Every question got an answer.")),
-        _list(
-            gettext("Names of other zones, refused"), top.refused, gettext("Nobody asked for zones that are not here.")
-        ),
-        _list(gettext("Types"), top.types, gettext("Nobody has asked anything yet."), questions=False),
+        _list(gettext("Names of other zones, refused"), top.refused, gettext("No queries for zones that aren’t here.")),
+        _list(gettext("Types"), top.types, gettext("No queries yet."), questions=False),
         _list(
             gettext("Answers by rcode, five minutes"),
             top.rcodes,

@@ -51,7 +51,7 @@ def before_secret(*, forged: str, back: str) -> Question:
     """
     return Question(
         title=gettext_lazy("Show a signing secret"),
-        effects=(format_lazy(gettext_lazy("Whoever has it can send the receiver {forged}."), forged=forged),),
+        effects=(format_lazy(gettext_lazy("Anyone with the secret can send the receiver {forged}."), forged=forged),),
         button=gettext_lazy("Make and show it"),
         back=back,
         needs_password=True,

@@ -141,7 +141,9 @@ class NewZoneForm(ApexForm, PublishingForm):
                 "hx-sync": "this:replace",
             }
         ),
-        help_text=gettext_lazy("Records that the zones begin with besides; its own NS take the place of these."),
+        help_text=gettext_lazy(
+            "Additional records for the new zones. NS records of the template replace the name servers of this form."
+        ),
     )
     keep = forms.BooleanField(
         label=gettext_lazy("Keep them in step with the template’s next versions"),
@@ -287,7 +289,7 @@ class CloneZoneForm(NewZoneForm):
         label=gettext_lazy("Its tags too"),
         required=False,
         initial=True,
-        help_text=gettext_lazy("Whoever may see or change zones by these tags sees or changes the new ones."),
+        help_text=gettext_lazy("People who can see or change zones by these tags can do the same with the new ones."),
     )
 
     def __init__(self, *args: Any, author: Author, **kwargs: Any) -> None:

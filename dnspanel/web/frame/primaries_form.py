@@ -42,8 +42,8 @@ class PrimariesForm(PanelForm):
         max_length=LONGEST_PEM,
         widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
         help_text=gettext_lazy(
-            "Over TLS, PEM: with a name, who signs their certificates (empty: an authority that the system knows). "
-            "Without a name, the certificates of the primaries themselves."
+            "PEM, for TLS. With a name: the CA of their certificates (empty: a CA that the system knows). "
+            "Without a name: the certificates of the primaries."
         ),
     )
     shows_certificate = forms.BooleanField(
@@ -74,9 +74,7 @@ class PrimariesForm(PanelForm):
     def keep_secret_of(self, row: TransferredZone) -> None:
         """Explain in the help text that an empty secret keeps the stored key."""
         if row.tsig_secret is not None:
-            self.fields["tsig_secret"].help_text = gettext(
-                "Base64. Stored encrypted; empty: the one that there is stays."
-            )
+            self.fields["tsig_secret"].help_text = gettext("Base64. Stored encrypted. Empty: the current secret stays.")
 
     @property
     def terms(self) -> Terms:

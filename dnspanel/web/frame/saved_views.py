@@ -54,7 +54,7 @@ class ViewForm(PanelForm):
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.teams = {str(team.pk): team for team in saved_views.teams_to_share_with(person)}
-        self.choices = [("", gettext("nobody else")), *((key, team.name) for key, team in self.teams.items())]
+        self.choices = [("", gettext("no one else")), *((key, team.name) for key, team in self.teams.items())]
         field = self.fields["team"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = self.choices

@@ -14,7 +14,7 @@ PREFIX = "v-"
 
 _HELP = {
     VariableKind.HOSTNAME: gettext_lazy(
-        "A host name; with a final dot it is a whole one, without it lies below the zone."
+        "A host name. With a trailing dot it is a full name, without it is below the zone."
     ),
     VariableKind.IPV4: gettext_lazy("An IPv4 address."),
     VariableKind.IPV6: gettext_lazy("An IPv6 address."),

@@ -213,9 +213,11 @@ def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
         if request.POST.get("then") == "plan" and job.state == State.CHOOSING:
             import_jobs.start_plan(job=job, now=timezone.now())
         elif job.state == State.SCANNING:
-            messages.info(request, gettext("The source is read anew with these options; start the dry run after that."))
+            messages.info(
+                request, gettext("The source is read again with these options. Start the dry run after that.")
+            )
         else:
-            messages.success(request, gettext("The options are kept."))
+            messages.success(request, gettext("Options saved."))
     except WrongState as exc:
         messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)

@@ -55,9 +55,7 @@ class ColumnsForm(PanelForm):
         label=gettext_lazy("or several zones"),
         required=False,
         max_length=300 * MOST_NAMED_ZONES,
-        help_text=gettext_lazy(
-            "One per line, for a table of full names: each row belongs to the zone that its name lies in."
-        ),
+        help_text=gettext_lazy("One per line, for a table of full names: each row belongs to the zone of its name."),
         widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
     )
     header = forms.BooleanField(label=gettext_lazy("The first row is a header"), required=False)

@@ -80,7 +80,7 @@ def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> H
     ticked = {int(text) for text in request.POST.getlist("zone") if text.isdecimal() and len(text) < 18}
     texts = {pk: text.replace("\r\n", "\n") for pk, text in typed.items() if pk in ticked}
     if not texts or not form.is_valid():
-        messages.warning(request, gettext("Tick the zones that are to be tried again."))
+        messages.warning(request, gettext("Select the zones to import again."))
         return None
     try:
         again = import_jobs.retry_failed(job=job, texts=texts, author=request.user, now=timezone.now(), form_id=form.id)

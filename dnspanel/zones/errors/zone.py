@@ -65,7 +65,7 @@ class DefaultsMoved(ZoneError):
     def __init__(self, username: str) -> None:
         super().__init__(
             gettext("{value} changed them meanwhile. Look at them again, then change them.").format(
-                value=username or gettext("Somebody")
+                value=username or gettext("Someone")
             )
         )
 

@@ -350,6 +350,6 @@ def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
         messages.error(request, str(exc))
         return redirect("publication", sequence)
     messages.success(
-        request, gettext("The changes are a draft again. Mend what made the name server fail before you publish.")
+        request, gettext("The changes are a draft again. Fix what made the name server fail before you publish.")
     )
     return redirect("changes")

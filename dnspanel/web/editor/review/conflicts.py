@@ -59,7 +59,7 @@ def _display(zone: Zone, conflict: Conflict, resolving: RRsetForm | None) -> Dis
     sides = (
         Side("base", gettext("Was, when you began"), conflict.change.before, display_values(conflict.change.before)),
         Side(
-            "theirs", gettext("Published meanwhile"), conflict.theirs, display_values(conflict.theirs), _first(newest)
+            "theirs", gettext("Published since then"), conflict.theirs, display_values(conflict.theirs), _first(newest)
         ),
         Side("mine", gettext("Yours"), conflict.change.after, display_values(conflict.change.after)),
     )

@@ -92,7 +92,9 @@ class PublishForm(PublishingForm):
         if self.needs_reason and not data.get("reason", "").strip():
             self.add_error("reason", gettext("Say why: this publication goes over a warning."))
         elif self.act == "past" and not data.get("reason", "").strip():
-            self.add_error("reason", gettext("Say why it goes past the rules: who approves else will read it."))
+            self.add_error(
+                "reason", gettext("Say why you skip the approval rules. The other approvers can read the reason.")
+            )
         if self.act == "plan" and not data.get("publish_at") and "publish_at" not in self.errors:
             self.add_error("publish_at", gettext("Say when."))
         return data

@@ -140,7 +140,9 @@ def zone_builder(request: PanelRequest, zone_name: str, key: str) -> HttpRespons
     if act == "add" and request.POST.get("seen") == building.seen:
         return _draft(request, zone, building)
     if act == "add" and request.POST.get("seen"):
-        building = replace(building, message=gettext("The zone or your draft changed meanwhile. Look at it once more."))
+        building = replace(
+            building, message=gettext("The zone or your draft has changed in the meantime. Check it again.")
+        )
     return _show(request, zone, building)
 
 

@@ -150,7 +150,7 @@ def _compute_values(helper: Helper, act: str) -> list[dict[str, str]]:
 def _certificate_of_server(helper: Helper) -> x509.Certificate:
     host, port = helper.typed_host.strip() or helper.host, helper.typed_port.strip() or helper.port
     if not host:
-        raise BadFields({"": gettext("Name the server that is to be asked.")})
+        raise BadFields({"": gettext("Enter the name of the server to ask.")})
     if not (port.isascii() and port.isdigit() and len(port) <= 5):
         raise BadFields({"": gettext("The port must be a number from 1 to 65535.")})
     with turn():

@@ -115,14 +115,14 @@ def test_accounts_of_one_person_are_put_together_and_taken_apart(
 ) -> None:
     address = reverse("person-same", args=[bob.pk])
     page = browser(alice).post(address, {"other": "CHARLIE"}, follow=True).content.decode()
-    assert "bob is also an account of charlie." in page
+    assert "bob and charlie are now accounts of the same person." in page
     card = page.partition('id="same-title"')[2].partition("</section>")[0]
     assert f'<a href="/people/{charlie.pk}/">charlie</a>' in card
     bob.refresh_from_db()
     assert bob.same_person_as == charlie
     for name, told in (("nobody", "There is no account of this name."), ("\0", "no account"), ("bob", "another")):
         assert told in browser(alice).post(address, {"other": name}, follow=True).content.decode()
-    assert "bob is an account of nobody else." in browser(alice).post(address, follow=True).content.decode()
+    assert "bob is no longer linked to another account" in browser(alice).post(address, follow=True).content.decode()
     bob.refresh_from_db()
     assert bob.same_person_as is None
     assert browser(bob).post(address, {"other": "alice"}).status_code == 403

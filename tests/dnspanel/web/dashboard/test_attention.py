@@ -116,7 +116,7 @@ def test_rollovers_that_stand_still_are_told(make_zone: MakeZone, alice: User, b
         signers_at=NOW,
     )  # fmt: skip
     [line] = lines_of(bob)
-    assert line.text == "A rollover of example.test. stands still: the parent to take the DS."
+    assert line.text == "A rollover of example.test. is stuck: the parent to take the DS."
     assert line.url == "/zones/example.test./dnssec/"
     assert texts(make_person("mia", Role.MEMBER)) == []
 

@@ -45,7 +45,7 @@ def test_what_comes_next_stands_beyond_now() -> None:
     ]
     assert life.present == "signs, in the DNSKEY records, DS at the parent"
     assert [(each.at, each.label) for each in life.coming] == [
-        (None, "signs no more"),
+        (None, "no longer signs"),
         (NOW, "DS gone from the parent"),
     ]
 

@@ -166,7 +166,7 @@ def test_two_people_at_one_rrset_settle_it_in_the_drawer(
     hers.locator("button.publish").click()
     expect(hers.locator("#review-drawer #progress")).to_be_visible()
     review(page)
-    expect(page.locator("#review-drawer .conflict")).to_contain_text("Published meanwhile")
+    expect(page.locator("#review-drawer .conflict")).to_contain_text("Published since then")
     page.get_by_role("button", name="Take mine").click()
     expect(page.locator("#review-drawer .conflict")).to_have_count(0)
     page.locator("button.publish").click()

@@ -83,7 +83,7 @@ def test_drain_and_resume(active_node: MakeNode, browser: Browser, alice: User, 
     assert "Only administrators change nodes." in browser(bob).get(page).content.decode()
     client = browser(alice)
     for act, state, words in (
-        ("drain", NodeState.DRAINED, "takes no more pushes"),
+        ("drain", NodeState.DRAINED, "no longer takes pushes"),
         ("resume", NodeState.ACTIVE, "again"),
     ):
         assert client.post(reverse("node-act", args=["ns1", act]))["Location"] == page

@@ -231,7 +231,7 @@ def test_ticked_nodes_are_drained_disabled_and_resumed_together(
     assert response["Location"] == f"{NODES}?tag=edge"
     drained = Node.objects.filter(state=NodeState.DRAINED, drain_reason="kernel").exclude(drained_until=None)
     assert sorted(node.name for node in drained) == ["ns1", "ns2"]
-    assert "ns1, ns2 take no more pushes" in client.get(NODES).content.decode()
+    assert "ns1, ns2 no longer take pushes" in client.get(NODES).content.decode()
     client.post("/fleet/act/", {"node": ["ns2", "ns3"], "act": "resume"})
     page = client.get(NODES).content.decode()
     assert "Pushing again to ns2." in page

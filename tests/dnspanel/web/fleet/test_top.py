@@ -54,7 +54,7 @@ def test_shares_and_empty_lists_in_words() -> None:
         ("one.test", "MX", "10 %"),
         ("x.test", "TXT", "< 1 %"),
     ]
-    assert (nothing.rows, nothing.empty) == ((), "Nobody asked for a name that does not exist.")
+    assert (nothing.rows, nothing.empty) == ((), "No queries for names that don’t exist.")
 
 
 def test_networks_are_shown_only_where_the_agent_tells_them() -> None:

@@ -151,7 +151,7 @@ def test_returning_the_zone_undoes_everything_since(zone: Zone, browser: Browser
 def test_a_revert_of_what_changed_again_is_a_conflict(zone: Zone, browser: Browser, alice: User, bob: User) -> None:
     publish(zone, alice, [rr("www 60 A 192.0.2.77")])
     page = browser(bob).post(f"{HISTORY}2/undo/", follow=True).content.decode()
-    assert "Published meanwhile" in page
+    assert "Published since then" in page
     assert "192.0.2.77" in page
 
 

@@ -35,7 +35,7 @@ def test_errors_and_conflicts_are_counted_and_lead_to_their_rows(
     for url in (ZONE, f"{ZONE}paste/", f"{ZONE}rrset/?name=www.example.test.&type=A"):
         page = client.get(url).content.decode()
         assert '<span class="num">2</span>' in page
-        assert "It was published meanwhile, too" in page
+        assert "Another change to this record was published" in page
     rows = client.get(ZONE).content.decode()
     assert rows.count("Blocks publishing:") == 2  # in the row, and in the template that scripts copy
     assert "/rrset/?name=mail.example.test.&amp;type=CNAME" in rows
