@@ -85,7 +85,7 @@ def test_a_change_says_what_was_changed_and_does_not_ask_for_the_address_again(r
         "before": {"name": "on call", "quiet_from": "01:00", "quiet_until": "02:00"},
         "after": {"name": "night", "quiet_from": None, "quiet_until": None},
     }
-    with pytest.raises(RouteRefused, match="another way"):
+    with pytest.raises(RouteRefused, match="Create a new route"):
         routes.change_route(route=made, terms=RouteTerms("night", "mail", "a@people.test"), by=None, now=NOW)
     Route.objects.all().delete()
     with pytest.raises(RouteUnknown):

@@ -75,7 +75,7 @@ def test_a_table_has_columns_for_them(tmp_path: Path) -> None:
     ("line", "words"),
     [
         (";!noted www", "a name, a type and an object"),
-        (";!noted www A {", "no JSON"),
+        (";!noted www A {", "isn’t valid JSON"),
         (";!noted www A []", "an object with"),
         (';!noted www NOPE {"tags": []}', "not a record type"),
         (';!noted www A {"tags": ["a b"]}', "not a tag"),

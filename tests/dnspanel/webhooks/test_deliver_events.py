@@ -150,7 +150,7 @@ def test_a_redirect_is_a_failure_that_says_what_to_do(bob: User, webhook: MakeWe
     hooks.send_ping(webhook=made, by=bob, now=NOW)
     receiver.answer(308, Location="/elsewhere")
     send_all(made)
-    assert "redirects are not followed" in only().error
+    assert "Redirects aren’t followed" in only().error
 
 
 def test_a_receiver_that_asks_for_time_gets_it(bob: User, webhook: MakeWebhook, receiver: Receiver) -> None:

@@ -182,5 +182,5 @@ def test_an_answer_says_what_was_kept() -> None:
             send(target, [ACT], sender=SENDER, now=AT)
         assert refused.value.retry_after == 40
         receiver.answer(302, body=b"", Location="/")
-        with pytest.raises(NotSent, match="redirects are not followed"):
+        with pytest.raises(NotSent, match="Redirects aren’t followed"):
             send(target, [ACT], sender=SENDER, now=AT)

@@ -84,7 +84,7 @@ def test_removals_are_confirmed_once_that_was_asked(browser: Browser, alice: Use
     catalog, client = followed(browser, alice), browser(alice)
     url = f"/catalogs/{catalog.pk}/"
     said = client.post(f"{url}confirm/", {"revision": "3"}, follow=True).content.decode()
-    assert "waits for this" in said
+    assert "is waiting for confirmation" in said
     Catalog.objects.update(kept_since=NOW, kept_count=7, kept_revision=3)
     assert "7 members left at once" in client.get(url).content.decode()
     effects = client.post(f"{url}confirm/", {"revision": "3"}).content.decode()

@@ -56,7 +56,7 @@ def test_options_that_change_what_is_read_scan_anew(browser: Browser, bob: User,
     page = browser(bob).post(at(job, "options/"), {**OPTIONS, "ttl": "60", "then": "plan"}, follow=True)
     job.refresh_from_db()
     assert job.state == State.SCANNING
-    assert "read anew" in page.content.decode()
+    assert "read again" in page.content.decode()
     assert work_through(job).state == State.CHOOSING
 
 

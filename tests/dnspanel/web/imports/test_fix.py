@@ -68,7 +68,7 @@ def test_corrected_texts_become_an_import_of_their_own(
 
 def test_without_a_tick_nothing_is_tried(browser: Browser, bob: User, job: ImportJob, failed: ImportZone) -> None:
     page = browser(bob).post(fix_page(job), {f"text-{failed.pk}": BAD, "form_id": uuid4()}).content.decode()
-    assert "Tick the zones" in page
+    assert "Select the zones to import again." in page
     assert ImportJob.objects.count() == 1
 
 

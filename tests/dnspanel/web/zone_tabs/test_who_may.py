@@ -166,6 +166,6 @@ def test_for_a_time_that_is_past_it_says_how_sure_that_is(cast: Zone, browser: B
     noah = text_of(browser(User.objects.get(username="noah")), ask)
     assert "uncertain</span>" in noah
     assert "person.role" not in noah
-    assert "Nobody knows that yet" in text_of(client, "at=2999-01-01T00:00")
+    assert "Enter a time in the past." in text_of(client, "at=2999-01-01T00:00")
     token = create_token(owner=alice, terms=TokenTerms("task", (in_zone(cast, EVERY_RIGHT),)), by=alice, now=NOW).token
-    assert "only people" in text_of(client, f"who={token.prefix}&at=2026-01-01T00:00")
+    assert "For a time in the past, enter a person." in text_of(client, f"who={token.prefix}&at=2026-01-01T00:00")

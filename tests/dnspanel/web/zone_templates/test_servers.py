@@ -62,7 +62,7 @@ def test_a_set_is_made_made_the_default_and_changed(client: Client) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "fault"),
     [
-        ("hosts", "ns1.house.test 192.0.2.300", "is no IP address"),
+        ("hosts", "ns1.house.test 192.0.2.300", "isn’t a valid IP address"),
         ("hosts", "ns1.house.test node:nowhere", "There is no node nowhere."),
         ("ttl", "5", "greater than or equal to 60"),
         ("primary", "a..b", "a..b"),

@@ -167,11 +167,11 @@ def test_a_freeze_refuses_with_its_reason_and_who_governs_goes_past_it(
     displayed = client.get(address).content.decode()
     assert "Frozen until" in displayed
     assert "Publish past the rules" not in displayed
-    assert "Say why it goes past" not in displayed
+    assert "Say why you skip the approval rules." not in displayed
     edits(alice, zone, "192.0.2.70")
     admin = browser(alice)
     assert "Publish past the rules" in admin.get(address).content.decode()
-    assert "Say why it goes past" in send(admin, address, "past")
+    assert "Say why you skip the approval rules." in send(admin, address, "past")
     send(admin, address, "past", reason="The web is down")
     assert PublishRequest.objects.get().state == RequestState.PAST_RULES
     assert "Went past the rules" in client.get(LIST).content.decode()

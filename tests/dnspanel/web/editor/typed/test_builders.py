@@ -85,7 +85,7 @@ def test_what_changed_since_the_preview_is_previewed_again(client: Client, zone:
     fields = fields_of(building_of(client.post(f"{BUILDER}no-mail/", {"name": "@"})))
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("@ 300 MX 20 other"), now=NOW)
     response = client.post(f"{BUILDER}no-mail/", fields | {"act": "add"})
-    assert "changed meanwhile" in response.content.decode()
+    assert "has changed in the meantime" in response.content.decode()
     assert drafted(bob, zone, "example.test.", rdtypes.MX) == rr("@ 300 MX 20 other")
 
 
