@@ -87,5 +87,5 @@ def _link(request: HttpRequest, row: SignInProvider, identity: Identity, state: 
     if not isinstance(user, User) or user.pk != state.get("user"):
         raise SignInRefused("other-session", gettext("Another person is signed in here now. Nothing was linked."))
     link_own_account(provider=row, identity=identity, user=user, now=timezone.now())
-    messages.success(request, gettext("You also sign in by {name} from now on.").format(name=row.name))
+    messages.success(request, gettext("You can now also sign in with {name}.").format(name=row.name))
     return redirect("account-providers")

@@ -77,7 +77,7 @@ def _reason(now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | Non
     if now is None:
         return gettext("It was deleted by hand.")
     if not was_made:
-        return gettext("The zone has it already, and not from the template.")
+        return gettext("The zone already has it, but not from the template.")
     if wanted is None:
         return gettext("It was edited by hand, and is no longer in the template.")
     return gettext("It was edited by hand.")

@@ -143,7 +143,7 @@ class LdapForm(CommonForm):
         )
         if provider is not None:
             self.fields["subject"].disabled = True
-            self.fields["secret"].help_text = gettext("Empty: the one that is there stays. It is never shown.")
+            self.fields["secret"].help_text = gettext("Empty: the current one stays. It is never shown.")
 
     def values(self, provider: SignInProvider) -> dict[str, object]:
         columns = {name: getattr(provider, column) for name, column in ldap.COLUMNS.items()}

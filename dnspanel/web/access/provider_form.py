@@ -35,7 +35,7 @@ class CommonForm(PanelForm):
     slug = forms.CharField(
         label=gettext_lazy("Word in the URL"),
         max_length=40,
-        help_text=gettext_lazy("Small letters, digits and dashes. It stays."),
+        help_text=gettext_lazy("Lowercase letters, digits and dashes. It can’t be changed later."),
         widget=forms.TextInput(attrs=MONO),
     )
     rules = RulesField()
@@ -43,7 +43,8 @@ class CommonForm(PanelForm):
         label=gettext_lazy("Create accounts at first sign-in"),
         required=False,
         help_text=gettext_lazy(
-            "With a verified mail address, in one of the domains and one of the groups, where these are named."
+            "A verified mail address is required. It must match the mail domains, and the person must match a "
+            "group, if you enter any."
         ),
     )
     links_by_mail = forms.BooleanField(

@@ -68,7 +68,7 @@ class ProviderForm(CommonForm):
         if provider is not None:
             self.fields["issuer"].disabled = True
             self.fields["secret"].required = False
-            self.fields["secret"].help_text = gettext("Empty: the one that is there stays. It is never shown.")
+            self.fields["secret"].help_text = gettext("Empty: the current one stays. It is never shown.")
 
     def terms(self) -> verbs.ProviderTerms:
         """Return the form's values as `ProviderTerms`, without the secret."""
@@ -142,7 +142,7 @@ class SamlForm(CommonForm):
             "SAML doesn’t say if addresses are verified. Select this only if people can’t change their own address."
         )
         if provider is not None:
-            self.fields["metadata"].help_text = gettext("Empty: those that are there stay.")
+            self.fields["metadata"].help_text = gettext("Empty: the current metadata stays.")
 
     def values(self, provider: SignInProvider) -> dict[str, object]:
         return {**super().values(provider), **saml.ATTRIBUTES, **provider.attributes, "metadata": ""}

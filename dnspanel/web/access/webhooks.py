@@ -68,7 +68,7 @@ class WebhookForm(PublishingForm):
         error_messages={"required": gettext_lazy("Choose at least one event.")},
     )
     zones = forms.CharField(
-        label=gettext_lazy("Of these zones alone"),
+        label=gettext_lazy("Only these zones"),
         required=False,
         max_length=30_000,
         help_text=gettext_lazy(
@@ -78,7 +78,7 @@ class WebhookForm(PublishingForm):
         widget=forms.Textarea(attrs=_NAMES),
     )
     tags = forms.CharField(
-        label=gettext_lazy("Of zones with these tags"),
+        label=gettext_lazy("Zones with these tags"),
         required=False,
         max_length=5_000,
         help_text=gettext_lazy("With commas between them."),

@@ -62,7 +62,9 @@ class DenialForm(SigningForm):
     opt_out = forms.BooleanField(
         label=gettext_lazy("Opt-out: unsigned delegations are not proved"),
         required=False,
-        help_text=gettext_lazy("For zones with very many delegations. Of NSEC3 only, as all that follows."),
+        help_text=gettext_lazy(
+            "For zones with very many delegations. This option and the following ones are only for NSEC3."
+        ),
     )
     narrow = forms.BooleanField(
         label=gettext_lazy("Narrow: proofs made for each question"),
@@ -242,13 +244,13 @@ class AddKeyForm(KeyChoice, SigningForm):
         widget=forms.Textarea(attrs=_TEXT),
         help_text=(
             gettext_lazy(
-                "As BIND’s .private files and “pdnsutil export-zone-key” have it; its algorithm and size "
-                "count then. Empty: a new key is made."
+                "The text of a BIND .private file or of “pdnsutil export-zone-key”. Its algorithm and size apply. "
+                "Empty: a new key is created."
             )
         ),
     )
     public_text = forms.CharField(
-        label=gettext_lazy("BIND’s .key file of it"),
+        label=gettext_lazy("Its BIND .key file"),
         required=False,
         max_length=MOST_TEXT,
         strip=False,
@@ -344,5 +346,5 @@ class UnsignForm(SigningForm, TypedNameForm):
         label=gettext_lazy("Reason"),
         required=False,
         max_length=500,
-        help_text=gettext_lazy("Kept in the history, optional."),
+        help_text=gettext_lazy("Optional. Shown in the history."),
     )

@@ -91,7 +91,7 @@ class ExportForm(PanelForm):
         max_value=MOST_SAMPLED,
         help_text=gettext_lazy("The number of names and types to pick at random. Empty: all of them, in order."),
     )
-    each_zone_alike = forms.BooleanField(label=gettext_lazy("Small zones as often as large ones"), required=False)
+    each_zone_alike = forms.BooleanField(label=gettext_lazy("Small and large zones equally often"), required=False)
     random_percent = forms.IntegerField(
         label=gettext_lazy("Names that do not exist, %"),
         required=False,

@@ -26,7 +26,7 @@ class FrontForm(PanelForm):
     """The form for a front: its nodes with their weights, and its limits. `fronts` checks the values."""
 
     minimum = forms.IntegerField(
-        label=gettext_lazy("Nodes at least"),
+        label=gettext_lazy("Minimum nodes"),
         min_value=1,
         help_text=gettext_lazy("At least this many answering nodes stay in rotation, even if they are behind."),
     )
@@ -44,12 +44,12 @@ class FrontForm(PanelForm):
         help_text=gettext_lazy("A node can be behind by this many changes for any length of time."),
     )
     cache_entries = forms.IntegerField(
-        label=gettext_lazy("Answers in its cache"),
+        label=gettext_lazy("Cached answers"),
         min_value=0,
         help_text=gettext_lazy("0: no cache. If you change the number, dnsdist restarts."),
     )
     queries_per_second = forms.IntegerField(
-        label=gettext_lazy("Queries per second of one client"),
+        label=gettext_lazy("Queries per second per client"),
         min_value=0,
         help_text=gettext_lazy(
             "Over UDP. Above this rate, clients must use TCP. 0: no limit. If you change the number, dnsdist restarts."

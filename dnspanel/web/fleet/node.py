@@ -226,17 +226,17 @@ _ACTS: dict[str, tuple[_Act, str]] = {
     "approve": (_approve, gettext_lazy("{} is approved; its first zones are on their way.")),
     "decline": (
         lambda request, node, now: node_lifecycle.decline(node=node, now=now, by=request.user),
-        gettext_lazy("The request of {} is declined; a new code lets it ask again."),
+        gettext_lazy("The request of {} was declined. With a new code, the node can ask again."),
     ),
     "drain": (_drain, gettext_lazy("{} no longer takes pushes, but still serves what it has.")),
     "resume": (
         lambda request, node, now: node_lifecycle.resume(node=node, now=now, by=request.user),
-        gettext_lazy("{} takes pushes again, beginning with what it missed."),
+        gettext_lazy("{} takes pushes again, starting with the changes that it missed."),
     ),
-    "describe": (_describe, gettext_lazy("The group, the tags and the addresses of {} are kept.")),
+    "describe": (_describe, gettext_lazy("The group, tags and addresses of {} were saved.")),
     "check": (
         lambda request, node, now: resync.check_now(node=node, now=now, by=request.user),
-        gettext_lazy("{} reads every row that it serves and compares it; this page shows how far it is."),
+        gettext_lazy("{} is checking every row that it serves. This page shows the progress."),
     ),
     "resync": (
         lambda request, node, now: resync.resync(node=node, now=now, by=request.user),

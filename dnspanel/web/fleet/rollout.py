@@ -99,11 +99,11 @@ def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
         "change": (change, gettext("The group is changed.")),
         "earlier": (
             lambda: rollout_groups.move_group(group=group, earlier=True, by=by, now=now),
-            gettext("{name} comes earlier now.").format(name=group.name),
+            gettext("{name} now comes earlier.").format(name=group.name),
         ),
         "later": (
             lambda: rollout_groups.move_group(group=group, earlier=False, by=by, now=now),
-            gettext("{name} comes later now.").format(name=group.name),
+            gettext("{name} now comes later.").format(name=group.name),
         ),
         "skip": (
             lambda: deliver_groups.skip(group=group, reason=request.POST.get("reason", ""), by=by, now=now),

@@ -111,7 +111,7 @@ class NewZoneForm(ApexForm, PublishingForm):
             attrs={"rows": 3, "class": "textarea input-mono", "autofocus": True, "spellcheck": "false"}
         ),
         label=gettext_lazy("Name"),
-        help_text=gettext_lazy("One per line makes several zones. Unicode names are welcome."),
+        help_text=gettext_lazy("One zone per line. Unicode names are allowed."),
         max_length=300 * MOST_ZONES_AT_ONCE,
     )
     team = forms.ModelChoiceField(
@@ -152,13 +152,13 @@ class NewZoneForm(ApexForm, PublishingForm):
     delegate = forms.BooleanField(
         label=gettext_lazy("Delegate them in the zones above, where I may change these"),
         required=False,
-        help_text=gettext_lazy("NS and glue go into your draft; you publish them as any other change."),
+        help_text=gettext_lazy("NS and glue records are added to your draft. Publish them like any other change."),
     )
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         required=False,
         max_length=500,
-        help_text=gettext_lazy("Kept in the history, optional."),
+        help_text=gettext_lazy("Optional. Shown in the history."),
     )
 
     def __init__(

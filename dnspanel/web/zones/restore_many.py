@@ -41,7 +41,7 @@ class RestoreZonesForm(PublishingForm):
         label=gettext_lazy("Reason"),
         required=False,
         max_length=500,
-        help_text=gettext_lazy("Kept in the history, optional."),
+        help_text=gettext_lazy("Optional. Shown in the history."),
     )
     preview = forms.BooleanField(required=False)
     seen = forms.CharField(max_length=64, required=False)

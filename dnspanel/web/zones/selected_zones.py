@@ -100,7 +100,7 @@ class ManyZonesForm(PanelForm):
         label=gettext_lazy("Reason"),
         required=False,
         max_length=500,
-        help_text=gettext_lazy("Kept in the history, optional."),
+        help_text=gettext_lazy("Optional. Shown in the history."),
     )
     typed_count = forms.IntegerField(
         label=gettext_lazy("Type how many zones you delete"),

@@ -83,7 +83,7 @@ def _certificates(found: dict[str, Any]) -> tuple[str, ...]:
     if not listed:
         raise BadMetadata(gettext("The metadata name no certificate that signs."))
     if len(listed) > _MOST_KEYS:
-        raise BadMetadata(gettext("The metadata name more than {most_keys} certificates.").format(most_keys=_MOST_KEYS))
+        raise BadMetadata(gettext("The metadata has more than {most_keys} certificates.").format(most_keys=_MOST_KEYS))
     for each in listed:
         try:
             load_der_x509_certificate(OneLogin_Saml2_Utils.b64decode(each))

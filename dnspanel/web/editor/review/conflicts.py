@@ -57,7 +57,7 @@ def display_conflicts(
 def _display(zone: Zone, conflict: Conflict, resolving: RRsetForm | None) -> DisplayConflict:
     newest = queries.rrset_history(zone=zone, name=conflict.change.name, type=conflict.change.type, limit=1)
     sides = (
-        Side("base", gettext("Was, when you began"), conflict.change.before, display_values(conflict.change.before)),
+        Side("base", gettext("Before your change"), conflict.change.before, display_values(conflict.change.before)),
         Side(
             "theirs", gettext("Published since then"), conflict.theirs, display_values(conflict.theirs), _first(newest)
         ),

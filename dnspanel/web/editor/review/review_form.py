@@ -88,15 +88,15 @@ class PublishForm(PublishingForm):
             if field in data and not _is_name(data[field], zone.name):
                 self.add_error(field, gettext("This is not {name}").format(name=zone.name))
         if self.warnings - self.accepted_warnings:
-            self.add_error(None, gettext("Tick each warning that you accept, or change what it warns of."))
+            self.add_error(None, gettext("Select each warning that you accept, or fix its cause."))
         if self.needs_reason and not data.get("reason", "").strip():
-            self.add_error("reason", gettext("Say why: this publication goes over a warning."))
+            self.add_error("reason", gettext("Enter a reason, because this publication ignores a warning."))
         elif self.act == "past" and not data.get("reason", "").strip():
             self.add_error(
                 "reason", gettext("Say why you skip the approval rules. The other approvers can read the reason.")
             )
         if self.act == "plan" and not data.get("publish_at") and "publish_at" not in self.errors:
-            self.add_error("publish_at", gettext("Say when."))
+            self.add_error("publish_at", gettext("Enter a time."))
         return data
 
 

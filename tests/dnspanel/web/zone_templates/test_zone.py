@@ -67,7 +67,7 @@ def test_a_preview_changes_nothing_and_what_is_ticked_is_drafted(
     assert ticks(preview) == {f"{rdtypes.A} {ZONE}": True, f"{rdtypes.CNAME} blog.{ZONE}": True, conflict: False}
     page = preview.content.decode()
     assert "1 RRset is not as the template left it" in page
-    assert "and not from the template" in page
+    assert "but not from the template" in page
     assert not Operation.objects.exists()
     sent = {**VALUES, "seen": applying_of(preview).seen, "act": "add", "step": [f"{rdtypes.A} {ZONE}", conflict]}
     assert client.post(path, sent)["Location"] == f"/zones/{ZONE}?in=draft".replace(ZONE + "?", ZONE + "/?")

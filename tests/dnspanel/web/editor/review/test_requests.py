@@ -181,7 +181,7 @@ def test_a_draft_is_published_at_a_time_shown_and_cancelled(bob: User, browser: 
     client = browser(bob)
     edits(bob, zone)
     address = reverse("changes")
-    assert "Say when" in send(client, address, "plan")
+    assert "Enter a time." in send(client, address, "plan")
     page = send(client, address, "plan", name="Tonight", publish_at="2020-12-31T22:00")
     assert "from now on" in page
     soon = timezone.localtime(timezone.now() + timedelta(days=2))

@@ -246,7 +246,7 @@ def test_the_second_publisher_sees_base_theirs_and_mine(
     zone: Zone, clash: Operation, browser: Browser, bob: User
 ) -> None:
     page = browser(bob).get(REVIEW).content.decode()
-    for words in ("Was, when you began", "Published since then", "Yours", "by alice", "Alice was first"):
+    for words in ("Before your change", "Published since then", "Yours", "by alice", "Alice was first"):
         assert words in page
     for value in ("192.0.2.1", "192.0.2.60", "192.0.2.50"):
         assert value in page
