@@ -318,9 +318,9 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "dnspanel API v2",
     "VERSION": "2.0.0",
     "OAS_VERSION": "3.1.1",
-    "DESCRIPTION": "Zones, records and the servers that answer for them. Operations name the permission or the right "
-    "that they need: the token and its owner must both have it. What a token is not allowed to know about is 404. "
-    "Every write takes an `Idempotency-Key`, errors are problems (RFC 9457), and lists have pages.",
+    "DESCRIPTION": "Zones, records and the servers that answer for them. Each operation names the permission or right "
+    "that it needs. The token and its owner must both have it. Resources that a token must not see return 404. "
+    "Every write accepts an `Idempotency-Key`. Errors are problems (RFC 9457), and lists have pages.",
     "SCHEMA_PATH_PREFIX": "/api/v2",
     # Requests list what is required, and responses contain everything, so an object has two schemas.
     "COMPONENT_SPLIT_REQUEST": True,

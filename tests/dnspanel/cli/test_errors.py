@@ -14,7 +14,7 @@ def lines_of(zones: list[dict[str, Any]], reasons: list[str], *, left_out: int =
     """Return the message lines of a command that has an option to confirm."""
     count = len(zones) + left_out
     totals = {"zones": count, "removed": 20 * count, "rrsets": 22 * count}
-    detail = 'a.test.: This deletes 20 of 22 RRsets. Send it with "confirm": true if that is meant.'
+    detail = 'a.test.: This deletes 20 of 22 RRsets. To confirm, send it with "confirm": true.'
     problem = {"code": "needs-confirmation", "detail": detail, "reasons": reasons, "zones": zones, "errors": []}
     with click.Context(CONFIRMING):
         refused = Refused({**problem, "left_out": left_out, "totals": totals})

@@ -123,7 +123,7 @@ def requested_wait(request: Request) -> int | None:
     typed = request.query_params.get("wait")
     if typed is not None:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):
-            raise bad_number("wait", typed, f"Use whole seconds from 0 to {LONGEST_WAIT:.0f}.")
+            raise bad_number("wait", typed, f"`wait` must be a whole number of seconds from 0 to {LONGEST_WAIT:.0f}.")
         return int(typed)
     preferred = _PREFER_WAIT.search(request.headers.get("Prefer", ""))  # an invalid preference is ignored
     return min(int(preferred[1]), int(LONGEST_WAIT)) if preferred else None

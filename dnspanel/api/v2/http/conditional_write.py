@@ -33,7 +33,7 @@ def conditional_write(request: Request, resource: str, as_it_is: Callable[[], An
             tag = tag_of(theirs)
             if not condition.holds(tag):
                 details = {"base": None, "theirs": theirs, "mine": request.data if request.data else None}
-                detail = "It was changed since it was read."
+                detail = "The resource has changed since it was read."
                 raise Problem("precondition-failed", detail, headers={"ETag": tag}, extensions=details)
         yield
 

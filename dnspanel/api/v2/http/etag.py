@@ -88,7 +88,7 @@ def require(condition: Condition, tag: str | None, *, theirs: Any = None, mine: 
     `theirs` is the current state or a function that returns it.
     """
     if not condition.holds(tag):
-        detail = "It exists already." if condition.none_match_any and tag else "It is not what If-Match says."
+        detail = "The resource already exists." if condition.none_match_any and tag else "If-Match does not match."
         base = None if condition.revision is None else {"revision": condition.revision}
         states = {"base": base, "theirs": theirs() if callable(theirs) else theirs, "mine": mine}
         raise Problem("precondition-failed", detail, headers={"ETag": tag} if tag else {}, extensions=states)
@@ -101,10 +101,10 @@ def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], curren
     base = _rrset_at(zone, key, condition.revision, current)
     states = {"base": optional_rrset_json(base), "theirs": optional_rrset_json(current), "mine": mine}
     if condition.none_match_any and current is not None:
-        detail = f"There is such an RRset at {key[0]} already."
+        detail = f"The RRset at {key[0]} already exists."
     else:
         detail = (
-            f"The RRset at {key[0]} was changed since it was read." if current else f"The RRset at {key[0]} is gone."
+            f"The RRset at {key[0]} has changed since it was read." if current else f"There is no RRset at {key[0]}."
         )
     revision = Zone.objects.values_list("revision", flat=True).get(pk=zone.pk)
     headers = {"ETag": rrset_tag(current, revision)} if current else {}
@@ -169,8 +169,6 @@ def _read(request: Request, header: str) -> tuple[bool, tuple[str, ...]]:
     if text in {"", "*"}:
         return text == "*", ()
     if not _TAGS.fullmatch(text):
-        fault = RequestFault(
-            "invalid", 'Send the ETag as it was given, with its quotation marks, or "*".', header=header
-        )
-        raise Problem("bad-header", f"{header} cannot be read.", [fault])
+        fault = RequestFault("invalid", 'Send the ETag unchanged, with its quotation marks, or "*".', header=header)
+        raise Problem("bad-header", f"The value of {header} is invalid.", [fault])
     return False, tuple(_TAG.findall(text))

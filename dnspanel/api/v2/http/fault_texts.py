@@ -11,7 +11,7 @@ def unknown_member(name: str, allowed: Iterable[str]) -> str:
     """Return the error text for an unknown member, with a similar name and the object's members."""
     allowed = sorted(allowed)
     if not allowed:
-        return f"Unknown member {quote_text(name)}: this object has no members."
+        return f"Unknown member {quote_text(name)}. This object accepts no members."
     return f"Unknown member {quote_text(name)}.{meant(name, allowed)} Allowed: {join_limited(allowed)}."
 
 

@@ -59,7 +59,7 @@ def claim(*, request: HttpRequest, actor: Actor, key: str, now: datetime) -> Cla
     """
     if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
         fault = RequestFault("invalid", f"Use 1 to {LONGEST_KEY} printable characters.", header="Idempotency-Key")
-        raise Problem("bad-header", "The Idempotency-Key cannot be used.", [fault])
+        raise Problem("bad-header", "The Idempotency-Key is invalid.", [fault])
     digest = _digest(request)
     row, is_new = RememberedAnswer.objects.get_or_create(
         token=actor.token, key=key, defaults={"request_sha256": digest, "at": now}
@@ -72,7 +72,7 @@ def claim(*, request: HttpRequest, actor: Actor, key: str, now: datetime) -> Cla
         # Only one retry takes over. The update makes the request appear in progress to all other retries.
         stale = RememberedAnswer.objects.filter(pk=row.pk, status=None, at=row.at, at__lte=now - LEASE)
         if not stale.update(at=now):
-            raise Problem("under-way", "The first request with this key is not finished.", headers={"Retry-After": "1"})
+            raise Problem("under-way", "The first request with this key still runs.", headers={"Retry-After": "1"})
     return Claim(row.pk, form_id_of(row.pk), taken_over=not is_new)
 
 
@@ -102,8 +102,8 @@ def forget_answers(*, now: datetime) -> int:
 
 def _refuse_or_recall(row: RememberedAnswer, digest: bytes) -> None:
     if bytes(row.request_sha256) != digest:
-        fault = RequestFault("key-reused", "This key came with another request.", header="Idempotency-Key")
-        raise Problem("key-reused", "This Idempotency-Key belongs to another request; use a new one.", [fault])
+        fault = RequestFault("key-reused", "This key was already sent with another request.", header="Idempotency-Key")
+        raise Problem("key-reused", "This Idempotency-Key belongs to another request. Use a new key.", [fault])
     if row.status is not None:
         if row.status < 300 and (publication := Publication.objects.filter(form_id=form_id_of(row.pk)).first()):
             raise_if_taken_back(publication)

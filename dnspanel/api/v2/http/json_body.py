@@ -27,7 +27,7 @@ class StrictJSONParser(BaseParser):
         try:
             return parse_json(body.decode())
         except (ValueError, RecursionError) as exc:
-            raise Problem("malformed", f"The body is not usable JSON: {_reason_of(exc)}.") from exc
+            raise Problem("malformed", f"The body cannot be read as JSON: {_reason_of(exc)}.") from exc
 
 
 class MergePatchParser(StrictJSONParser):

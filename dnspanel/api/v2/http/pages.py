@@ -37,7 +37,7 @@ def page_request(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -
     """Parse `limit` and `cursor`. `kinds` are the types of the key's parts. Raise Problem if either is invalid."""
     typed = request.query_params.get("limit")
     if typed is not None and not (typed.isascii() and typed.isdecimal() and len(typed) < 6 and 1 <= int(typed) <= MOST):
-        raise bad_number("limit", typed, f"Use a whole number from 1 to {MOST}.")
+        raise bad_number("limit", typed, f"`limit` must be a whole number from 1 to {MOST}.")
     cursor = request.query_params.get("cursor", "")
     return PageRequest(int(typed) if typed else default, _decode_cursor(cursor, kinds) if cursor else ())
 
@@ -100,7 +100,7 @@ def _decode_cursor(cursor: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     except (ValueError, RecursionError, binascii.Error) as exc:
         raise Problem(
             "bad-cursor",
-            "This is not a cursor of this list: send `next_cursor` as it was given, or leave `cursor` out.",
+            "This cursor is not from this list. Send `next_cursor` unchanged, or leave `cursor` out.",
         ) from exc
     return tuple(key)
 

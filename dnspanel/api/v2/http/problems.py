@@ -145,7 +145,7 @@ def needs_confirmation(
         "totals": dict(totals),
         **more,
     }
-    return Problem("needs-confirmation", f'{detail} Send it with "confirm": true if that is meant.', (), {}, extensions)
+    return Problem("needs-confirmation", f'{detail} To confirm, send it with "confirm": true.', (), {}, extensions)
 
 
 def totals_of(zones: Sequence[GuardedZone]) -> dict[str, int]:
@@ -168,7 +168,7 @@ def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
     if problem is None:
         logger.exception("%s %s failed", request.method, request.path)
         got_request_exception.send(sender=type(context["view"]), request=request._request)
-        problem = Problem("broken", "The panel made a mistake; its log says more.")
+        problem = Problem("broken", "The panel made a mistake. Its log has details.")
     return answer(problem)
 
 
@@ -232,7 +232,7 @@ def _unknown(exc: zones.Unknown) -> Problem:
     Zone names can contain slashes, so an unknown path below a zone is parsed as a zone name.
     """
     zone_name, _, below = exc.name.partition("./")
-    hint = f" Below {zone_name}. there is no {below} either: /api/v2/openapi.json lists all paths." if below else ""
+    hint = f" {zone_name}. has no resource {below} either: /api/v2/openapi.json lists all paths." if below else ""
     return Problem("not-found", f"{exc}{hint}")
 
 
@@ -297,7 +297,7 @@ def _of_upload(exc: transfer.UploadRefused) -> Problem:
 
 def _validation(exc: drf.ValidationError) -> Problem:
     faults = list(_faults_in(exc.detail, ""))
-    return invalid(faults) if faults else Problem("invalid", "Some values are not usable.")
+    return invalid(faults) if faults else Problem("invalid", "Some values are invalid.")
 
 
 def _faults_in(detail: Any, pointer: str) -> Sequence[RequestFault]:
@@ -328,7 +328,7 @@ def _problem_of_credentials(exc: drf.APIException) -> Problem:
 
 def _problem_of_throttling(exc: drf.Throttled) -> Problem:
     seconds = max(1, int(exc.wait or 1))
-    detail = f"The token has made all requests that it may make in a minute. The next begins in {seconds} s."
+    detail = f"The token has reached its limit of requests per minute. Try again in {seconds} s."
     return Problem("too-many-requests", detail, headers={"Retry-After": str(seconds)})
 
 
@@ -462,12 +462,12 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (drf.NotAuthenticated, _problem_of_credentials),
     (drf.Throttled, _problem_of_throttling),
     (drf.APIException, _of_framework),
-    (Http404, lambda exc: Problem("not-found", "There is nothing here.")),
-    (DjangoDenied, lambda exc: Problem("forbidden", "The token may not do this.")),
-    (RequestDataTooBig, lambda exc: Problem("too-large", "The body is larger than the panel takes at once.")),
+    (Http404, lambda exc: Problem("not-found", "There is no resource at this URL.")),
+    (DjangoDenied, lambda exc: Problem("forbidden", "The token is not allowed to do this.")),
+    (RequestDataTooBig, lambda exc: Problem("too-large", "The body is larger than the panel accepts.")),
     (SuspiciousOperation, lambda exc: Problem("malformed", "The request cannot be read.")),
-    (UnreadablePostError, lambda exc: Problem("malformed", "The body ended early.")),
+    (UnreadablePostError, lambda exc: Problem("malformed", "The request ended before the body was complete.")),
     # the database
     (SearchTooGeneral, _too_general),
-    (DataError, lambda exc: invalid([RequestFault("out-of-range", "A value is out of the range that can be stored.")])),
+    (DataError, lambda exc: invalid([RequestFault("out-of-range", "A value is outside the storable range.")])),
 )

@@ -24,9 +24,9 @@ def refuse_unexpected_body(request: Request, view: APIView) -> None:
     if not (sent := request.data):
         return
     known = taken.parameters
-    detail = f"{method} takes no body here."
+    detail = f"{method} does not accept a body here."
     if known:
-        detail += f" Send these in the query: {join_limited(sorted(known))}."
+        detail += f" Send these parameters in the query: {join_limited(sorted(known))}."
     members = list(sent)[:_MOST] if isinstance(sent, dict) else []
     raise Problem("invalid", detail, [_fault(str(name), known, detail) for name in members] or [_fault_of_all(detail)])
 

@@ -103,15 +103,15 @@ class V2View(APIView):
         if self.unconditional:
             if "HTTP_IF_MATCH" in request.META:
                 fault = RequestFault(
-                    "invalid", "There is nothing here that it could be compared with.", header="If-Match"
+                    "invalid", "This operation has no ETag that If-Match could match.", header="If-Match"
                 )
-                raise Problem("bad-header", "If-Match cannot be honoured here, so nothing was done.", [fault])
+                raise Problem("bad-header", "This operation does not support If-Match. Nothing was changed.", [fault])
             return
         token = actor_in(request).token
         if token is None or not token.needs_if_match:
             return
         if not (request.META.get("HTTP_IF_MATCH") or request.META.get("HTTP_IF_NONE_MATCH")):
-            raise Problem("condition-needed", "This token may only write with If-Match or If-None-Match: *.")
+            raise Problem("condition-needed", "This token can write only with If-Match or If-None-Match: *.")
 
     def finalize_response(
         self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
@@ -145,7 +145,7 @@ class NothingHere(V2View):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        raise Problem("not-found", f"There is nothing at {request.path[:300]}.{_meant_path(request.path)}")
+        raise Problem("not-found", f"There is no resource at {request.path[:300]}.{_meant_path(request.path)}")
 
 
 def _meant_path(path: str) -> str:
@@ -154,7 +154,7 @@ def _meant_path(path: str) -> str:
     patterns = get_resolver("dnspanel.api.v2.urls").url_patterns
     resources = {str(each.pattern).removeprefix(ROOT[1:]).partition("/")[0] for each in patterns}
     if parts[0] in resources and not parts[-1]:
-        hint = " No path ends in a slash."
+        hint = " Paths do not end in a slash."
     else:
         hint = "" if parts[0] in resources else meant(parts[0], resources)
     return f"{hint} {ROOT}openapi.json lists all paths."
@@ -187,6 +187,6 @@ def _with_ways_out(exc: Exception, view: V2View, request: Request) -> Exception:
         return Problem("method-not-allowed", detail)
     if isinstance(exc, drf.NotAcceptable):
         media = ", ".join(sorted({renderer.media_type for renderer in view.renderer_classes}))
-        detail = f"The answer is {media}: send that as `Accept`, or `*/*`."
+        detail = f"The answer is {media}: send this media type in `Accept`, or `*/*`."
         return Problem("not-acceptable", detail, [problems.RequestFault("invalid", detail, header="Accept")])
     return exc

@@ -44,11 +44,11 @@ class Audit(V2View):
     @extend_schema(
         operation_id="listAuditEntries",
         parameters=[
-            OpenApiParameter("action", str, description="`token.create`, or `token.` for all about tokens."),
-            OpenApiParameter("user", str, description="User name."),
-            OpenApiParameter("q", str, description="Text of the entry, name of a zone, or id of a request."),
-            OpenApiParameter("since", _DATE_TIME, description="From then on."),
-            OpenApiParameter("until", _DATE_TIME, description="Before then."),
+            OpenApiParameter("action", str, description="Action: `token.create`, or `token.` for all token actions."),
+            OpenApiParameter("user", str, description="User name of the author."),
+            OpenApiParameter("q", str, description="Part of the entry's text, a zone name, or a request id."),
+            OpenApiParameter("since", _DATE_TIME, description="Only entries at or after this time."),
+            OpenApiParameter("until", _DATE_TIME, description="Only entries before this time."),
             *PAGED,
         ],
         responses=page_of(ActSerializer),

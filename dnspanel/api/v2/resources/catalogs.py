@@ -265,7 +265,7 @@ class CatalogZones(V2View):
     @extend_schema(
         operation_id="listCatalogZones",
         parameters=[
-            OpenApiParameter("state", str, enum=State.values, description="Those in this state only."),
+            OpenApiParameter("state", str, enum=State.values, description="Only members in this state."),
             *PAGED,
         ],
         responses=page_of(CatalogListingSerializer),

@@ -117,7 +117,7 @@ class ChangeRunSerializer(RunProgress):
         links = [name for name in ("dry_run_of", "undo_of") if data.get(name) is not None]
         named = [name for name in ("q", "zones", "act") if name in data]
         if links and (named or links[1:]):
-            message = "It takes what that run was begun with: leave the rest out."
+            message = "Send only `dry_run_of` or `undo_of`: the act and the zones come from that run."
             raise serializers.ValidationError({links[0]: [message]}, NOT_TOGETHER)
         if not links and "act" not in data:
             raise serializers.ValidationError({"act": ["`act` is required: what to do with the zones."]}, "required")
@@ -198,7 +198,7 @@ class ChangeRunZones(V2View):
 
     @extend_schema(
         operation_id="listChangeRunZones",
-        parameters=[*PAGED, OpenApiParameter("outcome", str, enum=_OUTCOMES, description="Only these.")],
+        parameters=[*PAGED, OpenApiParameter("outcome", str, enum=_OUTCOMES, description="Zones with this outcome.")],
         responses=page_of(ChangeRunZoneSerializer),
     )
     def get(self, request: Request, change_run_id: int) -> HttpResponse:

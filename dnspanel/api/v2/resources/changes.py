@@ -180,9 +180,9 @@ def _usable_zone(
     if zone is None:
         faults.at(f"{pointer}/zone", f"There is no zone {name}.", "not-found")
     elif name in requests:
-        faults.at(f"{pointer}/zone", f"{name} is named twice; put its changes together.", "twice")
+        faults.at(f"{pointer}/zone", f"{name} is listed twice. Put all its changes into one item.", "twice")
     elif not access.may_edit_zone(actor, zone):
-        faults.at(f"{pointer}/zone", f"You may not change records of {name}.", "forbidden")
+        faults.at(f"{pointer}/zone", f"You are not allowed to change records of {name}.", "forbidden")
     else:
         return zone
     return None

@@ -141,7 +141,7 @@ class BulkDnssec(V2View):
         requested = requested_signing(_take_confirmation(body, zones))
         algorithm = key_material.ALGORITHMS[requested.new_keys.algorithm]
         if requested.signed and algorithm.startswith("RSA") and len(zones) > MOST_WITH_RSA:
-            detail = f"RSA keys take long to make: for {MOST_WITH_RSA} zones at once at most."
+            detail = f"RSA keys take long to create. Send at most {MOST_WITH_RSA} zones at once."
             raise bad_value("/new_keys/algorithm", detail)
         drops = requested == RequestedSigning(signed=False) and "signalling" not in body
         drops = drops and queries.presigned_zones([zone.pk for zone in zones]) == {zone.pk for zone in zones}
@@ -169,7 +169,7 @@ def _take_confirmation(values: dict[str, Any], zones: Sequence[Zone]) -> dict[st
     """
     cds = values.get("cds")
     if cds == [0] and not values.get("confirm"):
-        reason = "A parent that looks for CDS deletes its DS: the zone is insecure then."
+        reason = "A parent zone that reads CDS records deletes its DS, and this zone becomes insecure."
         waiting = [GuardedZone(zone.name, (reason,), 0, zone.rrset_count) for zone in zones]
         rehearsal.hold(needs_confirmation(reason, waiting, reasons=[reason]))
     return {name: value for name, value in values.items() if name != "confirm"}
@@ -329,7 +329,7 @@ def _zones_named(actor: Actor, named: Sequence[str]) -> list[Zone]:
         if name is None or name not in found:
             faults.at(f"/zones/{index}", f"There is no zone {named[index]}.", "not-found")
         elif name in canonical[:index]:
-            faults.at(f"/zones/{index}", "The zone is named twice.", "twice")
+            faults.at(f"/zones/{index}", "The zone is listed twice.", "twice")
     faults.refuse()
     return [found[name] for name in canonical if name is not None]
 

@@ -65,11 +65,11 @@ class PolicyDenialSerializer(Shape):
         try:
             return bytes.fromhex(value).hex()
         except ValueError as exc:
-            raise serializers.ValidationError("A salt has an even number of hexadecimal digits.") from exc
+            raise serializers.ValidationError("A salt must have an even number of hexadecimal digits.") from exc
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["method"] == "nsec" and any(value for name, value in attrs.items() if name != "method"):
-            raise serializers.ValidationError("NSEC has no parameters.", NOT_TOGETHER)
+            raise serializers.ValidationError("NSEC has no parameters: leave them out.", NOT_TOGETHER)
         return attrs
 
 
@@ -124,7 +124,7 @@ class DnssecPolicySerializer(Shape):
     def validate_cds(self, value: list[int]) -> list[int]:
         if not set(value) <= set(_DIGESTS):
             raise serializers.ValidationError(
-                "CDS records of a policy have the digest types 1, 2 or 4.", "invalid-choice"
+                "CDS records of a policy can only have the digest types 1, 2 and 4.", "invalid-choice"
             )
         return sorted(set(value))
 
@@ -238,7 +238,7 @@ class OneDnssecPolicy(V2View):
 
     @extend_schema(
         operation_id="deleteDnssecPolicy",
-        parameters=[OpenApiParameter("replaced_by", int, description="Id of the policy that takes its place.")],
+        parameters=[OpenApiParameter("replaced_by", int, description="Id of the policy that replaces this one.")],
         responses={204: None},
     )
     def delete(self, request: Request, policy_id: int) -> HttpResponse:

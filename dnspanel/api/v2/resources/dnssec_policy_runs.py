@@ -60,7 +60,7 @@ class PolicyRunSerializer(RunProgress):
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if data.get("dry_run_of") is not None and (data["policy"] or data["q"]):
-            message = "Carrying out a dry run takes its zones: leave policy and q out."
+            message = "This run takes the zones of the dry run: leave `policy` and `q` out."
             raise serializers.ValidationError({"dry_run_of": [message]}, NOT_TOGETHER)
         return data
 
@@ -155,7 +155,7 @@ class PolicyRunZones(V2View):
 
     @extend_schema(
         operation_id="listPolicyRunZones",
-        parameters=[*PAGED, OpenApiParameter("act", str, enum=_ACTS, description="Only these.")],
+        parameters=[*PAGED, OpenApiParameter("act", str, enum=_ACTS, description="Zones with this act.")],
         responses=page_of(PolicyRunZoneSerializer),
     )
     def get(self, request: Request, run_id: int) -> HttpResponse:

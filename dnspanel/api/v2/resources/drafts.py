@@ -50,7 +50,7 @@ from replication.codec.keys import relative_key
 from replication.dns.rrset import Key, RRset
 
 MOST_OPERATIONS = 10_000
-ZONE = OpenApiParameter("zone", str, description="Only this zone.")
+ZONE = OpenApiParameter("zone", str, description="Only changes in this zone.")
 
 
 class DraftDetail(V2View):
@@ -154,7 +154,7 @@ class DraftRRset(V2View):
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         with _operation_write(request, actor, zone, key):
             if not draft.drop_operation(author=actor, zone=zone, name=key[0], type=key[1]):
-                raise Problem("not-found", "The draft says nothing about this RRset.")
+                raise Problem("not-found", "The draft does not change this RRset.")
         return no_content()
 
 
@@ -269,9 +269,7 @@ def _operations(actor: Actor) -> list[Operation]:
     operations = Operation.objects.filter(draft__author=actor.user, zone__in=visible).select_related("zone")
     found = list(operations.order_by("zone__name", "owner_key", "type")[: MOST_OPERATIONS + 1])
     if len(found) > MOST_OPERATIONS:
-        raise Problem(
-            "too-large", f"The draft holds more than {MOST_OPERATIONS} operations; use the pages of the panel."
-        )
+        raise Problem("too-large", f"The draft has more than {MOST_OPERATIONS} operations. Use the pages of the panel.")
     by_zone = {operation.zone_id: operation.zone for operation in found}
     visibilities = {
         pk: access.visibility_of(actor, zone) for pk, zone in by_zone.items() if access.may_edit_zone(actor, zone)

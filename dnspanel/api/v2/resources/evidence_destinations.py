@@ -159,7 +159,7 @@ class OneEvidenceDestination(V2View):
         actor, row = _row_to_change(request, destination_id)
         given, now = read(EvidenceDestinationSerializer, request.data, partial=True), timezone.now()
         if given.pop("kind", row.destination.kind) != row.destination.kind:
-            raise bad_value("/kind", "The kind stays what it is; make another destination.")
+            raise bad_value("/kind", "The kind cannot change. Create another destination instead.")
         active = given.pop("active", None)
         with _guard_write(request, destination_id):
             destination = verbs.destination_row(destination_id).destination

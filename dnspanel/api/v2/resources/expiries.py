@@ -45,7 +45,7 @@ class Expiries(V2View):
             OpenApiParameter(
                 "before",
                 {"type": "string", "format": "date-time"},
-                description="Those that are removed until then, or should have been.",
+                description="Only RRsets whose time of removal is this time or earlier.",
             ),
             *PAGED,
         ],

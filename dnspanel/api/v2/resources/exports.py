@@ -74,11 +74,11 @@ class ExportSerializer(Shape):
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if data["zones"] and data["q"]:
-            raise serializers.ValidationError({"q": ["Name zones or search for them, not both."]}, NOT_TOGETHER)
+            raise serializers.ValidationError({"q": ["Send `zones` or `q`, not both."]}, NOT_TOGETHER)
         if "queries" in data and data["format"] != ExportFormat.QUERIES:
-            raise serializers.ValidationError({"queries": ["Only for the format queries."]}, NOT_TOGETHER)
+            raise serializers.ValidationError({"queries": ["Works only with the format queries."]}, NOT_TOGETHER)
         if "keys_passphrase" in data and data["format"] != ExportFormat.JSON:
-            raise serializers.ValidationError({"keys_passphrase": ["Only for the format json."]}, NOT_TOGETHER)
+            raise serializers.ValidationError({"keys_passphrase": ["Works only with the format json."]}, NOT_TOGETHER)
         return data
 
 
@@ -96,13 +96,13 @@ class Octets(Gzip):
     format = "bin"
 
 
-_PART = OpenApiResponse(OpenApiTypes.BINARY, "The part that `Range` asked for.")
+_PART = OpenApiResponse(OpenApiTypes.BINARY, "The part of the file that `Range` requested.")
 _FILE = {
     (200, Gzip.media_type): OpenApiTypes.BINARY,
     (200, Octets.media_type): OpenApiTypes.BINARY,
     (206, Gzip.media_type): _PART,
     (206, Octets.media_type): _PART,
-    416: OpenApiResponse(description="There is no such part."),
+    416: OpenApiResponse(description="The requested part is outside the file."),
 }
 
 
@@ -187,7 +187,7 @@ class ExportFile(V2View):
         try:
             file = export_jobs.open_file(job=job, person=actor_in(request))
         except access.Unknown:
-            raise Problem("not-found", "There is no file: the export is not done, or older than a day.") from None
+            raise Problem("not-found", "The file does not exist yet, or was deleted after a day.") from None
         name = f"export-{job.pk}.{export_file.suffix(job.format)}.gz"
         return file_response(
             request._request,

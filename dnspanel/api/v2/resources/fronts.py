@@ -121,7 +121,7 @@ def _front(name: str) -> Node:
     """Return the front with this name. Raise UnknownNode for an unknown name, Problem if the node isn't a front."""
     node = node_lifecycle.node_by_name(node_name(name))
     if not node.is_front:
-        raise Problem("not-found", f"{name} is no front.")
+        raise Problem("not-found", f"{name} is not a front.")
     return node
 
 

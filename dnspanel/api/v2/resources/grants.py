@@ -45,7 +45,7 @@ class GrantSerializer(ScopeSerializer):
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if (data["user"] is None) == (data["team"] is None):
             code = "required" if data["user"] is None else NOT_TOGETHER
-            raise serializers.ValidationError({"user": ["Name a person or a team, not both."]}, code)
+            raise serializers.ValidationError({"user": ["Send either `user` or `team`."]}, code)
         return data
 
 
@@ -57,8 +57,8 @@ class Grants(V2View):
     @extend_schema(
         operation_id="listGrants",
         parameters=[
-            OpenApiParameter("user", _ID, description="Only grants of this person."),
-            OpenApiParameter("team", _ID, description="Only grants of this team."),
+            OpenApiParameter("user", _ID, description="Only grants to this person (id)."),
+            OpenApiParameter("team", _ID, description="Only grants to this team (id)."),
             *PAGED,
         ],
         responses=page_of(GrantSerializer),

@@ -63,7 +63,7 @@ class ImportFile(V2View):
             OpenApiParameter(
                 "offset",
                 {"type": "integer", "minimum": 0},
-                description="Where the chunk begins: the file's size so far. Left out: the body is the whole file.",
+                description="Start of the chunk: the current size of the file. Without it, the body is the whole file.",
             )
         ],
         request={"application/octet-stream": OpenApiTypes.BINARY},
@@ -98,7 +98,7 @@ class ImportFile(V2View):
         """
         job = job_of(request, import_id)
         if job.state != State.UPLOADING:
-            raise Problem("conflict", "This import does not wait for files any more.")
+            raise Problem("conflict", "This import no longer waits for files, so its files cannot be deleted.")
         upload.remove_file(job=job, name=name)
         return no_content()
 
@@ -116,5 +116,5 @@ def _length(request: Request) -> int:
     """Return the size of a chunk from `Content-Length`. Raise Problem if it is invalid or too large."""
     text = request.headers.get("Content-Length") or "0"
     if not text.isdecimal() or len(text) > _LONGEST_NUMBER or int(text) > import_limits.CHUNK_BYTES:
-        raise Problem("too-large", f"A chunk has at most {import_limits.CHUNK_BYTES >> 20} MiB.")
+        raise Problem("too-large", f"A chunk can have at most {import_limits.CHUNK_BYTES >> 20} MiB.")
     return int(text)

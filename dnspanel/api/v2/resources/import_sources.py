@@ -111,9 +111,9 @@ class AxfrSerializer(Shape):
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if bool(data["zones"]) == bool(data.get("catalog")):
             code = NOT_TOGETHER if data["zones"] else "required"
-            raise serializers.ValidationError({"zones": ["Name the zones, or a catalog zone."]}, code)
+            raise serializers.ValidationError({"zones": ["Send either `zones` or `catalog`."]}, code)
         if bool(data.get("tsig_name")) != bool(data["tsig_secret"]):
-            raise serializers.ValidationError({"tsig_name": ["A TSIG key has a name and a secret."]}, "required")
+            raise serializers.ValidationError({"tsig_name": ["Send `tsig_name` and `tsig_secret`."]}, "required")
         return data
 
     def validate_tsig_secret(self, text: str) -> str:
@@ -188,9 +188,9 @@ class CsvSerializer(Shape):
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         used = [data[name] for name in _COLUMNS if name in data]
         if len(set(used)) < len(used):
-            raise serializers.ValidationError({"name": ["A column can be one thing only."]}, "twice")
+            raise serializers.ValidationError({"name": ["Two members have the same column number."]}, "twice")
         if CsvMapping(**data).missing:
-            raise serializers.ValidationError({"zone": ["Say which column is the zone, or name it."]}, "required")
+            raise serializers.ValidationError({"zone": ["Send `zone`, `fixed_zone` or `zones`."]}, "required")
         return data | {"delimiter": DELIMITERS[data["delimiter"]]}
 
 
@@ -201,9 +201,9 @@ def options_of(values: dict[str, Any], before: Options) -> Options:
     """
     options = Options.from_json(before.to_json() | values)
     if options.ttl_least is not None and options.ttl_most is not None and options.ttl_least > options.ttl_most:
-        raise serializers.ValidationError({"options": {"ttl_most": ["This is less than the least."]}}, "out-of-range")
+        raise serializers.ValidationError({"options": {"ttl_most": ["Use at least `ttl_least`."]}}, "out-of-range")
     if options.ttl is not None and (options.ttl_least is not None or options.ttl_most is not None):
-        raise serializers.ValidationError({"options": {"ttl": ["Either one TTL for all, or bounds."]}}, NOT_TOGETHER)
+        raise serializers.ValidationError({"options": {"ttl": ["Send `ttl` or limits, not both."]}}, NOT_TOGETHER)
     return options
 
 

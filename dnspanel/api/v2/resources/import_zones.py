@@ -35,8 +35,8 @@ SEVERITIES = ("error", "warning", "note")
 CHOICES = [("default", "as the options say"), *((choice, choice) for choice in import_jobs.CHOICES if choice)]
 MOST_CHOSEN = 10_000
 _OF_FAULTS = [
-    OpenApiParameter("severity", str, enum=list(SEVERITIES), description="Only those of this severity."),
-    OpenApiParameter("code", str, description="Only those with this code."),
+    OpenApiParameter("severity", str, enum=list(SEVERITIES), description="Only errors and remarks of this severity."),
+    OpenApiParameter("code", str, description="Only errors and remarks with this code."),
 ]
 
 
@@ -80,7 +80,7 @@ class ChoicesSerializer(Shape):
 
     choice = Choice(choices=CHOICES, help_text="Action for the zones; `default` follows the options.")
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=MOST_CHOSEN)
-    q = Text(default="", allow_blank=True, max_length=200, help_text="Part of the name or of the path.")
+    q = Text(default="", allow_blank=True, max_length=200, help_text="Part of the zone's name or of the file's path.")
     faulty = Flag(default=False, help_text="Only zones with errors or warnings.")
     existing = Flag(default=None, allow_null=True, help_text="True: only zones that exist here; false: only others.")
 
@@ -107,7 +107,7 @@ class ImportZones(V2View):
             OpenApiParameter(
                 "action", str, enum=["undecided", *Action.values], description="Only zones with this action."
             ),
-            OpenApiParameter("q", str, description="Part of the name or of the path."),
+            OpenApiParameter("q", str, description="Part of the zone's name or of the file's path."),
             *PAGED,
         ],
         responses=page_of(ImportZoneSerializer),
@@ -164,7 +164,7 @@ class ImportFaults(V2View):
         operation_id="listImportFaults",
         parameters=[
             *_OF_FAULTS,
-            OpenApiParameter("zone", str, description="Only those of this zone."),
+            OpenApiParameter("zone", str, description="Only errors and remarks about this zone."),
             *PAGED,
         ],
         responses=page_of(FaultSerializer),

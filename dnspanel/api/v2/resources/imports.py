@@ -161,15 +161,13 @@ class NewImportSerializer(ImportSerializer):
         needed = sources.MEMBERS.get(data["source"])
         for member in sources.MEMBERS.values():
             if member == needed and member not in data:
-                raise serializers.ValidationError(
-                    {member: [f"`{member}` is required: where to read from."]}, "required"
-                )
+                raise serializers.ValidationError({member: [f"`{member}` is required for this source."]}, "required")
             if member != needed and member in data:
                 raise serializers.ValidationError(
                     {member: [f"`{member}` does not fit the source {data['source']}: leave it out."]}, NOT_TOGETHER
                 )
         if "keys_passphrase" in data and data["source"] != SourceKind.JSON:
-            raise serializers.ValidationError({"keys_passphrase": ["Only for the source json."]}, NOT_TOGETHER)
+            raise serializers.ValidationError({"keys_passphrase": ["Works only with the source json."]}, NOT_TOGETHER)
         return data
 
 
@@ -402,13 +400,13 @@ def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
     The step's own function checks all other conditions.
     """
     if act == "scan" and job.state == State.UPLOADING and not upload.uploaded_files(job):
-        raise Problem("conflict", "No file has arrived yet.")
+        raise Problem("conflict", "Upload a file first.")
     if act == "apply" and job.state == State.PLANNED and not confirmed:
         plan = queries.plan_summary(job)
         if plan.guarded:
             guarded = queries.guarded_zones(job).order_by("name")
             sums = guarded.aggregate(removed=Sum("removed"), rrsets=Sum("before"))
-            reason = f"{plan.guarded:,} zones would lose much: {plan.values_removed:,} values in all."
+            reason = f"{plan.guarded:,} zones would lose many records: {plan.values_removed:,} values in all."
             waiting = [_guarded_zone(row) for row in guarded[:MOST_ZONES]]
             totals = {"zones": plan.guarded, **sums}
             rehearsal.hold(needs_confirmation(reason, waiting, reasons=[reason], totals=totals))

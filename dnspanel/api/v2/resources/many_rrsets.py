@@ -108,7 +108,7 @@ def _outcome(selection: WideSelection, act: many_rrsets.Act, actor: Actor) -> Wi
         with searching_for(selection.search):
             return wide_outcome(act=act, selection=selection, author=actor, now=timezone.now())
     except TooMany as exc:
-        raise Problem("too-large", f"More than {MOST_SELECTED} RRsets are found; narrow the search.") from exc
+        raise Problem("too-large", f"More than {MOST_SELECTED} RRsets match. Narrow the search.") from exc
 
 
 def _selection(body: Mapping[str, Any]) -> WideSelection:
@@ -124,7 +124,7 @@ def search_in(text: str) -> str:
     if unclear := unclear_in(text):
         raise bad_value("/q", unclear)
     if not text.strip():
-        raise bad_value("/q", "`q` must be a search that is not empty, such as `type:a`.", "required")
+        raise bad_value("/q", "`q` must not be empty. Send a search such as `type:a`.", "required")
     return text
 
 
@@ -160,9 +160,9 @@ def refuse_members(act: Mapping[str, Any], known: Mapping[str, tuple[set[str], s
     needed, optional = known[act["op"]]
     faults = Faults()
     for name in sorted(needed - act.keys()):
-        faults.at(f"/act/{name}", f"{act['op']} needs it.", "required")
+        faults.at(f"/act/{name}", f"`{name}` is required for `{act['op']}`.", "required")
     for name in sorted(act.keys() - needed - optional - {"op"}):
-        faults.at(f"/act/{name}", f"{act['op']} has no such member.", "unknown")
+        faults.at(f"/act/{name}", f"`{act['op']}` has no member `{name[:60]}`: leave it out.", "unknown")
     faults.refuse()
 
 

@@ -121,7 +121,7 @@ def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> Zon
             return many_settings.preview_marks(selection=selection, marks=marks, author=actor)
     except TooMany as exc:
         most = many_settings.MOST_DELETED if marks is None else many_settings.MOST_ZONES
-        raise Problem("too-large", f"More than {most} zones are found; narrow the search.") from exc
+        raise Problem("too-large", f"More than {most} zones match. Narrow the search.") from exc
 
 
 def selection_in(body: Mapping[str, Any]) -> ZoneSelection:

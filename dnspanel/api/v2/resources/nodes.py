@@ -239,7 +239,7 @@ class NodePoints(V2View):
         operation_id="getNodePoints",
         parameters=[
             OpenApiParameter(
-                "after", {"type": "number", "minimum": 0}, description="Seconds since 1970; for steps of a second."
+                "after", {"type": "number", "minimum": 0}, description="For `second`: only points after this Unix time."
             ),
             OpenApiParameter(
                 "step",
@@ -390,7 +390,7 @@ def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> di
 def _require_fingerprint(node: Any, sent: str | None) -> None:
     waiting = node_lifecycle.request_of(node)
     if waiting is not None and waiting.csr_sha256 != sent:
-        raise bad_value("/fingerprint", "Send the fingerprint that the agent printed; it is not that of this request.")
+        raise bad_value("/fingerprint", "This is not the request's fingerprint. Send the one that the agent printed.")
 
 
 def _level(text: str) -> Level | None:
@@ -406,5 +406,5 @@ def _after(text: str) -> float:
     except ValueError:
         after = -1.0
     if not 0 <= after < 2**40:
-        raise bad_parameter("after", "Use seconds since 1970.")
+        raise bad_parameter("after", "`after` must be a time in seconds since 1970.")
     return after

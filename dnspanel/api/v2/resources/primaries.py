@@ -143,7 +143,7 @@ class TransferredZones(V2View):
 
     @extend_schema(
         operation_id="listTransferredZones",
-        parameters=[OpenApiParameter("failing", bool, description="Those to which nothing comes only."), *PAGED],
+        parameters=[OpenApiParameter("failing", bool, description="true: only zones whose transfers fail."), *PAGED],
         responses=page_of(TransferredZoneSerializer),
     )
     def get(self, request: Request) -> HttpResponse:
@@ -371,6 +371,6 @@ def _answer_primaries(zone: Zone, status: int = 200, **headers: str) -> HttpResp
     """
     row = _row(zone)
     if row is None:
-        raise Problem("not-found", f"{zone.name} does not come from elsewhere: its primary is this panel.")
+        raise Problem("not-found", f"{zone.name} has no other primaries: this panel is its primary.")
     told = {**transferred_json(row), "authority": own_authority(row, now=timezone.now())}
     return answer(told, status, headers={"ETag": tag_of(_state_of(row)), **headers})

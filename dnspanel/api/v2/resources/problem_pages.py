@@ -74,7 +74,7 @@ class KindDetail(KindView):
         """
         kind = PROBLEM_TYPES.get(code)
         if kind is None:
-            raise Problem("not-found", "There is no such kind of problem. `GET /problems` lists all.")
+            raise Problem("not-found", "No problem has this code. `GET /problems` lists all codes.")
         return self.page_or(answer(_kind_json(kind)), request, "docs/problem.html", kind=kind)
 
 

@@ -41,22 +41,22 @@ _FEED = [
     OpenApiParameter(
         "after",
         {"type": "integer", "minimum": 0, "maximum": LARGEST_SEQUENCE},
-        description="Only those whose sequence is greater.",
+        description="Only publications after this sequence.",
     ),
     OpenApiParameter(
         "order",
         {"type": "string", "enum": ["asc", "desc"]},
-        description="By sequence; `desc`, the newest first, if not said.",
+        description="Order by sequence. Default: `desc`, newest first.",
     ),
     OpenApiParameter(
         "expand",
         {"type": "string", "enum": ["zones"]},
-        description="`zones` adds the first 100 zones to each publication; `listPublicationZones` has all.",
+        description="`zones` adds the first 100 zones to each publication. `listPublicationZones` lists all zones.",
     ),
     OpenApiParameter(
         "wait",
         {"type": "integer", "minimum": 0, "maximum": 60},
-        description="Seconds to wait for the first publication where the page would be empty.",
+        description="Seconds to wait for a publication if the page would be empty.",
     ),
 ]
 

@@ -142,7 +142,7 @@ class RequestList(V2View):
         operation_id="listRequests",
         parameters=[
             *PAGED,
-            OpenApiParameter("which", str, enum=["mine", "waiting", "past-rules"], description="`mine` if not said."),
+            OpenApiParameter("which", str, enum=["mine", "waiting", "past-rules"], description="Default: `mine`."),
         ],
         responses=page_of(ListedRequestSerializer),
     )
@@ -268,7 +268,7 @@ def _publish(actor: Actor, found: PublishRequest, values: Mapping[str, Any]) -> 
 
 def _past_rules(actor: Actor, found: PublishRequest, values: Mapping[str, Any]) -> object:
     if not values["text"].strip():
-        raise bad_value("/text", "`text` is required: why it goes past the rules.", "required")
+        raise bad_value("/text", "`text` is required: the reason for bypassing the rules.", "required")
     return publish_requests.publish_request(
         request=found, by=actor, channel=Channel.API, now=timezone.now(), past_rules=values["text"]
     )

@@ -23,14 +23,14 @@ from dnspanel.zones.publishing import pointers, zone_patches
 from dnspanel.zones.publishing.zone_patches import Outcome, Patch
 
 TERMS = (
-    OpenApiParameter("reason", str, description="Why, for the history."),
+    OpenApiParameter("reason", str, description="Reason for the change, shown in the history."),
     OpenApiParameter("confirm", bool, description="Confirm a change that deletes many records."),
-    OpenApiParameter("accept_warnings", bool, description="false: warnings refuse the change."),
+    OpenApiParameter("accept_warnings", bool, description="false: refuse the change if it causes warnings."),
     OpenApiParameter(
         "ptr",
         bool,
-        description="Publish the PTRs of the changed addresses too, where their reverse zone is here and yours: they "
-        "come, take the place of other names, and go.",
+        description="Also change the PTR records of the changed addresses, in reverse zones that you can edit: add, "
+        "replace or delete them.",
     ),
 )
 

@@ -88,7 +88,7 @@ class Restorations(V2View):
 def selection_in(body: Mapping[str, Any]) -> TrashSelection:
     """Return the body's selection of zones. Raise Problem if the selection is empty."""
     if not any(name in body for name in _SELECTING):
-        raise bad_value("/q", f"Send one of {', '.join(_SELECTING)}.", "required")
+        raise bad_value("/q", f"Send at least one of {', '.join(_SELECTING)}.", "required")
     return TrashSelection(
         ids=tuple(body.get("ids", ())),
         names=tuple(body.get("zones", ())),
@@ -104,7 +104,7 @@ def select_zones(selection: TrashSelection, actor: Actor) -> list[Zone]:
         with searching_for(selection.search):
             return restore_zones.selected_from_trash(selection, actor)
     except TooMany as exc:
-        raise Problem("too-large", f"More than {MOST_ZONES} zones are found; narrow the search.") from exc
+        raise Problem("too-large", f"More than {MOST_ZONES} zones match. Narrow the search.") from exc
 
 
 def answer_restored(
@@ -127,7 +127,7 @@ def zones_gone_for_good(publication: Publication, actor: Actor) -> Refusals:
     """
     if not actor.may_everywhere(Right.READ):
         return ()
-    return [(name, "It has left the trash for good.") for name in restore_zones.gone_for_good(publication)]
+    return [(name, "The zone was permanently deleted.") for name in restore_zones.gone_for_good(publication)]
 
 
 def _unknown(body: Mapping[str, Any], zones: Sequence[Zone], actor: Actor) -> Refusals:
@@ -137,7 +137,7 @@ def _unknown(body: Mapping[str, Any], zones: Sequence[Zone], actor: Actor) -> Re
     lost = set(body.get("ids", ())) - {zone.pk for zone in zones}
     back = access.zones_visible_to(actor).filter(pk__in=lost).values_list("pk", flat=True) if lost else ()
     refused = sorted(missing - set(live)) + [str(id) for id in sorted(lost - set(back))]
-    return [(name, "It is not in the trash.") for name in refused]
+    return [(name, "The zone is not in the trash.") for name in refused]
 
 
 def _outcome_json(outcome: ZonesOutcome, unknown: Refusals) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class RevisionList(V2View):
     @extend_schema(
         operation_id="listRevisions",
         parameters=[
-            OpenApiParameter("name", str, description="Those that changed an RRset of this owner name."),
+            OpenApiParameter("name", str, description="Only revisions that changed an RRset with this owner name."),
             *PAGED,
         ],
         responses={200: page_of(RevisionSerializer)},
@@ -238,7 +238,7 @@ def _patch_of_undo(actor: Actor, revisions: Sequence[Revision]) -> Patch:
     zone = revisions[0].zone
     for found in revisions:
         if found.kind != RevisionKind.CHANGE:
-            raise CannotUndo(f"Revision {found.number} of {zone.name} was not a change of RRsets.")
+            raise CannotUndo(f"Revision {found.number} of {zone.name} did not change RRsets, so it cannot be undone.")
     undone = _changes(_stored_changes(revisions))
     visibility = access.visibility_of(actor, zone)
     for change in undone:
@@ -285,11 +285,11 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
     """Undo the publication's changes to RRsets, then restore the zones that it deleted."""
     actor, body = actor_in(request), read(UndoSerializer, request.data)
     if body["into"] == "draft":
-        raise CannotUndo("A draft cannot bring zones back; undo it as a publication.")
+        raise CannotUndo("A draft cannot restore deleted zones. Undo the deletion without a draft.")
     zones = select_zones(TrashSelection(publication=publication.sequence), actor)
     unknown = zones_gone_for_good(publication, actor)
     if not zones and not changes and restore_zones.is_out_of_trash(publication, timezone.now()):
-        raise CannotUndo(f"The zones of publication {publication.sequence} have left the trash for good.")
+        raise CannotUndo(f"The zones of publication {publication.sequence} were permanently deleted.")
     undone = None
     if changes:
         patches = patches_of_undo(actor, [_editable(actor, one) for one in changes])
@@ -324,7 +324,7 @@ def _changes(rows: Iterable[StoredChange]) -> list[Change]:
     """
     found = list(rows)
     if len(found) > MOST_UNDONE:
-        raise Problem("too-large", f"At most {MOST_UNDONE} RRsets can be taken back at once; use a draft.")
+        raise Problem("too-large", f"At most {MOST_UNDONE} RRsets can be undone at once. Use a draft.")
     return [change for change in map(change_of, found) if not soa.same(change.before, change.after)]
 
 
@@ -335,7 +335,7 @@ def _editable(actor: Actor, found: Revision) -> Revision:
     """
     access.zone_for_editing(actor, found.zone.name)
     if found.zone.deleted_at is not None:
-        raise CannotUndo(f"{found.zone.name} is in the trash; restore it from there.")
+        raise CannotUndo(f"{found.zone.name} is in the trash. Restore it first.")
     return found
 
 

@@ -58,9 +58,9 @@ class RRsetList(V2View):
         operation_id="listRRsets",
         parameters=[
             *PAGED,
-            OpenApiParameter("q", str, description="As in the filter of the panel's table of records."),
-            OpenApiParameter("type", str, description="One type, or several with commas between them."),
-            OpenApiParameter("name", str, description="One owner name."),
+            OpenApiParameter("q", str, description="Search, as in the filter of the panel's record table."),
+            OpenApiParameter("type", str, description="Record type, or several types separated by commas."),
+            OpenApiParameter("name", str, description="Only RRsets with this owner name."),
         ],
         responses={200: page_of(ListedRRsetSerializer)},
     )
@@ -277,5 +277,5 @@ def _key_in(after: tuple[Any, ...]) -> StoredKey:
     try:
         owner_key = bytes.fromhex(after[0])
     except ValueError as exc:
-        raise Problem("bad-cursor", "This is not a cursor that this list gave.") from exc
+        raise Problem("bad-cursor", "This cursor is not from this list.") from exc
     return owner_key, min(max(after[1], 0), 65_536)

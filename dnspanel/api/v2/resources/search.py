@@ -33,8 +33,8 @@ class Search(V2View):
         operation_id="searchZonesAndRRsets",
         parameters=[
             *PAGED,
-            OpenApiParameter("q", str, required=True, description="As in the search box of the panel."),
-            OpenApiParameter("kind", {"type": "string", "enum": ["zone", "rrset"]}, description="Only these."),
+            OpenApiParameter("q", str, required=True, description="Search, as in the panel's search box."),
+            OpenApiParameter("kind", {"type": "string", "enum": ["zone", "rrset"]}, description="Only this kind."),
         ],
         responses={200: page_of(FoundSerializer)},
     )
@@ -111,5 +111,5 @@ def _after(requested: PageRequest) -> Place:
         return BEFORE_ALL
     place = place_of(f"{requested.after[1]}-{requested.after[2]}")
     if place == BEFORE_ALL:
-        raise Problem("bad-cursor", "This is not a cursor that this list gave.")
+        raise Problem("bad-cursor", "This cursor is not from this list.")
     return place

@@ -76,14 +76,14 @@ class TemplateRunSerializer(RunProgress):
         carries_out = data.get("dry_run_of") is not None
         named = {name for name in ("template", "q", "values", "keep") if data.get(name) not in (None, {}, False)}
         if carries_out and named:
-            message = "Carrying out a dry run takes what it was begun with: leave the rest out."
+            message = "This run takes the options of the dry run: leave `template`, `q`, `values` and `keep` out."
             raise serializers.ValidationError({"dry_run_of": [message]}, NOT_TOGETHER)
         if not carries_out and "template" not in data:
             raise serializers.ValidationError(
                 {"template": ["`template` is required: the id of a template."]}, "required"
             )
         if not carries_out and data["overwrite"]:
-            message = "A dry run overwrites nothing: say it when it is carried out."
+            message = "A dry run overwrites nothing. Send `overwrite` together with `dry_run_of`."
             raise serializers.ValidationError({"overwrite": [message]}, NOT_TOGETHER)
         return data
 
@@ -180,7 +180,7 @@ class TemplateRunZones(V2View):
 
     @extend_schema(
         operation_id="listTemplateRunZones",
-        parameters=[*PAGED, OpenApiParameter("outcome", str, enum=_OUTCOMES, description="Only these.")],
+        parameters=[*PAGED, OpenApiParameter("outcome", str, enum=_OUTCOMES, description="Zones with this outcome.")],
         responses=page_of(TemplateRunZoneSerializer),
     )
     def get(self, request: Request, template_run_id: int) -> HttpResponse:

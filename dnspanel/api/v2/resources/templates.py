@@ -75,7 +75,7 @@ class TemplateVariableSerializer(Shape):
 
     def validate_name(self, value: str) -> str:
         if not is_name(value):
-            raise serializers.ValidationError("A small letter, then small letters, digits and underscores.")
+            raise serializers.ValidationError("Use a-z, 0-9 and _, and begin with a letter.")
         return value
 
 
@@ -399,7 +399,7 @@ def _using(actor: Actor, body: Mapping[str, Any]) -> use.Using:
             "/template", f"There is no template {body['template']}. `GET /templates` lists templates.", NOT_FOUND
         )
     if body["version"] is not None and body["version"] > found.version:
-        raise bad_value("/version", f"The template is at version {found.version}.", "out-of-range")
+        raise bad_value("/version", f"The newest version of the template is {found.version}.", "out-of-range")
     return use.using(found, body["values"], body["version"])
 
 

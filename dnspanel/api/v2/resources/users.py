@@ -54,7 +54,7 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.rights.rights_history import Since, rights_since
 from replication.dns import rdtypes
 
-REASONS = [("role", "the role"), ("team", "being in a team"), ("grant", "a grant")]
+REASONS = [("role", "the role"), ("team", "membership in a team"), ("grant", "a grant")]
 
 
 class UserSerializer(Shape):
@@ -272,7 +272,7 @@ class UserRights(V2View):
             OpenApiParameter(
                 "at",
                 {"type": "string", "format": "date-time"},
-                description="A time that is past: `since` says if it was so.",
+                description="A time in the past. `since` compares the rights with the rights at that time.",
             ),
         ],
         responses=RightsSerializer,
@@ -358,7 +358,7 @@ def _change(user: User, values: dict[str, Any], actor: Actor) -> None:
         role = values.get("role", user.role)
         own = user.own_role_id if role == user.role else None
     if own is not None and role != Role.MEMBER:
-        message = CodedMessage("`own_role` needs the role `member`.", NOT_TOGETHER)
+        message = CodedMessage("`own_role` is only possible with the role `member`.", NOT_TOGETHER)
         raise AccountRefused({"own_role": [message]})
     if (role, own) != (user.role, user.own_role_id):
         own_role = None if own is None else role_by_id(own)
@@ -409,6 +409,6 @@ def _subject(request: Request, actor: Actor) -> tuple[Zone, explain_rights.Subje
     """
     query = request.query_params
     if not query.get("zone"):
-        raise bad_parameter("zone", "Name a zone.", "required")
+        raise bad_parameter("zone", "`zone` is required: the name of a zone.", "required")
     zone = access.zone_for_reading(actor, text_parameter(query, "zone", longest=1100))
     return zone, subject_in(query, zone)

@@ -138,7 +138,7 @@ class VanityParent(V2View):
         zone = access.zone_for_editing(actor, zone_name)
         kept = _place(request, template, zone.name).kept
         if kept is None:
-            raise Problem("not-found", f"The addresses in {zone.name} are not kept.")
+            raise Problem("not-found", f"The panel does not maintain the addresses in {zone.name}")
         try:
             ask_parent(kept=kept, by=actor, now=timezone.now())
         except Busy as exc:
@@ -186,5 +186,5 @@ def _set(request: Request, set_id: int) -> ZoneTemplate:
 def _place(request: Request, template: ZoneTemplate, zone_name: str) -> Place:
     found = next((each for each in places_of(template, actor_in(request)) if each.zone.name == zone_name), None)
     if found is None:
-        raise Problem("not-found", f"No name server of this set that has nodes lies in {zone_name}")
+        raise Problem("not-found", f"No name server of this set has nodes and a name in {zone_name}")
     return found

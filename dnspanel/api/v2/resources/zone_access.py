@@ -24,8 +24,8 @@ from replication.dns import names
 from replication.errors import BadName
 
 ABOUT_RRSET = [
-    OpenApiParameter("name", str, description="Owner name in the zone; needs `type`."),
-    OpenApiParameter("type", str, description="Record type; needs `name`."),
+    OpenApiParameter("name", str, description="Owner name in the zone; requires `type`."),
+    OpenApiParameter("type", str, description="Record type; requires `name`."),
 ]
 
 
@@ -118,7 +118,7 @@ def subject_in(query: Mapping[str, str], zone: Zone) -> Subject:
     """
     name, type_ = text_parameter(query, "name", longest=1100), text_parameter(query, "type")
     if bool(name) != bool(type_):
-        raise bad_parameter("type" if name else "name", "Give name and type, or neither.", "required")
+        raise bad_parameter("type" if name else "name", "Send both `name` and `type`, or neither.", "required")
     if not name:
         return subject_of(zone)
     try:

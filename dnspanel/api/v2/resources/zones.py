@@ -77,8 +77,8 @@ class ZoneList(V2View):
         parameters=[
             *PAGED,
             Q,
-            OpenApiParameter("tag", str, description="Zones with this tag."),
-            OpenApiParameter("team", int, description="Zones of the team with this id."),
+            OpenApiParameter("tag", str, description="Only zones with this tag."),
+            OpenApiParameter("team", int, description="Only zones of the team with this id."),
         ],
         responses={200: page_of(ZoneSerializer)},
     )
@@ -247,9 +247,9 @@ def _new_names(typed: Sequence[str]) -> list[str]:
     for index, text in enumerate(typed):
         name = _canonical(text)
         if name is None:
-            faults.at(f"/names/{index}", f"{quote_text(typed[index])} is not the name of a zone.", "bad-name")
+            faults.at(f"/names/{index}", f"{quote_text(typed[index])} is not a valid zone name.", "bad-name")
         elif name in found:
-            faults.at(f"/names/{index}", "The name is given twice.", "twice")
+            faults.at(f"/names/{index}", "The name is listed twice.", "twice")
         else:
             found.append(name)
     faults.refuse()
@@ -295,7 +295,7 @@ def _zones_to_delete(actor: Actor, named: Sequence[Mapping[str, Any]]) -> list[e
         if name is None or name not in found:
             faults.at(f"/zones/{index}/zone", f"There is no zone {named[index]['zone']}.", "not-found")
         elif name in canonical[:index]:
-            faults.at(f"/zones/{index}/zone", "The zone is named twice.", "twice")
+            faults.at(f"/zones/{index}/zone", "The zone is listed twice.", "twice")
     faults.refuse()
     return [
         edit.ZoneToDelete(found[name], each.get("at_revision"))
@@ -317,7 +317,7 @@ class TrashList(V2View):
     @extend_schema(
         operation_id="listDeletedZones",
         parameters=[
-            OpenApiParameter("q", str, description="As in the search box of the panel's trash."),
+            OpenApiParameter("q", str, description="Search, as in the search box of the panel's trash."),
             *PAGED,
         ],
         responses={200: page_of(TrashedZoneSerializer)},
@@ -355,7 +355,7 @@ class TrashRestore(V2View):
         """
         actor = actor_in(request)
         if zone_id >= 2**31:
-            raise Problem("not-found", "There is no such zone in the trash.")
+            raise Problem("not-found", "The trash has no zone with this id.")
         zone = access.trashed_zone_for_restoring(actor, zone_id)
         publication = edit.restore_zone(
             zone=zone,
@@ -481,7 +481,7 @@ def _zone_written(request: Request, publication: Publication, name: str, status:
     actor = actor_in(request)
     zone = Zone.objects.select_related("changed_by").filter(name=name, deleted_at=None).first()
     if zone is None:
-        raise Problem("not-found", f"{name} was deleted again meanwhile.")
+        raise Problem("not-found", f"{name} has been deleted again.")
     body = {"zones": moved_by(publication, actor), "warnings": [], "zone": zone_json(zone, actor)}
     headers = {"Location": zone_url(name), "ETag": _tag(zone)}
     return answer_publication(request, publication, body, status=status, headers=headers)

@@ -36,11 +36,11 @@ class DenialSerializer(Shape):
         try:
             return bytes.fromhex(value).hex()
         except ValueError as exc:
-            raise serializers.ValidationError("A salt has an even number of hexadecimal digits.") from exc
+            raise serializers.ValidationError("A salt must have an even number of hexadecimal digits.") from exc
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["method"] == "nsec" and any(value for name, value in attrs.items() if name != "method"):
-            raise serializers.ValidationError("NSEC has no parameters.", NOT_TOGETHER)
+            raise serializers.ValidationError("NSEC has no parameters: leave them out.", NOT_TOGETHER)
         return attrs
 
 
@@ -79,7 +79,7 @@ class SigningPatchSerializer(Shape):
     def validate_cds(self, value: list[int]) -> list[int]:
         if not {str(number) for number in value} <= DIGEST_LIST:
             raise serializers.ValidationError(
-                "Use the digest types 1, 2 or 4, or 0 to have the DS deleted.", "invalid-choice"
+                "Use the digest types 1, 2 and 4, or only 0 to ask for deletion of the DS.", "invalid-choice"
             )
         return sorted(set(value))
 
@@ -216,12 +216,12 @@ class NewKeySerializer(Shape):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         faults: dict[str, list[str]] = {}
         if "private_key" in attrs:
-            fault = ErrorDetail("The private-key text says it.", NOT_TOGETHER)
+            fault = ErrorDetail("The private key already has this value: leave it out.", NOT_TOGETHER)
             faults.update((name, [fault]) for name in ("algorithm", "bits") if name in attrs)
         elif "public_key" in attrs:
-            faults["private_key"] = [ErrorDetail("It is needed beside the public part.", "required")]
+            faults["private_key"] = [ErrorDetail("`private_key` is required with `public_key`.", "required")]
         if "public_key" in attrs and "flags" in attrs:
-            faults["flags"] = [ErrorDetail("The public part says them.", NOT_TOGETHER)]
+            faults["flags"] = [ErrorDetail("`public_key` already has the flags: leave `flags` out.", NOT_TOGETHER)]
         if faults:
             raise serializers.ValidationError(faults)
         return attrs

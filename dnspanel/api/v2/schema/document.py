@@ -28,7 +28,7 @@ Schema = dict[str, Any]
 
 # First part of a path → tag and description, in the order of the documentation page.
 TAGS: dict[str, tuple[str, str]] = {
-    "me": ("Start here", "The token and what it can do, and this document."),
+    "me": ("Start here", "Your token and its rights, kinds of problems, and this document."),
     "openapi.json": ("Start here", ""),
     "problems": ("Start here", ""),
     "zones": ("Change records", "Zones, their RRsets, and changes to them."),
@@ -37,25 +37,25 @@ TAGS: dict[str, tuple[str, str]] = {
     "search": ("Change records", ""),
     "expiries": ("Change records", ""),
     "trash": ("Change records", ""),
-    "dnssec": ("DNSSEC", "How zones are signed, and their keys."),
-    "draft": ("Drafts", "Changes that wait until they are published together."),
+    "dnssec": ("DNSSEC", "Signing of zones: keys, rollovers and policies."),
+    "draft": ("Drafts", "Changes that are saved first and published together."),
     "drafts": ("Drafts", ""),
-    "requests": ("Approval", "Requests that wait for approval or for a time; approval rules and freezes."),
+    "requests": ("Approval", "Approval requests, scheduled changes, approval rules, freezes and publish hooks."),
     "approval-rules": ("Approval", ""),
     "freezes": ("Approval", ""),
     "publish-hooks": ("Approval", ""),
-    "templates": ("Templates", "Records with variables, for new zones and many others."),
+    "templates": ("Templates", "Records with variables, for many zones; sets of name servers."),
     "template-runs": ("Templates", ""),
     "name-server-sets": ("Templates", ""),
-    "publications": ("Watch a publication", "What was published, and how far every node is with it."),
-    "imports": ("Import", "Zones from files and servers: read, try, publish, undo."),
-    "exports": ("Export", "Zones into a file."),
-    "nodes": ("Nodes", "The servers that answer, and their live numbers."),
-    "secondaries": ("Secondaries", "Other name servers that transfer zones from here."),
+    "publications": ("Watch a publication", "Publications, and their progress on every node."),
+    "imports": ("Import", "Import zones from files and servers: read, dry run, publish, undo."),
+    "exports": ("Export", "Export zones to a file."),
+    "nodes": ("Nodes", "The servers that answer DNS queries, and their statistics."),
+    "secondaries": ("Secondaries", "Other name servers that transfer zones from the nodes, and produced catalogs."),
     "produced-catalogs": ("Secondaries", ""),
     "catalogs": ("Primaries elsewhere", ""),
-    "transferred-zones": ("Primaries elsewhere", "Zones that are transferred here."),
-    "users": ("People and teams", "Who can sign in, and what they can do."),
+    "transferred-zones": ("Primaries elsewhere", "Zones of other primaries, and consumed catalogs."),
+    "users": ("People and teams", "Accounts, teams, roles, grants and ways to sign in."),
     "invitations": ("People and teams", ""),
     "service-accounts": ("People and teams", ""),
     "roles": ("People and teams", ""),
@@ -66,11 +66,11 @@ TAGS: dict[str, tuple[str, str]] = {
     "scim-directories": ("People and teams", ""),
     "ldap-providers": ("People and teams", ""),
     "grants": ("People and teams", ""),
-    "tokens": ("Tokens", "Credentials of programs."),
+    "tokens": ("Tokens", "API tokens for programs, and TSIG keys."),
     "tsig-keys": ("Tokens", ""),
-    "audit": ("Audit", "Who did what, when and from where."),
+    "audit": ("Audit", "The audit log, and the destinations that receive it."),
     "evidence-destinations": ("Audit", ""),
-    "webhooks": ("Webhooks", "Events that the panel sends."),
+    "webhooks": ("Webhooks", "Events that the panel sends to your URLs."),
 }
 _NOT_FOR_GOOD = {
     "application/problem+json",
@@ -79,7 +79,7 @@ _NOT_FOR_GOOD = {
     "application/octet-stream",
     "text/html",
 }
-_NO_BODY = "No response body"  # what drf-spectacular says of an answer that nothing is said about
+_NO_BODY = "No response body"  # drf-spectacular's default description of a response
 _ALWAYS = (400, 401, 403, 406, 429, 503)
 _WRITING = (409, 412, 413, 415, 422, 428)
 
@@ -141,7 +141,7 @@ class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
     def get_security_definition(self, auto_schema: AutoSchema) -> list[Schema]:
         return [
             {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer dnsp_…`"},
-            {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same, as for PowerDNS."},
+            {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The token, as in PowerDNS's API."},
         ]
 
 
@@ -196,7 +196,7 @@ def _complete(path: str, method: str, operation: Schema) -> None:
             parameter["schema"].setdefault("minimum", 0)  # Django's converter accepts only digits
     statuses = [*_ALWAYS, 404, 422] if method == "get" else [*_ALWAYS, 404, *_WRITING]
     if method == "get" and any(each["name"] == "If-None-Match" for each in operation.get("parameters", [])):
-        operation["responses"].setdefault("304", {"description": "The version of `If-None-Match` is the present one."})
+        operation["responses"].setdefault("304", {"description": "The version in `If-None-Match` is current."})
     for status in statuses:
         operation["responses"].setdefault(str(status), {"$ref": f"#/components/responses/Problem{status}"})
 

@@ -30,9 +30,9 @@ _MOST_UNKNOWN = 100
 _WITH_MEMBERS = (serializers.BaseSerializer, serializers.ListField, serializers.DictField)
 PAGED = [
     OpenApiParameter(
-        "limit", {"type": "integer", "minimum": 1, "maximum": 1000}, description="Number of items of a page."
+        "limit", {"type": "integer", "minimum": 1, "maximum": 1000}, description="Maximum number of items on a page."
     ),
-    OpenApiParameter("cursor", str, description="Where the page begins; from `next` of the page before."),
+    OpenApiParameter("cursor", str, description="Start of the page: `next_cursor` of the previous page."),
 ]
 
 
@@ -229,7 +229,7 @@ def id_parameter(query: Mapping[str, str], name: str) -> int | None:
     if text is not None and not (
         text.isascii() and text.isdecimal() and len(text) < 11 and 0 < int(text) <= LARGEST_ID
     ):
-        raise bad_number(name, text, f"`{name}` must be the id, a whole number from 1.")
+        raise bad_number(name, text, f"`{name}` must be an id: a whole number from 1.")
     return None if text is None else int(text)
 
 
@@ -246,7 +246,7 @@ def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -
     text = query.get(name, "")
     if len(text) > longest or "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
         code = "too-long" if len(text) > longest else INVALID
-        raise bad_parameter(name, f"Use at most {longest} characters that can be stored.", code)
+        raise bad_parameter(name, f"`{name}` must have at most {longest} characters, without NUL and surrogates.", code)
     return text
 
 
@@ -271,6 +271,6 @@ def unclear_in(text: str) -> str:
     for unknown in search.unknown:
         meant = f" Did you mean {unknown.closest}:?" if unknown.closest else ""
         known = ", ".join(f"{word}:" for word in FILTERS)
-        quoting = "Quotes around a word look for it as it is."
-        return f"There is no filter {unknown.name}: here; there are {known}.{meant} {quoting}"
+        quoting = "To search for the text itself, put it in quotes."
+        return f"Unknown filter {unknown.name}:. Filters: {known}.{meant} {quoting}"
     return ""

@@ -11,25 +11,25 @@ _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer"}
 _REPLAYED = "true: this is the answer to an earlier request with the same `Idempotency-Key`."
 HEADERS: Schema = {
-    "Accept-Ranges": {"schema": _TEXT, "description": "`bytes`: `Range` asks for a part of the file."},
-    "Content-Range": {"schema": _TEXT, "description": "Which part of the file this is."},
+    "Accept-Ranges": {"schema": _TEXT, "description": "`bytes`: `Range` selects a part of the file."},
+    "Content-Range": {"schema": _TEXT, "description": "The part of the file in this answer."},
     "Content-Disposition": {"schema": _TEXT, "description": "The name of the file."},
     "ETag": {"schema": _TEXT, "description": "Version of the resource, for `If-Match` and `If-None-Match`."},
     "Idempotency-Replayed": {"schema": {"type": "string", "const": "true"}, "description": _REPLAYED},
-    "Link": {"schema": _TEXT, "description": 'Address of the next page, with `rel="next"`; left out on the last one.'},
+    "Link": {"schema": _TEXT, "description": 'Address of the next page, with `rel="next"`; absent on the last page.'},
     "Location": {
         "schema": _TEXT,
-        "description": "Address of what was created, of the publication, or of what tells how far it is.",
+        "description": "URL of the created resource, of the publication, or of the resource that shows the progress.",
     },
     "Panel-Version": {"schema": _TEXT, "description": "The version of the panel."},
-    "Preference-Applied": {"schema": _TEXT, "description": "`wait=…`: the panel has waited as it was asked."},
-    "RateLimit": {"schema": _TEXT, "description": "What is left of the limit, in the form of the IETF's draft."},
-    "RateLimit-Limit": {"schema": _COUNT, "description": "Requests that the token can make in a minute."},
-    "RateLimit-Policy": {"schema": _TEXT, "description": "The limit, in the form of the IETF's draft."},
-    "RateLimit-Remaining": {"schema": _COUNT, "description": "How many of them are left."},
+    "Preference-Applied": {"schema": _TEXT, "description": "`wait=…`: the panel waited as requested."},
+    "RateLimit": {"schema": _TEXT, "description": "The rest of the limit, in the format of the IETF draft."},
+    "RateLimit-Limit": {"schema": _COUNT, "description": "Requests per minute that the token is allowed to make."},
+    "RateLimit-Policy": {"schema": _TEXT, "description": "The limit, in the format of the IETF draft."},
+    "RateLimit-Remaining": {"schema": _COUNT, "description": "Requests that are left until the limit starts again."},
     "RateLimit-Reset": {"schema": _COUNT, "description": "Seconds until the limit starts again."},
     "Retry-After": {"schema": _COUNT, "description": "Seconds to wait before the next request."},
-    "WWW-Authenticate": {"schema": _TEXT, "description": "How a token is sent."},
+    "WWW-Authenticate": {"schema": _TEXT, "description": "How to send a token."},
 }
 _TO_TOKENS = ["Panel-Version", *(name for name in HEADERS if name.startswith("RateLimit"))]
 # Error statuses that are stored for an `Idempotency-Key`. A request claims its key after the token was accepted.

@@ -87,7 +87,7 @@ def read_orders(
         faults.wrong_list(pointer, value, "changes", 1, MOST_CHANGES)
         return []
     if len(value) > most:
-        text = f"At most {MOST_CHANGES:,} changes at once, in all zones together: send the others in another request."
+        text = f"At most {MOST_CHANGES:,} changes in all zones together. Send the others in another request."
         faults.at(pointer, text, "too-many")
         return []
     ttl = DEFAULT_TTL if default_ttl is None else default_ttl
@@ -118,7 +118,7 @@ def read_patch(value: Any, key: Key, zone_name: str) -> Step:
         for name in ("add", "remove"):
             _check_texts(value, name, "", faults)
             if "rdata" in value and name in value:
-                text = f"Send `rdata` to replace all values, or `{name}` to change some: not both."
+                text = f"Send `rdata` to replace all values, or `{name}` to change some, not both."
                 faults.at(f"/{name}", text, NOT_TOGETHER)
     faults.refuse()
     tags, remarks = _tags_in(value, "", faults), _comments_in(key[1], value, "", faults)
@@ -156,7 +156,7 @@ def owner_of(text: str, zone_name: str) -> str:
     if not names.is_within(name, zone_name):
         raise NameOutside(text=text, zone_name=zone_name)
     if not text.endswith(".") and f".{text.lower()}.".endswith("." + zone_name):
-        raise BadName(text=text, reason=f"it would be {name}; put a dot at its end if it is absolute")
+        raise BadName(text=text, reason=f"it would be {name} in this zone; add a dot at the end if it is absolute")
     return name
 
 
@@ -270,7 +270,7 @@ def _comments_in(type_: int, value: Mapping[str, Any], pointer: str, faults: Fau
         return None
     remarks = value["value_comments"]
     if not isinstance(remarks, dict) or not all(isinstance(text, str) for text in remarks.values()):
-        faults.at(f"{pointer}/value_comments", "`value_comments` must be an object of rdata and strings.")
+        faults.at(f"{pointer}/value_comments", "`value_comments` must map rdata to strings.")
         return None
     try:
         return dict(notes_of(type_, (), remarks).comments)
@@ -342,7 +342,7 @@ def _make(key: Key, content: Content, zone_name: str, pointer: str, faults: Faul
             return None
         if len(found.notes.comments) == len(notes.comments):
             return found
-        faults.at(f"{pointer}/value_comments", "A value that has a comment is not among `rdata`.")
+        faults.at(f"{pointer}/value_comments", "`value_comments` has a comment on a value that is not in `rdata`.")
     return None
 
 

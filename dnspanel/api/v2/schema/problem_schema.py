@@ -17,41 +17,41 @@ def problem_schemas() -> dict[str, Schema]:
     """
     codes = ", ".join(f"`{code}`" for code in sorted(PROBLEM_TYPES))
     always = {
-        "type": {"type": "string", "format": "uri-reference", "description": "Address of the page about this kind."},
-        "title": {**_TEXT, "description": "The kind in words."},
-        "status": {**_COUNT, "description": "The status of the answer."},
-        "detail": {**_TEXT, "description": "What happened, for people."},
-        "code": {**_TEXT, "description": f"The kind, for programs. More kinds can come; today: {codes}."},
+        "type": {"type": "string", "format": "uri-reference", "description": "URL of the page about this kind."},
+        "title": {**_TEXT, "description": "The kind of problem in words."},
+        "status": {**_COUNT, "description": "The HTTP status of the answer."},
+        "detail": {**_TEXT, "description": "What went wrong, as text for people."},
+        "code": {**_TEXT, "description": f"The kind, for programs. New codes can be added. Current codes: {codes}."},
         "errors": {
             "type": "array",
             "items": _reference("ProblemError"),
-            "description": "What is wrong, value by value.",
+            "description": "One error for each invalid value.",
         },
     }
     sometimes = {
-        "zone": {**_TEXT, "description": "The zone that it is about."},
-        "right": {**_TEXT, "description": "`forbidden`: the right that is missing in `zone`."},
-        "trash": {"allOf": [_reference("ProblemTrash")], "description": "`not-found`: where the deleted zone is."},
-        "base": _version("what was read, as far as it is known"),
-        "theirs": _version("what there is now"),
-        "mine": _version("what was sent"),
-        "conflicts": _list_of("Conflict", "`changed-by-others`: each RRset that others changed."),
-        "violations": _list_of("Violation", "`rules-violated`: each rule that would be broken."),
-        "reasons": {"type": "array", "items": _TEXT, "description": "`needs-confirmation`, `taken-back`: why."},
-        "deleted_lately": {**_COUNT, "description": "`needs-confirmation`: zones that the token deleted lately."},
-        "existing": {**_COUNT, "description": "`needs-confirmation` of a deletion: zones that there are."},
-        "zones": _list_of("ProblemZone", "`needs-confirmation`: the first zones that it is about."),
-        "left_out": {**_COUNT, "description": "`needs-confirmation`: zones that `zones` leaves out."},
-        "totals": {"allOf": [_reference("ProblemTotals")], "description": "`needs-confirmation`: sums over all zones."},
-        "sequence": {**_COUNT, "description": "`taken-back`: the publication that was taken back."},
-        "limit": {**_TEXT, "description": "`too-large` of an upload: the name of the limit, such as `entries`."},
-        "offset": {**_COUNT, "description": "`conflict` of an upload: the size so far, where to go on."},
-        "in_doubt": {"type": "boolean", "description": "`unavailable`: true where the write may have been saved."},
+        "zone": {**_TEXT, "description": "The affected zone."},
+        "right": {**_TEXT, "description": "`forbidden`: the missing right for `zone`."},
+        "trash": {"allOf": [_reference("ProblemTrash")], "description": "`not-found`: the deleted zone in the trash."},
+        "base": _version("the version that you read, if known"),
+        "theirs": _version("the current version"),
+        "mine": _version("the version that you sent"),
+        "conflicts": _list_of("Conflict", "`changed-by-others`: the RRsets that others also changed."),
+        "violations": _list_of("Violation", "`rules-violated`: the rules that the change would break."),
+        "reasons": {"type": "array", "items": _TEXT, "description": "`needs-confirmation`, `taken-back`: the reasons."},
+        "deleted_lately": {**_COUNT, "description": "`needs-confirmation`: zones that the token recently deleted."},
+        "existing": {**_COUNT, "description": "`needs-confirmation` of a deletion: number of existing zones."},
+        "zones": _list_of("ProblemZone", "`needs-confirmation`: the first of the affected zones."),
+        "left_out": {**_COUNT, "description": "`needs-confirmation`: number of zones that `zones` omits."},
+        "totals": {"allOf": [_reference("ProblemTotals")], "description": "`needs-confirmation`: totals of all zones."},
+        "sequence": {**_COUNT, "description": "`taken-back`: sequence of the reverted publication."},
+        "limit": {**_TEXT, "description": "`too-large` of an upload: name of the limit, such as `entries`."},
+        "offset": {**_COUNT, "description": "`conflict` of an upload: current size of the file. Continue there."},
+        "in_doubt": {"type": "boolean", "description": "`unavailable`: true if the write was possibly saved."},
     }
     return {
         "Problem": {
             "type": "object",
-            "description": "What went wrong (RFC 9457). Decide by `code`; some kinds have more members.",
+            "description": "A problem (RFC 9457). Decide by `code`. Some kinds have more members.",
             "required": list(always),
             "properties": always | sometimes,
         },
@@ -64,8 +64,8 @@ def problem_schemas() -> dict[str, Schema]:
             "required": ["deleted_at", "gone_at", "url"],
             "properties": {
                 "deleted_at": {"type": "string", "format": "date-time"},
-                "gone_at": {"type": "string", "format": "date-time", "description": "When it is deleted for good."},
-                "url": {**_TEXT, "description": "POST to `/restore` below it restores the zone."},
+                "gone_at": {"type": "string", "format": "date-time", "description": "Time of permanent deletion."},
+                "url": {**_TEXT, "description": "The deleted zone. POST to `/restore` below this URL restores it."},
             },
         },
     }
@@ -74,13 +74,13 @@ def problem_schemas() -> dict[str, Schema]:
 def _guarded_zone() -> Schema:
     return {
         "type": "object",
-        "description": "A zone of which so much changes that it must be confirmed.",
+        "description": "A zone with so many changes that they need confirmation.",
         "required": ["zone", "reasons", "removed", "rrsets"],
         "properties": {
             "zone": _TEXT,
-            "reasons": {"type": "array", "items": _TEXT, "description": "Why it must be confirmed."},
-            "removed": {**_COUNT, "description": "RRsets that would be deleted."},
-            "rrsets": {**_COUNT, "description": "RRsets that the zone has."},
+            "reasons": {"type": "array", "items": _TEXT, "description": "Why the changes need confirmation."},
+            "removed": {**_COUNT, "description": "Number of RRsets that would be deleted."},
+            "rrsets": {**_COUNT, "description": "Number of RRsets in the zone."},
         },
     }
 
@@ -88,12 +88,12 @@ def _guarded_zone() -> Schema:
 def _totals() -> Schema:
     return {
         "type": "object",
-        "description": "What all zones that wait for confirmation lose and have.",
+        "description": "Totals of all zones that need confirmation.",
         "required": ["zones", "removed", "rrsets"],
         "properties": {
             "zones": _COUNT,
-            "removed": {**_COUNT, "description": "RRsets that would be deleted."},
-            "rrsets": {**_COUNT, "description": "RRsets that the zones have."},
+            "removed": {**_COUNT, "description": "Number of RRsets that would be deleted."},
+            "rrsets": {**_COUNT, "description": "Number of RRsets in the zones."},
         },
     }
 
@@ -101,14 +101,14 @@ def _totals() -> Schema:
 def _problem_error() -> Schema:
     return {
         "type": "object",
-        "description": "What is wrong with one value: at `pointer`, `parameter` or `header`.",
+        "description": "An error in one value, at `pointer`, `parameter` or `header`.",
         "required": ["code", "detail"],
         "properties": {
-            "code": {**_TEXT, "description": "For programs; more can come."},
+            "code": {**_TEXT, "description": "The kind of error, for programs. New codes can be added."},
             "detail": _TEXT,
-            "pointer": {**_TEXT, "description": "JSON pointer into the body that was sent."},
-            "parameter": {**_TEXT, "description": "Name of a query parameter."},
-            "header": {**_TEXT, "description": "Name of a header."},
+            "pointer": {**_TEXT, "description": "JSON pointer to the value in the request body."},
+            "parameter": {**_TEXT, "description": "Name of the query parameter."},
+            "header": {**_TEXT, "description": "Name of the header."},
         },
     }
 
@@ -122,5 +122,5 @@ def _list_of(name: str, description: str) -> Schema:
 
 
 def _version(what: str) -> Schema:
-    description = f"`precondition-failed`: {what}, in the form of the resource; null: absent or not known."
+    description = f"`precondition-failed`: {what}, in the format of the resource; null: absent or unknown."
     return {"type": ["object", "null"], "additionalProperties": {}, "description": description}

@@ -126,7 +126,7 @@ class WrittenSerializer(Shape):
 
 
 # After a lost response, a retry gets a response from the publication log, which does not have these members.
-LOST = "Left out where the answer to an earlier request with the same `Idempotency-Key` was lost."
+LOST = "Absent in a retry if the answer to the first request with the same `Idempotency-Key` was lost."
 
 
 class RRsetWrittenSerializer(WrittenSerializer):

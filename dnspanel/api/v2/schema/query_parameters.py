@@ -5,37 +5,37 @@ from drf_spectacular.utils import OpenApiParameter
 WAIT = OpenApiParameter(
     "wait",
     {"type": "integer", "minimum": 0, "maximum": 60},
-    description="Seconds to wait until all nodes answer with it; `Prefer: wait=…` says the same.",
+    description="Seconds to wait until all nodes answer with the change. `Prefer: wait=…` does the same.",
 )
 WAIT_FOR = OpenApiParameter(
     "wait_for",
     {"type": "string", "enum": ["nodes", "all"]},
-    description="Whom `wait` waits for: `nodes`, or `all` (nodes and the secondaries that have the zones).",
+    description="Servers that `wait` waits for: `nodes`, or `all` (nodes and the secondaries that have the zones).",
 )
 IF_MATCH = OpenApiParameter(
     "If-Match",
     str,
     OpenApiParameter.HEADER,
-    description="`ETag` of what you read, or `*`. 412 if it has changed since.",
+    description="`ETag` of the version that you read, or `*`. Returns 412 if the resource has changed since.",
 )
 IF_NONE_MATCH = OpenApiParameter(
-    "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: write only if it does not exist yet, else 412."
+    "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: only create. Returns 412 if the resource exists."
 )
 IF_CHANGED = OpenApiParameter(
-    "If-None-Match", str, OpenApiParameter.HEADER, description="ETag of the version that you have: then 304."
+    "If-None-Match", str, OpenApiParameter.HEADER, description="`ETag` of your version. Returns 304 if it is current."
 )
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     str,
     OpenApiParameter.HEADER,
-    description="A retry with the same key gets the same answer for 24 hours, and writes once.",
+    description="A retry with the same key within 24 hours gets the same answer and writes nothing again.",
 )
 DRY_RUN = OpenApiParameter(
     "dry_run",
     bool,
-    description="true: write nothing, and answer what would be done. What would refuse the write refuses this; what "
-    "would ask for `confirm` is in the answer.",
+    description="true: write nothing and return the changes that the request would make. Errors are the same as for "
+    "the write, except that reasons to `confirm` are in the answer.",
 )
 WRITING = [WAIT, WAIT_FOR, DRY_RUN, IDEMPOTENCY_KEY]
 CHANGING = [IF_MATCH, *WRITING]
-Q = OpenApiParameter("q", str, description="As in the search box of the panel.")
+Q = OpenApiParameter("q", str, description="Search, as in the panel's search box.")

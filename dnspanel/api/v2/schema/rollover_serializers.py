@@ -88,12 +88,12 @@ class NewRolloverSerializer(Shape):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if (attrs["kind"] == Kind.ALGORITHM) != (attrs["algorithm"] is not None):
-            message = "A rollover of the algorithm says the new one; no other does."
+            message = "Send `algorithm` for an algorithm rollover, and for no other kind."
             code = "required" if attrs["algorithm"] is None else NOT_TOGETHER
             raise serializers.ValidationError({"algorithm": [message]}, code)
         if attrs["emergency"] and Kind(attrs["kind"]) not in EMERGENCY:
             raise serializers.ValidationError(
-                {"emergency": ["A rollover of this kind cannot be an emergency."]}, NOT_TOGETHER
+                {"emergency": ["A rollover of this kind cannot be an emergency: leave `emergency` out."]}, NOT_TOGETHER
             )
         return attrs
 

@@ -7,20 +7,20 @@ Schema = Mapping[str, Any]
 
 # Variables whose names do not show which list has their values.
 _VARIABLES = {
-    "zone_name": "Name of the zone; the dot at its end may be left out.",
-    "owner": "Name of the RRset: relative to the zone, or absolute with a dot at its end; `@` is the zone.",
+    "zone_name": "Name of the zone; the dot at the end is optional.",
+    "owner": "Owner name of the RRset: relative to the zone, or absolute with a dot at the end; `@` is the apex.",
     "type_name": "Type of the records, such as `A` or `MX`.",
     "zone_id": "Id of the deleted zone, from `listDeletedZones`.",
     "tag": "Key tag of the DNSKEY record.",
     "code": "The `code` of a problem.",
-    "act": "What to do.",
-    "sequence": "Sequence of the publication; answers to writes have it.",
+    "act": "Action to carry out.",
+    "sequence": "Sequence of the publication, from the answer to a write.",
 }
 # The meaning of each 2xx status, unless a view describes it.
 _WRITTEN = {
-    "200": "Published and on every node, as `wait` asked for; or nothing had to change, and `publication` is null.",
-    "201": "Created, and on every node, as `wait` asked for.",
-    "202": "Published; nodes get it now. `Location` is the address of the publication.",
+    "200": "Published and on every node within `wait` seconds. If nothing had to change, `publication` is null.",
+    "201": "Created, and on every node within `wait` seconds.",
+    "202": "Published; the nodes are receiving the change. `Location` is the URL of the publication.",
 }
 
 
@@ -41,11 +41,11 @@ def answer_text(method: str, status: str, statuses: Collection[str], schema: Sch
     `schema` is the schema of the body, or None without a body.
     """
     if status == "204":
-        return "Done; there is no body."
+        return "Done, without a body."
     if "202" in statuses and len({"200", "201"} & set(statuses)):
         return _WRITTEN[status]
     if status == "202":
-        return "Accepted; the panel does it soon. Read the object again to see how far it is."
+        return "Accepted; the work continues in the background. Read the resource again to see its progress."
     what = str((schema or {}).get("description", "")).strip().partition("\n")[0]
     if "items" in (schema or {}).get("properties", {}):
         what = "The items, or a page of them."

@@ -20,22 +20,22 @@ from dnspanel.zones.models import Channel, RevisionKind
 Schema = dict[str, Any]
 HEADERS: dict[str, tuple[str, str]] = {
     "webhook-id": (
-        "Id of the event, as in `event_id`: the same for every attempt and replay. Ignore an id that you have had.",
+        "Id of the event, as in `event_id`, in every attempt and replay. Ignore events whose id you already received.",
         "evt_10f51d0966a54c7f9d0e4ab1c5b6f1d2",
     ),
-    "webhook-timestamp": ("When this attempt was made, in seconds since 1970. Refuse old ones.", "1795262400"),
+    "webhook-timestamp": ("Time of this attempt, in seconds since 1970. Refuse old requests.", "1795262400"),
     "webhook-signature": (
-        "`v1,` and the Base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, by the webhook's secret without "
-        "`whsec_`, decoded from Base64. After a rotation there are two, with a space between; one must fit. Libraries "
-        "of Standard Webhooks check it.",
+        "`v1,` and the Base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`. The key is the webhook's secret "
+        "without `whsec_`, decoded from Base64. After a rotation there are two signatures, separated by a space; one "
+        "must match. Libraries for Standard Webhooks check signatures.",
         "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
     ),
 }
 _ANSWERS = {
-    "2XX": "The event has arrived. The body is ignored.",
-    "410": "Nothing is sent again: the webhook is switched off.",
-    "default": "Tried again for a day, at growing intervals and not before `Retry-After`. A webhook that fails for "
-    "three days is switched off.",
+    "2XX": "The event was received. The panel ignores the body.",
+    "410": "The panel switches the webhook off and sends it no more events.",
+    "default": "The panel retries for a day, at growing intervals and not before `Retry-After`. It switches off a "
+    "webhook that fails for three days.",
 }
 
 
@@ -159,8 +159,8 @@ class PingDataSerializer(serializers.Serializer):
 
 
 EVENTS: dict[EventKind, tuple[str, str, type[serializers.Serializer[Any]]]] = {
-    EventKind.SAVED: ("A publication was saved", "Nodes get it now.", PublicationDataSerializer),
-    EventKind.EVERYWHERE: ("Every node answers with a publication", "Sent once for each.", EverywhereDataSerializer),
+    EventKind.SAVED: ("A publication was saved", "The nodes are receiving it.", PublicationDataSerializer),
+    EventKind.EVERYWHERE: ("Every node answers with a publication", "Once per publication.", EverywhereDataSerializer),
     EventKind.TAKEN_BACK: (
         "A publication was taken back",
         "The canary could not answer with it, so its changes were reverted.",
@@ -169,18 +169,18 @@ EVENTS: dict[EventKind, tuple[str, str, type[serializers.Serializer[Any]]]] = {
     EventKind.OPENED: ("Approval was requested", "Someone created an approval request.", RequestDataSerializer),
     EventKind.ENDED: (
         "An approval request ended",
-        "It was published, declined or withdrawn.",
+        "The request was published, declined or withdrawn.",
         RequestDataSerializer,
     ),
     EventKind.NODE: (
         "The state of a node changed",
-        "Sent when the state has lasted for some seconds.",
+        "Sent after the node has been in the new state for some seconds.",
         NodeDataSerializer,
     ),
-    EventKind.IMPORT: ("An import ended", "It was published, failed or was cancelled.", ImportDataSerializer),
+    EventKind.IMPORT: ("An import ended", "The import was published, failed or was cancelled.", ImportDataSerializer),
     EventKind.ALERT: ("An alert was raised", "Also sent when an alert becomes critical.", AlertDataSerializer),
-    EventKind.ALERT_OVER: ("An alert is over", "What was wrong is not wrong any more.", AlertDataSerializer),
-    EventKind.PING: ("A test", "Sent by `testWebhook`, whatever the webhook subscribed to.", PingDataSerializer),
+    EventKind.ALERT_OVER: ("An alert is over", "The problem no longer exists.", AlertDataSerializer),
+    EventKind.PING: ("A test", "Sent by `testWebhook`, regardless of the webhook's events.", PingDataSerializer),
 }
 
 
@@ -204,7 +204,7 @@ def _operation(kind: EventKind, body: Schema) -> Schema:
     return {
         "operationId": f"on{_name(kind)}",
         "summary": summary,
-        "description": f"{more}{needed} Only what the owner can read is in it.",
+        "description": f"{more}{needed} The body has only data that the owner can read.",
         "tags": ["Webhooks"],
         "security": [],
         "parameters": [

@@ -75,7 +75,7 @@ TOKENS = [
 ]
 SHAPES = [
     Wrong(404, "GET", "/zone", **says("“zones”", "openapi.json")),
-    Wrong(404, "GET", "/zones/", **says("No path ends in a slash")),
+    Wrong(404, "GET", "/zones/", **says("Paths do not end in a slash")),
     Wrong(404, "GET", "/zones/example.test./records", **says("openapi.json")),
     Wrong(405, "PUT", "/zones", {}, **says("PUT", "GET", "POST")),
     Wrong(405, "POST", "/zones/example.test.", {}, **says("DELETE", "PATCH")),
@@ -92,7 +92,7 @@ SHAPES = [
     Wrong(422, "POST", "/zones", [{"name": "x.test."}], at="", **says("must be an object with the members", "rrsets")),
     Wrong(422, "DELETE", WWW, {"reason": "old", "confirm": True}, at="/reason", **says("`?reason=…`", "`?confirm=…`")),
     Wrong(
-        422, "DELETE", "/zones/example.test.", {"why": "old"}, at="/why", **says("takes no body", "reason", "confirm")
+        422, "DELETE", "/zones/example.test.", {"why": "old"}, at="/why", **says("accept a body", "reason", "confirm")
     ),
     Wrong(422, "POST", "/trash/{trash}/restore", {"reason": "x"}, at="/reason", **says("`?reason=…`")),
 ]
@@ -102,8 +102,8 @@ PARAMETERS = [
     Wrong(422, "GET", "/zones?sort=name", **says("“sort”", "Allowed: cursor, limit, q, tag, team")),
     Wrong(422, "GET", "/zones?limit=5000", **says("1 to 1000")),
     Wrong(400, "GET", "/zones?cursor=abc", **says("next_cursor")),
-    Wrong(422, "GET", "/zones?q=nmae:x", **says("There is no filter nmae:", "name:")),
-    Wrong(422, "GET", "/zones?team=ours", **says("`team` must be the id", "whole number")),
+    Wrong(422, "GET", "/zones?q=nmae:x", **says("Unknown filter nmae:", "name:")),
+    Wrong(422, "GET", "/zones?team=ours", **says("`team` must be an id", "whole number")),
     Wrong(422, "PUT", WWW + "?wait=100", A, **says("0 to 60")),
     Wrong(422, "PUT", WWW + "?wait_for=everyone", A, **says("one of nodes, all")),
     Wrong(422, "DELETE", WWW + "?confirm=yes", **says("one of true, false")),
@@ -124,9 +124,9 @@ HEADERS = [
         **says("changed since it was read", '"theirs"'),
     ),
     Wrong(412, "PUT", WWW, A, headers={"If-None-Match": "*"}, **says("already")),
-    Wrong(400, "POST", "/zones", {"name": "x.test."}, headers={"If-Match": '"x"'}, **says("If-Match", "compared")),
+    Wrong(400, "POST", "/zones", {"name": "x.test."}, headers={"If-Match": '"x"'}, **says("If-Match", "no ETag")),
     Wrong(400, "PUT", WWW, A, headers={"Idempotency-Key": "x" * 300}, **says("1 to 255 printable characters")),
-    Wrong(422, "PUT", WWW, A, headers={"Idempotency-Key": "used"}, **says("belongs to another request", "new one")),
+    Wrong(422, "PUT", WWW, A, headers={"Idempotency-Key": "used"}, **says("belongs to another request", "new key")),
 ]
 ZONES = [
     Wrong(422, "POST", "/zones", {"nmae": "x.test."}, at="/name", **says("Did you mean “name”", "`name` is required")),
@@ -164,7 +164,7 @@ ZONES = [
 ]
 RRSETS = [
     Wrong(404, "PUT", "/zones/example.test./rrsets/www.other.test./A", A, **says("is outside the zone example.test.")),
-    Wrong(404, "PUT", "/zones/example.test./rrsets/www.example.test/A", A, **says("put a dot at its end")),
+    Wrong(404, "PUT", "/zones/example.test./rrsets/www.example.test/A", A, **says("add a dot at the end")),
     Wrong(404, "PUT", "/zones/example.test./rrsets/www/AAAAA", A, **says("AAAAA")),
     Wrong(422, "PUT", WWW, {"rdata": ["192.0.2.1"]}, at="/ttl", **says("`ttl` is required", "0 to 2147483647")),
     Wrong(422, "PUT", WWW, {**A, "ttl": "5m"}, at="/ttl", **says("`ttl` must be a whole number of seconds")),
@@ -301,29 +301,29 @@ GRANT = {"rights": ["read"], "everywhere": True}
 TOGETHER = [
     Wrong(422, "POST", path, body, at=at, code=code, caller="administrator", **says(words))
     for path, body, at, code, words in [
-        ("/grants", GRANT | {"user": 1, "team": 1}, "/user", "not-together", "a person or a team"),
-        ("/grants", GRANT, "/user", "required", "a person or a team"),
-        ("/change-runs", {"dry_run_of": 1, "q": "x"}, "/dry_run_of", "not-together", "leave the rest out"),
+        ("/grants", GRANT | {"user": 1, "team": 1}, "/user", "not-together", "either `user` or `team`"),
+        ("/grants", GRANT, "/user", "required", "either `user` or `team`"),
+        ("/change-runs", {"dry_run_of": 1, "q": "x"}, "/dry_run_of", "not-together", "come from that run"),
         ("/change-runs", {"q": "x"}, "/act", "required", "`act` is required"),
-        ("/template-runs", {"dry_run_of": 1, "template": 1}, "/dry_run_of", "not-together", "leave the rest out"),
+        ("/template-runs", {"dry_run_of": 1, "template": 1}, "/dry_run_of", "not-together", "`values` and `keep` out"),
         ("/template-runs", {"q": "x"}, "/template", "required", "`template` is required"),
-        ("/dnssec/policy-runs", {"dry_run_of": 1, "q": "x"}, "/dry_run_of", "not-together", "leave policy and q out"),
+        ("/dnssec/policy-runs", {"dry_run_of": 1, "q": "x"}, "/dry_run_of", "not-together", "`policy` and `q` out"),
         ("/exports", {"format": "bind", "q": "x", "zones": ["example.test."]}, "/q", "not-together", "not both"),
         (
             "/exports",
             {"format": "bind", "zones": ["a.test."], "keys_passphrase": "x" * 20},
             "/keys_passphrase",
             "not-together",
-            "Only for",
+            "Works only with",
         ),
         ("/exports", {"format": "bind", "q": "nothing-has-this-name"}, "/q", "not-found", "No zone matches."),
-        ("/zones/example.test./dnssec/keys", {"public_key": "x"}, "/private_key", "required", "beside the public part"),
+        ("/zones/example.test./dnssec/keys", {"public_key": "x"}, "/private_key", "required", "with `public_key`"),
         (
             "/zones/example.test./dnssec/rollovers",
             {"kind": "zsk", "algorithm": 13},
             "/algorithm",
             "not-together",
-            "no other does",
+            "no other kind",
         ),
     ]
 ]

@@ -182,7 +182,7 @@ def test_requests_that_make_no_sense_are_problems(call: Caller, zone: Zone) -> N
     # Zone names may have slashes, so these paths are parsed as names of zones whose resource has no POST.
     for below in ("rrsets/", "dnssec/keys/-1/export", "nothing"):
         problem = call.problem(404, "POST", f"/zones/example.test./{below}")
-        assert f"Below example.test. there is no {below} either" in problem["detail"]
+        assert f"example.test. has no resource {below} either" in problem["detail"]
     answer = call("PUT", "/zones", {})
     assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD, POST")
     call.problem(406, "GET", "/zones", accept="text/html")

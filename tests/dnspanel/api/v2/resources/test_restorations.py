@@ -79,7 +79,7 @@ def test_what_cannot_come_back_is_named_and_the_rest_comes(
     body = {"zones": ["shop1.test.", "shop2.test.", "never.test."]}
     done = call.good("POST", RESTORE, body)
     assert done["outcome"]["refusals"] == [
-        {"zone": "never.test.", "reason": "It is not in the trash."},
+        {"zone": "never.test.", "reason": "The zone is not in the trash."},
         {"zone": "shop2.test.", "reason": "The zone shop2.test. exists already."},
     ]
     assert living() == ["shop1.test.", "shop2.test."]
@@ -165,10 +165,10 @@ def test_what_has_left_the_trash_is_told(call: Caller, zones: list[Zone], deleti
     )
     Zone.objects.get(pk=zones[0].pk).delete()
     done = call.good("POST", f"/publications/{deletion}/undo", {})
-    assert done["outcome"]["refusals"] == [{"zone": "shop1.test.", "reason": "It has left the trash for good."}]
+    assert done["outcome"]["refusals"] == [{"zone": "shop1.test.", "reason": "The zone was permanently deleted."}]
     assert done["outcome"]["changed"] == 2
     late = delete(*Zone.objects.filter(deleted_at=None))
     Publication.objects.filter(pk=late).update(at=timezone.now() - timedelta(days=31))
     edit.empty_trash(now=timezone.now() + timedelta(days=31))
     problem = call.problem(409, "POST", f"/publications/{late}/undo", {})
-    assert "left the trash for good" in problem["detail"]
+    assert "were permanently deleted" in problem["detail"]
