@@ -51,7 +51,7 @@ def parse_target(url: str) -> Target:
     if parts.username is not None or parts.password is not None:
         raise AddressRefused(gettext("The URL has a user name or password in it; signatures prove the sender instead."))
     if parts.fragment:
-        raise AddressRefused(gettext("The URL has a fragment (#…), which no server is ever told."))
+        raise AddressRefused(gettext("The URL has a fragment (#…), which is never sent to servers. Remove it."))
     port = _PORTS[scheme] if port is None else port
     if port not in _PORTS.values() and port < _FIRST_FREE_PORT:
         raise AddressRefused(

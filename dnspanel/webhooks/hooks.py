@@ -271,9 +271,9 @@ def _refuse_bad_terms(
             )
         elif NEEDED[EventKind(name)] not in actor.permissions:
             faults.setdefault("events", []).append(
-                gettext("You may not do this, so not be told of {name}: {permission}.").format(
-                    name=name, permission=NEEDED[EventKind(name)]
-                )
+                gettext(
+                    "You are not allowed to subscribe to {name}, because you do not have the permission {permission}."
+                ).format(name=name, permission=NEEDED[EventKind(name)])
             )
     if len(terms.description) > 100:
         faults["description"] = [gettext("At most 100 characters.")]
@@ -335,7 +335,11 @@ def _faults_of_pace(terms: WebhookTerms) -> dict[str, list[str]]:
     if faults := quiet_hours.faults_of(terms.quiet_from, terms.quiet_until):
         return faults
     if terms.format not in READ_BY_PEOPLE and (terms.gather_minutes or terms.quiet_from is not None):
-        return {"gather_minutes" if terms.gather_minutes else "quiet_from": [gettext("A program is told at once.")]}
+        return {
+            "gather_minutes" if terms.gather_minutes else "quiet_from": [
+                gettext("Programs are always notified at once.")
+            ]
+        }
     return {}
 
 

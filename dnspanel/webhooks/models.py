@@ -18,13 +18,13 @@ class EventKind(models.TextChoices):
     SAVED = "publication.saved", gettext_lazy("A publication was saved")
     EVERYWHERE = "publication.everywhere", gettext_lazy("Every node answers with a publication")
     TAKEN_BACK = "publication.taken_back", gettext_lazy("A publication was taken back: name servers could not answer")
-    OPENED = "request.opened", gettext_lazy("Somebody asks for approval")
+    OPENED = "request.opened", gettext_lazy("Someone requests approval")
     ENDED = "request.ended", gettext_lazy("A request was published, declined or withdrawn")
     NODE = "node.state", gettext_lazy("A node's state changed")
     IMPORT = "import.finished", gettext_lazy("An import ended")
     ALERT = "alert.raised", gettext_lazy("An alert was raised, or has become critical")
     ALERT_OVER = "alert.over", gettext_lazy("An alert is over")
-    PING = "ping", gettext_lazy("A test that somebody asked for")
+    PING = "ping", gettext_lazy("A requested test")
 
 
 # The events that a webhook can subscribe to. A ping is sent only on request.

@@ -109,7 +109,7 @@ def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], act
 def contents(event: Event, listener: Listener) -> dict[str, Any] | None:
     """Return the body's `data` with the facts that this listener can see, or None if it can see none of them."""
     if event.kind == EventKind.PING:
-        return {"message": gettext("Somebody asked for this test.")}
+        return {"message": gettext("Someone requested this test.")}
     if not told_of(listener, [event]):
         return None
     if event.kind in {EventKind.SAVED, EventKind.EVERYWHERE, EventKind.TAKEN_BACK}:

@@ -93,7 +93,7 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
         found = publish_rules.lock_rule(PublishHook, hook.pk, author)
         publish_rules.require_scope(scope, actor_of(author))
         if found.version != hook.version:
-            raise RuleRefused("", gettext("Somebody has changed it meanwhile. Load it again."))
+            raise RuleRefused("", gettext("Someone changed this in the meantime. Load it again."))
         columns |= publish_rules.columns_of_scope(scope, reason)
         before = {name: getattr(found, name) for name in columns}
         changed = [name for name, value in columns.items() if before[name] != value]
@@ -193,9 +193,7 @@ def _columns_of_terms(terms: HookTerms, resolve: Resolve | None, before: Publish
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise RuleRefused(
             "name",
-            gettext("At most {longest_name} characters, all of which can be printed.").format(
-                longest_name=LONGEST_NAME
-            ),
+            gettext("Use at most {longest_name} printable characters.").format(longest_name=LONGEST_NAME),
         )
     if not LEAST_SECONDS <= terms.seconds <= MOST_SECONDS:
         raise RuleRefused(

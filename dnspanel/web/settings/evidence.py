@@ -135,7 +135,11 @@ def evidence_new(request: PanelRequest) -> HttpResponse:
 
 _ABOUT_LOG = Question(
     title=gettext_lazy("Send the audit log elsewhere"),
-    effects=(gettext_lazy("Whoever is there reads what everybody did, from which addresses, in every zone."),),
+    effects=(
+        gettext_lazy(
+            "Anyone with access to that system can read what everyone did, from which addresses, in every zone."
+        ),
+    ),
     button=gettext_lazy("Send it"),
     back="/settings/evidence/",
     needs_password=True,
@@ -171,7 +175,7 @@ def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
     active = request.POST.get("active") == "yes"
     question = Question(
         title=gettext("Switch {name} off").format(name=destination.name),
-        effects=(gettext("Nothing is sent there. What is done meanwhile waits, and is sent once it is on again."),),
+        effects=(gettext("Nothing is sent to the destination. New entries wait until it is switched on again."),),
         button=gettext("Switch it off"),
         back=reverse("settings-evidence-detail", args=[destination.pk]),
     )

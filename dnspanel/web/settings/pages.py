@@ -51,7 +51,7 @@ def _display(section: Section) -> DisplaySection:
 def _with_value(setting: EnvironmentSetting) -> DisplaySetting:
     is_fixed = setting.variable in settings.FIXED_BY_ENVIRONMENT
     if setting.is_secret:
-        return DisplaySetting(setting, gettext("set, and not told") if is_fixed else gettext("not set"), is_fixed)
+        return DisplaySetting(setting, gettext("set (hidden)") if is_fixed else gettext("not set"), is_fixed)
     if not setting.attribute:
         return DisplaySetting(setting, "set" if is_fixed else gettext("not set"), is_fixed)
     return DisplaySetting(setting, value_text(getattr(settings, setting.attribute, None)), is_fixed)

@@ -32,7 +32,7 @@ class HookForm(ScopeForm):
         required=False,
         max_length=LONGEST_NAME,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        help_text=gettext_lazy("Who publishes reads this, and never the URL."),
+        help_text=gettext_lazy("Shown to the publisher instead of the URL."),
     )
     url = forms.CharField(
         label="URL",
@@ -44,7 +44,7 @@ class HookForm(ScopeForm):
         min_value=LEAST_SECONDS,
         max_value=MOST_SECONDS,
         initial=5,
-        help_text=gettext_lazy("Whoever publishes waits for so long."),
+        help_text=gettext_lazy("Publishing waits for an answer up to this long."),
     )
     when_silent = forms.ChoiceField(
         label=gettext_lazy("Without an answer it is"),
@@ -140,7 +140,7 @@ def hook_rotate(request: PanelRequest, hook_id: int) -> HttpResponse:
 def _about_change(hook: PublishHook) -> Question:
     return Question(
         title=gettext("Change a publish hook"),
-        effects=(gettext("Whoever is at its URL reads what will be published there."),),
+        effects=(gettext("The server at the URL can read every change before it is published."),),
         button=gettext("Change it"),
         back=reverse("settings-hook", args=[hook.pk]),
         needs_password=True,

@@ -82,7 +82,7 @@ class ScopeForm(PanelForm):
         help_text=gettext_lazy("One of zone, tag and team; none of them: every zone."),
     )
     reason = forms.CharField(
-        label=gettext_lazy("Why"), max_length=LONGEST_REASON, help_text=gettext_lazy("Who is refused reads this.")
+        label=gettext_lazy("Why"), max_length=LONGEST_REASON, help_text=gettext_lazy("Shown to people who are blocked.")
     )
 
     def __init__(self, *args: Any, reader: Actor, **kwargs: Any) -> None:
@@ -143,9 +143,9 @@ class ApprovalRuleForm(ScopeForm):
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     approver_role = forms.ChoiceField(
-        label=gettext_lazy("Who has this role, or a higher one, approves"),
+        label=gettext_lazy("Approver role or higher"),
         required=False,
-        choices=[("", gettext_lazy("nobody by role")), *Role.choices],
+        choices=[("", gettext_lazy("no role")), *Role.choices],
         help_text=gettext_lazy("Without a team and a role administrators approve."),
     )
     types = forms.CharField(
@@ -155,7 +155,7 @@ class ApprovalRuleForm(ScopeForm):
         widget=forms.TextInput(attrs={**MONO, "placeholder": "NS MX"}),
     )
     min_changes = forms.IntegerField(
-        label=gettext_lazy("From so many RRsets of a zone on"), min_value=1, max_value=MOST_CHANGES, initial=1
+        label=gettext_lazy("Minimum changed RRsets per zone"), min_value=1, max_value=MOST_CHANGES, initial=1
     )
     tokens = forms.CharField(
         label=gettext_lazy("Not of these tokens"),
@@ -169,7 +169,7 @@ class ApprovalRuleForm(ScopeForm):
         required=False,
         max_length=40,
         widget=forms.TextInput(attrs={**MONO, "placeholder": "OPS-#"}),
-        help_text=gettext_lazy("# stands for a number."),
+        help_text=gettext_lazy("# means a number."),
     )
     ticket_link = forms.CharField(
         label=gettext_lazy("Where a ticket is"),

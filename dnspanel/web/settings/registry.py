@@ -77,15 +77,13 @@ SECTIONS = (
         (
             _Setting("PANEL_DEFAULT_NAMESERVERS", gettext_lazy("NS of a new zone"), "DEFAULT_NAMESERVERS"),
             _Setting("PANEL_DEFAULT_HOSTMASTER", gettext_lazy("mailbox in its SOA"), "DEFAULT_HOSTMASTER"),
-            _Setting(
-                "PANEL_REFUSED_SUFFIXES", gettext_lazy("names that nobody may have as a zone"), "REFUSED_SUFFIXES"
-            ),
+            _Setting("PANEL_REFUSED_SUFFIXES", gettext_lazy("names that are refused as zones"), "REFUSED_SUFFIXES"),
             _Setting("PANEL_PUBLIC_SUFFIX_LIST", gettext_lazy("a file of more such names"), "PUBLIC_SUFFIX_LIST"),
             _Setting(
                 "PANEL_ALLOW_LUA_RECORDS", gettext_lazy("LUA records, which are code on the nodes"), "ALLOW_LUA_RECORDS"
             ),
-            _Setting("PANEL_ALIAS_RESOLVER", gettext_lazy("resolver by which nodes follow ALIAS"), "ALIAS_RESOLVER"),
-            _Setting("PANEL_DNS_RESOLVERS", gettext_lazy("resolvers by which parents are found"), "DNS_RESOLVERS"),
+            _Setting("PANEL_ALIAS_RESOLVER", gettext_lazy("resolver that nodes use for ALIAS"), "ALIAS_RESOLVER"),
+            _Setting("PANEL_DNS_RESOLVERS", gettext_lazy("resolvers for finding parent zones"), "DNS_RESOLVERS"),
             _Setting("PANEL_TRUST_ANCHORS", gettext_lazy("DS records of the root"), "TRUST_ANCHORS"),
             _Setting(
                 "PANEL_TOKENS_DELETE_MANY",
@@ -98,14 +96,18 @@ SECTIONS = (
         gettext_lazy("Publishing and nodes"),
         (
             _Setting("PANEL_SCHEMAS", gettext_lazy("schemas of PowerDNS's LMDB that are written"), "SCHEMAS"),
-            _Setting("PANEL_LOG_DAYS", gettext_lazy("days for which segments are kept"), "LOG_DAYS"),
+            _Setting("PANEL_LOG_DAYS", gettext_lazy("days before old segments are deleted"), "LOG_DAYS"),
             _Setting(
-                "PANEL_RING0_REQUIRED", gettext_lazy("nodes wait for ring 0 as long as it is away"), "RING0_REQUIRED"
+                "PANEL_RING0_REQUIRED", gettext_lazy("nodes wait for the canary while it is away"), "RING0_REQUIRED"
             ),
-            _Setting("PANEL_RING0_PATIENCE", gettext_lazy("seconds for which they wait else"), "RING0_PATIENCE"),
+            _Setting(
+                "PANEL_RING0_PATIENCE",
+                gettext_lazy("seconds that nodes wait for the canary otherwise"),
+                "RING0_PATIENCE",
+            ),
             _Setting(
                 "PANEL_REFUSAL_PATIENCE",
-                gettext_lazy("seconds for which a node may refuse a change"),
+                gettext_lazy("seconds that a node can refuse a change"),
                 "REFUSAL_PATIENCE",
             ),
             _Setting("PANEL_TRANSFER_PROCESSES", gettext_lazy("workers of imports and exports"), "TRANSFER_PROCESSES"),

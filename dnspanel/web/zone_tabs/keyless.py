@@ -27,14 +27,14 @@ class KeylessForm(PanelForm):
     """The form for the networks of keyless transfers and the addresses to notify. `keyless` checks the values."""
 
     networks = forms.CharField(
-        label=gettext_lazy("May transfer it without a key"),
+        label=gettext_lazy("Transfer without a key"),
         required=False,
         max_length=MOST_NETWORKS * _LONGEST,
-        help_text=gettext_lazy("Networks, one per line (192.0.2.0/24). Empty: nobody. They get all of the zone."),
+        help_text=gettext_lazy("Networks that can transfer the whole zone, one per line (192.0.2.0/24). Empty: none."),
         widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
     )
     addresses = forms.CharField(
-        label=gettext_lazy("Are told of changes besides secondaries"),
+        label=gettext_lazy("Additional NOTIFY targets"),
         required=False,
         max_length=MOST_ADDRESSES * _LONGEST,
         help_text=gettext_lazy(

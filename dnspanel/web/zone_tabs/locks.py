@@ -32,13 +32,13 @@ class LockForm(AboutRRsetForm):
         label=gettext_lazy("Why"),
         max_length=LONGEST_REASON,
         widget=forms.TextInput(attrs={"placeholder": gettext_lazy("Managed by Terraform")}),
-        help_text=gettext_lazy("Whoever tries to change it reads this."),
+        help_text=gettext_lazy("Shown to people who try to change what is locked."),
     )
     who = forms.CharField(
-        label=gettext_lazy("May still change it"),
+        label=gettext_lazy("Can still change it"),
         required=False,
         max_length=1100,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": gettext_lazy("nobody")}),
+        widget=forms.TextInput(attrs={**MONO, "placeholder": gettext_lazy("no one")}),
         help_text=gettext_lazy("A person, the visible beginning of a token, or the name of a TSIG key."),
     )
 

@@ -144,9 +144,9 @@ def _about_setting(zone: Zone) -> Question:
     return _question(
         zone,
         gettext("Transfer {name} from elsewhere").format(name=zone.name),
-        gettext("The first transfer replaces everything that the zone holds here."),
-        gettext("From now on nobody changes it here."),
-        gettext("Your draft loses its changes of it; drafts of others keep theirs."),
+        gettext("The first transfer replaces all records of the zone here."),
+        gettext("The zone becomes read-only here."),
+        gettext("Your draft loses its changes to this zone. Drafts of others keep theirs."),
     )
 
 
@@ -164,7 +164,7 @@ def _about_giving_back(zone: Zone) -> Question:
         zone,
         gettext("Give back {name}").format(name=zone.name),
         gettext("The next transfer replaces what was changed here."),
-        gettext("Your draft loses its changes of it; drafts of others keep theirs."),
+        gettext("Your draft loses its changes to this zone. Drafts of others keep theirs."),
     )
 
 

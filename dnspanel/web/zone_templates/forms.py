@@ -204,7 +204,7 @@ class ServersForm(PanelForm):
         required=False,
         max_length=300,
         widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("Empty: the first one in new zones; in zones that there are it stays."),
+        help_text=gettext_lazy("If empty, new zones use the first name server. Existing zones do not change."),
     )
     hostmaster = forms.CharField(
         label=gettext_lazy("Hostmaster"),
@@ -212,8 +212,8 @@ class ServersForm(PanelForm):
         max_length=300,
         widget=forms.TextInput(attrs=MONO),
         help_text=gettext_lazy(
-            "The mail address for the SOA, as an address or as a name. Empty: the panel’s in new "
-            "zones; in zones that there are it stays."
+            "The mail address for the SOA, as an address or a name. If empty, new zones use the panel’s "
+            "address. Existing zones do not change."
         ),
     )
     ttl = forms.IntegerField(

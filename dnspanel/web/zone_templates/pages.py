@@ -213,7 +213,7 @@ def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
         except TemplateRefused as exc:
             form.refuse_at(exc)
         else:
-            messages.success(request, gettext("The template is changed; its versions are as they were."))
+            messages.success(request, gettext("Template changed. Its versions did not change."))
             return redirect("template-detail", template.pk)
     status = 422 if form.is_bound else 200
     return _template_page(request, template, "zone_templates/head.html", {"form": form}, status)
@@ -261,12 +261,10 @@ def template_delete(request: PanelRequest, template_id: int) -> HttpResponse:
         edit_template.delete_template(template=template, by=request.user, now=timezone.now())
         is_set = template.kind == TemplateKind.SERVERS
         if is_set:
-            messages.success(
-                request, gettext("The set {name} is gone. Zones are as they were.").format(name=template.name)
-            )
+            messages.success(request, gettext("Set {name} deleted. Zones did not change.").format(name=template.name))
         else:
             messages.success(
-                request, gettext("The template {name} is gone. Zones are as they were.").format(name=template.name)
+                request, gettext("Template {name} deleted. Zones did not change.").format(name=template.name)
             )
         return redirect("server-set-list" if is_set else "template-list")
     context: dict[str, object] = {"linked": queries.linked_count(template)}

@@ -30,7 +30,7 @@ _LABELS: Labels = {
     Outcome.CONFLICT: (
         "warn",
         gettext_lazy("with records that were edited by hand"),
-        gettext_lazy("changed but for what was edited by hand"),
+        gettext_lazy("changed, except what was edited by hand"),
     ),
     Outcome.REFUSED: ("bad", gettext_lazy("to be refused"), gettext_lazy("refused")),
     Outcome.SAME: ("quiet", gettext_lazy("as the template says"), gettext_lazy("as the template said before")),

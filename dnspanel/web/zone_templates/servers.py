@@ -77,11 +77,11 @@ def server_set_default(request: PanelRequest, set_id: int) -> HttpResponse:
         message = (
             gettext("New zones of the team {team} begin with {name}.")
             if is_default
-            else gettext("New zones of the team {team} begin with {name} no more.")
+            else gettext("New zones of the team {team} no longer begin with {name}.")
         )
     else:
         message = (
-            gettext("New zones begin with {name}.") if is_default else gettext("New zones begin with {name} no more.")
+            gettext("New zones begin with {name}.") if is_default else gettext("New zones no longer begin with {name}.")
         )
     messages.success(request, message.format(name=template.name, team=template.team.name if template.team else ""))
     return redirect("template-detail", template.pk)

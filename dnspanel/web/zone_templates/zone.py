@@ -120,7 +120,7 @@ def zone_template(request: PanelRequest, zone_name: str, template_id: int) -> Ht
     if act == "add" and applying.may_add and request.POST.get("seen") == applying.seen:
         return _draft(request, zone, applying)
     if act == "add" and request.POST.get("seen"):
-        message = gettext("The zone, your draft or the template changed meanwhile. Look at it once more.")
+        message = gettext("The zone, your draft or the template changed in the meantime. Review the changes again.")
         applying = _with(applying, message=message)
     return _show(request, zone, applying)
 
@@ -231,7 +231,7 @@ def zone_template_unlink(request: PanelRequest, zone_name: str, template_id: int
     use.unlink(zone=zone, template=template, by=request.user, now=timezone.now())
     messages.success(
         request,
-        gettext("{name} follows {name2} no more. Its records are as they were.").format(
+        gettext("{name} no longer follows {name2}. Its records did not change.").format(
             name=zone.name, name2=template.name
         ),
     )

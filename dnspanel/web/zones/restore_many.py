@@ -111,8 +111,8 @@ def _restore(request: PanelRequest, form: RestoreZonesForm, zones: Sequence[Zone
     messages.success(
         request,
         ngettext(
-            "{count:,} zone is back as it was, with a higher serial.",
-            "{count:,} zones are back as they were, with higher serials.",
+            "{count:,} zone was restored, with a higher serial.",
+            "{count:,} zones were restored, with higher serials.",
             count,
         ).format(count=count),
     )

@@ -79,7 +79,7 @@ class ManyZonesForm(PanelForm):
         ),
         widget=forms.TextInput(attrs=MONO),
     )
-    act = forms.ChoiceField(choices=ACTS, label=gettext_lazy("What is to be done"))
+    act = forms.ChoiceField(choices=ACTS, label=gettext_lazy("Action"))
     tags = forms.CharField(
         required=False,
         max_length=4000,

@@ -144,5 +144,5 @@ def zone_restore(request: PanelRequest, zone_id: int) -> HttpResponse:
         )
         return redirect("zone-trash")
     else:
-        messages.success(request, gettext("{name} is back as it was, with a higher serial.").format(name=zone.name))
+        messages.success(request, gettext("{name} was restored, with a higher serial.").format(name=zone.name))
     return redirect("zone-detail", zone.name)

@@ -48,12 +48,12 @@ def verify_chain(anchors: Sequence[Anchor] = ()) -> Verdict:
             faults += _faults_of(link, number, chain, contents.get((link.kind, link.ref)))
             number, chain = link.number, bytes(link.chain)
             if number in kept and kept.pop(number) != chain:
-                message = gettext("the chain was made anew: number {number} had another hash when it was kept")
+                message = gettext("the chain was rewritten: number {number} had another hash when it was saved")
                 faults.append(message.format(number=number))
         if len(faults) > MOST_FAULTS:
             break
     else:
-        message = gettext("the chain ends at {number}, and a hash of number {lost} was kept")
+        message = gettext("the chain ends at {number}, but a hash of number {lost} was saved")
         faults += [message.format(number=number, lost=lost) for lost in sorted(kept)]
         faults += _left_out()
     return Verdict(number, chain.hex(), _waiting(), tuple(faults[:MOST_FAULTS]))

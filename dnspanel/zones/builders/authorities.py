@@ -31,7 +31,8 @@ class CaaBuilder:
     key = "caa"
     title = "CAA"
     purpose = gettext_lazy(
-        "Which authorities may issue certificates for this name and those below it; nobody, if none is named."
+        "The authorities that are allowed to issue certificates for this name and the names below it. If "
+        "you list none, no authority is allowed."
     )
     fields = (
         Field(
@@ -54,7 +55,7 @@ class CaaBuilder:
             "no_wildcards",
             gettext_lazy("No wildcards"),
             Kind.FLAG,
-            gettext_lazy("Nobody may issue for *."),
+            gettext_lazy("No authority is allowed to issue for *."),
             required=False,
         ),
         Field("iodef", gettext_lazy("Reports to"), Kind.LIST, gettext_lazy("A mail address."), required=False),

@@ -31,7 +31,7 @@ class DkimBuilder:
 
     key = "dkim"
     title = "DKIM"
-    purpose = gettext_lazy("The public key by which receivers check that mail was signed in the name of this domain.")
+    purpose = gettext_lazy("The public key that receivers use to verify mail signed for this domain.")
     fields = (
         Field(
             "selector",

@@ -141,9 +141,7 @@ PROVIDERS = (
         mx=("1 smtp.google.com.",),
         include="_spf.google.com",
         verification=("google-site-verification=", "google-site-verification={token}"),
-        more=(
-            _word("token", gettext_lazy("Verification"), gettext_lazy("What stands behind google-site-verification=.")),
-        ),
+        more=(_word("token", gettext_lazy("Verification"), gettext_lazy("The text after google-site-verification=.")),),
     ),
     Provider(
         "microsoft-365",
@@ -159,7 +157,7 @@ PROVIDERS = (
         ),
         verification=("MS=", "MS={token}"),
         more=(
-            _word("token", gettext_lazy("Verification"), gettext_lazy("What stands behind MS=, such as ms12345678.")),
+            _word("token", gettext_lazy("Verification"), gettext_lazy("The text after MS=, such as ms12345678.")),
             _word(
                 "tenant",
                 gettext_lazy("Tenant"),
@@ -188,7 +186,7 @@ PROVIDERS = (
         ),
         verification=("protonmail-verification=", "protonmail-verification={token}"),
         more=(
-            _word("token", gettext_lazy("Verification"), gettext_lazy("What stands behind protonmail-verification=.")),
+            _word("token", gettext_lazy("Verification"), gettext_lazy("The text after protonmail-verification=.")),
             _word(
                 "key",
                 "DKIM",

@@ -104,7 +104,8 @@ class StsBuilder:
     key = "mta-sts"
     title = "MTA-STS"
     purpose = gettext_lazy(
-        "Says that a policy for TLS lies at https://mta-sts.…/.well-known/mta-sts.txt; change it with the policy."
+        "Announces a TLS policy at https://mta-sts.…/.well-known/mta-sts.txt. Change this record whenever "
+        "you change the policy."
     )
     fields = (
         Field(
@@ -115,7 +116,7 @@ class StsBuilder:
         ),
         Field(
             "host",
-            gettext_lazy("Where the policy lies"),
+            gettext_lazy("Policy server"),
             Kind.NAME,
             gettext_lazy("The server for the name mta-sts, by CNAME."),
             required=False,

@@ -21,21 +21,21 @@ ALL: tuple[tuple[str, str], ...] = (
 )
 _TERM = re.compile(r"([-+?~]?)([A-Za-z][A-Za-z0-9_.-]*)(?:([:=/])(.*))?", re.DOTALL)
 _QUALIFIERS = {
-    "": gettext_lazy("may send"),
-    "+": gettext_lazy("may send"),
-    "-": gettext_lazy("may not send"),
-    "~": gettext_lazy("is doubtful"),
-    "?": gettext_lazy("is left open"),
+    "": gettext_lazy("allowed to send"),
+    "+": gettext_lazy("allowed to send"),
+    "-": gettext_lazy("not allowed to send"),
+    "~": gettext_lazy("doubtful"),
+    "?": gettext_lazy("left open"),
 }
 _MECHANISMS = {
-    "all": gettext_lazy("everybody else"),
-    "include": gettext_lazy("whoever the record of {} lets send"),
+    "all": gettext_lazy("everyone else"),
+    "include": gettext_lazy("senders that the record of {} allows"),
     "a": gettext_lazy("the addresses of {}"),
     "mx": gettext_lazy("the mail servers of {}"),
-    "ptr": gettext_lazy("whoever has a name below {} (slow, not to be used)"),
+    "ptr": gettext_lazy("senders with a name below {} (slow, do not use)"),
     "ip4": "{}",
     "ip6": "{}",
-    "exists": gettext_lazy("whoever makes the name {} exist"),
+    "exists": gettext_lazy("senders, if the name {} exists"),
 }
 
 
@@ -70,8 +70,10 @@ class Term:
             )
         if self.name not in _MECHANISMS:
             return gettext("Unknown: receivers take the record for broken.")
-        who = _MECHANISMS[self.name].format(self.value or gettext("this name"))
-        return f"{who[:1].upper()}{who[1:]} {_QUALIFIERS[self.qualifier]}."
+        senders = _MECHANISMS[self.name].format(self.value or gettext("this name"))
+        return gettext("{senders}: {verdict}.").format(
+            senders=f"{senders[:1].upper()}{senders[1:]}", verdict=_QUALIFIERS[self.qualifier]
+        )
 
 
 def is_spf(text: str) -> bool:
@@ -153,7 +155,7 @@ class SpfBuilder:
             gettext_lazy("As in the record, with spaces."),
             required=False,
         ),
-        Field("all", gettext_lazy("Everybody else"), Kind.REST, choices=ALL, default="~all", required=False),
+        Field("all", gettext_lazy("Everyone else"), Kind.REST, choices=ALL, default="~all", required=False),
     )
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:

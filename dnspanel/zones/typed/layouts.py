@@ -276,7 +276,7 @@ _LAYOUTS = (
     ),
     Layout(
         rdtypes.CAA,
-        gettext_lazy("Which authorities may issue certificates for this name and those below it."),
+        gettext_lazy("The authorities that are allowed to issue certificates for this name and the names below it."),
         (
             u8(
                 "flags",

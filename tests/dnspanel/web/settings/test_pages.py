@@ -13,7 +13,7 @@ def test_values_are_told_but_for_secrets(browser: Browser, alice: User) -> None:
     page = browser(alice).get(PAGE).content.decode()
     assert "PANEL_DEFAULT_NAMESERVERS" in page
     assert "zones=1000" in page
-    assert "set, and not told" in page
+    assert "set (hidden)" in page
     for secret in (settings.SECRET_KEY, settings.MASTER_KEY, settings.REDIS_URL):
         assert secret not in page
 

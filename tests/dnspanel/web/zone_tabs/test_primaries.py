@@ -76,7 +76,7 @@ def test_a_zone_here_comes_from_elsewhere_once_that_was_asked(
     zone, client = make_zone("www 300 A 192.0.2.1", name=ZONE), browser(alice)
     assert "This panel is the zone’s primary" in words(client.get(f"/zones/{ZONE}/settings/").content)
     effects = words(client.post(PAGE, TERMS).content)
-    assert "The first transfer replaces everything that the zone holds here." in effects
+    assert "The first transfer replaces all records of the zone here." in effects
     assert not TransferredZone.objects.exists()
     answer = client.post(PAGE, {**TERMS, **YES, "tsig_name": "Transfer.Key", "tsig_secret": TSIG_SECRET})
     assert answer["Location"] == PAGE

@@ -89,12 +89,12 @@ def test_any_text_has_terms_and_each_has_a_message(text: str) -> None:
 def test_terms_are_explained() -> None:
     terms = terms_of("v=spf1 include:a.test -mx:b.test ip4:192.0.2.1 redirect=c.test nonsense ~all")
     assert [term.message for term in terms] == [
-        "Whoever the record of a.test lets send may send.",
-        "The mail servers of b.test may not send.",
-        "192.0.2.1 may send.",
+        "Senders that the record of a.test allows: allowed to send.",
+        "The mail servers of b.test: not allowed to send.",
+        "192.0.2.1: allowed to send.",
         "All else is as the record of c.test says.",
         "Unknown: receivers take the record for broken.",
-        "Everybody else is doubtful.",
+        "Everyone else: doubtful.",
     ]
     assert [term.looks_up for term in terms] == [True, True, False, True, False, False]
 
