@@ -390,7 +390,7 @@ class NodeClient:
         accepted = self.certificate_sha256
         if accepted is not None and presented not in (accepted if isinstance(accepted, frozenset) else {accepted}):
             message = gettext(
-                "the agent at {host} port {port} shows a certificate of somebody else ({fingerprint}…)"
+                "the agent at {host} port {port} shows an unexpected certificate ({fingerprint}…)"
             ).format(host=self.host, port=self.port, fingerprint=presented[:16])
             raise Refused(error="WrongCertificate", message=message)
 

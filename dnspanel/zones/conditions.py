@@ -134,14 +134,14 @@ def _of_hooks(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
 def _of_signing(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
     """Yield one condition for each kind of signing problem, with all zones in one message."""
     if inputs.rollovers.count:
-        message = gettext("{zones}: the rollover of keys stands still and needs somebody.").format(
+        message = gettext("{zones}: the key rollover is stuck and needs attention.").format(
             zones=inputs.rollovers.message(now)
         )
         yield Condition("panel.rollovers", "panel.rollovers", Severity.WARNING, message)
     if inputs.ending.count:
         is_critical = any(end - now <= SIGNATURES_CRITICAL for _, end in inputs.ending.first)
         severity = Severity.CRITICAL if is_critical else Severity.WARNING
-        message = gettext("{zones}: the signatures that they came with end; import them signed anew.").format(
+        message = gettext("{zones}: the imported signatures expire. Import the zones with new signatures.").format(
             zones=inputs.ending.message(now)
         )
         yield Condition("panel.signatures", "panel.signatures", severity, message)

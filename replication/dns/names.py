@@ -92,7 +92,7 @@ def _parse_slowly(text: str, origin: str | None, *, keep_case: bool = False) -> 
         return ROOT
     if text == "@":
         if origin is None:
-            raise BadName(text=text, reason=gettext("“@” stands for the zone, and there is none here"))
+            raise BadName(text=text, reason=gettext("“@” means the zone, but there is no zone here"))
         return origin
     relative, absolute = _split(text)
     if not keep_case:

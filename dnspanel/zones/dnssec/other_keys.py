@@ -82,13 +82,13 @@ def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own:
         )
     used = sorted({each.algorithm for each in own if each.active})
     if not used:
-        return gettext("{zone_name} is not signed: keys of other signers stand beside those of the panel.").format(
+        return gettext("{zone_name} is not signed. Sign it before you add keys of other signers.").format(
             zone_name=zone_name
         )
     if key.tag in {*(each.tag for each in own), *(each.tag for each in others)}:
-        return gettext("{zone_name} has another key with the tag {tag}, by which the parent's DS names keys.").format(
-            zone_name=zone_name, tag=key.tag
-        )
+        return gettext(
+            "{zone_name} already has another key with the tag {tag}. DS records identify keys by their tags."
+        ).format(zone_name=zone_name, tag=key.tag)
     if key.algorithm not in used:
         names = " and ".join(ALGORITHMS[number] for number in used)
         return gettext(

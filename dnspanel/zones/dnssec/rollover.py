@@ -142,8 +142,8 @@ def advance(inputs: Inputs) -> Outcome:
     if differing := _differing(inputs, stage):
         return Stuck(
             gettext(
-                "Key {keys} is not used as this step needs it: somebody or something else changed how the zone is "
-                "signed. Look at its keys; cancel the rollover, or set the key right."
+                "Key {keys} is not in the state that this step needs. Something else changed how the zone is "
+                "signed. Check the zone’s keys, then cancel the rollover or correct the key."
             ).format(keys=differing)
         )
     unmet = _servers_unmet(inputs, stage) or _parent_unmet(inputs, stage) or _signers_unmet(inputs, stage)
@@ -241,9 +241,7 @@ def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | R
 def breakage(kind: Kind, ttls: Ttls) -> str:
     """Describe the outage that an emergency rollover of this kind causes, for the person who begins one."""
     records, keys = (_span(timedelta(seconds=seconds)) for seconds in (ttls.records, ttls.keys))
-    ds = (
-        _span(timedelta(seconds=ttls.ds)) if ttls.ds is not None else gettext("the time for which the DS may be cached")
-    )
+    ds = _span(timedelta(seconds=ttls.ds)) if ttls.ds is not None else gettext("the TTL of the DS")
     if kind is Kind.ZSK:
         longest = _span(timedelta(seconds=max(ttls.records, ttls.keys)))
         return gettext(
@@ -447,7 +445,7 @@ def _old_ds_unmet(inputs: Inputs) -> Refused | None:
 
 def _unknown_ds(inputs: Inputs) -> str:
     return gettext("The parent's DS records are not known: {reason}").format(
-        reason=inputs.parent_silent or gettext("nobody asked yet")
+        reason=inputs.parent_silent or gettext("not checked yet")
     )
 
 

@@ -35,13 +35,13 @@ def describe_polling(state: SigningState) -> str:
         found = gettext("CDS or CDNSKEY")
     if state.cds == DELETE:
         message = gettext(
-            "A parent that looks for {records} deletes its DS: the zone is insecure then, and nobody checks "
-            "signatures. One without a DS adds none."
+            "A parent zone that looks for {records} deletes its DS. Then the zone is insecure, and resolvers "
+            "do not check signatures. A parent zone without a DS adds none."
         )
     else:
         message = gettext(
-            "A parent that looks for {records} replaces its DS by that of the keys here. One without a DS takes the "
-            "first only if it trusts unsigned zones to ask for it (RFC 8078, 9615)."
+            "A parent zone that looks for {records} replaces its DS with the DS of these keys. A parent zone "
+            "without a DS adds the first only if it accepts requests of unsigned zones (RFC 8078, 9615)."
         )
     return message.format(records=found)
 

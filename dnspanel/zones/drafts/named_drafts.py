@@ -30,7 +30,7 @@ from replication.dns import rdata
 
 LONGEST_NAME = 80
 MOST_SHARES = 50  # of one draft
-NOBODY = gettext_noop("There is nobody, and no team, of this name with whom you can share.")
+NOBODY = gettext_noop("There is no person or team with this name that you can share with.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,9 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
         _refuse_while_in_hand(draft, user)
         if not _sees_all(author, draft):
             raise DraftRefused(
-                gettext("This draft has changes that you may not see: somebody who sees them has to take it up.")
+                gettext(
+                    "This draft has changes that you are not allowed to see. Someone who can see them must take it up."
+                )
             )
         for current in by_id.values():
             if current.name:
@@ -402,7 +404,7 @@ def _moving() -> Iterator[None]:
     except IntegrityError as exc:
         if "draft_name_unique" in str(exc):
             raise DraftRefused(gettext("You have a draft of this name already.")) from exc
-        raise DraftRefused(gettext("Your draft changed in another window meanwhile. Try again.")) from exc
+        raise DraftRefused(gettext("Your draft changed in another window in the meantime. Try again.")) from exc
 
 
 def _lock_draft(draft: Draft, *, owner: Drafter | None = None) -> Draft:
@@ -485,9 +487,7 @@ def _clean(name: str) -> str:
         raise DraftRefused(gettext("A draft that is put aside needs a name."))
     if len(text) > LONGEST_NAME or not text.isprintable():
         raise DraftRefused(
-            gettext("A name has at most {longest_name} characters, all of which can be printed.").format(
-                longest_name=LONGEST_NAME
-            )
+            gettext("Use a name of at most {longest_name} printable characters.").format(longest_name=LONGEST_NAME)
         )
     return text
 

@@ -29,8 +29,8 @@ class PublicSuffix(NameRefused):
         super().__init__(
             name,
             gettext(
-                "Nobody may have the zone {what}: it stands above the zones of everybody. If that is "
-                "meant, the settings PANEL_REFUSED_SUFFIXES and PANEL_PUBLIC_SUFFIX_LIST can be changed."
+                "The zone {what} is refused, because it is above everyone’s zones. To allow it, change the "
+                "settings PANEL_REFUSED_SUFFIXES and PANEL_PUBLIC_SUFFIX_LIST."
             ).format(what=what),
         )
 
@@ -62,20 +62,20 @@ class NameOfOthers(NameRefused):
         if side == "below":
             message = (
                 gettext(
-                    "You may not have the zone {name}: it lies below {other}, and you may not change every record of "
-                    "that zone."
+                    "You are not allowed to create the zone {name}. It is below {other}, and you are not allowed to "
+                    "change every record of that zone."
                 )
                 if other
-                else gettext("You may not have the zone {name}: it lies below a zone of another team.")
+                else gettext("You are not allowed to create the zone {name}. It is below a zone of another team.")
             )
         else:
             message = (
                 gettext(
-                    "You may not have the zone {name}: it lies above {other}, and you may not change every record of "
-                    "that zone."
+                    "You are not allowed to create the zone {name}. It is above {other}, and you are not allowed to "
+                    "change every record of that zone."
                 )
                 if other
-                else gettext("You may not have the zone {name}: it lies above a zone of another team.")
+                else gettext("You are not allowed to create the zone {name}. It is above a zone of another team.")
             )
         super().__init__(name, message.format(name=name, other=other))
 

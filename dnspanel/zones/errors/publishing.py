@@ -49,7 +49,7 @@ class Conflicts(PublishRefused):
         names: str = ", ".join(f"{c.change.name} {rdata.type_to_text(c.change.type)}" for c in self.conflicts[:5])
         if len(self.conflicts) > 5:
             names = gettext("{listed} and {count} more").format(listed=names, count=len(self.conflicts) - 5)
-        super().__init__(gettext("Changed by others meanwhile: {names}.").format(names=names))
+        super().__init__(gettext("Others changed these records in the meantime: {names}.").format(names=names))
 
 
 class RuleViolations(PublishRefused):
@@ -102,13 +102,14 @@ class MassDeletion(PublishRefused):
         minutes = int(window.total_seconds()) // 60
         message = (
             gettext(
-                "This deletes {count:,} of {existing:,} zones, after {lately:,} in the last {minutes} minutes: more "
-                "than {most:,} within {minutes} minutes wait until somebody confirms it. Nothing was deleted."
+                "This deletes {count:,} of {existing:,} zones, after {lately:,} in the last {minutes} minutes. "
+                "Someone must confirm the deletion of more than {most:,} zones within {minutes} minutes. Nothing "
+                "was deleted."
             )
             if lately
             else gettext(
-                "This deletes {count:,} of {existing:,} zones: more than {most:,} within {minutes} minutes wait until "
-                "somebody confirms it. Nothing was deleted."
+                "This deletes {count:,} of {existing:,} zones. Someone must confirm the deletion of more than "
+                "{most:,} zones within {minutes} minutes. Nothing was deleted."
             )
         )
         super().__init__(message.format(count=count, existing=existing, lately=lately, most=most, minutes=minutes))
@@ -129,8 +130,8 @@ class PublishedInPart(PublishRefused):
         self.last = last
         super().__init__(
             gettext(
-                "Others changed the same records meanwhile: {pieces:,} of {of:,} parts are published, up "
-                "to publication {last}. Send the request again for the rest."
+                "Others changed the same records in the meantime. {pieces:,} of {of:,} parts are published, up to "
+                "publication {last}. Send the request again for the rest."
             ).format(pieces=pieces, of=of, last=last)
         )
 
@@ -169,4 +170,4 @@ class NotOnHold(ZoneError):
     """Publishing is not on hold, so there is nothing to decide."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("Publishing is not held any more; somebody else may have decided first."))
+        super().__init__(gettext("Publishing is no longer stopped. Perhaps someone else decided first."))

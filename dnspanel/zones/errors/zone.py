@@ -64,7 +64,7 @@ class DefaultsMoved(ZoneError):
 
     def __init__(self, username: str) -> None:
         super().__init__(
-            gettext("{value} changed them meanwhile. Look at them again, then change them.").format(
+            gettext("{value} changed these settings in the meantime. Check them, then make your change again.").format(
                 value=username or gettext("Someone")
             )
         )

@@ -462,7 +462,8 @@ def _asks(rule: ZoneRule, zone: Zone, kind: str) -> str:
     name = _without_dot(zone)
     if kind == RevisionKind.DELETE:
         return gettext(
-            "{name} is not deleted while its changes need approval: {reason} Who may lift the rule does that first."
+            "{name} cannot be deleted while its changes need approval: {reason} Someone who is allowed to "
+            "lift the rule must do that first."
         ).format(name=name, reason=_with_stop(rule.reason))
     if kind in (TAKE, TAKE_DELEGATED):
         return gettext(
@@ -472,8 +473,8 @@ def _asks(rule: ZoneRule, zone: Zone, kind: str) -> str:
         ).format(name=name, reason=_with_stop(rule.reason))
     if kind == REPLACE:
         return gettext(
-            "{name} cannot get another primary while its changes need approval: {reason} Ask somebody who is allowed "
-            "to govern the zone: they lift the rule first, or go past it with a reason."
+            "{name} cannot get another primary while its changes need approval: {reason} Ask someone who is "
+            "allowed to govern the zone to lift the rule or go past it with a reason."
         ).format(name=name, reason=_with_stop(rule.reason))
     people = "1 person" if rule.needed == 1 else gettext("{needed} people").format(needed=rule.needed)
     return gettext(

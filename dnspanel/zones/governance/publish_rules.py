@@ -161,7 +161,7 @@ def begin(model: type[ZoneRule], scope: Scope, author: Author, most: int = MOST)
     require_scope(scope, author)
     if model._default_manager.count() >= most:
         raise RuleRefused(
-            "reason", gettext("There are {most} already: lift those that nobody needs.").format(most=most)
+            "reason", gettext("There are already {most}. Lift some that you no longer need.").format(most=most)
         )
 
 
@@ -215,7 +215,7 @@ def _refuse_terms(terms: ApprovalTerms) -> None:
             "needed", gettext("Between 0 and {most_approvers} people approve.").format(most_approvers=MOST_APPROVERS)
         )
     if not terms.needed and not terms.ticket:
-        raise RuleRefused("needed", gettext("Ask for somebody's approval, or for a ticket."))
+        raise RuleRefused("needed", gettext("Require an approval or a ticket."))
     if not 1 <= terms.min_changes <= MOST_CHANGES:
         raise RuleRefused(
             "min_changes", gettext("Use a number from 1 to {most_changes:,}.").format(most_changes=MOST_CHANGES)
@@ -263,9 +263,9 @@ def _reason(text: str) -> str:
     if not reason or len(reason) > LONGEST_REASON:
         raise RuleRefused(
             "reason",
-            gettext("Say why, in up to {longest_reason} characters: who is refused reads it.").format(
-                longest_reason=LONGEST_REASON
-            ),
+            gettext(
+                "Give a reason of at most {longest_reason} characters. It is shown to people who are blocked."
+            ).format(longest_reason=LONGEST_REASON),
         )
     return reason
 

@@ -16,9 +16,9 @@ def fault_of(pattern: str) -> str:
     if len(pattern) > LONGEST or not pattern.isprintable() or any(map(str.isspace, pattern)):
         return gettext("Use up to {longest} characters without spaces.").format(longest=LONGEST)
     if "#" not in pattern:
-        return gettext("Write # where the ticket's number stands, as in OPS-#.")
+        return gettext("Write # in place of the ticket’s number, as in OPS-#.")
     if any(a == "#" and (b == "#" or _is_digit(b)) for a, b in pairwise(pattern)):
-        return gettext("What follows # is neither a digit nor another #: nobody could tell where the number ends.")
+        return gettext("Do not write a digit or another # after #, because the end of the number would be unclear.")
     return ""
 
 

@@ -150,7 +150,7 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
     """
     if not find or max(len(find), len(replacement)) > LONGEST_TEXT:
         raise ValueError(
-            gettext("what is looked for has 1 to {longest_text} characters, and its replacement no more").format(
+            gettext("search for 1 to {longest_text} characters, and replace them with at most as many").format(
                 longest_text=LONGEST_TEXT
             )
         )
@@ -159,7 +159,7 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
         if len(parts) > MOST_STARS + 1:
             raise ValueError(gettext("a pattern has at most {most_stars} stars").format(most_stars=MOST_STARS))
         if len(links) > len(parts):
-            raise ValueError(gettext("the replacement has more stars than what is looked for"))
+            raise ValueError(gettext("the replacement has more stars than the search text"))
 
     def replace_in(type: int, text: str) -> str:
         any_case = type in rdata.WITH_NAMES

@@ -238,8 +238,8 @@ def _with_refusals(plan: ZonePlan) -> ZonePlan:
             change.name,
             change.type,
             gettext(
-                "{name} is served with the signatures that it came with, and nothing here could sign the "
-                "{type_to_text}: import it anew, or drop its signatures first"
+                "{name} is served with imported signatures, and the panel cannot sign the {type_to_text}: import "
+                "the zone again, or drop its signatures first"
             ).format(name=plan.zone.name, type_to_text=rdata.type_to_text(change.type)),
         )
         for change in plan.changes
@@ -288,8 +288,8 @@ def _breaking_ds(merged: Merged) -> list[Violation]:
             name,
             rdtypes.DS,
             gettext(
-                "with this DS resolvers that validate answer nothing of {name}, {reason}: only a draft "
-                "publishes it, by which somebody accepts {breaking_ds} and says why"
+                "with this DS, resolvers that validate do not answer for {name}, {reason}: publish it from a "
+                "draft, accept {breaking_ds} there and give a reason"
             ).format(name=name, reason=reason, breaking_ds=BREAKING_DS),
         )
         for name, reason in newly_broken(before, after).items()

@@ -200,14 +200,14 @@ def _author_of(expiry: Expiry) -> Actor:
     Raise ExpiryRefused if the account is gone or the token is revoked.
     """
     if expiry.by_token and (expiry.token is None or expiry.token.revoked_at is not None):
-        raise ExpiryRefused(gettext("The token by which it was set is revoked."))
+        raise ExpiryRefused(gettext("The token that set this was revoked."))
     actor = None
     if expiry.token is not None:
         actor = actor_of_token(expiry.token)
     elif expiry.set_by is not None:
         actor = actor_of(expiry.set_by)
     if actor is None:
-        raise ExpiryRefused(gettext("The account of who set it is closed."))
+        raise ExpiryRefused(gettext("The account that set this is closed."))
     return actor
 
 
@@ -215,7 +215,7 @@ def _keep(expiry: Expiry, refusal: Exception, now: datetime) -> None:
     reason = str(refusal)
     governed = isinstance(refusal, ApprovalNeeded | Frozen | HookRefused)
     if isinstance(refusal, RightMissing) and not governed and expiry.set_by is not None:
-        reason = gettext("{username} may not delete it any more.").format(username=expiry.set_by.username)
+        reason = gettext("{username} is no longer allowed to delete it.").format(username=expiry.set_by.username)
     logger.warning("%s %s stays though it expired: %s", expiry.name, rdata.type_to_text(expiry.type), reason)
     Expiry.objects.filter(pk=expiry.pk).update(refusal=reason, tried_at=now)
 

@@ -121,7 +121,7 @@ def change_marks(
         alive = lock_zones([zone.pk for zone in zones])
         outcome = outcome_of_marks(alive, marks, author)
         living = {zone.pk for zone in alive}
-        outcome.refused += [(zone, gettext("It is gone by now.")) for zone in zones if zone.pk not in living]
+        outcome.refused += [(zone, gettext("It no longer exists.")) for zone in zones if zone.pk not in living]
         joining = [zone for zone in outcome.changed if marks.moves and zone.team_id != marks.team_id_of(zone)]
         if marks.team is not None and joining:
             zone_quotas.refuse_zone_of(creator=None, team=marks.team, added=len(joining))
@@ -165,7 +165,7 @@ def delete_found(
     )
     moved = set(left)
     outcome.refused += [
-        (zone, gettext("It was changed meanwhile, or a publish hook did not let it pass."))
+        (zone, gettext("The zone was changed in the meantime, or a publish hook refused the change."))
         for zone in outcome.changed
         if zone.pk in moved
     ]

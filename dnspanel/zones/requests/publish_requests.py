@@ -242,7 +242,9 @@ def _refuse_publisher(request: PublishRequest, by: Drafter, now: datetime) -> No
     status = status_of(request, by)
     if not status.may_publish:
         with _refusal_told("publish", request, by, now):
-            raise RequestRefused(gettext("It is published by who asked or who approved, once enough did."))
+            raise RequestRefused(
+                gettext("Only the requester or an approver can publish this request, after enough approvals.")
+            )
     if status.is_own:
         _refuse_to_change(by, request)
 
@@ -324,7 +326,7 @@ def _refuse_to_change(by: Drafter, request: PublishRequest) -> None:
     Raise RightMissing for a token without the rights for the draft's changes.
     """
     if person(by).pk not in owners_of(request):
-        raise RequestRefused(gettext("Only who asked may do this."))
+        raise RequestRefused(gettext("Only the requester is allowed to do this."))
     if token_of(by) is not None:
         for plan in plans_of(request):
             access.refuse_changes(by, plan.zone, plan.changes)
@@ -333,12 +335,12 @@ def _refuse_to_change(by: Drafter, request: PublishRequest) -> None:
 def _author_of(request: PublishRequest) -> Actor:
     """Return the request's author with current rights. Raise RequestRefused for a closed account or revoked token."""
     if request.by_token and (request.token is None or request.token.revoked_at is not None):
-        raise RequestRefused(gettext("The token by which it was asked is revoked."))
+        raise RequestRefused(gettext("The token that made this request was revoked."))
     actor = actor_of_token(request.token) if request.token is not None else None
     if request.token is None and request.author is not None:
         actor = actor_of(request.author)
     if actor is None:
-        raise RequestRefused(gettext("The account of who asked is closed."))
+        raise RequestRefused(gettext("The requester’s account is closed."))
     return actor
 
 

@@ -93,9 +93,13 @@ def _fault_of_dkim(text: str) -> Finding | None:
     """Return a finding about the fault in a DKIM key record's text (RFC 6376 3.6.1), or None."""
     tags = {part.split("=")[0].strip(): "".join(part.partition("=")[2].split()) for part in text.split(";")}
     if tags.get("v", "DKIM1") != "DKIM1" or "p" not in tags:
-        return "warning", "dkim-malformed", gettext("is none: it begins with v=DKIM1 and has the key behind p=")
+        return (
+            "warning",
+            "dkim-malformed",
+            gettext("is not valid: it must begin with v=DKIM1 and have the key after p="),
+        )
     if not tags["p"]:
-        return "note", "dkim-revoked", gettext("has no key: what it signed is not valid any more")
+        return "note", "dkim-revoked", gettext("has no key: mail signed with it is no longer valid")
     try:
         key = base64.b64decode(tags["p"], validate=True)
         if tags.get("k", "rsa") == "ed25519":
@@ -148,5 +152,5 @@ def _dmarc(name: str, texts: list[str]) -> Iterator[Finding]:
             yield (
                 "note",
                 "dmarc-rua",
-                gettext("the DMARC record {name} asks nobody to report: it has no rua=").format(name=name),
+                gettext("the DMARC record {name} requests no reports: it has no rua=").format(name=name),
             )

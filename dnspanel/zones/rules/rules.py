@@ -123,12 +123,12 @@ def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     at_apex = rrset.name == near.zone
     if rrset.type in _ONLY_AT_APEX and not at_apex:
         word = rdata.type_to_text(rrset.type)
-        message = gettext("a {word} stands only at {zone}, not at {display}").format(
+        message = gettext("a {word} is only allowed at {zone}, not at {display}").format(
             word=word, zone=near.zone, display=near.display(rrset.name)
         )
         yield error(rrset, f"{word.lower()}-not-apex", message)
     elif rrset.type == rdtypes.DS and at_apex:
-        yield error(rrset, "ds-at-apex", gettext("a DS of {zone} belongs into its parent zone").format(zone=near.zone))
+        yield error(rrset, "ds-at-apex", gettext("the DS of {zone} belongs in its parent zone").format(zone=near.zone))
 
 
 def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -137,7 +137,7 @@ def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         return
     here = here - {rdtypes.RRSIG}
     if rrset.type == rdtypes.CNAME and rrset.name == near.zone:
-        message = gettext("a CNAME cannot stand at the top of the zone, {zone}; {near}").format(
+        message = gettext("a CNAME is not allowed at the apex of the zone, {zone}; {near}").format(
             zone=near.zone, near=_instead_of_cname(near)
         )
         yield error(rrset, "cname-at-apex", message)
@@ -169,7 +169,7 @@ def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
             yield error(
                 rrset,
                 "dname-below",
-                gettext("{display} lies below the DNAME {dname}").format(display=near.display(rrset.name), dname=dname),
+                gettext("{display} is below the DNAME {dname}").format(display=near.display(rrset.name), dname=dname),
             )
             return
     if rrset.type == rdtypes.DNAME and (under := near.below.get(rrset.name)):
@@ -177,7 +177,7 @@ def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         yield error(
             rrset,
             "dname-below",
-            gettext("nothing may lie below the DNAME {display}: {listed}").format(
+            gettext("no names are allowed below the DNAME {display}: {listed}").format(
                 display=near.display(rrset.name), listed=listed
             ),
         )
@@ -220,7 +220,7 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         hidden = [name for name in near.below.get(rrset.name, ()) if name not in glued]
         if hidden:
             listed = ", ".join(near.display(name) for name in hidden)
-            message = gettext("delegating {display} hides what lies below it: {listed}").format(
+            message = gettext("delegating {display} hides the names below it: {listed}").format(
                 display=near.display(rrset.name), listed=listed
             )
             yield warning(rrset, "occludes", message)

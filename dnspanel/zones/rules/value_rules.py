@@ -128,7 +128,7 @@ def _caa(rrset: RRset) -> Iterator[Finding]:
     for tag, of_tag in issuers.items():
         if "" in of_tag and len(of_tag) > 1:
             message = gettext(
-                "CAA {name}: one {tag} allows nobody, and another one allows somebody: that one counts"
+                "CAA {name}: a {tag} that allows no authority has no effect, because another one allows an authority"
             ).format(name=rrset.name, tag=tag)
             yield "note", "caa-nobody", message
 

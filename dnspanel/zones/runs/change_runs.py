@@ -49,7 +49,7 @@ BATCH = 500
 MOST_NAMED = 1_000
 
 _EVERY = 2**31
-_MOVED = gettext_noop("It was changed meanwhile, or a publish hook did not let it pass.")
+_MOVED = gettext_noop("The zone was changed in the meantime, or a publish hook refused the change.")
 
 
 # The number of listed zones per outcome. All changing zones are listed, because the real run uses this list.
@@ -214,7 +214,7 @@ def _take_batch(run: ChangeRun, batch: int) -> bool:
     """Process the next zones, or end the run. Return True if more may follow. Raise RunRefused without an author."""
     author = run_turns.author_of(run)
     if author is None:
-        raise RunRefused(gettext("A run that changes zones is somebody's."))
+        raise RunRefused(gettext("A run that changes zones must have an author."))
     doing = _Batch(run, author)
     return run_turns.take_zones(
         run,

@@ -54,8 +54,8 @@ MOST_LISTED: Mapping[str, int] = {
     Act.SAME: 0,
 }
 _POLICIES_CHANGED = gettext_noop(
-    "A policy, or the tags and teams that it is for, was changed meanwhile. What was published stays; begin with "
-    "another dry run."
+    "A policy, or the tags and teams that it applies to, changed in the meantime. Published changes "
+    "stay. Start another dry run."
 )
 
 
@@ -68,7 +68,7 @@ def may_begin_runs(person: Person) -> bool:
 def require_signer(by: Author) -> None:
     """Raise Forbidden if the author isn't allowed to sign any zone."""
     if by is not None and not may_begin_runs(by):
-        raise Forbidden(Permission.EDIT, gettext("Policies are carried out by who may sign zones."))
+        raise Forbidden(Permission.EDIT, gettext("Only people who are allowed to sign zones can carry out policies."))
 
 
 def create_run(

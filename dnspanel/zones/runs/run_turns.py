@@ -37,7 +37,9 @@ TURN_SECONDS = 20.0
 MOST_UNFINISHED = 3  # per person
 # The number of times that a batch is read again because its zones changed.
 _TRIES = 5
-_NOBODY = gettext_noop("Whoever began this may not do it any more: the account is closed or the token was revoked.")
+_NOBODY = gettext_noop(
+    "The person who started this is no longer allowed to do it. Their account is closed, or the token was revoked."
+)
 
 logger = logging.getLogger(__name__)
 

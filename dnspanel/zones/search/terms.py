@@ -348,7 +348,9 @@ def _types(text: str) -> frozenset[int]:
             found.add(rdtypes.type_from_text(name.strip()))
         except BadRdata as exc:
             closest = closest_to(name, [rdtypes.type_to_text(each).lower() for each in rdtypes.SERVED_TYPES])
-            message = gettext("type: takes a type such as mx, or several as mx,txt; {name} is none.").format(name=name)
+            message = gettext(
+                "type: takes a type such as mx, or several such as mx,txt. {name} is not a valid type."
+            ).format(name=name)
             if closest:
                 message = gettext("{message} Did you mean type:{closest}?").format(message=message, closest=closest)
             raise _Misread(message) from exc

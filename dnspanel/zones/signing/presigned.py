@@ -81,7 +81,12 @@ def drop_signatures(
     for zone in zones:
         access.require_right(acting.author, zone, Right.DNSSEC)
     if len(zones) > 1 and sum(zone.rrset_count for zone in zones) > pieces.PIECE_RRSETS:
-        raise DnssecRefused(gettext("Zones that have so many RRsets together lose their signatures one by one."))
+        raise DnssecRefused(
+            gettext(
+                "These zones have too many RRsets to drop their signatures together. Drop the signatures of one "
+                "zone at a time."
+            )
+        )
     without_signatures(zones)
 
     def write_rest() -> None:

@@ -147,7 +147,7 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         row = _lock_rollover(rolled)
         if row is None:
-            raise DnssecRefused(gettext("The rollover of {name} has ended meanwhile.").format(name=zone.name))
+            raise DnssecRefused(gettext("The rollover of {name} ended in the meantime.").format(name=zone.name))
         act = rollover.cancel(inputs_of(row, state), withdrawn=withdrawn)
         if isinstance(act, Refused):
             raise DnssecRefused(act.message)
@@ -367,7 +367,7 @@ def _row(  # noqa: PLR0913  # the fields of a rollover
         epoch=LogHead.objects.values_list("epoch", flat=True).get(),
         goals={Goal.HAS_OLD: (now - _ALWAYS).isoformat()} if has_ds else {},
         parent_at=now,
-        parent_silent=gettext("nobody has asked yet") if has_ds else "",
+        parent_silent=gettext("not checked yet") if has_ds else "",
         record_ttl=ttls.records,
         key_ttl=ttls.keys,
         ttls_revision=ttls.revision,

@@ -55,7 +55,7 @@ def refuse_bogus(
     seen = _published_signers(after)
     if after.is_signed and not seen and not after.presigned:
         raise DnssecRefused(
-            gettext("{name} would be signed by keys that nobody can see: publish one that is active.").format(
+            gettext("{name} would be signed only with keys that are not published. Publish an active key.").format(
                 name=zone.name
             )
         )
@@ -85,8 +85,8 @@ def refuse_bogus(
         names = " and ".join(key_material.ALGORITHMS.get(number, str(number)) for number in lost)
         raise DnssecRefused(
             gettext(
-                "The DS in the zone above names {names}, by which nothing of {name} would be signed: "
-                "some resolvers that validate would answer nothing of it."
+                "The DS in the parent zone names {names}, but {name} would have no signatures of that kind. Some "
+                "resolvers that validate would not answer for the zone."
             ).format(names=names, name=zone.name)
         )
 
@@ -103,7 +103,7 @@ def refuse_presigned(zone: Zone, state: SigningState) -> None:
     if state.presigned:
         raise DnssecRefused(
             gettext(
-                "{name} is served with the signatures that it came with: import it anew, or drop its signatures first."
+                "{name} is served with imported signatures. Import the zone again, or drop its signatures first."
             ).format(name=zone.name)
         )
 

@@ -52,7 +52,7 @@ _MATCHINGS: Choices = (
 )
 _SELECTORS: Choices = (("1", gettext_lazy("1: the public key")), ("0", gettext_lazy("0: the whole certificate")))
 _USAGES: Choices = (
-    ("3", gettext_lazy("3: this server’s certificate, whoever issued it (DANE-EE)")),
+    ("3", gettext_lazy("3: this server’s certificate, from any issuer (DANE-EE)")),
     ("2", gettext_lazy("2: an authority of our own (DANE-TA)")),
     ("1", gettext_lazy("1: this certificate, and a public authority too (PKIX-EE)")),
     ("0", gettext_lazy("0: this public authority (PKIX-TA)")),
@@ -219,19 +219,21 @@ def _service(type: int, purpose: str) -> Layout:
 _LAYOUTS = (
     Layout(
         rdtypes.SOA,
-        gettext_lazy("What secondaries and resolvers are told about the zone itself."),
+        gettext_lazy("Information about the zone for secondaries and resolvers."),
         (
             _name("primary", gettext_lazy("Primary server"), gettext_lazy("The name server that the zone comes from.")),
             Field(
                 "mailbox",
                 gettext_lazy("Mailbox"),
                 Kind.MAILBOX,
-                gettext_lazy("Who answers for the zone; a mail address is understood."),
+                gettext_lazy("The mailbox of the person responsible for the zone. You can enter a mail address."),
             ),
             u32(
                 "serial",
                 gettext_lazy("Serial"),
-                gettext_lazy("It moves with every publication; what is typed counts only if it is greater."),
+                gettext_lazy(
+                    "The serial increases with every publication. A serial that you enter counts only if it is greater."
+                ),
             ),
             _seconds(
                 "refresh",
@@ -254,10 +256,14 @@ _LAYOUTS = (
     ),
     Layout(
         rdtypes.MX,
-        gettext_lazy("A server that takes mail for this name."),
+        gettext_lazy("A server that accepts mail for this name."),
         (
             _PREFERENCE,
-            _name("host", gettext_lazy("Mail server"), gettext_lazy("Its name; “.” says that there is no mail here.")),
+            _name(
+                "host",
+                gettext_lazy("Mail server"),
+                gettext_lazy("Name of the mail server. “.” means that this name accepts no mail."),
+            ),
         ),
     ),
     Layout(
@@ -270,7 +276,7 @@ _LAYOUTS = (
             _name(
                 "target",
                 gettext_lazy("Server"),
-                gettext_lazy("Its name; “.” says that the service does not exist here."),
+                gettext_lazy("Name of the server. “.” means that this name does not have the service."),
             ),
         ),
     ),
@@ -281,7 +287,10 @@ _LAYOUTS = (
             u8(
                 "flags",
                 gettext_lazy("Flags"),
-                choices=(("0", "0: usual"), ("128", gettext_lazy("128: who does not know the tag must not issue"))),
+                choices=(
+                    ("0", "0: usual"),
+                    ("128", gettext_lazy("128: authorities that do not know the tag must not issue")),
+                ),
                 default="0",
             ),
             Field(
@@ -289,10 +298,10 @@ _LAYOUTS = (
                 gettext_lazy("Tag"),
                 Kind.WORD,
                 choices=(
-                    ("issue", gettext_lazy("issue: who may issue")),
-                    ("issuewild", gettext_lazy("issuewild: who may issue wildcards")),
-                    ("issuemail", gettext_lazy("issuemail: who may issue for mail (S/MIME)")),
-                    ("issuevmc", gettext_lazy("issuevmc: who may issue for marks (BIMI)")),
+                    ("issue", gettext_lazy("issue: allowed authority")),
+                    ("issuewild", gettext_lazy("issuewild: allowed authority for wildcards")),
+                    ("issuemail", gettext_lazy("issuemail: allowed authority for mail (S/MIME)")),
+                    ("issuevmc", gettext_lazy("issuevmc: allowed authority for marks (BIMI)")),
                     ("iodef", gettext_lazy("iodef: where to report")),
                     ("contactemail", gettext_lazy("contactemail: a mail address")),
                     ("contactphone", gettext_lazy("contactphone: a telephone number")),
@@ -303,7 +312,7 @@ _LAYOUTS = (
                 "value",
                 gettext_lazy("Value"),
                 Kind.STRING,
-                gettext_lazy("The authority’s name; “;” is nobody. For iodef a mailto: address."),
+                gettext_lazy("Name of the authority. “;” allows none. For iodef, a mailto: address."),
             ),
         ),
     ),
@@ -378,12 +387,12 @@ _LAYOUTS = (
             ),
         ),
     ),
-    _delegation_signer(rdtypes.DS, gettext_lazy("The key by which the zone below this name is signed.")),
-    _delegation_signer(rdtypes.CDS, gettext_lazy("What the zone above is to have as DS.")),
+    _delegation_signer(rdtypes.DS, gettext_lazy("The key that signs the zone below this name.")),
+    _delegation_signer(rdtypes.CDS, gettext_lazy("The DS that the parent zone should have.")),
     *(
         Layout(
             type,
-            gettext_lazy("A text, for whoever knows what to make of it."),
+            gettext_lazy("A text for any purpose."),
             (
                 Field(
                     "text",
@@ -399,7 +408,7 @@ _LAYOUTS = (
     ),
     Layout(
         rdtypes.LOC,
-        gettext_lazy("Where something stands on the earth."),
+        gettext_lazy("A location on Earth."),
         (
             Field("latitude", gettext_lazy("Latitude"), Kind.LATITUDE, gettext_lazy("52.5163, or 52 30 58.6 N.")),
             Field("longitude", gettext_lazy("Longitude"), Kind.LONGITUDE, gettext_lazy("13.3777, or 13 22 39.9 E.")),
@@ -475,10 +484,14 @@ _LAYOUTS = (
     ),
     Layout(
         rdtypes.RP,
-        gettext_lazy("Who answers for this name."),
+        gettext_lazy("The person responsible for this name."),
         (
-            Field("mailbox", gettext_lazy("Mailbox"), Kind.MAILBOX, gettext_lazy("A mail address is understood.")),
-            _name("text", gettext_lazy("Name of a TXT"), gettext_lazy("Where there is more to read; “.” for none.")),
+            Field("mailbox", gettext_lazy("Mailbox"), Kind.MAILBOX, gettext_lazy("You can enter a mail address.")),
+            _name(
+                "text",
+                gettext_lazy("Name of a TXT"),
+                gettext_lazy("Name of a TXT record with more information. “.” means none."),
+            ),
         ),
     ),
 )

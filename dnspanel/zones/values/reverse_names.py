@@ -119,8 +119,8 @@ def _classless(network: IPv4Network) -> ReverseZones:
     zone = f"{first}/{length}.{above}"
     last = first + network.num_addresses - 1
     hint = gettext(
-        "RFC 2317: {above} needs a CNAME for each address, such as {first} CNAME {first}.{zone} ({first} to {last}), "
-        "and the delegation of {delegated}. Whoever has {above} must make them. If it is here and yours, the tick for "
-        "the delegation drafts them."
+        "RFC 2317: {above} needs a CNAME for each address, such as {first} CNAME {first}.{zone} ({first} "
+        "to {last}), and the delegation of {delegated}. The owner of {above} must add them. If that zone "
+        "is yours and in this panel, tick the delegation to add them to your draft."
     ).format(above=above, first=first, zone=zone, last=last, delegated=f"{first}/{length}")
     return ReverseZones(str(network), ((zone,), (above,)), hint)

@@ -85,7 +85,7 @@ def test_another_type_has_other_fields_at_once(page: Page) -> None:
     page.locator("#typed-type").select_option("LOC")
     expect(page.get_by_label("Latitude")).to_be_visible()
     expect(page.locator("#typed-type")).to_be_focused()
-    expect(page.locator("#typed-side")).to_contain_text("Where something stands on the earth.")
+    expect(page.locator("#typed-side")).to_contain_text("A location on Earth.")
 
 
 def test_keys_are_computed_into_values_that_are_saved(page: Page) -> None:

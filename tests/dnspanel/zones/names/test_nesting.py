@@ -80,14 +80,14 @@ def create(author: User | Actor | None, *names: str, team: Team | None = None) -
 def test_nobody_takes_names_of_a_zone_of_others(mia: User, beta: Zone, name: str) -> None:
     with pytest.raises(NameOfOthers) as refused:
         create(mia, name)
-    assert str(refused.value) == f"You may not have the zone {name}: it lies below a zone of another team."
+    assert str(refused.value) == f"You are not allowed to create the zone {name}. It is below a zone of another team."
     assert Zone.objects.count() == 1
 
 
 def test_nobody_stands_above_a_zone_of_others(mia: User, make_zone: MakeZone) -> None:
     make_zone(name="www.shop.beta.test.")
     for name in ("beta.test.", "shop.beta.test."):
-        with pytest.raises(NameOfOthers, match="it lies above a zone of another team"):
+        with pytest.raises(NameOfOthers, match="It is above a zone of another team"):
             create(mia, name)
     create(mia, "op.beta.test.")  # not below `shop`, only a similar ending
     create(mia, r"x\.shop.beta.test.")
@@ -154,7 +154,7 @@ def test_who_comes_back_from_the_trash_needs_the_same(mia: User, make_zone: Make
     mine = Zone.objects.get(name="beta.test.")
     edit.delete_zone(zone=mine, acting=Acting(mia, "web", NOW))
     theirs = make_zone(name="www.beta.test.")
-    with pytest.raises(NameOfOthers, match="it lies above a zone of another team"):
+    with pytest.raises(NameOfOthers, match="It is above a zone of another team"):
         edit.restore_zone(zone=mine, author=mia, channel="web", now=NOW)
     assert Zone.objects.filter(pk=mine.pk, deleted_at=None).count() == 0
     edit.delete_zone(zone=theirs, acting=Acting(alice, "web", NOW))
@@ -167,7 +167,7 @@ def test_a_zone_between_others_does_not_change_hands(mia: User, beta: Zone, ours
     other = Team.objects.create(name="Third", created_at=NOW)
     Membership.objects.create(team=other, user=mia, role=Role.EDITOR)
     person = User.objects.get(pk=mia.pk)
-    with pytest.raises(SettingsRefused, match="it lies below a zone of another team") as refused:
+    with pytest.raises(SettingsRefused, match="It is below a zone of another team") as refused:
         change_settings(zone=dev, tags=[], team=other, author=person, now=NOW)
     assert refused.value.field == "team"
     change_settings(zone=dev, tags=["blue"], team=ours, author=person, now=NOW)

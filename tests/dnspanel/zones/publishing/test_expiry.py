@@ -175,8 +175,8 @@ def test_a_closed_account_and_a_revoked_token_remove_nothing(zone: Zone, alice: 
     token.save()
     assert remove_due(now=DUE) == 0
     assert {each.refusal for each in Expiry.objects.all()} == {
-        "The token by which it was set is revoked.",
-        "The account of who set it is closed.",
+        "The token that set this was revoked.",
+        "The account that set this is closed.",
     }
     token.revoked_at = None
     token.save()
