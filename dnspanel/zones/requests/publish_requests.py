@@ -242,9 +242,7 @@ def _refuse_publisher(request: PublishRequest, by: Drafter, now: datetime) -> No
     status = status_of(request, by)
     if not status.may_publish:
         with _refusal_told("publish", request, by, now):
-            raise RequestRefused(
-                gettext("Only the requester or an approver can publish this request, after enough approvals.")
-            )
+            raise RequestRefused(gettext("Only the requester or approvers can publish it after enough approvals."))
     if status.is_own:
         _refuse_to_change(by, request)
 

@@ -180,7 +180,7 @@ def test_a_changed_hook_is_asked_anew_where_it_is_and_as_it_is(
     assert (entry.details["before"]["seconds"], entry.details["after"]["host"]) == (5, HOST)
     assert "moved" not in str(entry.details)
     terms = HookTerms(answering.url)
-    with pytest.raises(RuleRefused, match="meanwhile"):
+    with pytest.raises(RuleRefused, match="in the meantime"):
         place_publish_hooks.change_hook(hook=made.hook, scope=Scope(), terms=terms, reason="Old", author=alice, now=NOW)
 
 

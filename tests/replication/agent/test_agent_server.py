@@ -97,7 +97,7 @@ def test_the_panel_speaks_only_to_the_agent_with_the_pinned_certificate(shared_n
     with NodeClient("127.0.0.1", shared_node.files.port, context, certificate_sha256=pin) as client:
         assert client.status().node == "ns1"
     other = NodeClient("127.0.0.1", shared_node.files.port, context, certificate_sha256="0" * 64)
-    with other, pytest.raises(Refused, match="somebody else"):
+    with other, pytest.raises(Refused, match="unexpected certificate"):
         other.status()
 
 

@@ -115,7 +115,7 @@ def test_trying_a_name_shows_what_the_rules_would_give_and_changes_nothing(
     content = client.post(url, {"login": "eve"}).content.decode()
     for part in ("Administrator", "editor in Web ops", "eve@work.test", "disabled there", eve, "none yet", "more."):
         assert part in content, part
-    assert "Nobody is found" in client.post(url, {"login": "e*"}).content.decode()
+    assert "No person found" in client.post(url, {"login": "e*"}).content.decode()
     at_ldap.person("other", mail="eve@work.test")
     assert "Several people" in client.post(url, {"login": "eve@work.test"}).content.decode()
     SignInProvider.objects.update(issuer="ldaps://127.0.0.1:1")

@@ -35,7 +35,7 @@ def test_a_team_is_made_and_listed_with_its_members_and_zones(admin: Client, zon
     Membership.objects.create(team=zone.team or Team.objects.get(name="Web ops"), user=charlie, role=Role.READER)
     page = " ".join(admin.get("/teams/").content.decode().split())
     assert '<td class="num" data-label="Zones">1</td><td data-label="Members"><span>charlie' in page
-    assert "nobody yet" in page
+    assert "none yet" in page
 
 
 def test_members_come_change_and_go(admin: Client, team: Team, charlie: User) -> None:

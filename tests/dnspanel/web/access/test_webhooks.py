@@ -191,7 +191,7 @@ def test_a_mail_is_asked_for_and_stopped_without_a_session(
     assert Webhook.objects.get().active
     assert stranger.post(stop, {"List-Unsubscribe": "One-Click"}).status_code == 200
     assert not Webhook.objects.get().active
-    assert "No more of these mails" in stranger.get(stop).content.decode()
+    assert "These mails are switched off" in stranger.get(stop).content.decode()
 
 
 def test_what_is_no_zone_or_team_is_told_at_its_field(browser: Browser, bob: User) -> None:

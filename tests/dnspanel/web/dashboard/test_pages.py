@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("live_redis")
 
 def test_a_new_panel_offers_the_first_steps(browser: Browser, alice: User) -> None:
     page = browser(alice).get("/").content.decode()
-    for words in ("First steps", "Add node", "New zone", "Import…", "Invite somebody"):
+    for words in ("First steps", "Add node", "New zone", "Import…", "Invite a person"):
         assert words in page
     for row in ("Needs attention", "Fleet now", "Last publications", "My draft", "My zones"):
         assert row not in page  # these cards have nothing to report
@@ -38,7 +38,7 @@ def test_an_editor_sees_their_own_rows_and_no_step_that_they_cannot_take(
     page = client.get("/").content.decode()
     assert "Import…" in page
     assert "Add node" not in page
-    assert "Invite somebody" not in page
+    assert "Invite a person" not in page
     zone = make_zone()
     active_node("ns1")
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 300 A 192.0.2.1"), now=NOW)

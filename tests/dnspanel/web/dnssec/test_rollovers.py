@@ -67,7 +67,7 @@ def test_a_rollover_is_begun_followed_and_cancelled(signed: Zone, bob: User, bro
     assert "Not before" in card
     assert f"example.test. IN DS {row.new_ds[0]}" in card
     page = send(client, "rollover/cancel/").content.decode()
-    assert "nobody has asked" in page  # whether caches may have a DS for only the new key
+    assert "not checked yet" in page  # whether caches may have a DS for only the new key
     Rollover.objects.filter(pk=row.pk).update(parent_silent="")
     page = send(client, "rollover/cancel/").content.decode()
     assert "on its way back" in page

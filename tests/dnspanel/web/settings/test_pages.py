@@ -37,7 +37,7 @@ def test_the_form_of_new_zones_begins_with_what_was_set(browser: Browser, alice:
         assert "Changed by alice" in client.get(ZONES).content.decode()
         late = client.post(ZONES, sent | {"hostmaster": "other@new.test"})
         assert late.status_code == 422
-        assert "alice changed them meanwhile" in late.content.decode()
+        assert "alice changed these settings in the meantime" in late.content.decode()
     entry = AuditEntry.objects.get(action="settings.zones")
     assert entry.details["after"]["nameservers"] == ["ns1.new.test.", "ns2.new.test."]
 

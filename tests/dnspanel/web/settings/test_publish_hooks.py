@@ -68,7 +68,7 @@ def test_a_hook_is_tested_changed_after_the_password_and_gets_a_new_secret(
         assert text in changed
     stale = client.post(page, {**posted, "name": "Late"})
     assert stale.status_code == 422
-    assert "Somebody has changed it meanwhile" in stale.content.decode()
+    assert "Someone changed this in the meantime" in stale.content.decode()
     wrong = client.post(page, {**posted, "version": 2, "url": "https://10.0.0.1/"})
     assert (wrong.status_code, "not a public address" in wrong.content.decode()) == (422, True)
     secret = client.post(f"{page}rotate/", follow=True).content.decode()

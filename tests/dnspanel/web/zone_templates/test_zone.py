@@ -84,11 +84,11 @@ def test_what_changed_since_the_preview_is_shown_again(
     sent = {**VALUES, "seen": applying_of(client.post(path, VALUES)).seen, "act": "add"}
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("@ 60 A 198.51.100.7"), now=NOW)
     again = client.post(path, sent)
-    assert "changed meanwhile" in again.content.decode()
+    assert "changed in the meantime" in again.content.decode()
     assert Operation.objects.count() == 1
     sent["seen"] = applying_of(again).seen
     edit_template.publish_version(template=template, content=Text("@ A {{ ip }}", (IP,)), seen=1, by=alice, now=NOW)
-    assert "changed meanwhile" in client.post(path, sent).content.decode()
+    assert "changed in the meantime" in client.post(path, sent).content.decode()
     assert Operation.objects.count() == 1
 
 

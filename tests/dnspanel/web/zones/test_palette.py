@@ -62,6 +62,6 @@ def test_what_cannot_be_looked_for_is_left_to_the_page_of_the_search(
     make_zone()
     monkeypatch.setattr(zone_conditions, "MANY_ZONES", 0)
     assert offers(browser, bob, "ex") == {"Pages": ["Exports"], "Search": ["Everything with “ex”"]}
-    assert "mxx is none" in browser(bob).get(PALETTE, {"q": "type:mxx"}).content.decode()
+    assert "mxx is not a valid type" in browser(bob).get(PALETTE, {"q": "type:mxx"}).content.decode()
     assert palette_page.FEWEST_LETTERS == 2
     assert set(offers(browser, bob, "e")) == {"Pages", "Actions", "Search"}

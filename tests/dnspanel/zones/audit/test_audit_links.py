@@ -95,7 +95,7 @@ def _remade_chain() -> None:
         (lambda: AuditLink.objects.filter(number=3).delete(), "numbers 3 to 3 of the chain are missing"),
         (lambda: AuditLink.objects.filter(number=2).update(content=b"x" * 32), "number 2 of the chain does not follow"),
         (lambda: AuditLink.objects.filter(number=4).delete(), "was kept|behind the chain"),
-        (_remade_chain, "the chain was made anew: number 4"),
+        (_remade_chain, "the chain was rewritten: number 4"),
     ],
 )
 def test_whatever_is_changed_later_shows(eventful: Zone, tamper: Callable[[], Any], message: str) -> None:

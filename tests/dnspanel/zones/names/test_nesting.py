@@ -105,7 +105,7 @@ def test_a_dot_within_a_label_makes_nothing_below(mia: User, theirs: Team, make_
 
 def test_the_zone_in_the_way_is_named_to_who_may_know_it(mia: User, beta: Zone, theirs: Team) -> None:
     Membership.objects.create(team=theirs, user=mia, role=Role.READER)
-    with pytest.raises(NameOfOthers, match=r"below beta\.test\., and you may not change every record of that zone"):
+    with pytest.raises(NameOfOthers, match=r"below beta\.test\., and you are not allowed to change every record"):
         create(User.objects.get(pk=mia.pk), "www.beta.test.", team=Team.objects.get(name="Ours"))
 
 

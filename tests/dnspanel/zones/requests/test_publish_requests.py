@@ -255,9 +255,7 @@ def test_a_draft_that_is_edited_after_its_approval_is_reviewed_again_for_what_mo
     named_drafts.put_back(by=alice, named=named_drafts.named_draft(alice, named.draft.key), now=NOW)
     with pytest.raises(RequestRefused):
         publish(request, alice)
-    assert refused() == [
-        ("publish", "alice", "Only the requester or an approver can publish this request, after enough approvals.")
-    ]
+    assert refused() == [("publish", "alice", "Only the requester or approvers can publish it after enough approvals.")]
     again = status(request, erin)
     assert again.own_approval is not None
     [plan] = request_status.moved_only(again.plans, again.own_approval.moved)

@@ -126,7 +126,7 @@ def test_zones_are_deleted_in_batches_as_they_were_seen_and_restored_as_one(
     assert Publication.objects.filter(reason=f"not needed (run {run.pk})").count() == 3
     assert run.last_sequence == Publication.objects.latest("sequence").sequence
     [refused] = run.zones.filter(outcome="refused")
-    assert (refused.zone_name, "changed meanwhile" in refused.message) == ("shop1.test.", True)
+    assert (refused.zone_name, "changed in the meantime" in refused.message) == ("shop1.test.", True)
     edit.restore_zone(zone=Zone.objects.get(pk=zones[0].pk), author=alice, channel=Channel.WEB, now=NOW)
     assert undone(run, alice).counts == {"change": 3, "same": 1}
     assert len(alive()) == 6

@@ -277,7 +277,7 @@ def test_a_changed_policy_stops_the_run_and_outdates_the_dry_run(policy: DnssecP
     policies.attach(policy=policy, to=Target(tag="web"), by=alice, now=NOW)
     finished(run)
     assert (run.state, run.done) == (RunState.FAILED, 10)
-    assert "changed meanwhile" in run.failure
+    assert "changed in the meantime" in run.failure
     with pytest.raises(RunRefused, match="changed since"):
         policy_runs.start_run(dry_run=dry, by=alice, now=NOW)
     with pytest.raises(RunRefused, match="Only a dry run"):

@@ -86,7 +86,7 @@ def test_a_word_means_one_thing_with_a_hyphen_in_front_or_without(word: str, fil
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("type:mxx", "mxx is none. Did you mean type:mx?"),
+        ("type:mxx", "mxx is not a valid type. Did you mean type:mx?"),
         ("type:a,,b", "takes a type such as mx"),
         ("ttl:soon", "ttl: takes seconds or a time"),
         ("ttl:1..2..3", "ttl: takes seconds"),

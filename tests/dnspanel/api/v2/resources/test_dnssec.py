@@ -277,7 +277,7 @@ def test_many_zones_lose_their_signatures_as_one(
     assert queries.presigned_zones(Zone.objects.values_list("pk", flat=True))
     edit.delete_zone(zone=parent, acting=Acting(alice, "web", NOW))
     monkeypatch.setattr(pieces, "PIECE_RRSETS", 7)
-    assert "one by one" in api().post(BULK, body).json()["detail"]
+    assert "one zone at a time" in api().post(BULK, body).json()["detail"]
     monkeypatch.undo()
     assert api().post(BULK, body).status_code == 202
     assert not queries.presigned_zones(Zone.objects.values_list("pk", flat=True))

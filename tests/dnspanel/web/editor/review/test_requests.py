@@ -73,7 +73,7 @@ def test_a_draft_is_asked_for_approved_by_another_and_published(
     page = send(client, review, "ask", name="The new web", reason="Since the old one is slow")
     assert "The new web" in page
     request = PublishRequest.objects.get()
-    assert "does not approve it" in page
+    assert "You cannot approve this with any account" in page
     waiting = other.get(LIST).content.decode()
     assert "They wait for you" in waiting
     assert "The new web" in waiting
