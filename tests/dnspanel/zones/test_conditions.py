@@ -33,8 +33,8 @@ def test_signatures_that_zones_came_with_are_told_before_they_end() -> None:
     condition = only(inputs(ending=found))
     assert (condition.key, condition.kind, condition.severity) == ("panel.signatures", "panel.signatures", "warning")
     assert condition.message == (
-        "2 zones (a.test. in 3 days, b.test. in 6 days): the signatures that they came with end; import them signed "
-        "anew."
+        "2 zones (a.test. in 3 days, b.test. in 6 days): the imported signatures expire. Import the zones with "
+        "new signatures."
     )
     for end, words in ((NOW + timedelta(days=2), "in 2 days"), (ago(hours=3), "for 3 h")):
         condition = only(inputs(ending=NamedZones(1, (("a.test.", end),))))

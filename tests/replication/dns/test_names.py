@@ -48,7 +48,7 @@ def test_people_type_names_in_many_ways(text: str, origin: str | None, name: str
     ("text", "reason"),
     [
         ("", "it is empty"),
-        ("@", "stands for the zone"),
+        ("@", "means the zone"),
         ("a..b", "empty label"),
         (".a", "empty label"),
         ("a b", "space"),

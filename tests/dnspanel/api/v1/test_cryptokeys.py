@@ -169,7 +169,7 @@ def test_a_key_is_taken_in_once_and_what_is_none_is_not_quoted(bob: User, zone: 
         ({"keytype": "zsk", "content": "x", "bits": 1}, "Either you submit"),
         ({"keytype": "zsk", "privatekey": "x" * 100_000}, "Key could not be parsed"),
         ({"keytype": "zsk", "privatekey": ["x"]}, "Key 'privatekey' not present or not a String"),
-        ({**SIGNS, "published": False}, "nobody can see"),
+        ({**SIGNS, "published": False}, "keys that are not published"),
     ],
 )
 def test_a_bad_key_is_refused_and_the_reason_is_said(body: Any, message: str, bob: User, zone: Zone) -> None:

@@ -424,7 +424,7 @@ def test_a_key_that_somebody_changed_in_the_database_stops_it_until_a_person_loo
     world.answer()
     world.look()
     assert world.row.is_stuck
-    assert "is not used as this step needs it" in world.row.waits_for
+    assert "is not in the state that this step needs" in world.row.waits_for
 
 
 def test_times_are_shown_by_the_clock_on_the_wall(world: World) -> None:

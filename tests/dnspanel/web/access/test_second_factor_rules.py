@@ -27,7 +27,7 @@ def a_minute_later(client: Client) -> None:
 def test_rules_are_made_changed_and_ended_on_their_page(browser: Browser, alice: User, bob: User) -> None:
     team = Team.objects.create(name="Web", created_at=NOW)
     client = browser(alice)
-    assert "Nobody has to have one" in client.get(PAGE).content.decode()
+    assert "No one must have a second factor" in client.get(PAGE).content.decode()
     assert client.post(PAGE, {"roles": ["editor"], "teams": [team.pk], "grace": "14"})["Location"] == PAGE
     page = client.get(PAGE).content.decode()
     assert re.findall(r'name="roles" value="(\w+)"[^>]* checked', page) == ["editor"]

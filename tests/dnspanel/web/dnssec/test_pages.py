@@ -192,7 +192,7 @@ def test_the_last_visible_key_is_not_hidden(signed: Zone, browser: Browser, bob:
     assert f"Hide key {key.tag}" in response.content.decode()
     response = send(browser(bob), f"keys/{key.id}/", published="false", **YES)
     assert response.status_code == 422
-    assert b"signed by keys that nobody can see" in response.content
+    assert b"signed only with keys that are not published" in response.content
 
 
 def test_keys_are_switched_off_and_on(signed: Zone, browser: Browser, bob: User) -> None:
@@ -234,7 +234,7 @@ def test_the_parent_is_asked_to_delete_its_ds_after_a_question_and_that_is_withd
 ) -> None:
     assert "finds none, and leaves its DS as it is" in browser(bob).get(PAGE).content.decode()
     question = send(browser(bob), "cds/", cds="0", cdnskey="on").content.decode()
-    assert "A parent that looks for CDS or CDNSKEY deletes its DS" in question
+    assert "A parent zone that looks for CDS or CDNSKEY deletes its DS" in question
     assert queries.signing_of(signed).cds == ""
     assert send(browser(bob), "cds/", cds="0", cdnskey="on", **YES).status_code == 302
     state = queries.signing_of(signed)

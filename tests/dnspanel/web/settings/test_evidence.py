@@ -25,7 +25,7 @@ def test_a_destination_is_added_after_the_password_tested_and_shows_no_secret(al
     with Receiver() as receiver:
         posted = {"name": "Collector", "address": receiver.url, "headers": f"Authorization: Bearer {SECRET}"}
         forget_password(client)
-        assert "Whoever is there reads" in client.post(f"{NEW}?kind=otlp", posted).content.decode()
+        assert "Anyone with access to that system" in client.post(f"{NEW}?kind=otlp", posted).content.decode()
         assert not Destination.objects.exists()
         client.post(f"{NEW}?kind=otlp", {**posted, **YES, "password": PASSWORD})
         page = reverse("settings-evidence-detail", args=[Destination.objects.get().pk])

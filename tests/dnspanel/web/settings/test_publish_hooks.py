@@ -62,7 +62,7 @@ def test_a_hook_is_tested_changed_after_the_password_and_gets_a_new_secret(
     assert "1 yes, 0 no, 1 without an answer" in told
     posted = {**HOOK, "name": "Names", "zone": "", "tag": "shop", "version": made.hook.version}
     forget_password(client)
-    assert "Whoever is at its URL reads" in client.post(page, posted).content.decode()
+    assert "The server at the URL can read" in client.post(page, posted).content.decode()
     changed = client.post(page, {**posted, **YES, "password": PASSWORD}, follow=True).content.decode()
     for text in ("Changed, from the next question on", "https://9.9.9.9/", "zones tagged shop"):
         assert text in changed

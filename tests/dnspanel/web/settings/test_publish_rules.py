@@ -64,7 +64,7 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
         ({"tokens": "dnsp_x"}, "You know no token"),
         ({"ticket": "(a+)+"}, "Write #"),
         ({"zone": "example.test", "tag": "shop"}, "Say one of them"),
-        ({"needed": "0"}, "Ask for somebody"),
+        ({"needed": "0"}, "Require an approval"),
     ],
     ids=["zone", "team", "type", "token", "ticket", "two scopes", "nothing asked"],
 )

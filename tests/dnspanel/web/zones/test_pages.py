@@ -212,8 +212,8 @@ def test_the_same_form_sent_twice_makes_one_zone(browser: Browser, bob: User) ->
         ({"names": "good.test\nbad..test"}, "Line 2:"),
         ({"names": "example.test"}, "The zone example.test. exists already."),
         ({"names": "position.dnspanel.invalid"}, "is reserved"),
-        ({"names": "test"}, "Nobody may have the zone test."),
-        ({"names": "good.test\nlan\ncorp"}, "Nobody may have the zone corp."),
+        ({"names": "test"}, "The zone test. is refused"),
+        ({"names": "good.test\nlan\ncorp"}, "The zone corp. is refused"),
         ({"names": "2001:db8::/32"}, "2001:db8::/32 is not the name of a zone."),
         ({"names": "new.test", "nameservers": "  "}, "This field is required."),
         ({"names": "new.test", "hostmaster": "a..b"}, "is not a domain name"),
@@ -248,7 +248,7 @@ def test_the_preview_says_which_names_cannot_be_had(make_zone: MakeZone, browser
     typed = {**FORM, "names": "example.test\nnew.test\ncorp"}
     preview = browser(bob).get(NEW, typed, headers=HTMX).content.decode()
     assert "The zone example.test. exists already." in preview
-    assert "Nobody may have the zone corp." in preview
+    assert "The zone corp. is refused" in preview
     fine = browser(bob).get(NEW, {**FORM, "names": "new.test"}, headers=HTMX).content.decode()
     assert "new-refusals" not in fine
 
@@ -263,7 +263,7 @@ def test_all_that_is_wrong_with_several_names_is_told_at_once(make_zone: MakeZon
         "Line 1:",
         "The zone example.test. exists already.",
         "The zone other.test. exists already.",
-        "Nobody may have the zone corp.",
+        "The zone corp. is refused",
         "192.0.2.0/24 is not the name of a zone.",
     ):
         assert page.count(complaint) == 1

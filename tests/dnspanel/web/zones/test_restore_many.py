@@ -65,7 +65,7 @@ def test_all_that_match_come_back_as_one_publication(
     assert "<strong>2 zones</strong>" in page
     assert living() == []
     after = confirmed(client, data, page)
-    assert "2 zones are back as they were, with higher serials." in after
+    assert "2 zones were restored, with higher serials." in after
     assert living() == ["shop1.test.", "shop2.test."]
     newest = Publication.objects.latest("sequence")
     assert (newest.reason, newest.author, newest.revisions.count()) == ("not meant", bob, 2)

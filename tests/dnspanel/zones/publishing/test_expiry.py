@@ -156,7 +156,7 @@ def test_who_lost_the_right_removes_nothing_and_the_rest_goes(zone: Zone, alice:
     assert remove_due(now=DUE) == 1
     found = expiry_of(zone, WWW)
     assert found is not None
-    assert (found.refusal, found.tried_at) == ("mia may not delete it any more.", DUE)
+    assert (found.refusal, found.tried_at) == ("mia is no longer allowed to delete it.", DUE)
     assert not is_published(zone, OLD)
     GrantRow.objects.create(user=mia, grant=Grant(EVERY_RIGHT, everywhere=True).to_json(), created_at=NOW)
     assert remove_due(now=DUE + TRIED_AGAIN_AFTER - timedelta(seconds=1)) == 0

@@ -119,7 +119,7 @@ def test_it_is_shared_with_a_person_a_team_or_by_its_link(
     edits(bob, zone, "www 60 A 192.0.2.8")
     move = aside(client)
     assert reader.get(address(move)).status_code == editor.get(address(move)).status_code == 404
-    assert "There is nobody, and no team, of this name" in act(client, move, "share", **{"with": "dora"})
+    assert "There is no person or team with this name" in act(client, move, "share", **{"with": "dora"})
     assert "charlie may read it" in act(client, move, "share", **{"with": "charlie", "may": "read"})
     page = reader.get(address(move)).content.decode()
     assert "192.0.2.8" in page

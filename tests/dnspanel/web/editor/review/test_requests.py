@@ -117,7 +117,7 @@ def test_a_changed_draft_is_reviewed_again_for_what_moved(bob: User, erin: User,
     # The other browser still has the earlier page.
     refused = other.post(reverse("draft-request-act", args=[request.key, "approve"]), {"seen": seen}, follow=True)
     assert "changed since you saw it" in refused.content.decode()
-    assert "enough did" in act(client, request, "publish")
+    assert "after enough approvals" in act(client, request, "publish")
     assert "its request" in client.get(reverse("draft-detail", args=[key])).content.decode()
 
 
