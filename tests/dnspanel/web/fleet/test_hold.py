@@ -71,7 +71,7 @@ def text(response: Any) -> str:
 
 
 def test_without_a_hold_the_page_says_that_all_is_well(browser: Browser, bob: User) -> None:
-    assert "Publishing is no longer stopped" in text(browser(bob).get(HOLD))
+    assert "Publishing is not held" in text(browser(bob).get(HOLD))
 
 
 def test_after_a_decision_the_page_tells_of_the_present_history(browser: Browser, bob: User, alice: User) -> None:

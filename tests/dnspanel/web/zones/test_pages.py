@@ -340,7 +340,7 @@ def test_the_page_says_before_it_is_sent_that_too_many_zones_go(
     url = reverse("zone-delete", args=["example.test."])
     client = browser(bob)
     page = client.get(url).content.decode()
-    assert "more than 0 within 10 minutes" in page
+    assert "more than 0 zones within 10 minutes" in page
     assert 'name="typed_count"' in page
     sent = {"typed": "example.test", "form_id": "0b9f5d3e-6a7f-4c75-9d3e-0d5a1f2b3c4d"}
     assert client.post(url, sent).status_code == 422
