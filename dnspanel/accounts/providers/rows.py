@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F
+from django.urls import reverse
 
 from dnspanel import outbound
 from dnspanel.accounts.actors.actors import Author
@@ -41,6 +43,11 @@ class CommonTerms:
     links_by_mail: bool = False
     trusts_mail: bool = False
     session_hours: int = 12
+
+
+def panel_url(name: str, slug: str) -> str:
+    """Return the URL of the named view for this provider, at the panel's public address."""
+    return settings.PANEL_URL + reverse(name, args=[slug])
 
 
 def providers_with_buttons() -> Sequence[SignInProvider]:

@@ -331,6 +331,6 @@ def _urls(slug: str) -> dict[str, str]:
     """Return the panel URLs that an administrator enters at the provider, by template variable."""
     return {
         "answer_url": settings.PANEL_URL + reverse("openid_connect_callback", args=[slug]),
-        "acs_url": saml.panel_url("saml-acs", slug),
-        "own_metadata_url": saml.panel_url("saml-metadata", slug),
+        "acs_url": rows.panel_url("saml-acs", slug),
+        "own_metadata_url": rows.panel_url("saml-metadata", slug),
     }

@@ -66,20 +66,24 @@ FREEZE = {
     "starts_at": "2100-01-01T00:00:00Z",
     "ends_at": "2100-01-02T00:00:00Z",
 }
-SAML_PROVIDER = {"name": "Saml", "slug": "saml", "metadata_url": "https://127.0.0.1:1/metadata"}
+SAML_PROVIDER = {"kind": "saml", "name": "Saml", "slug": "saml", "metadata_url": "https://127.0.0.1:1/metadata"}
 LDAP_PROVIDER = {
+    "kind": "ldap",
     "name": "Ldap",
     "slug": "ldap",
     "uri": "ldaps://127.0.0.1:1",
     "attributes": {"base": "dc=work,dc=test"},
 }
-SIGN_IN_PROVIDER = {
+OIDC_PROVIDER = {
+    "kind": "oidc",
     "name": "Work",
     "slug": "work-too",
     "issuer": "https://127.0.0.1:1",
     "client_id": "x",
     "client_secret": "x",
 }
+SAML = {"provider_id": "?saml_id"}
+LDAP = {"provider_id": "?ldap_id"}
 DIRECTORY = {"directory_id": "?"}
 DESTINATION = {"destination_id": "?"}
 EVIDENCE = {"name": "Collector", "kind": "otlp", "address": "https://9.9.9.9/v1/logs"}
@@ -424,10 +428,18 @@ V2_MORE = [
     Endpoint("v2-user-password-link", "POST", "-00000+", PERSON),
     Endpoint("v2-invitations", "POST", "------+", {}, {"role": "reader"}),
     Endpoint("v2-sign-in-providers", "GET", "------+"),
-    Endpoint("v2-sign-in-providers", "POST", "------!", {}, SIGN_IN_PROVIDER, note="nobody is there"),
+    Endpoint("v2-sign-in-providers", "POST", "------!", {}, OIDC_PROVIDER, note="nobody is there"),
     Endpoint("v2-sign-in-provider", "GET", "------+", {"provider_id": "?"}),
     Endpoint("v2-sign-in-provider", "PATCH", "------+", {"provider_id": "?"}, {"name": "Office", "active": False}),
     Endpoint("v2-sign-in-provider", "DELETE", "------+", {"provider_id": "?"}),
+    Endpoint("v2-sign-in-providers", "POST", "------!", {}, SAML_PROVIDER, note="nobody is there, SAML"),
+    Endpoint("v2-sign-in-provider", "GET", "------+", SAML, note="SAML"),
+    Endpoint("v2-sign-in-provider", "PATCH", "------+", SAML, {"name": "Office", "active": False}, note="SAML"),
+    Endpoint("v2-sign-in-provider", "DELETE", "------+", SAML, note="SAML"),
+    Endpoint("v2-sign-in-providers", "POST", "------!", {}, LDAP_PROVIDER, note="nobody is there, LDAP"),
+    Endpoint("v2-sign-in-provider", "GET", "------+", LDAP, note="LDAP"),
+    Endpoint("v2-sign-in-provider", "PATCH", "------+", LDAP, {"active": False}, note="LDAP"),
+    Endpoint("v2-sign-in-provider", "DELETE", "------+", LDAP, note="LDAP"),
     Endpoint("v2-scim-directories", "GET", "------+"),
     Endpoint("v2-scim-directories", "POST", "------+", {}, {"name": "Entra"}),
     Endpoint("v2-scim-directory", "GET", "------+", DIRECTORY),
@@ -440,16 +452,6 @@ V2_MORE = [
     Endpoint("v2-evidence-destination", "PATCH", "------+", DESTINATION, {"active": False}),
     Endpoint("v2-evidence-destination", "DELETE", "------+", DESTINATION),
     Endpoint("v2-evidence-destination-test", "POST", "------+", DESTINATION),
-    Endpoint("v2-saml-providers", "GET", "------+"),
-    Endpoint("v2-saml-providers", "POST", "------!", {}, SAML_PROVIDER, note="nobody is there"),
-    Endpoint("v2-saml-provider", "GET", "------+", {"provider_id": "?saml_id"}),
-    Endpoint("v2-saml-provider", "PATCH", "------+", {"provider_id": "?saml_id"}, {"name": "Office", "active": False}),
-    Endpoint("v2-saml-provider", "DELETE", "------+", {"provider_id": "?saml_id"}),
-    Endpoint("v2-ldap-providers", "GET", "------+"),
-    Endpoint("v2-ldap-providers", "POST", "------!", {}, LDAP_PROVIDER, note="nobody is there"),
-    Endpoint("v2-ldap-provider", "GET", "------+", {"provider_id": "?ldap_id"}),
-    Endpoint("v2-ldap-provider", "PATCH", "------+", {"provider_id": "?ldap_id"}, {"active": False}),
-    Endpoint("v2-ldap-provider", "DELETE", "------+", {"provider_id": "?ldap_id"}),
     Endpoint("v2-teams", "GET", "+++++++"),
     Endpoint("v2-teams", "POST", "------+", {}, {"name": "New"}),
     Endpoint("v2-team", "GET", "000000+", TEAM),

@@ -16,9 +16,7 @@ from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils import timezone
 
 from dnspanel.accounts.errors import ProviderUnknown, SignInRefused
@@ -29,7 +27,7 @@ from dnspanel.accounts.providers.oidc.oidc_discovery import configuration_of, is
 from dnspanel.accounts.providers.oidc.oidc_providers import secret_of
 from dnspanel.accounts.providers.provider_http import ProviderAway, provider_session
 from dnspanel.accounts.providers.provider_identity import identity_of
-from dnspanel.accounts.providers.rows import provider_in_use
+from dnspanel.accounts.providers.rows import panel_url, provider_in_use
 from dnspanel.accounts.providers.sign_in import complete, refusal_page
 from dnspanel.texts import gettext
 
@@ -47,7 +45,7 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
 
     def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
         """Return the callback URL at the panel's public address, regardless of the request's Host header."""
-        return settings.PANEL_URL + reverse("openid_connect_callback", args=[self.provider_id])
+        return panel_url("openid_connect_callback", self.provider_id)
 
     def get_access_token_data(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Return the token endpoint's answer. Raise OAuth2Error if the endpoint refuses or the answer is malformed."""

@@ -24,8 +24,9 @@ from xmlsec import Error as XmlsecError
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import SeenAssertion, SignInProvider
 from dnspanel.accounts.providers.provider_identity import Identity, identity_of
+from dnspanel.accounts.providers.rows import panel_url
 from dnspanel.accounts.providers.saml.metadata import BadMetadata, parse_metadata
-from dnspanel.accounts.providers.saml.saml_providers import ATTRIBUTES, panel_url
+from dnspanel.accounts.providers.saml.saml_providers import ATTRIBUTES
 from dnspanel.texts import gettext, gettext_noop
 
 LONGEST_ANSWER = 1 << 20  # characters of Base64

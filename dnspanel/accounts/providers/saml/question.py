@@ -12,8 +12,9 @@ from onelogin.saml2.auth import OneLogin_Saml2_Auth
 
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import SignInProvider
+from dnspanel.accounts.providers.rows import panel_url
 from dnspanel.accounts.providers.saml.answer import request_to, settings_of
-from dnspanel.accounts.providers.saml.saml_providers import panel_url, refresh_metadata
+from dnspanel.accounts.providers.saml.saml_providers import refresh_metadata
 from dnspanel.texts import gettext
 
 

@@ -4,9 +4,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
-from django.urls import reverse
 
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.audit import audit
@@ -45,11 +43,6 @@ class SamlTerms(rows.CommonTerms):
     metadata_url: str = ""
     group_claim: str = DEFAULT_GROUPS
     attributes: dict[str, str] = field(default_factory=ATTRIBUTES.copy)
-
-
-def panel_url(name: str, slug: str) -> str:
-    """Return the URL of the named view for this provider, at the panel's public address."""
-    return settings.PANEL_URL + reverse(name, args=[slug])
 
 
 def create_provider(*, terms: SamlTerms, metadata: str = "", by: Author, now: datetime) -> SignInProvider:
@@ -122,7 +115,7 @@ def _read(terms: SamlTerms, metadata: str, now: datetime) -> tuple[str, Describe
 
 def _columns(terms: SamlTerms) -> dict[str, object]:
     columns = rows.columns_of(terms)
-    return columns | {"client_id": terms.client_id or panel_url("saml-metadata", terms.slug)}
+    return columns | {"client_id": terms.client_id or rows.panel_url("saml-metadata", terms.slug)}
 
 
 def _refuse(terms: SamlTerms) -> None:

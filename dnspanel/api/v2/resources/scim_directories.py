@@ -21,8 +21,8 @@ from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.resources.sign_in_providers import SignInRuleSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.provider_serializers import SignInRuleSerializer
 from dnspanel.zones.rights import access
 
 MOST_TEAMS = 1_000

@@ -1,199 +1,184 @@
-"""Resources of OpenID Connect providers for sign-in. Callers need the permission `people`."""
+"""The resource of sign-in providers: OpenID Connect, SAML and LDAP. Callers need the permission `people`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpResponse
-from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
+from dnspanel.accounts.errors import ProviderRefused
+from dnspanel.accounts.models import ProviderKind, SignInProvider
 from dnspanel.accounts.providers import rows
-from dnspanel.accounts.providers.oidc import oidc_providers as providers
-from dnspanel.accounts.providers.provider_identity import LONGEST_GROUP, MOST_RULES, Rule
+from dnspanel.accounts.providers.kinds import KINDS, settings_of
+from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.api.v2.http.answers import actor_in, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.problems import RequestFault, invalid
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, read, stamp
+from dnspanel.api.v2.schema.provider_serializers import ANY_PROVIDER, SHAPES, ProviderKindSerializer
+from dnspanel.field_faults import INVALID
 from dnspanel.zones.rights import access
 
-_TERMS = tuple(providers.ProviderTerms.__dataclass_fields__)
-
-
-class SignInRuleSerializer(Shape):
-    """A rule that gives a role to the members of a group.
-
-    The role applies to the whole panel or to a team. For a custom role, `role` must be `member`.
-    """
-
-    group = Text(max_length=LONGEST_GROUP, help_text="Name of the group at the provider.")
-    role = Choice(choices=Role.choices)
-    team = Integer(allow_null=True, default=None, help_text="Id of the team; null: panel-wide.")
-    own_role = Integer(allow_null=True, default=None, help_text="Id of a role from `listRoles`.")
-
-
-class ProviderShape(Shape):
-    """The fields that all kinds of providers share."""
-
-    id = serializers.IntegerField(read_only=True)
-    name = Text(max_length=40, help_text="Name on the sign-in button.")
-    slug = Text(max_length=40, help_text="Lowercase letters, digits and dashes; part of the panel's URLs.")
-    rules = SignInRuleSerializer(many=True, default=list, max_length=MOST_RULES)
-    makes_people = Flag(default=False, help_text="Create an account at a person's first sign-in.")
-    mail_domains = serializers.ListField(
-        child=Text(max_length=253),
-        default=list,
-        max_length=rows.MOST_DOMAINS,
-        help_text="Mail domains of people who get an account at their first sign-in.",
-    )
-    links_by_mail = Flag(default=False, help_text="Link to the account that has the same verified address.")
-    trusts_mail = Flag(default=False, help_text="Treat every address of the provider as verified.")
-    session_hours = Integer(
-        default=12, min_value=1, max_value=rows.LONGEST_SESSION, help_text="Hours until people must sign in again."
-    )
-    active = Flag(default=True, help_text="While it is off, sign-in by it is blocked, and sessions of its people end.")
-    created_at = serializers.DateTimeField(read_only=True)
-
-
-class SignInProviderSerializer(ProviderShape):
-    """An OpenID Connect provider.
-
-    `slug` and `issuer` cannot be changed later.
-    """
-
-    issuer = Text(max_length=rows.LONGEST_URL, help_text="Issuer, exactly as the provider writes it.")
-    client_id = Text(max_length=255, help_text="Id of the panel at the provider.")
-    client_secret = Text(max_length=providers.LONGEST_SECRET, write_only=True, help_text="Never returned.")
-    scopes = Text(max_length=300, default=providers.DEFAULT_SCOPES, help_text="Scopes to request, separated by spaces.")
-    group_claim = Text(max_length=100, default="groups", help_text="Claim that lists a person's groups.")
-    redirect_uri = serializers.CharField(read_only=True, help_text="Redirect URI to configure at the provider.")
+_LISTED = OpenApiParameter("kind", enum=ProviderKind.values, description="Only providers of this kind.")
 
 
 class SignInProviders(V2View):
-    """View to list and create OpenID Connect providers."""
+    """View to list and create sign-in providers."""
 
     unconditional = True
 
-    @extend_schema(operation_id="listSignInProviders", parameters=PAGED, responses=page_of(SignInProviderSerializer))
+    @extend_schema(operation_id="listSignInProviders", parameters=[*PAGED, _LISTED], responses=page_of(ANY_PROVIDER))
     def get(self, request: Request) -> HttpResponse:
-        """List OpenID Connect providers.
+        """List sign-in providers.
 
-        Lists the providers with their settings and rules, without their secrets. Needs the permission `people`.
+        Lists the providers of all kinds with their settings and rules, without their secrets. Needs the permission
+        `people`.
         """
         access.require(actor_in(request), Permission.PEOPLE)
-        page = page_request(request, int)
-        return page_by_id(request, page, SignInProvider.objects.filter(kind=ProviderKind.OIDC), each_as(provider_json))
+        kind = choice_parameter(request.query_params, "kind", ProviderKind.values)
+        found = SignInProvider.objects.filter(kind=kind) if kind else SignInProvider.objects.all()
+        return page_by_id(request, page_request(request, int), found, each_as(provider_json))
 
-    @extend_schema(
-        operation_id="createSignInProvider",
-        request=SignInProviderSerializer,
-        responses={201: SignInProviderSerializer},
-    )
+    @extend_schema(operation_id="createSignInProvider", request=ANY_PROVIDER, responses={201: ANY_PROVIDER})
     def post(self, request: Request) -> HttpResponse:
-        """Create an OpenID Connect provider.
+        """Create a sign-in provider.
 
-        Lets people sign in at the new provider. The panel first reads the provider's configuration. If the panel cannot
-        read the configuration, the status is 422. Needs the permission `people`.
+        Lets people sign in at the new provider. `kind` decides which other members the body can have. The panel first
+        reads the configuration of an OpenID Connect provider or the metadata of a SAML provider, or signs in to an LDAP
+        server and searches the base. If the panel fails to do so, the status is 422. Needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.PEOPLE)
-        values = read(SignInProviderSerializer, request.data)
-        provider = providers.create_provider(terms=_terms(values), secret=values["client_secret"], by=actor, now=now)
+        values = _read_new(request.data)
+        kind = KINDS[values["kind"]]
+        values["attributes"] = {**kind.attributes, **values.get("attributes", {})}
+        provider = _write(values["kind"], kind.create, values, by=actor, now=now)
         if not values["active"]:
             rows.switch_provider(provider=provider, active=False, by=actor, now=now)
         return answer_with_tag(provider_json(provider), 201, Location=f"{request.path}/{provider.pk}")
 
 
 class OneSignInProvider(V2View):
-    """View to read, change or delete an OpenID Connect provider."""
+    """View to read, change or delete a sign-in provider."""
 
-    @extend_schema(operation_id="getSignInProvider", responses=SignInProviderSerializer)
+    @extend_schema(operation_id="getSignInProvider", responses=ANY_PROVIDER)
     def get(self, request: Request, provider_id: int) -> HttpResponse:
-        """Read an OpenID Connect provider.
+        """Read a sign-in provider.
 
-        Returns the provider's settings and rules, without the secret. Needs the permission `people`.
+        Returns the provider's settings and rules, without the secret, and the panel's URLs that the provider needs.
+        Needs the permission `people`.
         """
-        return answer_with_tag(provider_json(provider_to_change(request, provider_id, ProviderKind.OIDC)[1]))
+        return answer_with_tag(provider_json(_provider_to_change(request, provider_id)[1]))
 
-    @extend_schema(
-        operation_id="changeSignInProvider", request=SignInProviderSerializer, responses=SignInProviderSerializer
-    )
+    @extend_schema(operation_id="changeSignInProvider", request=ANY_PROVIDER, responses=ANY_PROVIDER)
     def patch(self, request: Request, provider_id: int) -> HttpResponse:
-        """Change an OpenID Connect provider.
+        """Change a sign-in provider.
 
         Changes the provider's settings, or switches the provider on or off. Fields that the request body omits stay
-        unchanged. Needs the permission `people`.
+        unchanged, including single attributes. Needs the permission `people`.
         """
-        actor, _ = provider_to_change(request, provider_id, ProviderKind.OIDC)
-        values = read(SignInProviderSerializer, request.data, partial=True)
+        actor, provider = _provider_to_change(request, provider_id)
+        values = _read_change(provider, request.data)
         now, active = timezone.now(), values.pop("active", None)
-        with written_provider(request, provider_id, ProviderKind.OIDC, provider_json):
-            provider = rows.provider_by_id(provider_id, ProviderKind.OIDC)
+        with _conditional_write(request, provider_id):
+            provider = rows.provider_by_id(provider_id)
             if values:
-                terms = _terms({name: getattr(provider, name) for name in _TERMS} | values)
-                secret = values.get("client_secret", "")
-                providers.change_provider(provider=provider, terms=terms, secret=secret, by=actor, now=now)
+                present = settings_of(provider)
+                attributes = {**present.get("attributes", {}), **values.get("attributes", {})}
+                change = partial(KINDS[provider.kind].change, provider=provider)
+                _write(provider.kind, change, present | values | {"attributes": attributes}, by=actor, now=now)
             if active is not None:
                 rows.switch_provider(provider=provider, active=active, by=actor, now=now)
-        return answer_with_tag(provider_json(rows.provider_by_id(provider_id, ProviderKind.OIDC)))
+        return answer_with_tag(provider_json(rows.provider_by_id(provider_id)))
 
     @extend_schema(operation_id="deleteSignInProvider", responses={204: None})
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
-        """Delete an OpenID Connect provider.
+        """Delete a sign-in provider.
 
         Also deletes the provider's links to accounts and the rights from the provider's rules. Accounts stay. Needs the
         permission `people`.
         """
-        actor, provider = provider_to_change(request, provider_id, ProviderKind.OIDC)
-        with written_provider(request, provider_id, ProviderKind.OIDC, provider_json):
+        actor, provider = _provider_to_change(request, provider_id)
+        with _conditional_write(request, provider_id):
             rows.delete_provider(provider=provider, by=actor, now=timezone.now())
         return no_content()
 
 
 def provider_json(provider: SignInProvider) -> dict[str, Any]:
-    """Return the JSON form of an OpenID Connect provider, without its secret."""
+    """Return the JSON form of a provider, without its secret."""
     return {
         "id": provider.pk,
-        **{name: getattr(provider, name) for name in _TERMS},
+        "kind": provider.kind,
+        **settings_of(provider),
         "active": provider.active,
-        "redirect_uri": settings.PANEL_URL + reverse("openid_connect_callback", args=[provider.slug]),
+        **_own_members_of(provider),
         "created_at": stamp(provider.created_at),
     }
 
 
-def _terms(values: dict[str, Any]) -> providers.ProviderTerms:
-    return providers.ProviderTerms(**given_terms(values, _TERMS))
+def _own_members_of(provider: SignInProvider) -> dict[str, str]:
+    """Return the read-only members that only this kind of provider has."""
+    if provider.kind == ProviderKind.OIDC:
+        return {"redirect_uri": rows.panel_url("openid_connect_callback", provider.slug)}
+    if provider.kind == ProviderKind.SAML:
+        return {
+            "issuer": provider.issuer,
+            "acs_url": rows.panel_url("saml-acs", provider.slug),
+            "own_metadata_url": rows.panel_url("saml-metadata", provider.slug),
+        }
+    return {"look_fault": provider.look_fault}
 
 
-def given_terms(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the values with these names, with the rules as `Rule` objects and the mail domains as a tuple."""
-    terms = {name: values[name] for name in names}
-    terms["rules"] = tuple(map(Rule.from_json, terms["rules"]))
-    terms["mail_domains"] = tuple(terms["mail_domains"])
-    return terms
+def _read_new(body: Any) -> dict[str, Any]:
+    """Return the values of a new provider. Read `kind` first, because it decides which other members are valid."""
+    first = {name: value for name, value in body.items() if name == "kind"} if isinstance(body, Mapping) else body
+    return read(SHAPES[read(ProviderKindSerializer, first)["kind"]], body)
 
 
-def written_provider(
-    request: Request, provider_id: int, kind: ProviderKind, json: Callable[[SignInProvider], dict[str, Any]]
-) -> Any:
-    """Return the `conditional_write` for this provider, which locks the provider and checks If-Match."""
-    return conditional_write(
-        request, f"sign-in-provider/{provider_id}", lambda: json(rows.provider_by_id(provider_id, kind))
-    )
+def _read_change(provider: SignInProvider, body: Any) -> dict[str, Any]:
+    """Return the values to change. Raise Problem if a member differs that can't change."""
+    shape = SHAPES[provider.kind]
+    fixed = {name: getattr(provider, name) for name in ("kind", "slug", "issuer") if name in shape().fields}
+    moved = [name for name, value in fixed.items() if isinstance(body, Mapping) and body.get(name, value) != value]
+    if moved:
+        texts = {name: f"The {name} of a provider cannot be changed. Create another provider." for name in moved}
+        raise invalid([RequestFault(INVALID, text, pointer=f"/{name}") for name, text in texts.items()])
+    values = read(shape, body, partial=True)
+    return {name: value for name, value in values.items() if name != "kind"}
 
 
-def provider_to_change(request: Request, provider_id: int, kind: ProviderKind) -> tuple[Actor, SignInProvider]:
+def _write(kind_name: str, verb: Callable[..., Any], values: Mapping[str, Any], **acting: Any) -> Any:
+    """Call a verb of this kind of provider. Its errors point at the members of the body."""
+    kind = KINDS[kind_name]
+    given = {name: values[name] for name in kind.settings}
+    given |= {"rules": tuple(map(Rule.from_json, given["rules"])), "mail_domains": tuple(given["mail_domains"])}
+    try:
+        return verb(terms=kind.terms(**given), **{kind.secret: values.get(kind.secret, "")}, **acting)
+    except ProviderRefused as exc:
+        members = {str(field.source): name for name, field in SHAPES[kind_name]().fields.items()}
+        members |= {name: f"attributes/{name}" for name in kind.attributes}
+        raise ProviderRefused({members.get(name, name): faults for name, faults in exc.fields.items()}) from exc
+
+
+def _conditional_write(request: Request, provider_id: int) -> AbstractContextManager[None]:
+    """Lock the provider against other writes and check If-Match."""
+    resource = f"sign-in-provider/{provider_id}"
+    return conditional_write(request, resource, lambda: provider_json(rows.provider_by_id(provider_id)))
+
+
+def _provider_to_change(request: Request, provider_id: int) -> tuple[Actor, SignInProvider]:
     """Return the caller and the provider.
 
     Raise Forbidden without the permission `people`, ProviderUnknown for an unknown id.
     """
     actor = actor_in(request)
     access.require(actor, Permission.PEOPLE)
-    return actor, rows.provider_by_id(provider_id, kind)
+    return actor, rows.provider_by_id(provider_id)

@@ -23,6 +23,13 @@ def settle_defaults(schemas: Schema) -> None:
                 schema["required"] = sorted([*schema["required"], member])
 
 
+def settle_forms(schemas: Schema) -> None:
+    """Let the body of a PATCH match several forms. All members are optional there, so that most bodies match each."""
+    for name, schema in schemas.items():
+        if name.startswith("Patched") and "oneOf" in schema:
+            schemas[name] = {"anyOf": schema["oneOf"]}
+
+
 def remove_unused(document: Schema) -> None:
     """Remove schemas and responses that no operation uses, such as request schemas of read-only resources."""
     used: set[str] = set()

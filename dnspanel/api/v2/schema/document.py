@@ -15,7 +15,7 @@ from drf_spectacular.utils import OpenApiParameter
 from dnspanel.api.v2.http.deprecation import deprecation_of
 from dnspanel.api.v2.http.json_body import MergePatchParser
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
-from dnspanel.api.v2.schema.components import remove_unused, settle_defaults
+from dnspanel.api.v2.schema.components import remove_unused, settle_defaults, settle_forms
 from dnspanel.api.v2.schema.enums import name_enums
 from dnspanel.api.v2.schema.examples import add_examples
 from dnspanel.api.v2.schema.headers import declare_headers, problem_headers
@@ -62,9 +62,7 @@ TAGS: dict[str, tuple[str, str]] = {
     "second-factor-rules": ("People and teams", ""),
     "teams": ("People and teams", ""),
     "sign-in-providers": ("People and teams", ""),
-    "saml-providers": ("People and teams", ""),
     "scim-directories": ("People and teams", ""),
-    "ldap-providers": ("People and teams", ""),
     "grants": ("People and teams", ""),
     "tokens": ("Tokens", "API tokens for programs, and TSIG keys."),
     "tsig-keys": ("Tokens", ""),
@@ -166,6 +164,7 @@ def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, 
         if name.endswith("Request") and schema.get("type") == "object":
             schema.setdefault("additionalProperties", False)  # unknown members are rejected
     settle_defaults(components["schemas"])
+    settle_forms(components["schemas"])
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
             _complete(path, method, operation)

@@ -54,6 +54,7 @@ NAMES = {
     "Permission": "Token.permissions[]",
     "PointStep": "getNodePoints?step",
     "PolicyRunAct": "PolicyRunZone.act",
+    "ProviderKind": "listSignInProviders?kind",
     "QuotaKind": "Quota.kind",
     "RRsetActOp": "ActRequest.op",
     "ReachState": "Reach.state",

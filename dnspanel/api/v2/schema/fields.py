@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.dateparse import parse_datetime
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
@@ -158,12 +158,19 @@ def type_number(text: str) -> int:
     return number
 
 
-def page_of(shape: type[serializers.Serializer[Any]]) -> type[serializers.Serializer[Any]]:
-    """Return a serializer for a page of these items."""
-    name = shape.__name__.removesuffix("Serializer")
+def page_of(
+    shape: type[serializers.Serializer[Any]] | PolymorphicProxySerializer,
+) -> type[serializers.Serializer[Any]]:
+    """Return a serializer for a page of these items, which can have several forms."""
+    if isinstance(shape, PolymorphicProxySerializer):
+        name = shape.component_name
+        item = extend_schema_field(shape)(type("Item", (serializers.DictField,), {}))
+        items: Any = serializers.ListField(child=item())
+    else:
+        name, items = shape.__name__.removesuffix("Serializer"), shape(many=True)
     members = {
         "__doc__": f"A page of {name}.",
-        "items": shape(many=True),
+        "items": items,
         "next": serializers.URLField(allow_null=True, help_text="URL of the next page; null: this is the last page."),
         "next_cursor": serializers.CharField(allow_null=True, help_text="Value of `cursor` for the next page."),
     }

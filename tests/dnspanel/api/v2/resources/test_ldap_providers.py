@@ -1,4 +1,4 @@
-"""Tests of LDAP servers in the API: checked before they are added, and protected from tokens with fewer rights."""
+"""Tests of LDAP servers in API v2: checked before they are added, and protected from tokens with fewer rights."""
 
 from typing import Any
 
@@ -15,11 +15,12 @@ from tests.dnspanel.accounts.providers.ldap.conftest import running_slapd as run
 from tests.dnspanel.accounts.providers.ldap.server import PEOPLE, READER, SECRET, AtLdap, is_signed_in, signs_in
 from tests.dnspanel.api.callers import Api, MakeApi
 
-PROVIDERS = "/api/v2/ldap-providers"
+PROVIDERS = "/api/v2/sign-in-providers"
 
 
 def new(server: AtLdap, **changed: Any) -> dict[str, Any]:
     return {
+        "kind": "ldap",
         "name": "Work",
         "slug": "work",
         "uri": server.uri,
@@ -49,7 +50,8 @@ def test_a_server_is_added_changed_switched_off_and_deleted(api: MakeApi, at_lda
     assert [error["pointer"] for error in moved.json()["errors"]] == ["/secret"]
     assert admin.patch(url, {"active": False}).json()["active"] is False
     assert [each["id"] for each in admin.get(PROVIDERS).json()["items"]] == [made.json()["id"]]
-    assert admin.get(url.replace("ldap-providers", "saml-providers")).status_code == 404
+    assert [each["id"] for each in admin.get(f"{PROVIDERS}?kind=ldap").json()["items"]] == [made.json()["id"]]
+    assert admin.get(f"{PROVIDERS}?kind=saml").json()["items"] == []
     assert admin.delete(url).status_code == 204
     assert admin.get(url).status_code == 404
 

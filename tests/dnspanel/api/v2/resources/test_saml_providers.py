@@ -1,4 +1,4 @@
-"""Tests of SAML providers in the API: created from metadata, and protected from tokens with fewer rights."""
+"""Tests of SAML providers in API v2: created from metadata, and protected from tokens with fewer rights."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ from tests.dnspanel.accounts.providers.saml.conftest import saml_idp as saml_idp
 from tests.dnspanel.accounts.providers.saml.provider import AtSaml
 from tests.dnspanel.api.callers import Api, MakeApi
 
-PROVIDERS = "/api/v2/saml-providers"
+PROVIDERS = "/api/v2/sign-in-providers"
 
 
 def new(idp: AtSaml, **changed: Any) -> dict[str, Any]:
-    return {"name": "Work", "slug": "work", "metadata_url": f"{idp.root}/metadata", **changed}
+    return {"kind": "saml", "name": "Work", "slug": "work", "metadata_url": f"{idp.root}/metadata", **changed}
 
 
 def test_a_provider_is_made_changed_switched_off_and_deleted(api: MakeApi, saml_idp: AtSaml) -> None:
@@ -39,8 +39,11 @@ def test_a_provider_is_made_changed_switched_off_and_deleted(api: MakeApi, saml_
     assert pasted.status_code == 200, pasted.json()
     assert "metadata" not in pasted.json()
     assert [each["id"] for each in admin.get(PROVIDERS).json()["items"]] == [made.json()["id"]]
-    # Both kinds of providers have URLs of their own.
-    assert admin.get(url.replace("saml-providers", "sign-in-providers")).status_code == 404
+    assert [each["id"] for each in admin.get(f"{PROVIDERS}?kind=saml").json()["items"]] == [made.json()["id"]]
+    assert admin.get(f"{PROVIDERS}?kind=oidc").json()["items"] == []
+    # Attributes that the body omits stay, as in every merge patch.
+    merged = admin.patch(url, {"attributes": {"username": "uid"}}).json()["attributes"]
+    assert (merged["mail"], merged["username"]) == ("mail", "uid")
     assert admin.delete(url).status_code == 204
     assert admin.get(url).status_code == 404
 
@@ -52,6 +55,7 @@ def test_a_provider_is_made_changed_switched_off_and_deleted(api: MakeApi, saml_
         ({"metadata_url": "", "metadata": "<a/>"}, "/metadata"),
         ({"slug": "Not One"}, "/slug"),
         ({"client_id": "not a uri"}, "/client_id"),
+        ({"attributes": {"mail": "\n"}}, "/attributes/mail"),
         ({"makes_people": True}, "/makes_people"),
     ],
     ids=lambda value: str(value)[:30],

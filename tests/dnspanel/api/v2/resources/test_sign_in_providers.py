@@ -1,4 +1,7 @@
-"""Tests of sign-in providers in the API: secrets can't be read, and tokens with fewer rights change nothing."""
+"""Tests of sign-in providers in the API: secrets can't be read, and tokens with fewer rights change nothing.
+
+Tests `schema.provider_serializers` and `providers.kinds` too.
+"""
 
 from typing import Any
 
@@ -22,7 +25,15 @@ SECRET = "never-to-be-seen-again"
 
 
 def new(idp: AtProvider, **changed: Any) -> dict[str, Any]:
-    return {"name": "Work", "slug": "one", "issuer": idp.issuer, "client_id": "c", "client_secret": SECRET, **changed}
+    return {
+        "kind": "oidc",
+        "name": "Work",
+        "slug": "one",
+        "issuer": idp.issuer,
+        "client_id": "c",
+        "client_secret": SECRET,
+        **changed,
+    }
 
 
 def test_a_provider_is_made_changed_switched_off_and_deleted(api: MakeApi, idp: AtProvider) -> None:
@@ -55,6 +66,10 @@ def test_a_provider_is_made_changed_switched_off_and_deleted(api: MakeApi, idp: 
         ({"rules": [{"group": "web", "role": "editor", "team": 999_999}]}, "/rules"),
         ({"makes_people": True}, "/makes_people"),
         ({"session_hours": 0}, "/session_hours"),
+        ({"client_secret": "\n"}, "/client_secret"),
+        ({"uri": "ldaps://127.0.0.1"}, "/uri"),
+        ({"kind": "radius"}, "/kind"),
+        ({"kind": None}, "/kind"),
     ],
     ids=lambda value: str(value)[:20],
 )
@@ -64,6 +79,37 @@ def test_what_is_no_provider_is_refused_where_it_stands(
     answer = api().post(PROVIDERS, new(idp, **changed))
     assert answer.status_code == 422
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+@pytest.mark.parametrize(
+    ("change", "pointers"),
+    [
+        ({"kind": "saml"}, ["/kind"]),
+        ({"kind": "oidc", "slug": "two"}, ["/slug"]),
+        ({"slug": 1, "issuer": "https://127.0.0.1:2", "name": "Office"}, ["/slug", "/issuer"]),
+    ],
+    ids=str,
+)
+def test_the_kind_slug_and_issuer_stay(
+    api: MakeApi, idp: AtProvider, change: dict[str, Any], pointers: list[str]
+) -> None:
+    admin, body = api(), new(idp)
+    url = admin.post(PROVIDERS, body).headers["Location"]
+    answer = admin.patch(url, change)
+    assert answer.status_code == 422
+    assert [(error["pointer"], error["code"]) for error in answer.json()["errors"]] == [
+        (pointer, "invalid") for pointer in pointers
+    ]
+    assert SignInProvider.objects.get().name == "Work"
+    same = admin.patch(url, {name: body[name] for name in ("kind", "slug", "issuer")} | {"name": "Office"})
+    assert (same.status_code, same.json()["kind"], same.json()["name"]) == (200, "oidc", "Office")
+
+
+def test_a_body_without_a_kind_gets_one_error(api: MakeApi, idp: AtProvider) -> None:
+    body = new(idp)
+    del body["kind"]
+    answer = api().post(PROVIDERS, body)
+    assert [(error["pointer"], error["code"]) for error in answer.json()["errors"]] == [("/kind", "required")]
 
 
 def test_a_token_that_manages_people_alone_gets_nobody_in(api: MakeApi, idp: AtProvider, alice: User) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dnspanel.api.v2.schema.components import remove_unused, settle_defaults
+from dnspanel.api.v2.schema.components import remove_unused, settle_defaults, settle_forms
 from tests.dnspanel.api.described import described
 
 
@@ -18,6 +18,20 @@ def test_a_default_is_said_in_words_and_always_answered() -> None:
     }
     assert "required" not in schemas["ThingRequest"]
     assert schemas["Thing"]["required"] == ["a", "b"]
+
+
+def test_the_body_of_a_patch_may_match_several_forms() -> None:
+    """All its members are optional. `oneOf` would refuse a body with only the members that two forms share."""
+    forms = [{"$ref": "#/components/schemas/A"}, {"$ref": "#/components/schemas/B"}]
+    schemas: dict[str, Any] = {
+        name: {"oneOf": forms, "discriminator": {"propertyName": "kind"}} for name in ("Thing", "PatchedThingRequest")
+    }
+    settle_forms(schemas)
+    assert schemas["PatchedThingRequest"] == {"anyOf": forms}
+    assert schemas["Thing"]["discriminator"] == {"propertyName": "kind"}
+    provider = described()["components"]["schemas"]["SignInProvider"]
+    assert (len(provider["oneOf"]), provider["discriminator"]["propertyName"]) == (3, "kind")
+    assert set(provider["discriminator"]["mapping"]) == {"oidc", "saml", "ldap"}
 
 
 def test_what_no_operation_leads_to_is_removed() -> None:
