@@ -1,10 +1,5 @@
 """Views of sign-in providers and linked accounts, for administrators: list, add, change, try, switch off, delete."""
 
-from datetime import datetime
-from typing import Any
-
-from django import forms
-from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -14,158 +9,18 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import ProviderRefused, SignInRefused
-from dnspanel.accounts.models import ProviderKind, ProviderLink, SignInProvider, User
+from dnspanel.accounts.models import ProviderKind, ProviderLink, SignInProvider
 from dnspanel.accounts.providers import links, rows
 from dnspanel.accounts.providers.ldap.trial import try_person
-from dnspanel.accounts.providers.oidc import oidc_providers as verbs
 from dnspanel.accounts.providers.provider_http import ProviderAway
-from dnspanel.accounts.providers.saml import saml_providers as saml
-from dnspanel.accounts.providers.saml.metadata import LONGEST_METADATA
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.access.ldap_form import LdapForm, TryForm
-from dnspanel.web.access.provider_form import CommonForm, attribute_field
+from dnspanel.web.access.provider_forms import FORMS, CommonForm, TryForm
 from dnspanel.web.frame.confirm import Question, ask
-from dnspanel.web.frame.forms import MONO, id_in
+from dnspanel.web.frame.forms import id_in
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.rights import access
 
 LINKS_PER_PAGE = 50
-
-
-class ProviderForm(CommonForm):
-    """The form for an OpenID Connect provider."""
-
-    template = "access/_provider_fields.html"
-
-    issuer = forms.CharField(
-        label=gettext_lazy("Issuer"),
-        max_length=rows.LONGEST_URL,
-        help_text=gettext_lazy(
-            "Exactly as the provider writes it. It stays; it is asked for its configuration at once."
-        ),
-        widget=forms.URLInput(attrs=MONO | {"placeholder": "https://"}),
-    )
-    client_id = forms.CharField(label=gettext_lazy("Client ID"), max_length=255, widget=forms.TextInput(attrs=MONO))
-    secret = forms.CharField(
-        label=gettext_lazy("Client secret"),
-        max_length=verbs.LONGEST_SECRET,
-        help_text=gettext_lazy("Kept encrypted, and never shown again."),
-        widget=forms.PasswordInput(attrs=MONO | {"autocomplete": "new-password"}),
-    )
-    scopes = forms.CharField(
-        label=gettext_lazy("Scopes"), max_length=300, initial=verbs.DEFAULT_SCOPES, widget=forms.TextInput(attrs=MONO)
-    )
-    group_claim = forms.CharField(
-        label=gettext_lazy("Claim with the groups"),
-        max_length=100,
-        initial="groups",
-        help_text=gettext_lazy("Such as groups, or realm_access.roles for a claim within a claim."),
-        widget=forms.TextInput(attrs=MONO),
-    )
-
-    def __init__(self, *args: Any, provider: SignInProvider | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, provider=provider, **kwargs)
-        if provider is not None:
-            self.fields["issuer"].disabled = True
-            self.fields["secret"].required = False
-            self.fields["secret"].help_text = gettext("Empty: the current one stays. It is never shown.")
-
-    def terms(self) -> verbs.ProviderTerms:
-        """Return the form's values as `ProviderTerms`, without the secret."""
-        given = {name: self.cleaned_data[name] for name in ("issuer", "client_id", "scopes")}
-        return verbs.ProviderTerms(**self.common(), **given)
-
-    def create(self, *, by: User, now: datetime) -> SignInProvider:
-        return verbs.create_provider(terms=self.terms(), secret=self.cleaned_data["secret"], by=by, now=now)
-
-    def change(self, provider: SignInProvider, *, by: User, now: datetime) -> None:
-        secret = self.cleaned_data["secret"]
-        verbs.change_provider(provider=provider, terms=self.terms(), secret=secret, by=by, now=now)
-
-
-class SamlForm(CommonForm):
-    """The form for a SAML provider."""
-
-    template = "access/_saml_fields.html"
-
-    metadata_url = forms.CharField(
-        label=gettext_lazy("URL of its metadata"),
-        required=False,
-        max_length=rows.LONGEST_URL,
-        help_text=gettext_lazy("The panel reads the metadata now, and again every few hours."),
-        widget=forms.URLInput(attrs=MONO | {"placeholder": "https://"}),
-    )
-    metadata = forms.CharField(
-        label=gettext_lazy("Or the metadata themselves"),
-        required=False,
-        max_length=LONGEST_METADATA,
-        help_text=gettext_lazy("XML with an EntityDescriptor of one provider. Its entity ID stays."),
-        widget=forms.Textarea(attrs={"rows": 5, "class": "textarea input-mono", "spellcheck": "false"}),
-    )
-    client_id = forms.CharField(
-        label=gettext_lazy("Entity ID of the panel there"),
-        required=False,
-        max_length=saml.LONGEST_ENTITY_ID,
-        help_text=gettext_lazy("Empty: the URL of the panel’s metadata."),
-        widget=forms.TextInput(attrs=MONO),
-    )
-    subject = forms.CharField(
-        label=gettext_lazy("Attribute that never changes"),
-        required=False,
-        max_length=saml.LONGEST_ATTRIBUTE,
-        help_text=gettext_lazy("It identifies the person. Empty: the NameID, which must not be transient."),
-        widget=forms.TextInput(attrs=MONO),
-    )
-    mail = attribute_field(
-        gettext_lazy("Attribute with the mail address"), saml.ATTRIBUTES["mail"], saml.LONGEST_ATTRIBUTE
-    )
-    username = attribute_field(
-        gettext_lazy("Attribute with the user name"), saml.ATTRIBUTES["username"], saml.LONGEST_ATTRIBUTE
-    )
-    first_name = attribute_field(
-        gettext_lazy("Attribute with the first name"), saml.ATTRIBUTES["first_name"], saml.LONGEST_ATTRIBUTE
-    )
-    last_name = attribute_field(
-        gettext_lazy("Attribute with the last name"), saml.ATTRIBUTES["last_name"], saml.LONGEST_ATTRIBUTE
-    )
-    group_claim = forms.CharField(
-        label=gettext_lazy("Attribute with the groups"),
-        max_length=rows.LONGEST_GROUP_NAME,
-        initial=saml.DEFAULT_GROUPS,
-        help_text=gettext_lazy("By its Name or its FriendlyName, as all of these."),
-        widget=forms.TextInput(attrs=MONO),
-    )
-
-    def __init__(self, *args: Any, provider: SignInProvider | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, provider=provider, **kwargs)
-        self.fields["trusts_mail"].help_text = gettext(
-            "SAML doesn’t say if addresses are verified. Select this only if people can’t change their own address."
-        )
-        if provider is not None:
-            self.fields["metadata"].help_text = gettext("Empty: the current metadata stays.")
-
-    def values(self, provider: SignInProvider) -> dict[str, object]:
-        return {**super().values(provider), **saml.ATTRIBUTES, **provider.attributes, "metadata": ""}
-
-    def terms(self) -> saml.SamlTerms:
-        """Return the form's values as `SamlTerms`, without the metadata."""
-        given = {name: self.cleaned_data[name] for name in ("metadata_url", "client_id")}
-        attributes = {name: self.cleaned_data[name] for name in saml.ATTRIBUTES}
-        return saml.SamlTerms(**self.common(), **given, attributes=attributes)
-
-    def create(self, *, by: User, now: datetime) -> SignInProvider:
-        return saml.create_provider(terms=self.terms(), metadata=self.cleaned_data["metadata"], by=by, now=now)
-
-    def change(self, provider: SignInProvider, *, by: User, now: datetime) -> None:
-        metadata = self.cleaned_data["metadata"]
-        saml.change_provider(provider=provider, terms=self.terms(), metadata=metadata, by=by, now=now)
-
-
-_FORMS: dict[str, type[CommonForm]] = {
-    ProviderKind.OIDC: ProviderForm,
-    ProviderKind.SAML: SamlForm,
-    ProviderKind.LDAP: LdapForm,
-}
 
 
 @require_safe
@@ -180,18 +35,10 @@ def provider_new(request: PanelRequest) -> HttpResponse:
     """Show the form for a new provider. A POST asks for the password and adds the provider."""
     access.require(request.user, Permission.PEOPLE)
     kind = request.GET.get("kind", "")
-    kind = kind if kind in _FORMS else ProviderKind.OIDC
-    form = _FORMS[kind](request.POST or None)
-    if form.is_valid():
-        if (question := ask(request, _ABOUT_PROVIDER)) is not None:
-            return question
-        try:
-            provider = form.create(by=request.user, now=timezone.now())
-        except ProviderRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
-            messages.success(request, gettext("People can sign in by {name} now.").format(name=provider.name))
-            return redirect("people-provider", provider.pk)
+    kind = kind if kind in FORMS else ProviderKind.OIDC
+    form = FORMS[kind](request.POST or None)
+    if (saved := _save_form(request, form, None)) is not None:
+        return saved
     context = {"form": form, "kind": kind, **_urls("word")}
     return render(request, "access/provider_new.html", context, status=422 if form.is_bound else 200)
 
@@ -215,17 +62,9 @@ def provider_detail(request: PanelRequest, provider_id: int) -> HttpResponse:
     """Show a provider and the accounts linked to it. A POST asks for the password and changes the provider."""
     access.require(request.user, Permission.PEOPLE)
     provider = rows.provider_by_id(provider_id)
-    form = _FORMS[provider.kind](request.POST or None, provider=provider)
-    if form.is_valid():
-        if (question := ask(request, _ABOUT_PROVIDER)) is not None:
-            return question
-        try:
-            form.change(provider, by=request.user, now=timezone.now())
-        except ProviderRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
-            messages.success(request, gettext("Changed, from the next sign-in on."))
-            return redirect("people-provider", provider.pk)
+    form = FORMS[provider.kind](request.POST or None, provider=provider)
+    if (saved := _save_form(request, form, provider)) is not None:
+        return saved
     found = rows.links_page(provider, after=id_in(request.GET.get("after", "")) or 0, limit=LINKS_PER_PAGE + 1)
     context = {
         "provider": provider,
@@ -235,6 +74,22 @@ def provider_detail(request: PanelRequest, provider_id: int) -> HttpResponse:
         **_urls(provider.slug),
     }
     return render(request, "access/provider.html", context, status=422 if form.is_bound else 200)
+
+
+def _save_form(request: PanelRequest, form: CommonForm, provider: SignInProvider | None) -> HttpResponse | None:
+    """Ask for the password and save the form. Return None if the form is not bound, or has errors."""
+    if not form.is_valid():
+        return None
+    if (question := ask(request, _ABOUT_PROVIDER)) is not None:
+        return question
+    try:
+        saved = form.save(provider, by=request.user, now=timezone.now())
+    except ProviderRefused as exc:
+        form.refuse_all(exc.fields)
+        return None
+    added = gettext("People can sign in by {name} now.").format(name=saved.name)
+    messages.success(request, added if provider is None else gettext("Changed, from the next sign-in on."))
+    return redirect("people-provider", saved.pk)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -330,7 +185,7 @@ def link_remove(request: PanelRequest, link_id: int) -> HttpResponse:
 def _urls(slug: str) -> dict[str, str]:
     """Return the panel URLs that an administrator enters at the provider, by template variable."""
     return {
-        "answer_url": settings.PANEL_URL + reverse("openid_connect_callback", args=[slug]),
+        "answer_url": rows.panel_url("openid_connect_callback", slug),
         "acs_url": rows.panel_url("saml-acs", slug),
         "own_metadata_url": rows.panel_url("saml-metadata", slug),
     }

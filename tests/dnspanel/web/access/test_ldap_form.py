@@ -1,6 +1,6 @@
 """Pages where administrators add LDAP servers and test user names, and where users link their accounts.
 
-Tests `access.provider_form` and `ldap.trial` too.
+Tests `access.provider_forms` and `ldap.trial` too.
 """
 
 from typing import Any
