@@ -39,4 +39,4 @@ def test_signatures_that_zones_came_with_are_told_before_they_end() -> None:
     for end, words in ((NOW + timedelta(days=2), "in 2 days"), (ago(hours=3), "for 3 h")):
         condition = only(inputs(ending=NamedZones(1, (("a.test.", end),))))
         assert condition.severity == "critical"
-        assert f"1 zone (a.test. {words}): the signatures" in condition.message
+        assert f"1 zone (a.test. {words}): the imported signatures" in condition.message
