@@ -113,7 +113,7 @@ def undo_publication(session: Session, sequence: int, *, confirm: bool, writing:
 
     \b
     Example:
-      dnspanel audit --since 1h --action publish
+      dnspanel publications list
       dnspanel undo 4711 --dry-run
       dnspanel undo 4711 --reason 'wrong list' --wait
     """
