@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('uid', models.UUIDField(unique=True)),
-                        ('kind', models.CharField(choices=[('publication.saved', 'A publication was saved'), ('publication.everywhere', 'Every node answers with a publication'), ('publication.taken_back', 'A publication was taken back: name servers could not answer'), ('request.opened', 'Somebody asks for approval'), ('request.ended', 'A request was published, declined or withdrawn'), ('node.state', "A node's state changed"), ('import.finished', 'An import ended'), ('alert.raised', 'An alert was raised, or has become critical'), ('alert.over', 'An alert is over'), ('ping', 'A test that somebody asked for')], max_length=32)),
+                        ('kind', models.CharField(choices=[('publication.saved', 'A publication was saved'), ('publication.everywhere', 'Every node answers with a publication'), ('publication.taken_back', 'A publication was taken back: name servers could not answer'), ('request.opened', 'Someone requests approval'), ('request.ended', 'A request was published, declined or withdrawn'), ('node.state', "A node's state changed"), ('import.finished', 'An import ended'), ('alert.raised', 'An alert was raised, or has become critical'), ('alert.over', 'An alert is over'), ('ping', 'A requested test')], max_length=32)),
                         ('subject', models.TextField(unique=True)),
                         ('at', models.DateTimeField()),
                         ('facts', models.JSONField(default=dict)),

@@ -147,7 +147,10 @@ def _read_change(provider: SignInProvider, body: Any) -> dict[str, Any]:
     """Return the values to change. Raise Problem if a member differs that can't change."""
     shape = SHAPES[provider.kind]
     fixed = {name: getattr(provider, name) for name in ("kind", "slug", "issuer") if name in shape().fields}
-    moved = [name for name, value in fixed.items() if isinstance(body, Mapping) and body.get(name, value) != value]
+    sent = body if isinstance(body, Mapping) else {}
+    if sent.get("kind") not in ProviderKind.values:
+        fixed.pop("kind")  # the shape's error lists the kinds
+    moved = [name for name, value in fixed.items() if sent.get(name, value) != value]
     if moved:
         texts = {name: f"The {name} of a provider cannot be changed. Create another provider." for name in moved}
         raise invalid([RequestFault(INVALID, text, pointer=f"/{name}") for name, text in texts.items()])

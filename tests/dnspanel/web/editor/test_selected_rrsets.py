@@ -70,7 +70,7 @@ def test_what_is_refused_is_said_first_and_the_rest_can_go_on(zone: Zone, browse
         ({"act": "ttl", "ttl": "soon"}, "Give seconds"),
         ({"act": "ttl", "ttl": "9999999w"}, "Give seconds"),
         ({"act": "ttl", "ttl": ""}, "Give seconds"),
-        ({"act": "replace", "find": ""}, "What is looked for"),
+        ({"act": "replace", "find": ""}, "Search for 1 to"),
         ({"act": "burn"}, "burn"),
     ],
 )

@@ -225,7 +225,7 @@ def test_each_wait_says_what_for_and_until_when() -> None:
 def test_who_changes_the_keys_meanwhile_makes_it_stuck() -> None:
     outcome = rollover.advance(inputs(state=inputs().state.without_key(11)))
     assert isinstance(outcome, Stuck)
-    assert outcome.message.startswith("Key 11 is not used as this step needs it")
+    assert outcome.message.startswith("Key 11 is not in the state that this step needs")
     assert isinstance(rollover.advance(inputs(step=Step.SIGN)), Stuck)
 
 

@@ -262,7 +262,7 @@ def test_a_conflict_with_oneself_is_not_blamed_on_others(zone: Zone, browser: Br
         change_rrsets(zone=zone, changes=changes, author=author, channel=Channel.API, now=NOW)
         page = browser(bob).get(reverse("zone-review", args=[zone.name])).content.decode()
         assert ("You published a different version" in page) is told
-        assert "someone else" not in page
+        assert "Someone else published" not in page
 
 
 def test_publishing_over_a_conflict_publishes_nothing_and_loses_nothing(
