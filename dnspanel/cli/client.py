@@ -74,11 +74,12 @@ class Client:
         Raise Refused if the panel refuses the request, or Unreachable if it does not answer, or not with JSON.
         """
         data = None if body is None else json.dumps(body).encode()
-        told = {"Content-Type": "application/json"} if body is not None else {}
+        content_type = {"Content-Type": "application/json"} if body is not None else {}
         try:
-            return self._json(self._answer(method, path, data, query or {}, {**told, **(headers or {})}))
+            return self._json(self._answer(method, path, data, query or {}, {**content_type, **(headers or {})}))
         except Refused as exc:
-            raise Refused(exc.problem, body) from exc
+            exc.body = body
+            raise
 
     def request(
         self, method: str, path: str, data: bytes | None, *, query: Mapping[str, Any], headers: Mapping[str, str]

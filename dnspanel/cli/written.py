@@ -63,10 +63,10 @@ def publish(
     Raise the errors of `Client.send` and `wait_for`. The wait is a separate request, so that the publication is known
     after an interruption. With `--dry-run`, nothing is written, and the answer has the plans.
     """
-    if isinstance(waiting, Writing) and waiting.dry_run:
-        planned: dict[str, Any] = session.client.send(method, path, body, query={**(query or {}), "dry_run": True})
-        return planned
-    written: dict[str, Any] = session.client.send(method, path, body, query=query)
+    is_dry_run = isinstance(waiting, Writing) and waiting.dry_run
+    written: dict[str, Any] = send_write(session, method, path, body, dry_run=is_dry_run, query=query)
+    if is_dry_run:
+        return written
     publication = written["publication"]
     if waiting.wait and publication and not publication["everywhere"]:
         written["publication"] = wait_for(session, publication["sequence"], waiting.timeout)
@@ -82,7 +82,7 @@ def send_write(
     dry_run: bool,
     query: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Send a write whose answer is not a publication, and return the answer. With `dry_run`, nothing is written."""
+    """Send a write without waiting for nodes, and return the answer. With `dry_run`, nothing is written."""
     return session.client.send(method, path, body, query={**(query or {}), "dry_run": True} if dry_run else query)
 
 

@@ -118,10 +118,10 @@ class CommonForm(PanelForm):
         terms = {name: given[name] for name in self.kind.settings if name != "attributes"}
         if self.kind.attributes:
             terms["attributes"] = {name: given[name] for name in self.kind.attributes}
-        besides = {"terms": self.kind.terms(**terms), self.kind.secret: given[self.kind.secret], "by": by, "now": now}
+        arguments = {"terms": self.kind.terms(**terms), self.kind.secret: given[self.kind.secret], "by": by, "now": now}
         if provider is None:
-            return self.kind.create(**besides)
-        self.kind.change(provider=provider, **besides)
+            return self.kind.create(**arguments)
+        self.kind.change(provider=provider, **arguments)
         return provider
 
     def clean_mail_domains(self) -> tuple[str, ...]:
