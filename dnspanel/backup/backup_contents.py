@@ -12,7 +12,7 @@ import psycopg
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-# Tables that are left empty in archives and restored panels. Nobody should be able to sign in, use an invitation or
+# Tables that are left empty in archives and restored panels. No one should be able to sign in, use an invitation or
 # enroll a node with an archive. Rate limits, answers for retries and handled messages are useless later.
 LEFT_OUT = (
     "django_session",

@@ -43,7 +43,7 @@ TOP_EVERY_SECONDS = 5.0
 LATEST_SECOND = 50
 # A node that the first repair did not help is repaired again only after this pause.
 REPAIR_EVERY_SECONDS = 15.0
-# How often PostgreSQL is told about contact, and asked for the list of nodes.
+# How often the collector records contact in PostgreSQL and reads the list of nodes.
 RECORD_SECONDS = 4.0
 MAX_THREADS = 32
 # A node's clock may be this far off before its samples are moved to the panel's time.

@@ -43,7 +43,7 @@ class Delivery(models.Model):
     pinned_reason = models.TextField(blank=True, default="")
     pinned_at = models.DateTimeField(null=True)
     pinned_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    # Why groups after `stopped_group` get no more publications, as a sentence; empty in normal operation.
+    # A sentence with the reason why groups after `stopped_group` don't get publications. Empty in normal operation.
     stopped_reason = MessageField(blank=True, default="")
     stopped_at = models.DateTimeField(null=True)
     stopped_group = models.ForeignKey(NodeGroup, null=True, on_delete=models.SET_NULL, related_name="+")

@@ -58,7 +58,7 @@ def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset])
             raise TransferFailed(
                 gettext("It has a record outside of the zone: {name}").format(name=record.name), is_refused=True
             )
-        if record.type == rdtypes.LUA:  # a program by somebody else, which our nodes would run
+        if record.type == rdtypes.LUA:  # another operator's program, which our nodes would run
             raise TransferFailed(
                 gettext("What it gives cannot be served: {name} has a LUA record.").format(name=record.name),
                 is_refused=True,

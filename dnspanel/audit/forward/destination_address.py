@@ -7,7 +7,7 @@ from dnspanel.texts import gettext
 from replication.wire.protocol import join_port
 
 SYSLOG_PORT = 6514  # RFC 5425
-# The allowed ports below 1024. All are for logs, so nobody can reach mail, SSH or DNS servers.
+# The allowed ports below 1024. All are for logs, so users can't reach mail, SSH or DNS servers.
 _LOW_PORTS = frozenset({443, 514, 601})
 _FIRST_FREE_PORT = 1024
 MOST_HEADERS = 10

@@ -1,6 +1,6 @@
 """The repair of a node that differs from the panel, zone by zone or with a snapshot.
 
-A run of `mend`, for one node:
+`mend` takes these steps for one node:
 
 1. Ask the node for its status. Only this answer counts, not recorded reports.
 2. Decide (`node_comparison.decide`). If the digests differ and the node reported no zone, ask it to read all rows, and

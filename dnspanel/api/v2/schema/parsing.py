@@ -38,7 +38,7 @@ class Order:
     pointer: str
 
 
-# A body of 12 MiB can have millions of errors. A client with this many errors needs no more of them.
+# A body of 12 MiB can have millions of errors. A client with this many errors doesn't need the rest.
 MOST_FAULTS = 1_000
 
 

@@ -33,7 +33,7 @@ HEADERS: dict[str, tuple[str, str]] = {
 }
 _ANSWERS = {
     "2XX": "The event was received. The panel ignores the body.",
-    "410": "The panel switches the webhook off and sends it no more events.",
+    "410": "The panel switches the webhook off and stops sending events to it.",
     "default": "The panel retries for a day, at growing intervals and not before `Retry-After`. It switches off a "
     "webhook that fails for three days.",
 }
