@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread, current_thread, main_thread
@@ -96,6 +96,7 @@ def panel_in_process(url: str) -> Iterator[None]:
         target = urlsplit(url)
         if target[:2] != panel[:2] or current_thread() is not main_thread():
             return _request_by_http(pool, method, url, body=body, headers=headers, **options)
+        _refuse_to_wait()
         sent = {"Accept-Encoding": "identity", **(headers or {}), "Host": panel.netloc}
         answer = client.generic(method, f"{target.path}?{target.query}", body or b"", "", headers=sent)
         return urllib3.HTTPResponse(
@@ -112,7 +113,8 @@ def panel_in_process(url: str) -> Iterator[None]:
 def work_on(unfinished: Callable[[], Iterable[Any]], work: Callable[[Any], object]) -> Iterator[None]:
     """Do queued work until the test ends, as a Celery worker would.
 
-    If the work raises an exception, fail the test at once: a command would wait for the work forever.
+    If the work raises an exception, fail the test at the command's next request: a command would ask forever. A signal
+    could interrupt a query, and the tests after it could not use the database session.
     """
     ended = Event()
 
@@ -123,18 +125,16 @@ def work_on(unfinished: Callable[[], Iterable[Any]], work: Callable[[Any], objec
                     work(number)
         except BaseException as fault:
             _faults.append(fault)
-            signal.pthread_kill(main_thread().ident or 0, signal.SIGALRM)
         finally:
             connection.close()
 
     thread = Thread(target=work_until_the_end, daemon=True)
     try:
-        with _stoppable():
-            thread.start()
-            yield
-            ended.set()
-            thread.join(LONGEST_SECONDS)
-            assert not thread.is_alive(), f"the worker works on the same for more than {LONGEST_SECONDS} s"
+        thread.start()
+        yield
+        ended.set()
+        thread.join(LONGEST_SECONDS)
+        assert not thread.is_alive(), f"the worker works on the same for more than {LONGEST_SECONDS} s"
     finally:
         ended.set()
         _faults.clear()
@@ -155,29 +155,23 @@ def _stream(name: str, content: io.BytesIO, *, errors: str) -> Iterator[None]:
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
-    """Fail the test if the process receives SIGALRM inside the block."""
+def _time_limit() -> Iterator[None]:
+    """Fail the test if the block takes too long."""
     before = signal.signal(signal.SIGALRM, _stop)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST_SECONDS)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def _time_limit() -> Iterator[None]:
-    """Fail the test if the block takes too long."""
-    with ExitStack() as stack:
-        stack.enter_context(_stoppable())
-        if _faults:
-            _stop()
-        signal.setitimer(signal.ITIMER_REAL, LONGEST_SECONDS)
-        stack.callback(signal.setitimer, signal.ITIMER_REAL, 0)
-        yield
 
 
 def _stop(*_: object) -> None:
     """Fail the test, with an exception that neither the command line nor the panel catches."""
+    raise pytest.fail.Exception(f"The command ran for more than {LONGEST_SECONDS} s")
+
+
+def _refuse_to_wait() -> None:
+    """Fail the test if a worker ended with an exception."""
     if _faults:
         raise pytest.fail.Exception(f"The worker ended with {_faults[0]!r}") from _faults[0]
-    raise pytest.fail.Exception(f"The command ran for more than {LONGEST_SECONDS} s")
