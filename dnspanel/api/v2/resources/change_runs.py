@@ -23,11 +23,10 @@ from dnspanel.api.v2.resources.many_zones import marks_in, selection_in
 from dnspanel.api.v2.resources.run_progress import RunProgress, progress_json, what_stays
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (
-    LARGEST_ID,
     PAGED,
     Choice,
     Flag,
-    Integer,
+    Id,
     Shape,
     Text,
     ZoneName,
@@ -63,13 +62,7 @@ class RunActSerializer(ZonesActSerializer):
     """The change to make in each zone."""
 
     op = Choice(choices=list(_MEMBERS), help_text="Change to make in each zone.")
-    policy = Integer(
-        required=False,
-        allow_null=True,
-        min_value=1,
-        max_value=LARGEST_ID,
-        help_text="For set-policy: the zone's own DNSSEC policy; null: none.",
-    )
+    policy = Id(required=False, allow_null=True, help_text="For set-policy: the zone's own DNSSEC policy; null: none.")
 
 
 class ChangeRunSerializer(RunProgress):
@@ -92,20 +85,12 @@ class ChangeRunSerializer(RunProgress):
         help_text="Reason of a deletion or restoration, for a dry run.",
     )
     dry_run = serializers.BooleanField(read_only=True, help_text="True: the run changes nothing.")
-    dry_run_of = Integer(
+    dry_run_of = Id(
         required=False,
         allow_null=True,
-        min_value=1,
-        max_value=LARGEST_ID,
         help_text="Id of the dry run to carry out. Without this and `undo_of`, a dry run starts.",
     )
-    undo_of = Integer(
-        required=False,
-        allow_null=True,
-        min_value=1,
-        max_value=LARGEST_ID,
-        help_text="Id of the run to undo. Later changes by others stay.",
-    )
+    undo_of = Id(required=False, allow_null=True, help_text="Id of the run to undo. Later changes by others stay.")
     confirm = Flag(
         required=False, default=False, write_only=True, help_text="With `dry_run_of`: confirms deleting many zones."
     )

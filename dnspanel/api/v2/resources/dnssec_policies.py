@@ -20,10 +20,10 @@ from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (
-    LARGEST_ID,
     PAGED,
     Choice,
     Flag,
+    Id,
     Integer,
     Shape,
     Text,
@@ -112,7 +112,7 @@ class DnssecPolicySerializer(Shape):
         help_text="Tags of zones that use the policy; null: hidden from this token.",
     )
     teams = serializers.ListField(
-        child=Integer(min_value=1, max_value=LARGEST_ID),
+        child=Id(),
         required=False,
         allow_null=True,
         max_length=1000,
@@ -132,7 +132,7 @@ class DnssecPolicySerializer(Shape):
 class OwnPolicySerializer(Shape):
     """The policy to attach to a zone."""
 
-    policy = Integer(min_value=1, max_value=LARGEST_ID, help_text="Id of the policy.")
+    policy = Id(help_text="Id of the policy.")
 
 
 class PolicyDifferenceSerializer(serializers.Serializer):

@@ -18,9 +18,8 @@ from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.run_progress import RunProgress, progress_json, what_stays
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (
-    LARGEST_ID,
     PAGED,
-    Integer,
+    Id,
     Text,
     choice_parameter,
     page_of,
@@ -43,16 +42,12 @@ class PolicyRunSerializer(RunProgress):
     dry_run = serializers.BooleanField(
         read_only=True, help_text="True: the run only counts and lists changes. Always true without `dry_run_of`."
     )
-    dry_run_of = Integer(
+    dry_run_of = Id(
         required=False,
         allow_null=True,
-        min_value=1,
-        max_value=LARGEST_ID,
         help_text="Id of the dry run to carry out, in the same zones; refused if policies changed after it.",
     )
-    policy = Integer(
-        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Only zones of this policy."
-    )
+    policy = Id(default=None, allow_null=True, help_text="Only zones of this policy.")
     q = Text(default="", allow_blank=True, max_length=200, help_text="Search, as in the panel's search box.")
     counts = serializers.DictField(
         child=serializers.IntegerField(), read_only=True, help_text=f"Number of zones by act: {', '.join(_ACTS)}."

@@ -26,7 +26,7 @@ from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
-from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Integer, id_parameter, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Id, id_parameter, page_of, read, stamp
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
 from dnspanel.zones.rights import access
 
@@ -37,8 +37,8 @@ class GrantSerializer(ScopeSerializer):
     """Rights over zones, given to one person or to all members of one team."""
 
     id = serializers.IntegerField(read_only=True)
-    user = Integer(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="Id of the person.")
-    team = Integer(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="Id of the team.")
+    user = Id(default=None, allow_null=True, help_text="Id of the person.")
+    team = Id(default=None, allow_null=True, help_text="Id of the team.")
     created_by = ActorSerializer(allow_null=True)
     created_at = serializers.DateTimeField(read_only=True)
 

@@ -15,7 +15,7 @@ from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_
 from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.templates import team_of_body
-from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Flag, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Integer, Shape, Text, page_of, read, stamp
 from dnspanel.transfer.zone_templates import access as template_access
 from dnspanel.transfer.zone_templates import edit_template
 from dnspanel.transfer.zone_templates.queries import FollowedSet, set_of
@@ -59,9 +59,7 @@ class NameServerSetSerializer(Shape):
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=edit_template.LONGEST_NAME)
-    team = Integer(
-        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of the team; null: panel-wide."
-    )
+    team = Id(default=None, allow_null=True, help_text="Id of the team; null: panel-wide.")
     description = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
     default = Flag(
         default=False, help_text="Use the set for new zones of the team, or, if panel-wide, of teams without a default."

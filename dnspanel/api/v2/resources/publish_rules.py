@@ -23,9 +23,9 @@ from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
-    LARGEST_ID,
     PAGED,
     Choice,
+    Id,
     Integer,
     Moment,
     RecordType,
@@ -63,9 +63,7 @@ class ScopedSerializer(Shape):
 
     zone = ZoneName(required=False, allow_null=True, default=None)
     tag = Text(required=False, default="", allow_blank=True, max_length=40, help_text="Tag of the zones.")
-    team = Integer(
-        required=False, allow_null=True, default=None, min_value=1, max_value=LARGEST_ID, help_text="Id of the team."
-    )
+    team = Id(required=False, allow_null=True, default=None, help_text="Id of the team.")
     reason = Text(max_length=LONGEST_REASON, help_text="Reason, shown to people whose change is held.")
 
 
@@ -83,19 +81,14 @@ class NewApprovalRuleSerializer(ScopedSerializer):
         max_value=MOST_CHANGES,
         help_text="Least number of changed RRsets in a zone that needs approval.",
     )
-    approver_team = Integer(
-        required=False,
-        allow_null=True,
-        default=None,
-        min_value=1,
-        max_value=LARGEST_ID,
-        help_text="Id of the approvers' team; null: any team.",
+    approver_team = Id(
+        required=False, allow_null=True, default=None, help_text="Id of the approvers' team; null: any team."
     )
     approver_role = Choice(
         choices=[("", ""), *Role.choices], required=False, default="", help_text="Lowest role of approvers."
     )
     tokens = serializers.ListField(
-        child=Integer(min_value=1, max_value=LARGEST_ID),
+        child=Id(),
         required=False,
         default=list,
         max_length=MOST_TOKENS,

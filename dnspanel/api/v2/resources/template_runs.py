@@ -18,10 +18,9 @@ from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.run_progress import RunProgress, progress_json, what_stays
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (
-    LARGEST_ID,
     PAGED,
     Flag,
-    Integer,
+    Id,
     Members,
     Text,
     choice_parameter,
@@ -43,14 +42,12 @@ _OUTCOMES = [str(outcome) for outcome in Outcome]
 class TemplateRunSerializer(RunProgress):
     """A run that applies a template to the zones that follow it, or to the zones of a search."""
 
-    template = Integer(required=False, min_value=1, max_value=LARGEST_ID, help_text="Id of the template.")
+    template = Id(required=False, help_text="Id of the template.")
     version = serializers.IntegerField(read_only=True)
     dry_run = serializers.BooleanField(read_only=True, help_text="True: the run changes nothing.")
-    dry_run_of = Integer(
+    dry_run_of = Id(
         required=False,
         allow_null=True,
-        min_value=1,
-        max_value=LARGEST_ID,
         help_text="Id of the dry run to carry out, in the same zones. Without it, a dry run starts.",
     )
     q = Text(

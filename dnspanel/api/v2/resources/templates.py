@@ -24,11 +24,10 @@ from dnspanel.api.v2.http.representation import change_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
-    LARGEST_ID,
     PAGED,
     Choice,
     Flag,
-    Integer,
+    Id,
     Members,
     Shape,
     Text,
@@ -99,9 +98,7 @@ class TemplateSerializer(Shape):
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=edit_template.LONGEST_NAME)
     kind = serializers.ChoiceField(choices=TemplateKind.choices, read_only=True, help_text="Purpose.")
-    team = Integer(
-        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of the team; null: panel-wide."
-    )
+    team = Id(default=None, allow_null=True, help_text="Id of the team; null: panel-wide.")
     description = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
     version = serializers.IntegerField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
@@ -113,9 +110,7 @@ class NewTemplateSerializer(Shape):
 
     name = Text(max_length=edit_template.LONGEST_NAME)
     kind = Choice(choices=TemplateKind.choices, default=TemplateKind.ZONE, help_text="Purpose.")
-    team = Integer(
-        default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of the team; null: panel-wide."
-    )
+    team = Id(default=None, allow_null=True, help_text="Id of the team; null: panel-wide.")
     description = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
     text = Text(max_length=LONGEST_TEXT)
     variables = TemplateVariableSerializer(many=True, default=list, max_length=MOST_VARIABLES)
@@ -124,8 +119,8 @@ class NewTemplateSerializer(Shape):
 class TemplateUseSerializer(TermsSerializer):
     """The template to apply, and the values of its variables."""
 
-    template = Integer(min_value=1, max_value=LARGEST_ID, help_text="Id of the template or of the set of name servers.")
-    version = Integer(default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: the newest.")
+    template = Id(help_text="Id of the template or of the set of name servers.")
+    version = Id(default=None, allow_null=True, help_text="null: the newest.")
     values = Members(
         most=MOST_VARIABLES,
         child=Text(allow_blank=True, max_length=LONGEST_VALUE),

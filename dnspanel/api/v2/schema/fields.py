@@ -81,6 +81,13 @@ class Integer(serializers.IntegerField):
         return int(data)
 
 
+class Id(Integer):
+    """The id of an object."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_value=1, max_value=LARGEST_ID, **options)
+
+
 class Flag(serializers.BooleanField):
     """A boolean."""
 

@@ -3,9 +3,9 @@
 from rest_framework import serializers
 
 from dnspanel.api.v2.schema.fields import (
-    LARGEST_ID,
     Choice,
     Flag,
+    Id,
     Integer,
     Moment,
     RecordType,
@@ -166,13 +166,7 @@ class ZonesActSerializer(Shape):
     tags = serializers.ListField(
         child=Text(), required=False, min_length=1, max_length=50, help_text="For add-tags and remove-tags: the tags."
     )
-    team = Integer(
-        required=False,
-        allow_null=True,
-        min_value=1,
-        max_value=LARGEST_ID,
-        help_text="For set-team: id of the team; null: none.",
-    )
+    team = Id(required=False, allow_null=True, help_text="For set-team: id of the team; null: none.")
 
 
 class ManyZonesSerializer(Shape):
@@ -229,7 +223,7 @@ class RestorationsSerializer(Shape):
         help_text="Names of zones. Of zones with the same name, the one deleted last is restored.",
     )
     ids = serializers.ListField(
-        child=Integer(min_value=1, max_value=LARGEST_ID),
+        child=Id(),
         required=False,
         min_length=1,
         max_length=MOST_ZONES,

@@ -8,7 +8,7 @@ from rest_framework.exceptions import ErrorDetail
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, RecordType, Shape, Text, ZoneName
+from dnspanel.api.v2.schema.fields import Choice, Flag, Id, RecordType, Shape, Text, ZoneName
 from dnspanel.zones.rights import access
 
 MOST = 1_000
@@ -25,9 +25,7 @@ class ScopeSerializer(Shape):
         read_only=True, help_text="Number of further zones that the token cannot see."
     )
     tags = serializers.ListField(child=Text(max_length=64), default=list, max_length=MOST)
-    teams = serializers.ListField(
-        child=Integer(min_value=1, max_value=LARGEST_ID), default=list, max_length=MOST, help_text="Ids of teams."
-    )
+    teams = serializers.ListField(child=Id(), default=list, max_length=MOST, help_text="Ids of teams.")
     names = serializers.ListField(
         child=Text(max_length=255),
         default=list,

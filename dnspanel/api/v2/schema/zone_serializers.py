@@ -9,7 +9,7 @@ from typing import Any
 from rest_framework import serializers
 
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
-from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, Members, Shape, Text
+from dnspanel.api.v2.schema.fields import Choice, Flag, Id, Integer, Members, Shape, Text
 from dnspanel.zones.models import RevisionKind
 from dnspanel.zones.values.rrset_notes import LONGEST_COMMENT, MOST_COMMENTS, MOST_TAGS
 
@@ -178,11 +178,9 @@ class NewZoneSerializer(Shape):
     name = Text()
     rrsets = NewRRsetSerializer(many=True, required=False)
     nameservers = texts_of(required=False, min_length=1, max_length=50, help_text="Names of the name servers.")
-    name_server_set = Integer(
-        required=False, min_value=1, max_value=LARGEST_ID, help_text="Id of a set, instead of `nameservers`."
-    )
+    name_server_set = Id(required=False, help_text="Id of a set, instead of `nameservers`.")
     hostmaster = Text(required=False, help_text="Mailbox of the SOA, as a name or an email address.")
-    team = Integer(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
+    team = Id(required=False, allow_null=True, help_text="Id of a team.")
     reason = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="Reason, shown in the history.")
 
 
@@ -190,7 +188,7 @@ class ClonesSerializer(Shape):
     """Zones to create with the records of an existing zone."""
 
     names = texts_of(min_length=1, max_length=1000, help_text="Names of the new zones.")
-    team = Integer(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
+    team = Id(required=False, allow_null=True, help_text="Id of a team.")
     tags = Flag(required=False, default=False, help_text="Copy the tags too. Needs the right `settings`.")
     reason = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="Reason, shown in the history.")
 
@@ -199,9 +197,7 @@ class ZonePatchSerializer(Shape):
     """Settings of a zone. Omitted members don't change."""
 
     tags = texts_of(required=False, max_length=50)
-    team = Integer(
-        required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team; null: no team."
-    )
+    team = Id(required=False, allow_null=True, help_text="Id of a team; null: no team.")
     default_ttl = Integer(
         required=False,
         allow_null=True,
