@@ -14,7 +14,8 @@ from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
-from dnspanel.api.v2.schema.fields import PAGED, moment_parameter, page_of, stamp, text_parameter
+from dnspanel.api.v2.schema.fields import PAGED, moment_parameter, page_of, text_parameter
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.zones.audit.audit_trail import Act, Filters, Place, acts_page
 
 _DATE_TIME = {"type": "string", "format": "date-time"}
@@ -78,16 +79,6 @@ _NONE_YET = 2**62
 
 
 def _json(act: Act) -> dict[str, Any]:
-    return {
-        "kind": act.kind,
-        "id": act.id,
-        "at": stamp(act.at),
-        "actor": act.actor,
-        "action": act.action,
-        "target": act.target,
-        "address": act.address or None,
-        "request_id": act.request_id or None,
-        "details": act.details,
-        "number": act.number,
-        "hash": act.hash or None,
-    }
+    return row_json(
+        ActSerializer, act, address=act.address or None, request_id=act.request_id or None, hash=act.hash or None
+    )

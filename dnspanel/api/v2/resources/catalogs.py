@@ -21,6 +21,7 @@ from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.primaries import PrimariesSerializer, primaries_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Shape, Text, ZoneName, page_of, read, stamp
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.catalogs import access, set_up_catalogs
 from dnspanel.catalogs.models import Catalog, Listing, Rule, State
 from dnspanel.catalogs.queries import CatalogRow, catalog_row, rows_of
@@ -333,16 +334,12 @@ def _rule_json(rule: Rule) -> dict[str, Any]:
 
 def _listing_json(listing: Listing) -> dict[str, Any]:
     transferred = getattr(listing.zone, "transferred", None)
-    return {
-        "zone": listing.zone_name,
-        "label": listing.label,
-        "groups": list(listing.groups),
-        "coo": listing.coo,
-        "state": listing.state,
-        "reason": listing.reason,
-        "since": stamp(listing.since),
-        "serial": None if transferred is None else transferred.serial,
-    }
+    return row_json(
+        CatalogListingSerializer,
+        listing,
+        zone=listing.zone_name,
+        serial=None if transferred is None else transferred.serial,
+    )
 
 
 def _primaries(values: Mapping[str, Any]) -> Terms:

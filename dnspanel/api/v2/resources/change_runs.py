@@ -20,7 +20,7 @@ from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.many_rrsets import refuse_members
 from dnspanel.api.v2.resources.many_zones import marks_in, selection_in
-from dnspanel.api.v2.resources.run_progress import RunProgress, progress_json, what_stays
+from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (
     PAGED,
@@ -207,15 +207,9 @@ def change_run_json(run: ChangeRun) -> dict[str, Any]:
         act["team"] = run.team_id
     elif run.act == ZoneAct.POLICY:
         act["policy"] = run.policy_id
-    return {
-        **({"zones": run.names} if run.names else {"q": run.search}),
-        "act": act,
-        "reason": run.reason,
-        "dry_run": run.dry_run,
-        "dry_run_of": run.dry_run_of_id,
-        "undo_of": run.undo_of_id,
-        **progress_json(run),
-    }
+    value = run_json(ChangeRunSerializer, run, q=run.search, zones=run.names, act=act)
+    del value["q" if run.names else "zones"]
+    return value
 
 
 def _begin_run(body: Mapping[str, Any], actor: Actor, form_id: UUID | None) -> ChangeRun:

@@ -23,6 +23,7 @@ from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.dnssec_serializers import (
     BulkSigningSerializer,
+    KeySerializer,
     SigningPatchSerializer,
     SigningPlansSerializer,
     SigningSerializer,
@@ -34,6 +35,7 @@ from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IF_CHANGED, WRITING
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.key_view import KeyView
@@ -256,22 +258,14 @@ def signing_json(zone: Zone, state: SigningState, actor: Actor) -> dict[str, Any
 
 def key_json(key: KeyView, actor: Actor) -> dict[str, Any]:
     """Return the JSON form of a key, without its private part."""
-    return {
-        "id": key.id,
-        "role": key.role.value,
-        "flags": key.flags,
-        "algorithm": key.algorithm,
-        "algorithm_name": key.mnemonic,
-        "bits": key.bits,
-        "tag": key.tag,
-        "active": key.active,
-        "published": key.published,
-        "dnskey": key.dnskey,
-        "ds": list(key.ds),
-        "created_at": time_json(key.created_at),
-        "created_by": actor_form(key.created_by) if key.created_by and access.may_know_author(actor) else None,
-        "etag": key_tag(key),
-    }
+    return row_json(
+        KeySerializer,
+        key,
+        role=key.role.value,
+        algorithm_name=key.mnemonic,
+        created_by=actor_form(key.created_by) if key.created_by and access.may_know_author(actor) else None,
+        etag=key_tag(key),
+    )
 
 
 def _ds_json(zone: Zone, key: KeyView) -> Iterator[dict[str, Any]]:

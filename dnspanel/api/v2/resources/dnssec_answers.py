@@ -19,6 +19,7 @@ from dnspanel.api.v2.schema.dnssec_answer_serializers import (
     UnprovenZoneSerializer,
 )
 from dnspanel.api.v2.schema.fields import PAGED, page_of, stamp
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.node_answers import NodeAnswer, ask_nodes
 from dnspanel.fleet.dnssec.parent_checks import check_of
@@ -132,12 +133,4 @@ def _parent_json(zone: Zone, actor: Actor) -> dict[str, Any]:
 
 
 def _node_json(found: NodeAnswer, *, has_last_change: bool | None) -> dict[str, Any]:
-    return {
-        "node": found.node,
-        "has_last_change": has_last_change,
-        "verdict": str(found.verdict),
-        "reason": found.reason,
-        "serial": found.serial,
-        "key_tags": list(found.tags),
-        "signature_ends": stamp(found.signature_ends),
-    }
+    return row_json(DnssecNodeSerializer, found, has_last_change=has_last_change, key_tags=list(found.tags))

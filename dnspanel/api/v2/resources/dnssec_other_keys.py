@@ -19,6 +19,7 @@ from dnspanel.api.v2.schema.dnssec_serializers import NewOtherKeySerializer, Oth
 from dnspanel.api.v2.schema.fields import page_of, read
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, WRITING
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.signing_state import SigningState
@@ -104,12 +105,6 @@ def _condition(request: Request, zone: Zone, tag: int) -> Callable[[], None]:
 
 
 def _key_json(zone: Zone, key: OtherKey) -> dict[str, Any]:
-    return {
-        "tag": key.tag,
-        "flags": key.flags,
-        "algorithm": key.algorithm,
-        "algorithm_name": key.mnemonic,
-        "dnskey": key.dnskey,
-        "ds": list(key.ds(zone.name)),
-        "etag": tag_of(key.dnskey),
-    }
+    return row_json(
+        OtherKeySerializer, key, algorithm_name=key.mnemonic, ds=list(key.ds(zone.name)), etag=tag_of(key.dnskey)
+    )

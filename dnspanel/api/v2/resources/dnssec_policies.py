@@ -18,10 +18,9 @@ from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
+from dnspanel.api.v2.schema.dnssec_serializers import DenialSerializer
 from dnspanel.api.v2.schema.fields import (
     PAGED,
-    Choice,
     Flag,
     Id,
     Integer,
@@ -44,33 +43,9 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.signing import policies
 from dnspanel.zones.signing.first_ds import awaiting_first_ds
 from dnspanel.zones.signing.policies import MOST_DAYS, MOST_TAGS, Target
-from dnspanel.zones.signing.sign import LONGEST_SALT, MOST_ITERATIONS
 from replication.codec.dnssec import Nsec3
 
 _DIGESTS = (1, 2, 4)
-
-
-class PolicyDenialSerializer(Shape):
-    """Denial of existence: NSEC, or NSEC3 and its parameters."""
-
-    method = Choice(choices=[("nsec", "nsec"), ("nsec3", "nsec3")], help_text="`nsec` or `nsec3`.")
-    opt_out = Flag(default=False, help_text="NSEC3 opt-out: no proofs for unsigned delegations.")
-    narrow = Flag(default=False, help_text="Proofs generated for each query.")
-    iterations = Integer(default=0, min_value=0, max_value=MOST_ITERATIONS, help_text="Use 0 (RFC 9276).")
-    salt = Text(
-        default="", allow_blank=True, max_length=2 * LONGEST_SALT, help_text="Hexadecimal; empty is best (RFC 9276)."
-    )
-
-    def validate_salt(self, value: str) -> str:
-        try:
-            return bytes.fromhex(value).hex()
-        except ValueError as exc:
-            raise serializers.ValidationError("A salt must have an even number of hexadecimal digits.") from exc
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if attrs["method"] == "nsec" and any(value for name, value in attrs.items() if name != "method"):
-            raise serializers.ValidationError("NSEC has no parameters: leave them out.", NOT_TOGETHER)
-        return attrs
 
 
 class DnssecPolicySerializer(Shape):
@@ -81,7 +56,7 @@ class DnssecPolicySerializer(Shape):
     algorithm = Integer(default=DEFAULT_ALGORITHM, help_text=f"One of {', '.join(map(str, MADE))}.")
     bits = Integer(default=None, allow_null=True, max_value=MOST_RSA_BITS, help_text="Size of new RSA keys.")
     split = Flag(default=False, help_text="Separate KSK and ZSK instead of one CSK.")
-    denial = PolicyDenialSerializer(required=False, help_text="NSEC if omitted.")
+    denial = DenialSerializer(required=False, help_text="NSEC if omitted.")
     cds = serializers.ListField(
         child=Integer(), default=list, max_length=3, help_text="Digest types of the CDS records: 1, 2, 4."
     )

@@ -15,7 +15,7 @@ from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View, form_id_of
-from dnspanel.api.v2.resources.run_progress import RunProgress, progress_json, what_stays
+from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (
     PAGED,
@@ -82,7 +82,9 @@ class PolicyRuns(V2View):
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
-        return page_by_id(request, page, policy_runs.runs_visible_to(actor), each_as(run_json), newest_first=True)
+        return page_by_id(
+            request, page, policy_runs.runs_visible_to(actor), each_as(policy_run_json), newest_first=True
+        )
 
     @extend_schema(operation_id="createPolicyRun", request=PolicyRunSerializer, responses={202: PolicyRunSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -116,7 +118,7 @@ class PolicyRuns(V2View):
         except RunUnknown as exc:
             raise bad_value("/dry_run_of", str(exc), NOT_FOUND) from exc
         headers = {"ETag": tag_of(what_stays(run)), "Location": f"{request.path}/{run.pk}"}
-        return answer(run_json(run), 202, headers=headers)
+        return answer(policy_run_json(run), 202, headers=headers)
 
 
 class OnePolicyRun(V2View):
@@ -130,7 +132,7 @@ class OnePolicyRun(V2View):
         started.
         """
         run = policy_runs.run_for(actor_in(request), run_id)
-        return answer(run_json(run), headers={"ETag": tag_of(what_stays(run))})
+        return answer(policy_run_json(run), headers={"ETag": tag_of(what_stays(run))})
 
     @extend_schema(operation_id="cancelPolicyRun", responses={204: None})
     def delete(self, request: Request, run_id: int) -> HttpResponse:
@@ -166,15 +168,9 @@ class PolicyRunZones(V2View):
         return page_by_id(request, page, found, each_as(_zone_json))
 
 
-def run_json(run: PolicyRun) -> dict[str, Any]:
+def policy_run_json(run: PolicyRun) -> dict[str, Any]:
     """Return the JSON form of a policy run."""
-    return {
-        "dry_run": run.dry_run,
-        "dry_run_of": run.dry_run_of_id,
-        "policy": run.policy_id,
-        "q": run.search,
-        **progress_json(run),
-    }
+    return run_json(PolicyRunSerializer, run, q=run.search)
 
 
 def _zone_json(row: PolicyRunZone) -> dict[str, Any]:

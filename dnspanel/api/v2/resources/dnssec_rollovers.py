@@ -19,7 +19,7 @@ from dnspanel.api.v2.http.representation import code_of, zone_url
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.dnssec import acting, answer_publications, bad_size
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
-from dnspanel.api.v2.schema.fields import PAGED, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, page_of, read
 from dnspanel.api.v2.schema.query_parameters import IF_CHANGED, WRITING
 from dnspanel.api.v2.schema.rollover_serializers import (
     NewRolloverSerializer,
@@ -28,6 +28,7 @@ from dnspanel.api.v2.schema.rollover_serializers import (
     RolloverSerializer,
     RolloverWrittenSerializer,
 )
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries, rollover_queries
 from dnspanel.zones.dnssec.rollover_stages import EMERGENCY, Kind
@@ -178,28 +179,16 @@ class RolloverCancel(V2View):
 def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
     """Return the JSON form of a rollover and its state."""
     knows = access.may_know_author(actor)
-    return {
-        "id": row.pk,
-        "zone": row.zone.name,
-        "kind": row.kind,
-        "emergency": row.is_emergency,
-        "step": row.step,
-        "steps": [{"step": str(step), "state": code_of(state)} for step, state in rollover_queries.steps_of(row)],
-        "waits_for": row.waits_for,
-        "waits_since": stamp(row.waits_since),
-        "earliest": stamp(row.earliest),
-        "stuck": row.is_stuck,
-        "late": row.late,
-        "late_secondaries": row.late_secondaries,
-        "add_ds": row.add_ds,
-        "remove_ds": row.remove_ds,
-        "old_keys": row.old_keys,
-        "new_keys": row.new_keys,
-        "started_at": stamp(row.started_at),
-        "started_by": person_form(row.started_by) if knows else None,
-        "ended_at": stamp(row.ended_at),
-        "cancelled": row.is_cancelled,
-    }
+    return row_json(
+        RolloverSerializer,
+        row,
+        zone=row.zone.name,
+        emergency=row.is_emergency,
+        steps=[{"step": str(step), "state": code_of(state)} for step, state in rollover_queries.steps_of(row)],
+        stuck=row.is_stuck,
+        started_by=person_form(row.started_by) if knows else None,
+        cancelled=row.is_cancelled,
+    )
 
 
 def _findable(by: Acting) -> Acting:

@@ -28,6 +28,7 @@ from dnspanel.api.v2.schema.fields import (
     read,
     text_parameter,
 )
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
 
@@ -219,33 +220,8 @@ def _ids(job: ImportJob, names: list[str]) -> "QuerySet[ImportZone, int]":
 
 
 def _zone_json(row: ImportZone) -> dict[str, Any]:
-    return {
-        "id": row.pk,
-        "name": row.name,
-        "path": row.path,
-        "serial": row.serial,
-        "records": row.records,
-        "rrsets": row.rrsets,
-        "errors": row.errors,
-        "warnings": row.warnings,
-        "choice": row.choice or "default",
-        "action": row.action or "undecided",
-        "added": row.added,
-        "changed": row.changed,
-        "removed": row.removed,
-    }
+    return row_json(ImportZoneSerializer, row, choice=row.choice or "default", action=row.action or "undecided")
 
 
 def _fault_json(fault: ImportFault) -> dict[str, Any]:
-    return {
-        "id": fault.pk,
-        "severity": fault.severity,
-        "code": fault.code,
-        "zone": fault.zone,
-        "path": fault.path,
-        "line": fault.line,
-        "column": fault.column,
-        "source": fault.source,
-        "reason": fault.reason,
-        "fix": fault.fix,
-    }
+    return row_json(FaultSerializer, fault)

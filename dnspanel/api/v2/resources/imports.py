@@ -28,8 +28,9 @@ from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources import import_sources as sources
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.field_faults import ADDRESS_REFUSED
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import ServerRefused
@@ -329,21 +330,14 @@ def import_json(job: ImportJob) -> dict[str, Any]:
     members = ProgressSerializer().fields
     planned = job.state in {State.PLANNED, State.APPLYING, State.DONE, State.UNDOING, State.UNDONE}
     plan = queries.plan_summary(job) if planned else None
-    return {
-        "id": job.pk,
-        "title": job.title,
-        "source": job.source,
-        "state": job.state,
-        "paused": job.paused,
-        "failure": job.failure,
-        "created_by": actor_form(job.author.username, job.token) if job.author else None,
-        "options": Options.from_json(job.options).to_json(),
-        "progress": {name: getattr(progress, name) for name in members},
-        "plan": None if plan is None else {name: getattr(plan, name) for name in _COUNTS},
-        "last_sequence": job.last_sequence,
-        "created_at": stamp(job.created_at),
-        "ended_at": stamp(job.ended_at),
-    }
+    return row_json(
+        ImportSerializer,
+        job,
+        created_by=actor_form(job.author.username, job.token) if job.author else None,
+        options=Options.from_json(job.options).to_json(),
+        progress={name: getattr(progress, name) for name in members},
+        plan=None if plan is None else {name: getattr(plan, name) for name in _COUNTS},
+    )
 
 
 def _answer(job: ImportJob, status: int = 200, **headers: str) -> HttpResponse:
@@ -352,20 +346,15 @@ def _answer(job: ImportJob, status: int = 200, **headers: str) -> HttpResponse:
 
 def _summary_json(row: queries.JobRow) -> dict[str, Any]:
     job = row.job
-    return {
-        "id": job.pk,
-        "title": job.title,
-        "source": job.source,
-        "state": job.state,
-        "paused": job.paused,
-        "created_by": actor_form(job.author.username, job.token) if job.author else None,
-        "zones": row.zones,
-        "records": row.records,
-        "errors": row.errors,
-        "published": row.published,
-        "created_at": stamp(job.created_at),
-        "ended_at": stamp(job.ended_at),
-    }
+    return row_json(
+        ListedImportSerializer,
+        job,
+        created_by=actor_form(job.author.username, job.token) if job.author else None,
+        zones=row.zones,
+        records=row.records,
+        errors=row.errors,
+        published=row.published,
+    )
 
 
 def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob:

@@ -19,7 +19,8 @@ from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_parameter, bad_value
 from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.schema.fields import Integer, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import Integer, Shape, Text, page_of, read
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import UnknownNode
@@ -344,38 +345,23 @@ def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> di
     node = status.node
     reported = read_report(node)
     waiting = node_lifecycle.request_of(node) if node.state == NodeState.AWAITING_APPROVAL else None
-    return {
-        "name": node.name,
-        "slug": node.slug,
-        "is_front": node.is_front,
-        "is_ring0": node.is_ring0,
-        "state": node.state,
-        "health": code_of(status.health.word),
-        "sentence": status.health.message,
-        "dns_address": node.dns_address,
-        "dns_port": node.dns_port,
-        "agent_host": node.agent_host,
-        "agent_port": node.agent_port,
-        "schema": node.schema,
-        "group": node.group.name if node.group else None,
-        "tags": node.tags,
-        "public_addresses": node.public_addresses,
-        "drain_reason": node.drain_reason,
-        "drained_until": stamp(node.drained_until),
-        "powerdns": reported.powerdns,
-        "agent": reported.agent,
-        "agent_is_older": reported.is_older,
-        "setup_differences": list(setup_differences(node, is_rebuilding=hasattr(node, "bootstrap"))),
-        "remarks": list(reported.remarks),
-        "sequence": node.acked,
-        "head": newest,
-        "lag": status.health.lag,
-        "lag_seconds": status.health.lag_seconds,
-        "contact_at": stamp(node.contact_at),
-        "acked_at": stamp(node.acked_at),
-        "certificate_expires_at": stamp(node.certificate_expires_at),
-        "fingerprint": waiting.csr_sha256 if waiting else None,
-        "live": None
+    return row_json(
+        NodeSerializer,
+        node,
+        health=code_of(status.health.word),
+        sentence=status.health.message,
+        group=node.group.name if node.group else None,
+        powerdns=reported.powerdns,
+        agent=reported.agent,
+        agent_is_older=reported.is_older,
+        setup_differences=list(setup_differences(node, is_rebuilding=hasattr(node, "bootstrap"))),
+        remarks=list(reported.remarks),
+        sequence=node.acked,
+        head=newest,
+        lag=status.health.lag,
+        lag_seconds=status.health.lag_seconds,
+        fingerprint=waiting.csr_sha256 if waiting else None,
+        live=None
         if live is None
         else {
             "at": live.at,
@@ -384,7 +370,7 @@ def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> di
             "latency_ms": live.latency_ms,
             "cache_hit": live.cache_hit,
         },
-    }
+    )
 
 
 def _require_fingerprint(node: Any, sent: str | None) -> None:

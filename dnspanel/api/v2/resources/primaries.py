@@ -21,9 +21,10 @@ from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import zone_url
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.zones import chosen_team
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN, WAIT, WAIT_FOR
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
 from dnspanel.primaries import set_up_primaries
 from dnspanel.primaries.models import PrimaryTerms, TransferredZone
@@ -292,26 +293,8 @@ class ZoneGivenBack(V2View):
 
 def transferred_json(row: TransferredZone) -> dict[str, Any]:
     """Return the JSON form of a zone's primaries and its last transfer. `row.zone` must be loaded."""
-    return {
-        "zone": row.zone.name,
-        **_terms_json(row),
-        "elsewhere": row.is_active,
-        "is_served": row.zone.is_served,
-        "serial": row.serial,
-        "transferred_at": stamp(row.transferred_at),
-        "transferred_how": row.transferred_how,
-        "transferred_from": row.transferred_from,
-        "transferred_bytes": row.transferred_bytes,
-        "confirmed_at": stamp(row.confirmed_at),
-        "expires_at": stamp(row.expires_at),
-        "due_at": stamp(row.due_at),
-        "failed_since": stamp(row.failed_since),
-        "failures": row.failures,
-        "error": row.error,
-        "noticed_at": stamp(row.noticed_at),
-        "notices_refused": row.notices_refused,
-        "authority": "",
-    }
+    members = {**_terms_json(row), "elsewhere": row.is_active, "is_served": row.zone.is_served, "authority": ""}
+    return row_json(TransferredZoneSerializer, row, zone=row.zone.name, **members)
 
 
 def primaries_json(row: PrimaryTerms) -> dict[str, Any]:

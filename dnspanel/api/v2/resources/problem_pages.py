@@ -14,6 +14,7 @@ from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES, ProblemType
 from dnspanel.api.v2.http.problems import ROOT_URL, Problem
 from dnspanel.api.v2.http.view import JSONOnly, ProblemOnly, V2View
 from dnspanel.api.v2.schema.fields import Shape, page_of
+from dnspanel.api.v2.schema.row_json import row_json
 
 
 class KindSerializer(Shape):
@@ -79,11 +80,4 @@ class KindDetail(KindView):
 
 
 def _kind_json(kind: ProblemType) -> dict[str, object]:
-    return {
-        "type": f"{ROOT_URL}/{kind.code}",
-        "code": kind.code,
-        "status": kind.status,
-        "title": kind.title,
-        "cause": kind.cause,
-        "remedy": kind.remedy,
-    }
+    return row_json(KindSerializer, kind, type=f"{ROOT_URL}/{kind.code}")

@@ -21,6 +21,7 @@ from dnspanel.api.v2.resources.publish_rules import ScopedSerializer, page_of_ru
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.query_parameters import IF_MATCH
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.webhooks import place_publish_hooks
 from dnspanel.webhooks.address_guard import LONGEST_URL
 from dnspanel.webhooks.place_publish_hooks import LEAST_SECONDS, LONGEST_NAME, MOST_SECONDS, HookTerms
@@ -292,12 +293,4 @@ def _hook(hook: PublishHook) -> dict[str, Any]:
 
 
 def _reply(reply: HookReply) -> dict[str, Any]:
-    return {
-        "at": stamp(reply.at),
-        "answer": reply.word,
-        "reason": reply.reason,
-        "ticket": reply.ticket,
-        "ms": round(reply.ms, 1),
-        "zones": reply.zones,
-        "test": reply.is_test,
-    }
+    return row_json(HookReplySerializer, reply, answer=reply.word, ms=round(reply.ms, 1), test=reply.is_test)

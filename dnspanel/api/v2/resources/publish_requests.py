@@ -25,8 +25,9 @@ from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.representation import plan_json, time_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
-from dnspanel.api.v2.schema.fields import PAGED, Flag, Moment, Shape, Text, choice_parameter, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Flag, Moment, Shape, Text, choice_parameter, page_of, read
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.api.v2.schema.zone_serializers import PlanSerializer, PlansSerializer
 from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.drafts.named_drafts import LONGEST_NAME
@@ -294,20 +295,14 @@ _ACTS: dict[str, Callable[[Actor, PublishRequest, Mapping[str, Any]], object]] =
 
 
 def _summary_json(found: PublishRequest) -> dict[str, Any]:
-    return {
-        "key": str(found.key),
-        "name": found.name,
-        "state": found.state,
-        "asked_by": actor_form(found.author.username, found.token) if found.author else None,
-        "asked_at": time_json(found.asked_at),
-        "reason": found.reason,
-        "publish_at": stamp(found.publish_at),
-        "refusal": found.refusal or None,
-        "ended_at": stamp(found.ended_at),
-        "ended_by": person_form(found.ended_by),
-        "publication": found.publication_id,
-        "taken_back": (found.publication.failed_reason or None) if found.publication else None,
-    }
+    return row_json(
+        ListedRequestSerializer,
+        found,
+        asked_by=actor_form(found.author.username, found.token) if found.author else None,
+        refusal=found.refusal or None,
+        ended_by=person_form(found.ended_by),
+        taken_back=(found.publication.failed_reason or None) if found.publication else None,
+    )
 
 
 def _json(actor: Actor, key: UUID) -> dict[str, Any]:

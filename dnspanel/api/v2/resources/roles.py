@@ -20,8 +20,9 @@ from dnspanel.api.v2.http.answers import actor_in, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.permissions import permission_names, permissions_of
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.zones.rights import access
 
 GIVEABLE = permission_names(own_roles.GIVEABLE)
@@ -110,13 +111,7 @@ class OneRole(V2View):
 
 def role_json(role: OwnRole) -> dict[str, Any]:
     """Return the JSON form of a custom role."""
-    return {
-        "id": role.pk,
-        "name": role.name,
-        "rights": role.rights,
-        "permissions": permission_names(map(Permission, role.permissions)),
-        "created_at": stamp(role.created_at),
-    }
+    return row_json(RoleSerializer, role, permissions=permission_names(map(Permission, role.permissions)))
 
 
 def _role_for(actor: Actor, role_id: int) -> OwnRole:

@@ -5,7 +5,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from dnspanel.api.v2.schema.fields import Shape, stamp
+from dnspanel.api.v2.schema.fields import Shape
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.zones.models import ChangeRun, PolicyRun, RunState, TemplateRun
 from dnspanel.zones.runs import run_turns
 
@@ -34,20 +35,12 @@ class RunProgress(Shape):
     ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
 
 
-def progress_json(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:
-    """Return the JSON fields of RunProgress, with the counts of the run."""
-    return {
-        "id": run.pk,
-        "state": run.state,
-        "failure": run.failure,
-        "zones_done": run.done,
-        "zones_total": run.total,
-        "counts": run.counts,
-        "last_sequence": run.last_sequence,
-        "taken_back": [asdict(batch) for batch in run_turns.taken_back_of(run)],
-        "created_at": stamp(run.created_at),
-        "ended_at": stamp(run.ended_at),
-    }
+def run_json(
+    shape: type[RunProgress], run: PolicyRun | TemplateRun | ChangeRun, q: str | None, **members: Any
+) -> dict[str, Any]:
+    """Return the JSON form of a run with this search, as its serializer describes it."""
+    taken_back = [asdict(batch) for batch in run_turns.taken_back_of(run)]
+    return row_json(shape, run, q=q, zones_done=run.done, zones_total=run.total, taken_back=taken_back, **members)
 
 
 def what_stays(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:

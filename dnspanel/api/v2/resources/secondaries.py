@@ -17,6 +17,7 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.secondaries import access, server_certificates, set_up_secondaries
 from dnspanel.secondaries.models import Kind, Member, Secondary, Transport, ZoneChoice
 from dnspanel.secondaries.secondary_catalog import catalog_name
@@ -297,22 +298,10 @@ def secondary_json(secondary: Secondary) -> dict[str, Any]:
 
 def member_json(member: Member) -> dict[str, Any]:
     """Return the JSON form of one of a secondary's zones."""
-    return {
-        "zone": member.zone_name,
-        "serial": member.zone.serial if member.zone else 0,
-        "served_serial": member.served_serial,
-        "served_at": stamp(member.served_at),
-        "behind_since": stamp(member.behind_since),
-        "compared_at": stamp(member.compared_at),
-        "difference": member.difference,
-        "differs_since": stamp(member.differs_since),
-        "notified_at": stamp(member.notified_at),
-        "notify_error": member.notify_error,
-        "question_error": member.question_error,
-        "transferred_at": stamp(member.transferred_at),
-        "transferred_serial": member.transferred_serial,
-        "transferred_how": member.transferred_how.lower(),
-        "transferred_over_tls": member.transferred_over_tls,
-        "refused_at": stamp(member.refused_at),
-        "refused_reason": member.refused_reason,
-    }
+    return row_json(
+        SecondaryZoneSerializer,
+        member,
+        zone=member.zone_name,
+        serial=member.zone.serial if member.zone else 0,
+        transferred_how=member.transferred_how.lower(),
+    )

@@ -15,7 +15,7 @@ from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View, form_id_of
-from dnspanel.api.v2.resources.run_progress import RunProgress, progress_json, what_stays
+from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (
     PAGED,
@@ -195,17 +195,7 @@ class TemplateRunZones(V2View):
 
 def template_run_json(run: TemplateRun) -> dict[str, Any]:
     """Return the JSON form of a template run."""
-    return {
-        "template": run.template_id,
-        "version": run.version,
-        "dry_run": run.dry_run,
-        "dry_run_of": run.dry_run_of_id,
-        "q": run.search,
-        "values": run.values,
-        "keep": run.keep,
-        "overwrite": run.overwrite,
-        **progress_json(run),
-    }
+    return run_json(TemplateRunSerializer, run, q=run.search)
 
 
 def _zone_json(row: TemplateRunZone) -> dict[str, Any]:

@@ -33,10 +33,10 @@ from dnspanel.api.v2.schema.fields import (
     Text,
     page_of,
     read,
-    stamp,
 )
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import WRITING
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.api.v2.schema.zone_serializers import ChangeSerializer, PlansSerializer, TermsSerializer
 from dnspanel.field_faults import NOT_FOUND, not_found
 from dnspanel.transfer.zone_templates import access as template_access
@@ -334,28 +334,12 @@ class ZoneTemplateUse(V2View):
 
 def template_json(template: ZoneTemplate) -> dict[str, Any]:
     """Return the JSON form of a template."""
-    return {
-        "id": template.pk,
-        "name": template.name,
-        "kind": str(template.kind),
-        "team": template.team_id,
-        "description": template.description,
-        "version": template.version,
-        "created_at": stamp(template.created_at),
-        "changed_at": stamp(template.changed_at),
-    }
+    return row_json(TemplateSerializer, template)
 
 
 def version_json(version: TemplateVersion) -> dict[str, Any]:
     """Return the JSON form of a template version."""
-    return {
-        "number": version.number,
-        "text": version.text,
-        "variables": version.variables,
-        "note": version.note,
-        "actor": person_form(version.author),
-        "at": stamp(version.at),
-    }
+    return row_json(TemplateVersionSerializer, version, actor=person_form(version.author))
 
 
 def step_json(step: Step) -> dict[str, Any]:

@@ -30,8 +30,9 @@ from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Moment, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Moment, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names, permissions_of
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grants_of, scopes_json
 from dnspanel.zones.rights import access
 
@@ -226,26 +227,14 @@ def tokens_json(actor: Actor, tokens: Sequence[Token], now: datetime) -> list[di
 
 
 def _json(token: Token, scope: list[dict[str, Any]], now: datetime) -> dict[str, Any]:
-    return {
-        "id": token.pk,
-        "owner": token.owner_id,
-        "owned_by": person_form(token.owner),
-        "purpose": token.purpose,
-        "prefix": token.prefix,
-        "scope": scope,
-        "permissions": permission_names(map(Permission, token.permissions)),
-        "networks": token.networks,
-        "expires_at": stamp(token.expires_at),
-        "unused_days": token.unused_days,
-        "needs_if_match": token.needs_if_match,
-        "requests_per_minute": token.requests_per_minute,
-        "deletes_many": token.deletes_many,
-        "state": state_of(token, now),
-        "created_at": stamp(token.created_at),
-        "last_used_at": stamp(token.last_used_at),
-        "last_address": token.last_address,
-        "rotated_to": token.rotated_to_id,
-    }
+    return row_json(
+        TokenSerializer,
+        token,
+        owned_by=person_form(token.owner),
+        scope=scope,
+        permissions=permission_names(map(Permission, token.permissions)),
+        state=state_of(token, now),
+    )
 
 
 def state_of(token: Token, now: datetime) -> str:

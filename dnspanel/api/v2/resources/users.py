@@ -47,6 +47,7 @@ from dnspanel.api.v2.schema.fields import (
     stamp,
     text_parameter,
 )
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.field_faults import CodedMessage
 from dnspanel.webhooks.hand_over import MOST_LISTED, hand_over
 from dnspanel.zones.models import Draft, Zone
@@ -335,18 +336,14 @@ class Invitations(OneSecretView):
 
 def user_json(user: User) -> dict[str, Any]:
     """Return the JSON form of a person or service account."""
-    return {
-        "id": user.pk,
-        "username": user.username,
-        "email": user.email,
-        "service": user.is_service,
-        "role": user.role,
-        "own_role": user.own_role_id,
-        "same_person_as": user.same_person_as_id,
-        "active": user.is_active,
-        "last_sign_in_at": stamp(user.last_login),
-        "joined_at": stamp(user.date_joined),
-    }
+    return row_json(
+        UserSerializer,
+        user,
+        service=user.is_service,
+        active=user.is_active,
+        last_sign_in_at=stamp(user.last_login),
+        joined_at=stamp(user.date_joined),
+    )
 
 
 def _change(user: User, values: dict[str, Any], actor: Actor) -> None:

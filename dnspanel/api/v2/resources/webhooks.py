@@ -26,8 +26,8 @@ from dnspanel.api.v2.schema.fields import (
     choice_parameter,
     page_of,
     read,
-    stamp,
 )
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.webhooks import access, hooks
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.webhooks.models import SUBSCRIBABLE, Delivery, DeliveryState, EventKind, Format, Webhook
@@ -273,44 +273,16 @@ class Replay(V2View):
 
 def webhook_json(webhook: Webhook) -> dict[str, Any]:
     """Return the JSON form of a webhook, without its secret."""
-    return {
-        "id": webhook.pk,
-        "format": webhook.format,
-        "url": webhook.url,
-        "events": webhook.events,
-        "description": webhook.description,
-        "zones": webhook.zones,
-        "tags": webhook.tags,
-        "teams": webhook.teams,
-        "gather_minutes": webhook.gather_minutes,
-        "quiet_from": webhook.quiet_from and webhook.quiet_from.isoformat(),
-        "quiet_until": webhook.quiet_until and webhook.quiet_until.isoformat(),
-        "active": webhook.active,
-        "owner": webhook.owner_id,
-        "created_by": actor_form(webhook.owner.username, webhook.token),
-        "failing_since": stamp(webhook.failing_since),
-        "disabled_reason": webhook.disabled_reason,
-        "created_at": stamp(webhook.created_at),
-    }
+    return row_json(
+        WebhookSerializer,
+        webhook,
+        created_by=actor_form(webhook.owner.username, webhook.token),
+    )
 
 
 def delivery_json(delivery: Delivery) -> dict[str, Any]:
     """Return the JSON form of a delivery."""
-    return {
-        "id": delivery.pk,
-        "event": delivery.event.kind,
-        "event_id": delivery.event.message_id,
-        "number": delivery.number,
-        "state": delivery.state,
-        "attempts": delivery.attempts,
-        "next_at": stamp(delivery.next_at),
-        "attempted_at": stamp(delivery.attempted_at),
-        "status": delivery.status,
-        "error": delivery.error,
-        "ms": delivery.ms,
-        "replay_of": delivery.replay_of_id,
-        "created_at": stamp(delivery.created_at),
-    }
+    return row_json(DeliverySerializer, delivery, event=delivery.event.kind, event_id=delivery.event.message_id)
 
 
 def _waits(request: Request, delivery: Delivery) -> HttpResponse:

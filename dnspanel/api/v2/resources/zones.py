@@ -29,6 +29,7 @@ from dnspanel.api.v2.schema.fields import PAGED, id_parameter, page_of, read, se
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer, ZoneWrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, DRY_RUN, IF_CHANGED, IF_MATCH, WRITING, Q
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.api.v2.schema.zone_serializers import (
     ClonesSerializer,
     DeletionsSerializer,
@@ -437,16 +438,7 @@ def _tag(zone: Zone) -> str:
 
 def _trashed_json(row: queries.ZoneRow) -> dict[str, Any]:
     assert row.deleted_at is not None
-    return {
-        "id": row.id,
-        "name": row.name,
-        "revision": row.revision,
-        "serial": row.serial,
-        "rrset_count": row.rrset_count,
-        "deleted_at": time_json(row.deleted_at),
-        "gone_at": time_json(gone_at(row.deleted_at)),
-        "url": trash_url(row.id),
-    }
+    return row_json(TrashedZoneSerializer, row, gone_at=time_json(gone_at(row.deleted_at)), url=trash_url(row.id))
 
 
 def _filter_zones(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:

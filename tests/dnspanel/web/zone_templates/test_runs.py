@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import User
-from dnspanel.api.v2.resources.run_progress import progress_json
+from dnspanel.api.v2.resources.template_runs import template_run_json
 from dnspanel.transfer.zone_templates import edit_template, runs
 from dnspanel.transfer.zone_templates.edit_template import Text
 from dnspanel.zones.models import RunState, TemplateKind, TemplateLink, TemplateRun, Zone, ZoneTemplate
@@ -115,4 +115,4 @@ def test_a_run_whose_change_was_taken_back_says_so(client: Client, template: Zon
     page = " ".join(client.get(path).content.decode().split())
     assert "The name servers could not answer with <a" in page
     assert f"the change of 2 zones</a>, so it was taken back. {REASON}" in page
-    assert progress_json(run)["taken_back"] == [{"sequence": run.last_sequence, "reason": REASON, "zones": 2}]
+    assert template_run_json(run)["taken_back"] == [{"sequence": run.last_sequence, "reason": REASON, "zones": 2}]
