@@ -207,7 +207,7 @@ def change_run_json(run: ChangeRun) -> dict[str, Any]:
         act["team"] = run.team_id
     elif run.act == ZoneAct.POLICY:
         act["policy"] = run.policy_id
-    value = run_json(ChangeRunSerializer, run, q=run.search, zones=run.names, act=act)
+    value = run_json(ChangeRunSerializer, run, zones=run.names, act=act)
     del value["q" if run.names else "zones"]
     return value
 

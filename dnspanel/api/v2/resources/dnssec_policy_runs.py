@@ -170,7 +170,7 @@ class PolicyRunZones(V2View):
 
 def policy_run_json(run: PolicyRun) -> dict[str, Any]:
     """Return the JSON form of a policy run."""
-    return run_json(PolicyRunSerializer, run, q=run.search)
+    return run_json(PolicyRunSerializer, run)
 
 
 def _zone_json(row: PolicyRunZone) -> dict[str, Any]:

@@ -52,23 +52,6 @@ ACTS: dict[str, Callable[..., Any]] = {
     "undo": import_jobs.start_undo,
 }
 _IN_THE_NAME_OF = ("apply", "undo")  # the steps that publish
-_COUNTS = (
-    "creates",
-    "unions",
-    "rrset_replaces",
-    "replaces",
-    "unchanged",
-    "skipped",
-    "failed",
-    "duplicates",
-    "waiting",
-    "undecided",
-    "guarded",
-    "added",
-    "changed",
-    "removed",
-    "values_removed",
-)
 
 
 class ProgressSerializer(serializers.Serializer):
@@ -326,8 +309,6 @@ def stable(job: ImportJob) -> dict[str, Any]:
 
 def import_json(job: ImportJob) -> dict[str, Any]:
     """Return the JSON form of an import."""
-    progress = queries.progress(job, now=timezone.now())
-    members = ProgressSerializer().fields
     planned = job.state in {State.PLANNED, State.APPLYING, State.DONE, State.UNDOING, State.UNDONE}
     plan = queries.plan_summary(job) if planned else None
     return row_json(
@@ -335,8 +316,8 @@ def import_json(job: ImportJob) -> dict[str, Any]:
         job,
         created_by=actor_form(job.author.username, job.token) if job.author else None,
         options=Options.from_json(job.options).to_json(),
-        progress={name: getattr(progress, name) for name in members},
-        plan=None if plan is None else {name: getattr(plan, name) for name in _COUNTS},
+        progress=row_json(ProgressSerializer, queries.progress(job, now=timezone.now())),
+        plan=None if plan is None else row_json(DryRunSerializer, plan),
     )
 
 

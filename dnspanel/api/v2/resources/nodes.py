@@ -361,15 +361,7 @@ def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> di
         lag=status.health.lag,
         lag_seconds=status.health.lag_seconds,
         fingerprint=waiting.csr_sha256 if waiting else None,
-        live=None
-        if live is None
-        else {
-            "at": live.at,
-            "qps": live.qps,
-            "rcodes": dict(live.rcodes),
-            "latency_ms": live.latency_ms,
-            "cache_hit": live.cache_hit,
-        },
+        live=None if live is None else row_json(LiveSerializer, live, rcodes=dict(live.rcodes)),
     )
 
 

@@ -35,12 +35,10 @@ class RunProgress(Shape):
     ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
 
 
-def run_json(
-    shape: type[RunProgress], run: PolicyRun | TemplateRun | ChangeRun, q: str | None, **members: Any
-) -> dict[str, Any]:
-    """Return the JSON form of a run with this search, as its serializer describes it."""
-    taken_back = [asdict(batch) for batch in run_turns.taken_back_of(run)]
-    return row_json(shape, run, q=q, zones_done=run.done, zones_total=run.total, taken_back=taken_back, **members)
+def run_json(shape: type[RunProgress], run: PolicyRun | TemplateRun | ChangeRun, **members: Any) -> dict[str, Any]:
+    """Return the JSON form of a run, as its serializer describes it."""
+    members["taken_back"] = [asdict(batch) for batch in run_turns.taken_back_of(run)]
+    return row_json(shape, run, q=run.search, zones_done=run.done, zones_total=run.total, **members)
 
 
 def what_stays(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:

@@ -195,7 +195,7 @@ class TemplateRunZones(V2View):
 
 def template_run_json(run: TemplateRun) -> dict[str, Any]:
     """Return the JSON form of a template run."""
-    return run_json(TemplateRunSerializer, run, q=run.search)
+    return run_json(TemplateRunSerializer, run)
 
 
 def _zone_json(row: TemplateRunZone) -> dict[str, Any]:

@@ -273,11 +273,7 @@ class Replay(V2View):
 
 def webhook_json(webhook: Webhook) -> dict[str, Any]:
     """Return the JSON form of a webhook, without its secret."""
-    return row_json(
-        WebhookSerializer,
-        webhook,
-        created_by=actor_form(webhook.owner.username, webhook.token),
-    )
+    return row_json(WebhookSerializer, webhook, created_by=actor_form(webhook.owner.username, webhook.token))
 
 
 def delivery_json(delivery: Delivery) -> dict[str, Any]:
