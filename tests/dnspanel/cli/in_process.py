@@ -135,6 +135,7 @@ def work_on(unfinished: Callable[[], Iterable[Any]], work: Callable[[Any], objec
         ended.set()
         thread.join(LONGEST_SECONDS)
         assert not thread.is_alive(), f"the worker works on the same for more than {LONGEST_SECONDS} s"
+        _refuse_to_wait()  # the work may fail after the last request
     finally:
         ended.set()
         _faults.clear()
