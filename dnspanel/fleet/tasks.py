@@ -176,10 +176,10 @@ def mend_node(node_id: int) -> None:
     """Repair differences between this node and the panel. Late, missing or repeated runs do no harm."""
     with while_postgresql_answers():
         try:
-            if repair_node.mend(node_id, connections[node_id]):
+            if repair_node.repair(node_id, connections[node_id]):
                 wake(push_node, node_id)
         except ReplicationError as exc:
-            logger.warning("cannot mend node_id=%s: %s", node_id, exc)
+            logger.warning("cannot repair node_id=%s: %s", node_id, exc)
 
 
 def wake_repair(node_id: int, *, countdown: float = 0) -> None:

@@ -1,6 +1,6 @@
 """The repair of a node that differs from the panel, zone by zone or with a snapshot.
 
-`mend` takes these steps for one node:
+Repair one node in these steps:
 
 1. Ask the node for its status. Only this answer counts, not recorded reports.
 2. Decide (`node_comparison.decide`). If the digests differ and the node reported no zone, ask it to read all rows, and
@@ -51,7 +51,7 @@ _PAUSE_SECONDS = 0.2
 logger = logging.getLogger(__name__)
 
 
-def mend(node_id: int, connection: AgentConnection) -> bool:
+def repair(node_id: int, connection: AgentConnection) -> bool:
     """Find and repair the differences on a node. Return True if anything was sent or requested.
 
     Late, missing or repeated runs do no harm. Raise NodeUnreachable or another Transient if beat should try again.
@@ -59,12 +59,12 @@ def mend(node_id: int, connection: AgentConnection) -> bool:
     if current_hold() or not connection.repairing.acquire(blocking=False):
         return False  # a person has to decide about a hold first; or another worker is repairing the node
     try:
-        return _mend(node_id, connection)
+        return _repair_in_rounds(node_id, connection)
     finally:
         connection.repairing.release()
 
 
-def _mend(node_id: int, connection: AgentConnection) -> bool:
+def _repair_in_rounds(node_id: int, connection: AgentConnection) -> bool:
     node = Node.objects.filter(pk=node_id, state=NodeState.ACTIVE, bootstrap=None, other_machine="").first()
     if node is None:
         return False
@@ -81,7 +81,7 @@ def _mend(node_id: int, connection: AgentConnection) -> bool:
         if isinstance(decision, RepairZones):
             divergences.record_found(node_id=node_id, zones=decision.zones, now=timezone.now())
             for zone in decision.zones:
-                _repair(node, connection, zone)
+                _repair_zone(node, connection, zone)
             time.sleep(_PAUSE_SECONDS)
         elif isinstance(decision, CheckRows):
             has_checked = _check(node, connection, status)
@@ -115,7 +115,7 @@ def _status(node: Node, connection: AgentConnection) -> Status:
         return _client(node, connection).status()
 
 
-def _repair(node: Node, connection: AgentConnection, zone: tuple[int, str, str]) -> None:
+def _repair_zone(node: Node, connection: AgentConnection, zone: tuple[int, str, str]) -> None:
     """Send one zone. If it can't be repaired, only record the error, so that other zones are repaired.
 
     If the node's position has changed (Gap), skip the zone until the next round. Raise other Transient errors.

@@ -49,8 +49,8 @@ def bring(made: Served) -> None:
     tasks.push_node(made.node.pk)
 
 
-def mend(made: Served) -> bool:
-    return repair_node.mend(made.node.pk, connections[made.node.pk])
+def repair(made: Served) -> bool:
+    return repair_node.repair(made.node.pk, connections[made.node.pk])
 
 
 def www_key(zone: str = "example.test.") -> bytes:
@@ -72,7 +72,7 @@ def digest_equal() -> bool | None:
 
 
 def test_a_node_that_is_as_it_should_be_is_left_alone(made: Served) -> None:
-    assert not mend(made)
+    assert not repair(made)
     assert digest_equal() is True
     assert made.agent.repairs == []
     assert not Divergence.objects.exists()
@@ -82,7 +82,7 @@ def test_a_zone_that_the_node_names_is_sent_and_the_story_is_kept(made: Served) 
     wanted = zone_digest(made.agent.store, Zone.objects.get(name="example.test.").pk)
     alter(made, www_key(), b"wrong")
     made.agent.check()
-    assert mend(made)
+    assert repair(made)
     assert made.agent.repairs == ["example.test."]
     row = Divergence.objects.get()
     assert row.zone_name == "example.test."
@@ -97,7 +97,7 @@ def test_several_zones_are_sent_one_by_one(made: Served) -> None:
     alter(made, www_key(), None)
     alter(made, www_key("other.test."), None)
     made.agent.check()
-    assert mend(made)
+    assert repair(made)
     assert sorted(made.agent.repairs) == ["example.test.", "other.test."]
     assert Divergence.objects.exclude(repaired_at=None).count() == 2
 
@@ -108,7 +108,7 @@ def test_a_foreign_zone_is_removed(made: Served) -> None:
         for dbi, key, body in store.schema.zone_rows(2**31, "foreign.test."):
             txn.put(key, body, db=store._main.tables[dbi])
     made.agent.check()
-    assert mend(made)
+    assert repair(made)
     assert store.zone_id("foreign.test.") is None
     assert Divergence.objects.get().zone_id == 2**31
 
@@ -120,7 +120,7 @@ def test_a_node_behind_gets_the_zone_as_it_was_at_the_nodes_position(made: Serve
     while encode_step(now=timezone.now()):
         pass
     made.agent.check()
-    assert mend(made)
+    assert repair(made)
     body = made.agent.store.rows(zone.pk).get(b"www\0", rdtypes.A)
     assert body is not None
     assert bytes((192, 0, 2, 1)) in body
@@ -138,7 +138,7 @@ def test_a_zone_deleted_later_is_repaired_while_the_node_is_not_that_far(made: S
     while encode_step(now=timezone.now()):
         pass
     made.agent.check()
-    assert mend(made)
+    assert repair(made)
     assert made.agent.store.zone_id("example.test.") == zone.pk
     tasks.push_node(made.node.pk)
     assert made.agent.store.zone_id("example.test.") is None
@@ -149,7 +149,7 @@ def test_digests_that_differ_without_a_name_make_the_node_look_first(made: Serve
     """The check corrects the digest here: the rows were right, and only the sum had drifted."""
     drift(made)
     checks = made.agent.checks
-    assert mend(made)
+    assert repair(made)
     assert made.agent.checks == checks + 1
     assert digest_equal() is True
     assert not Bootstrap.objects.exists()
@@ -172,7 +172,7 @@ def test_what_no_look_explains_gets_a_snapshot(made: Served, monkeypatch: pytest
         wrong = int.from_bytes(zone_digest(made.agent.store, zone_id), "big")
         put_digest(txn, table, zone_id, Running(wrong))
     drift(made)
-    assert mend(made)
+    assert repair(made)
     assert digest_equal() is False
     assert "no zone could be named" in Bootstrap.objects.get().reason
 
@@ -181,7 +181,7 @@ def test_a_node_that_waits_for_a_snapshot_is_not_repaired(made: Served) -> None:
     Bootstrap.objects.create(node=made.node, reason="why not", schema=4, asked_at=timezone.now())
     alter(made, www_key(), None)
     made.agent.check()
-    assert not mend(made)
+    assert not repair(made)
     assert made.agent.repairs == []
 
 
@@ -194,7 +194,7 @@ def test_a_zone_that_cannot_be_repaired_says_why_and_ends_in_a_snapshot(
     alter(made, www_key(), None)
     made.agent.check()
     monkeypatch.setattr(made.agent, "repair", refuse)
-    assert mend(made)
+    assert repair(made)
     assert "the disk has a bad day" in Divergence.objects.get().error
     assert Bootstrap.objects.get().reason == "1 zone differs again after every repair"
 
@@ -204,15 +204,15 @@ def test_only_one_mends_a_node_at_a_time(made: Served) -> None:
     with connection.repairing:
         alter(made, www_key(), None)
         made.agent.check()
-        assert not mend(made)
-    assert mend(made)
+        assert not repair(made)
+    assert repair(made)
 
 
 def test_a_dead_node_is_left_to_beat(made: Served) -> None:
     made.agent.stop()
     connections.close()
     with pytest.raises(NodeUnreachable):
-        repair_node.mend(made.node.pk, AgentConnection())
+        repair_node.repair(made.node.pk, AgentConnection())
     tasks.mend_node(made.node.pk)  # the task only logs it
 
 
