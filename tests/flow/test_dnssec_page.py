@@ -44,27 +44,27 @@ def test_two_people_meet_at_a_rollover(stack: Stack, chromium: Browser) -> None:
             one.signs_in(name, passwords[name])
             one.goes_to(f"/zones/{SHARED}/dnssec/")
         rollo.page.get_by_text("More: algorithm, two keys, NSEC3").click()
-        rollo.page.get_by_label("Two keys").check()
+        rollo.page.get_by_label("Separate KSK and ZSK").check()
         rollo.page.get_by_role("button", name=f"Sign {SHARED}").click()
         expect(rollo.page.locator("#keys tbody tr")).to_have_count(2)
 
         kay.goes_to(f"/zones/{SHARED}/dnssec/")
-        kay.page.get_by_text("Add a key", exact=True).click()
-        rollo.page.get_by_label("What to roll over").select_option("zsk")
-        rollo.page.get_by_role("button", name="Begin a rollover").click()
+        kay.page.locator("#keys summary").first.click()
+        rollo.page.get_by_label("Rollover type").select_option("zsk")
+        rollo.page.get_by_role("button", name="Start rollover").click()
         expect(rollo.page.locator("#rollover-state")).to_contain_text("begun")
         expect(rollo.page.locator("#keys tbody tr")).to_have_count(3)
 
-        kay.page.get_by_label("It signs").uncheck()
-        kay.page.get_by_role("button", name="Add the key").first.click()  # on an outdated page
+        kay.page.get_by_label("Sign with this key").uncheck()
+        kay.page.get_by_role("button", name="Add key").first.click()  # on an outdated page
         expect(kay.page.locator("#keys")).to_contain_text(f"The keys of {SHARED} are in a rollover")
         kay.complaints = [line for line in kay.complaints if "422" not in line]
         expect(kay.page.locator("#keys tbody tr")).to_have_count(3)
         expect(kay.page.locator("#rollover-state")).to_contain_text("by rollo")
-        kay.page.get_by_role("button", name="Cancel the rollover").click()
+        kay.page.get_by_role("button", name="Cancel rollover").click()
 
         # After the nodes have the earlier state. A worker checks this every half minute.
         expect(rollo.page.locator("#rollover-state")).to_contain_text("cancelled", timeout=90_000)
         rollo.page.reload()
         expect(rollo.page.locator("#keys tbody tr")).to_have_count(2)
-        expect(rollo.page.locator("#keys summary").first).to_have_text("Add a key")
+        expect(rollo.page.locator("#keys summary").first).to_have_text("Add key")

@@ -416,7 +416,7 @@ def test_a_zone_whose_chain_is_broken_by_no_publication_holds_up_no_other(staged
     assert validator.faults == [], validator.faults[:5]
     sys.stdout.write(f"{told['alerts'][0]}\n")
     assert f"{zone} on ns1 and ring0 for" in told["alerts"][0]
-    assert "What a node answers for this zone does not validate" in told["zone"]
+    assert "DNSSEC validation of this zone fails" in told["zone"]
     assert "no such RRset (SERVFAIL)" in told["zone"]
     assert f'<dt>Do not validate here</dt> <dd> <ul> <li> <span class="mono">{zone}</span>' in told["node"]
 

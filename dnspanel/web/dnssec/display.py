@@ -110,7 +110,7 @@ class DisplayKey:
         lines = [
             Line(
                 f"ds-{self.key.id}-{text.split()[2]}",
-                gettext("DS, {digest_names}").format(digest_names=_DIGEST_NAMES[text.split()[2]]),
+                gettext("DS ({digest_names})").format(digest_names=_DIGEST_NAMES[text.split()[2]]),
                 f"{self.zone_name} IN DS {text}",
             )
             for text in self.key.ds
@@ -132,7 +132,7 @@ class DisplayOtherKey:
         lines = [
             Line(
                 f"other-ds-{tag}-{digest}",
-                gettext("DS, {digest}").format(digest=_DIGEST_NAMES[digest]),
+                gettext("DS ({digest})").format(digest=_DIGEST_NAMES[digest]),
                 f"{self.zone_name} IN DS {text}",
             )
             for text in self.key.ds(self.zone_name)
@@ -197,10 +197,8 @@ class DisplaySigning:
 
     @property
     def denial(self) -> str:
-        due = self.state.due_nsec3
-        return describe_denial(self.state.nsec3) + (
-            gettext(", on the way to {due}").format(due=describe_denial(due)) if due else ""
-        )
+        now, due = describe_denial(self.state.nsec3), self.state.due_nsec3
+        return gettext("{now}, changing to {due}").format(now=now, due=describe_denial(due)) if due else now
 
     @property
     def polling(self) -> str:
@@ -263,11 +261,13 @@ def signing_sync(publication: Publication, number: int, statuses: Sequence[NodeS
 
 def _node(status: NodeStatus, sequence: int) -> NodeSigning:
     if status.has_acked(sequence):
-        return NodeSigning(status.node.name, "ok", gettext("has it"))
+        return NodeSigning(status.node.name, "ok", gettext("up to date"))
     tone = "bad" if status.health.word in FAULTS else "warn"
     message = "" if status.health.word is Word.LIVE else f" {status.health.message}"
     return NodeSigning(
-        status.node.name, tone, gettext("not yet.{message}").format(message=message) if message else gettext("not yet")
+        status.node.name,
+        tone,
+        gettext("Not yet updated.{message}").format(message=message) if message else gettext("not yet"),
     )
 
 
@@ -291,7 +291,7 @@ class DisplayAnswer:
     @property
     def word(self) -> str:
         words = {
-            Verdict.VALIDATES: gettext("validates"),
+            Verdict.VALIDATES: gettext("valid"),
             Verdict.UNSIGNED: gettext("unsigned"),
             Verdict.BOGUS: gettext("bogus"),
         }
@@ -311,24 +311,24 @@ def key_lost(zone: Zone, key: KeyView, keys: Sequence[KeyView], *, act: str) -> 
             )
         ]
     elif not key.active:
-        effects = [gettext("{name} does not have key {tag} any more.").format(name=zone.name, tag=key.tag)]
+        effects = [gettext("{name} no longer has key {tag}.").format(name=zone.name, tag=key.tag)]
     elif any(other.active and other.id != key.id for other in keys):
         effects = [
-            gettext("Answers of {name} are signed without key {tag} as soon as the nodes have it.").format(
+            gettext("Nodes stop signing {name} with key {tag}. Other keys still sign the zone.").format(
                 name=zone.name, tag=key.tag
             )
         ]
     else:
-        effects = [
-            gettext("No other key signs: answers of {name} carry no signatures any more.").format(name=zone.name)
-        ]
+        effects = [gettext("No other key signs {name}, so answers will no longer be signed.").format(name=zone.name)]
     if key.ds:
         effects.append(
             gettext(
-                "If the DS at the parent names this key and no other one that signs, resolvers that "
-                "validate answer nothing of the zone: {rrset_count:,} RRsets."
+                "If the DS at the parent only matches this key, validating resolvers can no longer resolve the "
+                "zone ({rrset_count:,} RRsets)."
             ).format(rrset_count=zone.rrset_count)
         )
     if act == "delete":
-        effects.append(gettext("Its private part is gone for good after a day; only an export brings the key back."))
+        effects.append(
+            gettext("The private key is permanently deleted after one day. Only an exported copy can restore the key.")
+        )
     return tuple(effects)

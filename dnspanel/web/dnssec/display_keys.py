@@ -14,13 +14,13 @@ MOST_MOMENTS = 12
 _NOW_WITH_NEXT, _NOW_ALONE = 88.0, 100.0
 _NARROWEST = 0.8
 _LABELS: Mapping[Event, str] = {
-    Event.MADE: gettext_lazy("made"),
-    Event.PUBLISHED: gettext_lazy("in the DNSKEY records"),
-    Event.SIGNS: gettext_lazy("signs"),
-    Event.DS: gettext_lazy("DS at every server of the parent"),
-    Event.DS_GONE: gettext_lazy("DS gone from the parent"),
-    Event.RESTS: gettext_lazy("no longer signs"),
-    Event.HIDDEN: gettext_lazy("out of the DNSKEY records"),
+    Event.MADE: gettext_lazy("created"),
+    Event.PUBLISHED: gettext_lazy("published in DNSKEY"),
+    Event.SIGNS: gettext_lazy("active"),
+    Event.DS: gettext_lazy("DS on all parent servers"),
+    Event.DS_GONE: gettext_lazy("DS removed from parent"),
+    Event.RESTS: gettext_lazy("deactivated"),
+    Event.HIDDEN: gettext_lazy("removed from DNSKEY"),
     Event.GONE: gettext_lazy("removed"),
 }
 _LANES: Sequence[tuple[str, Event, Event]] = (
@@ -82,10 +82,10 @@ class DisplayLife:
         """Text about the current use of the key."""
         use = self.key.use
         if use is None:
-            return gettext("removed, DS still at the parent") if self.key.has_ds else gettext("removed")
-        words = [gettext("signs") if use.active else gettext("does not sign")]
-        words.append(gettext("in the DNSKEY records") if use.published else gettext("not in the DNSKEY records"))
-        return ", ".join(words + ([gettext("DS at the parent")] if self.key.has_ds else []))
+            return gettext("removed, but DS still at parent") if self.key.has_ds else gettext("removed")
+        words = [gettext("active") if use.active else gettext("inactive")]
+        words.append(gettext("published in DNSKEY") if use.published else gettext("not published in DNSKEY"))
+        return ", ".join(words + ([gettext("DS at parent")] if self.key.has_ds else []))
 
 
 def display_lives(histories: Sequence[KeyHistory], terms: Terms | None) -> list[DisplayLife]:
@@ -126,7 +126,7 @@ def _coming(key: KeyHistory, terms: Terms | None) -> Iterator[Coming]:
     span = lifetime(terms, key.role) if terms is not None else None
     if span is not None and key.use is not None and key.use.active and not key.expected:
         made = next(moment.at for moment in key.moments if moment.event is Event.MADE)
-        yield Coming(made + span, gettext("has lived as long as the policy says"), is_lifetime=True)
+        yield Coming(made + span, gettext("end of key lifetime (policy)"), is_lifetime=True)
 
 
 def _group_expected(key: KeyHistory) -> list[tuple[datetime | None, list[str]]]:

@@ -16,23 +16,23 @@ KIND_LABELS = {
     Kind.KSK: gettext_lazy("Key-signing key (double KSK)"),
     Kind.KSK_DOUBLE_DS: gettext_lazy("Key-signing key (double DS)"),
     Kind.CSK: gettext_lazy("Combined key (CSK)"),
-    Kind.ALGORITHM: gettext_lazy("Algorithm, all keys"),
-    Kind.INSECURE: gettext_lazy("From signed to unsigned"),
-    Kind.SECURE: gettext_lazy("Trust: the DS comes to the parent"),
+    Kind.ALGORITHM: gettext_lazy("Algorithm (all keys)"),
+    Kind.INSECURE: gettext_lazy("Unsigning of the zone"),
+    Kind.SECURE: gettext_lazy("First DS at parent"),
 }
 _STEP_LABELS = {
     Step.PUBLISH: gettext_lazy("new key published"),
-    Step.SIGN: gettext_lazy("new key signs"),
-    Step.DS: gettext_lazy("DS at the parent"),
-    Step.EXCHANGE: gettext_lazy("keys exchanged"),
+    Step.SIGN: gettext_lazy("new key active"),
+    Step.DS: gettext_lazy("DS at parent"),
+    Step.EXCHANGE: gettext_lazy("keys replaced"),
     Step.UNPUBLISH: gettext_lazy("old key unpublished"),
     Step.REMOVE: gettext_lazy("old key removed"),
-    Step.CLEAN: gettext_lazy("old DS gone"),
+    Step.CLEAN: gettext_lazy("old DS removed"),
     Step.WITHDRAW: gettext_lazy("new DS withdrawn"),
-    Step.BACK: gettext_lazy("on the way back"),
-    Step.UNDONE: gettext_lazy("as before"),
+    Step.BACK: gettext_lazy("reverting"),
+    Step.UNDONE: gettext_lazy("reverted"),
 }
-_STEP_LABELS_OF = {(Kind.SECURE, Step.PUBLISH): gettext_lazy("signed at every node")}
+_STEP_LABELS_OF = {(Kind.SECURE, Step.PUBLISH): gettext_lazy("signed on all nodes")}
 # Steps in which the parent may have a request for the new DS.
 _ASKS_PARENT = (Step.DS,)
 _CANCELLED_FREELY = (Kind.KSK_DOUBLE_DS, Kind.SECURE)
@@ -77,7 +77,7 @@ class DisplayRollover:
 
     @property
     def outcome(self) -> str:
-        return "cancelled" if self.row.is_cancelled else "done"
+        return gettext("cancelled") if self.row.is_cancelled else gettext("done")
 
     @property
     def remaining(self) -> str:
@@ -89,20 +89,16 @@ class DisplayRollover:
     @property
     def add_lines(self) -> list[Line]:
         """The DS records that must be added at the parent."""
-        return [self._line("add", text) for text in self.row.add_ds]
+        return [self._line("add", gettext("DS to add"), text) for text in self.row.add_ds]
 
     @property
     def remove_lines(self) -> list[Line]:
         """The DS records that must be removed at the parent."""
-        return [self._line("remove", text) for text in self.row.remove_ds]
+        return [self._line("remove", gettext("DS to remove"), text) for text in self.row.remove_ds]
 
-    def _line(self, verb: str, text: str) -> Line:
+    def _line(self, verb: str, label: str, text: str) -> Line:
         # An id always has the same text, so that opened fields stay open when the card is rendered again.
-        return Line(
-            f"{verb}-{text.split()[3][:16]}",
-            gettext("DS to {verb}").format(verb=verb),
-            f"{self.row.zone.name} IN DS {text}",
-        )
+        return Line(f"{verb}-{text.split()[3][:16]}", label, f"{self.row.zone.name} IN DS {text}")
 
 
 def _step_label(row: Rollover, step: Step) -> str:

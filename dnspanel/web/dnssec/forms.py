@@ -20,7 +20,7 @@ _TEXT = {"class": "textarea input-mono", "rows": 4, "autocomplete": "off", "spel
 _ALGORITHMS = [
     (number, f"{number} {ALGORITHMS[number]}")
     if number != DEFAULT_ALGORITHM
-    else (number, format_lazy(gettext_lazy("{algorithm} (the default)"), algorithm=f"{number} {ALGORITHMS[number]}"))
+    else (number, format_lazy(gettext_lazy("{algorithm} (default)"), algorithm=f"{number} {ALGORITHMS[number]}"))
     for number in MADE
 ]
 CDS_LABELS = {
@@ -28,7 +28,7 @@ CDS_LABELS = {
     "2": "SHA-256",
     "4": "SHA-384",
     "2,4": gettext_lazy("SHA-256 and SHA-384"),
-    "0": gettext_lazy("ask the parent to delete its DS"),
+    "0": gettext_lazy("DS deletion request"),
 }
 _SIZES = [(size, format_lazy(gettext_lazy("{size} bits"), size=size)) for size in (2048, 3072, 4096)]
 
@@ -51,26 +51,26 @@ class DenialForm(SigningForm):
 
     name = "denial"
     denial = forms.ChoiceField(
-        label=gettext_lazy("Proof that a name does not exist"),
+        label=gettext_lazy("Denial of existence"),
         choices=[("nsec", "NSEC"), ("nsec3", "NSEC3")],
         initial="nsec",
         widget=forms.RadioSelect,
         help_text=gettext_lazy(
-            "NSEC lets everyone list the names of the zone. NSEC3 makes this harder, but answers are larger."
+            "With NSEC, anyone can list all names in the zone. NSEC3 makes this harder, but answers are larger."
         ),
     )
     opt_out = forms.BooleanField(
-        label=gettext_lazy("Opt-out: unsigned delegations are not proved"),
+        label=gettext_lazy("Opt-out for unsigned delegations"),
         required=False,
         help_text=gettext_lazy(
-            "For zones with very many delegations. This option and the following ones are only for NSEC3."
+            "For zones with a large number of delegations. This option and the options below only apply to NSEC3."
         ),
     )
     narrow = forms.BooleanField(
-        label=gettext_lazy("Narrow: proofs made for each question"),
+        label=gettext_lazy("Narrow mode (white lies)"),
         required=False,
         help_text=gettext_lazy(
-            "Hashes of names can’t be listed, but each of these answers costs the nodes more signatures."
+            "Hashes of names cannot be listed, but nodes must create more signatures for negative answers."
         ),
     )
     iterations = forms.IntegerField(
@@ -80,14 +80,14 @@ class DenialForm(SigningForm):
         min_value=0,
         max_value=MOST_ITERATIONS,
         widget=forms.NumberInput(attrs={"class": "input"}),
-        help_text=gettext_lazy("0 is right (RFC 9276)."),
+        help_text=gettext_lazy("Recommended: 0 (RFC 9276)."),
     )
     salt = forms.CharField(
         label=gettext_lazy("Salt"),
         required=False,
         max_length=2 * LONGEST_SALT,
         widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("Hexadecimal; none is right (RFC 9276)."),
+        help_text=gettext_lazy("Hexadecimal digits. Recommended: empty (RFC 9276)."),
     )
 
     @classmethod
@@ -108,7 +108,7 @@ class DenialForm(SigningForm):
         try:
             return bytes.fromhex(self.cleaned_data["salt"])
         except ValueError as exc:
-            raise forms.ValidationError(gettext("A salt has an even number of hexadecimal digits.")) from exc
+            raise forms.ValidationError(gettext("The salt must have an even number of hexadecimal digits.")) from exc
 
     @property
     def nsec3(self) -> Nsec3 | None:
@@ -129,11 +129,11 @@ class KeyChoice(forms.Form):
         widget=forms.Select(),
     )
     bits = forms.TypedChoiceField(
-        label=gettext_lazy("Size of RSA keys"),
+        label=gettext_lazy("RSA key size"),
         coerce=int,
         choices=_SIZES,
         required=False,
-        help_text=gettext_lazy("Other keys have one size."),
+        help_text=gettext_lazy("Keys with other algorithms have a fixed size."),
     )
 
     @property
@@ -148,9 +148,9 @@ class SignForm(KeyChoice, DenialForm):
 
     name = "sign"
     split = forms.BooleanField(
-        label=gettext_lazy("Two keys: one for the DNSKEY records (KSK), one for all others (ZSK)"),
+        label=gettext_lazy("Separate KSK and ZSK"),
         required=False,
-        help_text=gettext_lazy("One key that does both (CSK) is simpler, and as safe."),
+        help_text=gettext_lazy("A single combined key (CSK) is simpler and just as secure."),
     )
 
     @classmethod
@@ -188,10 +188,10 @@ class SignallingForm(SigningForm):
 
     name = "signalling"
     signals = forms.BooleanField(
-        label=gettext_lazy("Signalling names for zones that name these servers"),
+        label=gettext_lazy("Publish signalling records"),
         required=False,
         help_text=gettext_lazy(
-            "Each zone with CDS records whose parent has no DS yet has its CDS and CDNSKEY here too."
+            "Publishes the CDS and CDNSKEY records of zones that use these name servers and have no DS yet."
         ),
     )
 
@@ -210,11 +210,11 @@ class _SmallFiles(forms.FileField):
 
     def _text(self, file: "UploadedFile[bytes]") -> str:
         if (file.size or 0) > MOST_TEXT:
-            raise forms.ValidationError(gettext("{name} is too long for a key.").format(name=file.name))
+            raise forms.ValidationError(gettext("{name} is too large for a key file.").format(name=file.name))
         try:
             return str(file.read(), "utf-8")
         except UnicodeDecodeError as exc:
-            raise forms.ValidationError(gettext("{name} is no file of a key.").format(name=file.name)) from exc
+            raise forms.ValidationError(gettext("{name} isn’t a valid key file.").format(name=file.name)) from exc
 
 
 class AddKeyForm(KeyChoice, SigningForm):
@@ -222,17 +222,17 @@ class AddKeyForm(KeyChoice, SigningForm):
 
     name = "key"
     flags = forms.TypedChoiceField(
-        label=gettext_lazy("For"),
+        label=gettext_lazy("Key type"),
         coerce=int,
         choices=[
-            (KSK_FLAGS, gettext_lazy("the DS at the parent (KSK or CSK, flags 257)")),
-            (ZSK_FLAGS, gettext_lazy("the records (ZSK, 256)")),
+            (KSK_FLAGS, gettext_lazy("KSK or CSK (flags 257)")),
+            (ZSK_FLAGS, gettext_lazy("ZSK (flags 256)")),
         ],
         initial=KSK_FLAGS,
     )
-    active = forms.BooleanField(label=gettext_lazy("It signs"), required=False, initial=True)
+    active = forms.BooleanField(label=gettext_lazy("Sign with this key"), required=False, initial=True)
     published = forms.BooleanField(
-        label=gettext_lazy("It is in the DNSKEY records"),
+        label=gettext_lazy("Publish in DNSKEY records"),
         required=False,
         initial=True,
     )
@@ -244,23 +244,23 @@ class AddKeyForm(KeyChoice, SigningForm):
         widget=forms.Textarea(attrs=_TEXT),
         help_text=(
             gettext_lazy(
-                "The text of a BIND .private file or of “pdnsutil export-zone-key”. Its algorithm and size apply. "
-                "Empty: a new key is created."
+                "Paste a BIND .private file or the output of “pdnsutil export-zone-key”. The algorithm and size "
+                "above are then ignored. Leave empty to create a new key."
             )
         ),
     )
     public_text = forms.CharField(
-        label=gettext_lazy("Its BIND .key file"),
+        label=gettext_lazy("BIND .key file"),
         required=False,
         max_length=MOST_TEXT,
         strip=False,
         widget=forms.Textarea(attrs=_TEXT),
-        help_text=gettext_lazy("It says what the key is for, and that it is a key of this zone. PowerDNS has none."),
+        help_text=gettext_lazy("Optional. Confirms the zone and the key type. PowerDNS does not create this file."),
     )
     key_files = _SmallFiles(
-        label=gettext_lazy("Or the files: .private and .key"),
+        label=gettext_lazy("Key files"),
         required=False,
-        help_text=gettext_lazy("In place of both texts; choose the two at once."),
+        help_text=gettext_lazy("Instead of pasting, select the .private file and the .key file together."),
     )
 
     def clean_private_text(self) -> str | None:
@@ -269,7 +269,7 @@ class AddKeyForm(KeyChoice, SigningForm):
     def clean_public_text(self) -> str | None:
         text = str(self.cleaned_data["public_text"]).strip()
         if text and self.cleaned_data.get("private_text", "") is None:
-            raise forms.ValidationError(gettext("Its private-key text is needed as well."))
+            raise forms.ValidationError(gettext("Enter the private key too."))
         return text or None
 
     def clean_key_files(self) -> Sequence[str]:
@@ -281,7 +281,7 @@ class AddKeyForm(KeyChoice, SigningForm):
         if not texts:
             return texts
         if self.cleaned_data.get("private_text") or self.cleaned_data.get("public_text"):
-            raise forms.ValidationError(gettext("Paste the texts or choose the files, not both."))
+            raise forms.ValidationError(gettext("Paste the key texts or select key files, but not both."))
         try:
             private, public = key_files.told_apart(texts)
         except BadKey as exc:
@@ -319,7 +319,7 @@ class OtherKeyForm(SigningForm):
         max_length=MOST_TEXT,
         widget=forms.Textarea(attrs=_TEXT),
         help_text=gettext_lazy(
-            "With its owner, as the other signer’s name servers answer it: example.net. IN DNSKEY 257 3 13 …"
+            "Full record from the other signer’s name servers, such as example.net. IN DNSKEY 257 3 13 …"
         ),
     )
 
@@ -340,7 +340,7 @@ class UnsignForm(SigningForm, TypedNameForm):
 
     name = "unsign"
     typed = forms.CharField(
-        label=gettext_lazy("Type the zone's name to unsign it"), max_length=1100, widget=forms.TextInput(attrs=MONO)
+        label=gettext_lazy("Type the zone name to confirm"), max_length=1100, widget=forms.TextInput(attrs=MONO)
     )
     reason = forms.CharField(
         label=gettext_lazy("Reason"),

@@ -29,7 +29,7 @@ def other_key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
     def act() -> None:
         other_signers.add_other_key(zone=zone, text=form.cleaned_data["dnskey"], acting=acting(request, form))
 
-    return answer(request, zone, form, act, gettext("The key of another signer is added; on its way to the nodes."))
+    return answer(request, zone, form, act, gettext("Key of the other signer added. Nodes are being updated."))
 
 
 @require_POST
@@ -41,27 +41,24 @@ def other_key_remove(request: PanelRequest, zone_name: str, tag: int) -> HttpRes
         return page(
             request,
             zone,
-            refusal=gettext("{name} has no such key of another signer any more.").format(name=zone.name),
+            refusal=gettext("{name} no longer has this key of another signer.").format(name=zone.name),
             status=422,
         )
     question = Question(
-        gettext("Take key {tag} away").format(tag=tag),
+        gettext("Remove key {tag}").format(tag=tag),
         (
-            gettext("Nodes answer the DNSKEY records of {name} without it.").format(name=zone.name),
+            gettext("The DNSKEY records of {name} will no longer contain this key.").format(name=zone.name),
             gettext(
-                "Resolvers that have these records cannot check what the other signer’s name servers "
-                "answer: let it stop signing with this key first, and wait until its signatures have "
-                "expired from caches."
+                "Resolvers can no longer validate signatures of this key. First stop signing with this key at the "
+                "other provider, and wait until cached signatures have expired."
             ),
         ),
-        gettext("Take key {tag} away").format(tag=tag),
+        gettext("Remove key {tag}").format(tag=tag),
         reverse("zone-dnssec", args=[zone.name]),
     )
     if (page_of_question := ask(request, question)) is not None:
         return page_of_question
     by = Acting(request.user, Channel.WEB, timezone.now())
     other_signers.remove_other_key(zone=zone, tag=tag, acting=by)
-    messages.success(
-        request, gettext("Key {tag} of another signer is taken away; on its way to the nodes.").format(tag=tag)
-    )
+    messages.success(request, gettext("Key {tag} of another signer removed. Nodes are being updated.").format(tag=tag))
     return redirect("zone-dnssec", zone.name)

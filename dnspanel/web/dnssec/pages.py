@@ -239,9 +239,7 @@ def dnssec_sign(request: PanelRequest, zone_name: str) -> HttpResponse:
             nsec3=form.nsec3,
         )
 
-    done = gettext("{name} is signed; on its way to the nodes. Give the DS to the parent once they have it.").format(
-        name=zone.name
-    )
+    done = gettext("{name} signed. After all nodes are updated, add the DS at the parent.").format(name=zone.name)
     return answer(request, zone, form, act, done)
 
 
@@ -254,7 +252,7 @@ def dnssec_denial(request: PanelRequest, zone_name: str) -> HttpResponse:
     def act() -> None:
         sign.set_denial(zone=zone, nsec3=form.nsec3, acting=acting(request, form))
 
-    return answer(request, zone, form, act, gettext("The proof of names that do not exist is changed."))
+    return answer(request, zone, form, act, gettext("Denial of existence changed."))
 
 
 @require_POST
@@ -266,12 +264,15 @@ def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
     if form.is_valid() and form.cleaned_data["cds"] == DELETE != state.cds:
         after = replace(state, cds=DELETE, cdnskey=form.cleaned_data["cdnskey"])
         question = Question(
-            gettext("Ask the parent of {name} to delete its DS").format(name=zone.name),
+            gettext("Request DS deletion from the parent of {name}").format(name=zone.name),
             (
                 describe_polling(after),
-                gettext("It is published at once; withdrawn again, it may have been seen by then."),
+                gettext(
+                    "The request is published immediately. If you withdraw the request later, the parent might "
+                    "already have deleted the DS."
+                ),
             ),
-            gettext("Ask the parent to delete it"),
+            gettext("Request DS deletion"),
             reverse("zone-dnssec", args=[zone.name]),
         )
         if (page_of_question := ask(request, question)) is not None:
@@ -281,7 +282,7 @@ def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
         chosen = form.cleaned_data
         sign.set_cds(zone=zone, cds=chosen["cds"], cdnskey=chosen["cdnskey"], acting=acting(request, form))
 
-    return answer(request, zone, form, act, gettext("CDS and CDNSKEY are changed."))
+    return answer(request, zone, form, act, gettext("CDS and CDNSKEY records changed."))
 
 
 @require_POST
@@ -293,7 +294,7 @@ def dnssec_signalling(request: PanelRequest, zone_name: str) -> HttpResponse:
     def act() -> None:
         set_signalling(zones=[zone], signals=form.cleaned_data["signals"], acting=acting(request, form))
 
-    return answer(request, zone, form, act, gettext("The signalling names change within a minute."))
+    return answer(request, zone, form, act, gettext("Setting saved. Signalling records are updated within one minute."))
 
 
 @require_POST
@@ -301,15 +302,15 @@ def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Remove the signatures that the zone was imported with, after a confirmation."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     question = Question(
-        gettext("Drop the signatures of {name}").format(name=zone.name),
+        gettext("Remove signatures from {name}").format(name=zone.name),
         (
-            gettext("Answers carry no signatures any more: its RRSIG, DNSKEY, CDS and CDNSKEY records are gone."),
+            gettext("Answers will no longer be signed. The RRSIG, DNSKEY, CDS and CDNSKEY records are removed."),
             gettext(
-                "If the parent has a DS of the zone, resolvers that validate answer nothing of it: "
-                "remove the DS there first, and wait until it has expired from caches."
+                "If the parent has a DS for the zone, validating resolvers can no longer resolve the zone. First "
+                "remove the DS, and wait until the DS has expired from caches."
             ),
         ),
-        gettext("Drop the signatures"),
+        gettext("Remove signatures"),
         reverse("zone-dnssec", args=[zone.name]),
     )
     if (page_of_question := ask(request, question)) is not None:
@@ -318,9 +319,7 @@ def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
         drop_signatures(zones=[zone], acting=Acting(request.user, Channel.WEB, timezone.now()))
     except DnssecRefused as exc:
         return page(request, zone, refusal=str(exc), status=422)
-    messages.success(
-        request, gettext("{name} is served without signatures; on its way to the nodes.").format(name=zone.name)
-    )
+    messages.success(request, gettext("Signatures of {name} removed. Nodes are being updated.").format(name=zone.name))
     return redirect("zone-dnssec", zone.name)
 
 
@@ -335,7 +334,7 @@ def dnssec_unsign(request: PanelRequest, zone_name: str) -> HttpResponse:
         except DnssecRefused as exc:
             form.refuse_by(exc)
         else:
-            messages.success(request, gettext("{name} is not signed any more.").format(name=zone.name))
+            messages.success(request, gettext("{name} is no longer signed.").format(name=zone.name))
             return redirect("zone-dnssec", zone.name)
     state = dnssec.signing_of(zone)
     if not state.keys and request.method != "POST":

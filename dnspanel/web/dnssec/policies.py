@@ -71,7 +71,7 @@ def policy_new(request: PanelRequest) -> HttpResponse:
         else:
             messages.success(
                 request,
-                gettext("{name} is a policy. No zone has changed yet: see what a dry run says.").format(
+                gettext("Policy {name} created. To apply the policy to zones, start a dry run.").format(
                     name=policy.name
                 ),
             )
@@ -104,7 +104,7 @@ def policy_detail(request: PanelRequest, policy_id: int) -> HttpResponse:
         else:
             messages.success(
                 request,
-                gettext("{name} is changed. Its zones are as before: see what a dry run says.").format(
+                gettext("Policy {name} saved. To apply the changes to zones, start a dry run.").format(
                     name=changed.name
                 ),
             )
@@ -151,7 +151,7 @@ def policy_attach(request: PanelRequest, policy_id: int) -> HttpResponse:
         else:
             messages.success(
                 request,
-                gettext("{name} is for the zones of the {target}. They are as before.").format(
+                gettext("Policy {name} assigned to {target}. To apply the policy to zones, start a dry run.").format(
                     name=policy.name, target=target
                 ),
             )
@@ -173,7 +173,7 @@ def policy_detach(request: PanelRequest, policy_id: int) -> HttpResponse:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     else:
         messages.success(
-            request, gettext("The {target} has no policy any more. Its zones are as before.").format(target=target)
+            request, gettext("Policy removed from {target}. Zones have not changed.").format(target=target)
         )
     return redirect("zone-policy", policy.pk)
 
@@ -192,7 +192,7 @@ def policy_delete(request: PanelRequest, policy_id: int) -> HttpResponse:
             form.refuse("replaced_by", str(exc))
         else:
             messages.success(
-                request, gettext("The policy {name} is gone. Zones are as before.").format(name=policy.name)
+                request, gettext("Policy {name} deleted. Zones have not changed.").format(name=policy.name)
             )
             return redirect("zone-policies")
     context = {
@@ -214,12 +214,12 @@ def zone_policy(request: PanelRequest, zone_name: str) -> HttpResponse:
     policy, now = form.cleaned_data["policy"], timezone.now()
     if policy is None:
         verbs.detach(target=Target(zone=zone), by=request.user, now=now)
-        messages.success(request, gettext("{name} has no policy of its own.").format(name=zone.name))
+        messages.success(request, gettext("{name} no longer has its own policy.").format(name=zone.name))
     else:
         verbs.attach(policy=policy, to=Target(zone=zone), by=request.user, now=now)
         messages.success(
             request,
-            gettext("The policy of {name} is {name2}. The zone is as before.").format(
+            gettext("{name} now uses the policy {name2}. The zone has not changed yet.").format(
                 name=zone.name, name2=policy.name
             ),
         )
@@ -234,7 +234,8 @@ def zone_follow(request: PanelRequest, zone_name: str) -> HttpResponse:
     applied = policy_queries.applied_to_zones([zone])
     if not form.is_valid() or not applied:
         messages.error(
-            request, gettext("No policy is for {name}. Nothing was changed.").format(name=before_full_stop(zone.name))
+            request,
+            gettext("No policy applies to {name}. Nothing was changed.").format(name=before_full_stop(zone.name)),
         )
         return redirect("zone-dnssec", zone.name)
     applying = policy_apply.Applying(
@@ -246,8 +247,8 @@ def zone_follow(request: PanelRequest, zone_name: str) -> HttpResponse:
         messages.error(request, gettext("{refused} Nothing was changed.").format(refused=refused[0]))
     elif publications:
         messages.success(
-            request, gettext("{name} is signed as its policy says; on its way to the nodes.").format(name=zone.name)
+            request, gettext("The policy was applied to {name} and the nodes are being updated.").format(name=zone.name)
         )
     else:
-        messages.info(request, gettext("Nothing had to be changed in {name}.").format(name=before_full_stop(zone.name)))
+        messages.info(request, gettext("No changes were needed in {name}.").format(name=before_full_stop(zone.name)))
     return redirect("zone-dnssec", zone.name)

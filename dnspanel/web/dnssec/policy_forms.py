@@ -30,50 +30,50 @@ class PolicyForm(KeyChoice, DenialForm):
         widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"}),
     )
     split = forms.BooleanField(
-        label=gettext_lazy("Two keys: one for the DNSKEY records (KSK), one for all others (ZSK)"),
+        label=gettext_lazy("Separate KSK and ZSK"),
         required=False,
     )
     cds = forms.ChoiceField(
         label=gettext_lazy("CDS records"),
         required=False,
         choices=[(value, label) for value, label in CDS_LABELS.items() if value != "0"],
-        help_text=gettext_lazy("Parents that look for them take the DS from there."),
+        help_text=gettext_lazy("Parent zones that check CDS records can update the DS automatically."),
     )
     cdnskey = forms.BooleanField(label=gettext_lazy("CDNSKEY records"), required=False)
     ksk_days = forms.IntegerField(
-        label=gettext_lazy("Days of a KSK, or of the one key"),
+        label=gettext_lazy("KSK or CSK lifetime (days)"),
         required=False,
         min_value=1,
         max_value=MOST_DAYS,
-        help_text=gettext_lazy("Empty: it has no end."),
+        help_text=gettext_lazy("Leave empty for an unlimited lifetime."),
     )
     zsk_days = forms.IntegerField(
-        label=gettext_lazy("Days of a ZSK"),
+        label=gettext_lazy("ZSK lifetime (days)"),
         required=False,
         min_value=1,
         max_value=MOST_DAYS,
-        help_text=gettext_lazy("Of two keys only."),
+        help_text=gettext_lazy("Only used with separate KSK and ZSK."),
     )
     automatic = forms.BooleanField(
-        label=gettext_lazy("Rollovers that are due begin by themselves"),
+        label=gettext_lazy("Start due rollovers automatically"),
         required=False,
-        help_text=gettext_lazy("Else the pages of zones say that a key is due."),
+        help_text=gettext_lazy("Otherwise, the DNSSEC page of each zone shows when a rollover is due."),
     )
     signs_new_zones = forms.BooleanField(
-        label=gettext_lazy("New zones begin signed"),
+        label=gettext_lazy("Sign new zones"),
         required=False,
-        help_text=gettext_lazy("Those that an import brings stay as they are until a run."),
+        help_text=gettext_lazy("Imported zones are not signed until a policy run."),
     )
     first_ds = forms.BooleanField(
-        label=gettext_lazy("The first DS of signed zones comes by itself"),
+        label=gettext_lazy("Add first DS automatically"),
         required=False,
         help_text=gettext_lazy(
-            "Once every node answers signed and caches know: put into a parent that is a zone of "
-            "this panel, awaited from any other that takes it from CDS or CDNSKEY records."
+            "When all nodes serve signatures, the panel adds the DS to a parent zone in this panel. Other "
+            "parent zones must read the DS from CDS or CDNSKEY records."
         ),
     )
     is_default = forms.BooleanField(
-        label=gettext_lazy("The default: for all zones that no other policy is for"),
+        label=gettext_lazy("Default for zones without another policy"),
         required=False,
     )
 
@@ -121,21 +121,21 @@ class AttachForm(SigningForm):
 
     name = "attach"
     tag = forms.CharField(
-        label=gettext_lazy("Zones with the tag"),
+        label=gettext_lazy("Zones with tag"),
         required=False,
         max_length=40,
         widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off", "spellcheck": "false"}),
     )
     team = forms.ModelChoiceField(
         Team.objects.order_by("name"),
-        label=gettext_lazy("Zones of the team"),
+        label=gettext_lazy("Zones of team"),
         required=False,
         empty_label=gettext_lazy("no team"),
     )
 
     def clean(self) -> dict[str, Any]:
         if not self.errors and bool(self.cleaned_data["tag"]) == bool(self.cleaned_data["team"]):
-            raise forms.ValidationError(gettext("Name a tag, or choose a team."))
+            raise forms.ValidationError(gettext("Enter a tag or choose a team, but not both."))
         return self.cleaned_data
 
 
@@ -144,7 +144,7 @@ class ReplaceForm(SigningForm):
 
     name = "replace"
     replaced_by = forms.ModelChoiceField(
-        DnssecPolicy.objects.none(), label=gettext_lazy("In its place"), required=False, empty_label="none"
+        DnssecPolicy.objects.none(), label=gettext_lazy("Replacement policy"), required=False, empty_label="none"
     )
 
     def __init__(self, *args: Any, policy: DnssecPolicy, **kwargs: Any) -> None:
@@ -160,9 +160,9 @@ class OwnPolicyForm(SigningForm):
     name = "own"
     policy = forms.ModelChoiceField(
         DnssecPolicy.objects.all(),
-        label=gettext_lazy("Policy of this zone"),
+        label=gettext_lazy("Zone policy"),
         required=False,
-        empty_label=gettext_lazy("as its tags and team say"),
+        empty_label=gettext_lazy("inherit from tags or team"),
     )
 
     def __init__(self, *args: Any, person: Person, **kwargs: Any) -> None:
@@ -177,17 +177,17 @@ class RunForm(PublishingForm):
 
     policy = forms.ModelChoiceField(
         DnssecPolicy.objects.all(),
-        label=gettext_lazy("Zones of the policy"),
+        label=gettext_lazy("Zones with policy"),
         required=False,
         empty_label=gettext_lazy("all zones"),
     )
     q = forms.CharField(
-        label=gettext_lazy("Of these"),
+        label=gettext_lazy("Zone filter"),
         required=False,
         max_length=LONGEST_SEARCH,
         widget=forms.TextInput(attrs={"type": "search", "placeholder": gettext_lazy("All"), "spellcheck": "false"}),
         help_text=gettext_lazy(
-            "As in the list of zones: words of their names, tag:shop, dnssec:unsigned. Empty means all of them."
+            "Search terms as in the zone list. Leave empty for all zones. Examples: tag:shop, dnssec:unsigned"
         ),
     )
 

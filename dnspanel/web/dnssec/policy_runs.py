@@ -23,27 +23,31 @@ _LABELS: Labels = {
     Act.SIGN: ("ok", gettext_lazy("to be signed"), gettext_lazy("signed")),
     Act.DENIAL: (
         "info",
-        gettext_lazy("to prove otherwise that names do not exist"),
-        gettext_lazy("changed in how names are proved not to exist"),
+        gettext_lazy("with another denial of existence"),
+        gettext_lazy("with changed denial of existence"),
     ),
     Act.CDS: (
         "info",
-        gettext_lazy("to get other CDS or CDNSKEY records"),
-        gettext_lazy("given other CDS or CDNSKEY records"),
+        gettext_lazy("with other CDS or CDNSKEY records"),
+        gettext_lazy("with changed CDS or CDNSKEY records"),
     ),
     Act.ROLLOVER: (
         "warn",
-        gettext_lazy("with keys that have to be others"),
-        gettext_lazy("with keys that have to be others"),
+        gettext_lazy("with a required key rollover"),
+        gettext_lazy("with a required key rollover"),
     ),
     Act.FIRST_DS: (
         "info",
-        gettext_lazy("whose first DS is to come by itself"),
-        gettext_lazy("whose first DS comes by itself"),
+        gettext_lazy("with the first DS to be added automatically"),
+        gettext_lazy("with the first DS being added automatically"),
     ),
     Act.REFUSED: ("bad", gettext_lazy("to be refused"), gettext_lazy("refused")),
     Act.NO_POLICY: ("quiet", gettext_lazy("without a policy"), gettext_lazy("without a policy")),
-    Act.SAME: ("quiet", gettext_lazy("as the policy says"), gettext_lazy("as the policy said before")),
+    Act.SAME: (
+        "quiet",
+        gettext_lazy("already matching the policy"),
+        gettext_lazy("unchanged, already matching the policy"),
+    ),
 }
 
 
@@ -58,10 +62,14 @@ class DisplayPolicyRun(DisplayRun[PolicyRun]):
     @property
     def title(self) -> str:
         zones = (
-            gettext("zones of {name}").format(name=self.run.policy.name) if self.run.policy else gettext("all zones")
+            gettext("zones with policy {name}").format(name=self.run.policy.name)
+            if self.run.policy
+            else gettext("all zones")
         )
         return (
-            gettext("{zones} with “{search}”").format(zones=zones, search=self.run.search) if self.run.search else zones
+            gettext("{zones} matching “{search}”").format(zones=zones, search=self.run.search)
+            if self.run.search
+            else zones
         )
 
 
@@ -108,7 +116,7 @@ def run_apply(request: PanelRequest, run_id: int) -> HttpResponse:
     dry_run = verbs.run_for(request.user, run_id)
     form = PublishingForm(request.POST)
     if not form.is_valid():
-        messages.error(request, gettext("The form cannot be read. Nothing was changed."))
+        messages.error(request, gettext("The form is invalid. Nothing was changed."))
         return redirect("zone-policy-run", dry_run.pk)
     try:
         run = verbs.start_run(dry_run=dry_run, by=request.user, now=timezone.now(), form_id=form.id)
@@ -128,5 +136,5 @@ def run_cancel(request: PanelRequest, run_id: int) -> HttpResponse:
     except RunRefused as exc:
         messages.error(request, str(exc))
     else:
-        messages.success(request, gettext("The run is cancelled. What it published stays."))
+        messages.success(request, gettext("Run cancelled. Changes that the run already published remain."))
     return redirect("zone-policy-run", run.pk)

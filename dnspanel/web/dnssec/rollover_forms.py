@@ -19,15 +19,15 @@ class BeginRolloverForm(SigningForm):
     """The form that starts a rollover: the keys to roll over, and the algorithm."""
 
     name = "rollover"
-    kind = forms.ChoiceField(label=gettext_lazy("What to roll over"), widget=forms.Select(attrs=_SELECT))
+    kind = forms.ChoiceField(label=gettext_lazy("Rollover type"), widget=forms.Select(attrs=_SELECT))
     algorithm = forms.TypedChoiceField(
         label=gettext_lazy("New algorithm"),
         coerce=int,
         required=False,
         empty_value=None,
-        choices=[("", gettext_lazy("as it is")), *((number, f"{ALGORITHMS[number]} ({number})") for number in MADE)],
+        choices=[("", gettext_lazy("no change")), *((number, f"{ALGORITHMS[number]} ({number})") for number in MADE)],
         widget=forms.Select(attrs=_SELECT),
-        help_text=gettext_lazy("Only for a rollover of the algorithm."),
+        help_text=gettext_lazy("Only used for an algorithm rollover."),
     )
 
     def __init__(self, *args: Any, kinds: Sequence[Kind], **kwargs: Any) -> None:
@@ -42,7 +42,7 @@ class CancelRolloverForm(SigningForm):
 
     name = "cancel"
     withdrawn = forms.BooleanField(
-        label=gettext_lazy("The request for the new DS is taken back at the parent"),
+        label=gettext_lazy("I have withdrawn the request for the new DS at the parent"),
         required=False,
         widget=forms.CheckboxInput(attrs={"class": "tick"}),
     )
@@ -52,11 +52,9 @@ class EmergencyForm(SigningForm, TypedNameForm):
     """The form that chooses the compromised key. The typed zone name confirms that answers will fail for some time."""
 
     name = "emergency"
-    kind = forms.ChoiceField(
-        label=gettext_lazy("Which key is not to be trusted any more"), widget=forms.Select(attrs=_SELECT)
-    )
+    kind = forms.ChoiceField(label=gettext_lazy("Compromised key"), widget=forms.Select(attrs=_SELECT))
     typed = forms.CharField(
-        label=gettext_lazy("Type the zone's name to replace the key at once"),
+        label=gettext_lazy("Type the zone name to confirm"),
         max_length=1100,
         widget=forms.TextInput(attrs=MONO),
     )

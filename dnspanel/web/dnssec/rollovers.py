@@ -35,7 +35,7 @@ def rollover_begin(request: PanelRequest, zone_name: str) -> HttpResponse:
             zone=zone, kind=Kind(chosen["kind"]), acting=acting(request, form), algorithm=chosen["algorithm"]
         )
 
-    return answer(request, zone, form, act, gettext("The rollover has begun; it goes on by itself."))
+    return answer(request, zone, form, act, gettext("Rollover started. All further steps run automatically."))
 
 
 @require_POST
@@ -47,7 +47,7 @@ def rollover_cancel(request: PanelRequest, zone_name: str) -> HttpResponse:
     def act() -> None:
         rollovers.cancel(zone=zone, acting=acting(request, form), withdrawn=form.cleaned_data["withdrawn"])
 
-    return answer(request, zone, form, act, gettext("The rollover is on its way back."))
+    return answer(request, zone, form, act, gettext("Rollover cancelled. The zone is returning to the old keys."))
 
 
 @require_safe
@@ -72,7 +72,7 @@ def rollover_emergency(request: PanelRequest, zone_name: str) -> HttpResponse:
         except DnssecRefused as exc:
             form.refuse_by(exc)
         else:
-            messages.success(request, gettext("The old key is gone. Give the new DS to the parent now."))
+            messages.success(request, gettext("Old key removed. Add the new DS at the parent now."))
             return redirect("zone-dnssec", zone.name)
     now = timezone.now()
     effects = [rollovers.breakage(zone=zone, kind=kind, now=now) for kind in kinds if kind in EMERGENCY]

@@ -48,7 +48,7 @@ def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
         )
 
     return answer(
-        request, zone, form, act, gettext("{name} has one more key; on its way to the nodes.").format(name=zone.name)
+        request, zone, form, act, gettext("Key for {name} added. Nodes are being updated.").format(name=zone.name)
     )
 
 
@@ -69,7 +69,7 @@ def key_set(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
         request,
         zone,
         lambda: sign.set_key(zone=zone, key_id=key_id, active=active, published=published, acting=by),
-        gettext("Key {tag} is changed; on its way to the nodes.").format(tag=key.tag),
+        gettext("Key {tag} changed. Nodes are being updated.").format(tag=key.tag),
     )
 
 
@@ -81,7 +81,7 @@ def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpRespon
     if not form.is_valid():
         return _unknown(request, zone, key_id)
     if key and len(dnssec.keys_of(zone)) == 1:
-        messages.warning(request, gettext("It is the only key: without it the zone is not signed."))
+        messages.warning(request, gettext("You cannot delete the only key. Unsign the zone instead."))
         return redirect("zone-dnssec-unsign", zone.name)
     # If the key no longer exists, `delete_key` finds out whether this form deleted it.
     if key and (question := _ask(request, zone, key, "delete")) is not None:
@@ -91,7 +91,7 @@ def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpRespon
         request,
         zone,
         lambda: sign.delete_key(zone=zone, key_id=key_id, acting=by),
-        gettext("The key is deleted from {name}; on its way to the nodes.").format(name=zone.name),
+        gettext("Key of {name} deleted. Nodes are being updated.").format(name=zone.name),
     )
 
 
@@ -122,9 +122,9 @@ def _key(zone: Zone, key_id: int) -> KeyView | None:
 def _unknown(request: PanelRequest, zone: Zone, key_id: int) -> HttpResponse:
     """Return the DNSSEC page with an error: the key was deleted, or the form requests no change."""
     refusal = (
-        gettext("{name} has no such key any more.").format(name=zone.name)
+        gettext("{name} no longer has this key.").format(name=zone.name)
         if _key(zone, key_id) is None
-        else gettext("Nothing was asked for.")
+        else gettext("Choose a change to the key.")
     )
     return page(request, zone, refusal=refusal, status=422)
 
@@ -139,20 +139,25 @@ def _run_act(request: PanelRequest, zone: Zone, act: Callable[[], object], done:
 
 
 def _ask(request: PanelRequest, zone: Zone, key: KeyView, act: str) -> HttpResponse | None:
-    title = gettext("{capitalize} key {tag}").format(capitalize=act.capitalize(), tag=key.tag)
+    titles = {
+        "deactivate": gettext("Deactivate key {tag}"),
+        "hide": gettext("Hide key {tag}"),
+        "delete": gettext("Delete key {tag}"),
+    }
+    title = titles[act].format(tag=key.tag)
     effects = key_lost(zone, key, dnssec.keys_of(zone), act=act)
     return ask(request, Question(title, effects, title, reverse("zone-dnssec", args=[zone.name])))
 
 
 def _about_export(zone: Zone, key: KeyView, back: str) -> Question:
     return Question(
-        title=gettext("Show the private part of key {tag}").format(tag=key.tag),
+        title=gettext("Show private key {tag}").format(tag=key.tag),
         effects=(
-            gettext("Anyone with this key can sign false answers in the name of {name}.").format(
+            gettext("Anyone with this key can forge signed answers for {name}.").format(
                 name=before_full_stop(zone.name)
             ),
         ),
-        button=gettext("Show it"),
+        button=gettext("Show private key"),
         back=back,
         needs_password=True,
         only_password=True,

@@ -173,7 +173,7 @@ def template_run_apply(request: PanelRequest, template_run_id: int) -> HttpRespo
     dry_run = verbs.run_for(request.user, template_run_id)
     form = CarryOutForm(request.POST)
     if not form.is_valid():
-        messages.error(request, gettext("The form cannot be read. Nothing was changed."))
+        messages.error(request, gettext("The form is invalid. Nothing was changed."))
         return redirect("template-run", dry_run.pk)
     try:
         run = verbs.start_run(
@@ -199,5 +199,5 @@ def template_run_cancel(request: PanelRequest, template_run_id: int) -> HttpResp
     except RunRefused as exc:
         messages.error(request, str(exc))
     else:
-        messages.success(request, gettext("The run is cancelled. What it published stays."))
+        messages.success(request, gettext("Run cancelled. Changes that the run already published remain."))
     return redirect("template-run", run.pk)

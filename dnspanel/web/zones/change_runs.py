@@ -39,7 +39,7 @@ _OF_RESTORE: Labels = {
     Outcome.SAME: ("quiet", gettext_lazy("back already"), gettext_lazy("back already")),
 }
 _OF_UNDO: Labels = {
-    Outcome.CHANGE: ("ok", gettext_lazy("to be as before"), gettext_lazy("as before")),
+    Outcome.CHANGE: ("ok", gettext_lazy("to be as before"), gettext_lazy("reverted")),
     Outcome.REFUSED: ("bad", gettext_lazy("to be refused"), gettext_lazy("refused")),
     Outcome.SAME: ("quiet", gettext_lazy("left as they are"), gettext_lazy("left as they are")),
 }
@@ -154,7 +154,7 @@ def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
     dry_run = change_run_queries.run_for(request.user, change_run_id)
     display, form = DisplayChangeRun(dry_run), CarryOutForm(request.POST)
     if not form.is_valid():
-        messages.error(request, gettext("The form cannot be read. Nothing was changed."))
+        messages.error(request, gettext("The form is invalid. Nothing was changed."))
         return redirect(display.url)
     if display.deletes and form.cleaned_data["typed_count"] != display.to_change:
         messages.error(
@@ -178,7 +178,7 @@ def change_run_undo(request: PanelRequest, change_run_id: int) -> HttpResponse:
     run = change_run_queries.run_for(request.user, change_run_id)
     form = PublishingForm(request.POST)
     if not form.is_valid():
-        messages.error(request, gettext("The form cannot be read. Nothing was changed."))
+        messages.error(request, gettext("The form is invalid. Nothing was changed."))
         return redirect("zone-change-run", run.pk)
     try:
         undo = verbs.undo_run(run=run, by=request.user, now=timezone.now(), form_id=form.id)

@@ -30,8 +30,8 @@ def test_bars_begin_and_end_with_the_moments_of_all_keys() -> None:
     [first, second] = display_lives([old, new], None)
     assert bars(first) == [("is-dnskey", 0, 75), ("is-signs", 0, 50)]
     assert bars(second) == [("is-dnskey", 25, 75), ("is-signs", 50, 50)]
-    assert (first.present, second.present) == ("removed", "signs, in the DNSKEY records")
-    assert [each.label for each in first.passed][-1] == "out of the DNSKEY records, removed"
+    assert (first.present, second.present) == ("removed", "active, published in DNSKEY")
+    assert [each.label for each in first.passed][-1] == "removed from DNSKEY, removed"
 
 
 def test_what_comes_next_stands_beyond_now() -> None:
@@ -43,10 +43,10 @@ def test_what_comes_next_stands_beyond_now() -> None:
         ("is-signs", 0, 88),
         ("is-ds", 44, 44),
     ]
-    assert life.present == "signs, in the DNSKEY records, DS at the parent"
+    assert life.present == "active, published in DNSKEY, DS at parent"
     assert [(each.at, each.label) for each in life.coming] == [
-        (None, "no longer signs"),
-        (NOW, "DS gone from the parent"),
+        (None, "deactivated"),
+        (NOW, "DS removed from parent"),
     ]
 
 
@@ -61,7 +61,7 @@ def test_the_policy_says_until_when_a_key_lives() -> None:
 
 def test_a_moment_that_nobody_stored_is_not_drawn_and_many_are_cut() -> None:
     life = display_lives([key((Event.MADE, 0), (Event.RESTS, 1), use=None, has_ds=True)], None)[0]
-    assert (life.bars, life.present) == ([], "removed, DS still at the parent")
+    assert (life.bars, life.present) == ([], "removed, but DS still at parent")
     switched = [(event, hours) for hours in range(9) for event in (Event.SIGNS, Event.RESTS)]
     life = display_lives([key((Event.MADE, 0), *switched, use=None)], None)[0]
-    assert (life.left_out, sum(each.label.count("signs") for each in life.passed)) == (7, MOST_MOMENTS)
+    assert (life.left_out, sum(each.label.count("activ") for each in life.passed)) == (7, MOST_MOMENTS)

@@ -46,7 +46,7 @@ def test_a_policy_is_made_and_changed_by_a_form(browser: Browser, bob: User) -> 
     assert b"No policy yet" in client.get(POLICIES).content
     fields = FIELDS | {"denial": "nsec3", "opt_out": "on", "split": "on", "cds": "2,4", "zsk_days": "90"}
     page = send(client, POLICIES + "new/", **fields, is_default="on").content.decode()
-    assert "Standard is a policy." in page
+    assert "Policy Standard created." in page
     policy = DnssecPolicy.objects.get()
     terms = policy_queries.terms_of(policy)
     assert terms == Terms(split=True, nsec3=Nsec3(opt_out=True), cds="2,4", zsk_days=90)
@@ -57,7 +57,7 @@ def test_a_policy_is_made_and_changed_by_a_form(browser: Browser, bob: User) -> 
     assert 'name="zsk_days" value="90"' in client.get(address).content.decode()
     send(client, address, **FIELDS | {"algorithm": "8", "bits": "3072", "first_ds": "on"})
     assert policy_queries.terms_of(DnssecPolicy.objects.get()) == Terms(algorithm=8, bits=3072, first_ds=True)
-    assert "the first DS by itself" in client.get(POLICIES).content.decode()
+    assert "first DS automatic" in client.get(POLICIES).content.decode()
     assert re.search('name="first_ds"[^>]* checked', client.get(address).content.decode())
 
 
@@ -83,7 +83,7 @@ def test_what_no_policy_can_say_stays_in_the_form(
 def test_tags_and_teams_are_attached_and_detached(browser: Browser, bob: User, policy: DnssecPolicy) -> None:
     client, address = browser(bob), f"{POLICIES}{policy.pk}/"
     team = Team.objects.create(name="Web ops", created_at=NOW)
-    assert "is for the zones of the tag shop" in send(client, address + "attach/", tag="Shop").content.decode()
+    assert "assigned to tag shop" in send(client, address + "attach/", tag="Shop").content.decode()
     assert "team Web ops" in send(client, address + "attach/", team=team.pk).content.decode()
     page = client.get(address).content.decode()
     assert "#shop" in page
@@ -101,11 +101,11 @@ def test_a_policy_in_use_is_deleted_for_another_one(
 ) -> None:
     client, address = browser(bob), f"{POLICIES}{policy.pk}/delete/"
     policies.attach(policy=policy, to=Target(zone=zone), by=bob, now=NOW)
-    assert b"1 zone has it" in client.get(address).content
+    assert b"1 zone uses the policy directly" in client.get(address).content
     refused = send(client, address)
     assert (refused.status_code, b"attached to 1 zone" in refused.content) == (422, True)
     heir = policies.create_policy(name="Heir", terms=Terms(), by=bob, now=NOW)
-    assert b"is gone" in send(client, address, replaced_by=heir.pk).content
+    assert b"deleted. Zones have not changed" in send(client, address, replaced_by=heir.pk).content
     assert policy_queries.own_policy_of(zone) == heir
     assert client.get(address).status_code == 404
 
@@ -154,15 +154,15 @@ def test_a_dry_run_is_looked_at_and_carried_out(
     assert "for good" in client.get(RUNS).content.decode()
     policies.attach(policy=policy, to=Target(tag="x"), by=bob, now=NOW)
     assert "was changed since" in send(client, f"{RUNS}{dry.pk}/apply/").content.decode()
-    assert "cannot be read" in client.post(f"{RUNS}{dry.pk}/apply/", follow=True).content.decode()
+    assert "is invalid" in client.post(f"{RUNS}{dry.pk}/apply/", follow=True).content.decode()
 
 
 def test_a_run_is_cancelled_on_its_page(browser: Browser, bob: User, policy: DnssecPolicy) -> None:
     client = browser(bob)
     send(client, RUNS, q="shop")
     run = PolicyRun.objects.get()
-    assert "all zones with “shop”" in client.get(RUNS).content.decode()
-    assert "The run is cancelled" in send(client, f"{RUNS}{run.pk}/cancel/").content.decode()
+    assert "all zones matching “shop”" in client.get(RUNS).content.decode()
+    assert "Run cancelled" in send(client, f"{RUNS}{run.pk}/cancel/").content.decode()
     assert "has ended already" in send(client, f"{RUNS}{run.pk}/cancel/").content.decode()
     for _ in range(run_turns.MOST_UNFINISHED):
         send(client, RUNS, q="shop")
@@ -186,19 +186,19 @@ def test_the_page_of_a_zone_says_its_policy_and_makes_it_so(
     page = client.get(ZONE_PAGE).content.decode()
     assert "the panel’s default: ECDSAP256SHA256, one key, NSEC3" in page
     assert '<input type="radio" name="denial" value="nsec3"' in page
-    assert "Otherwise: algorithm" in page
+    assert "Other settings: algorithm" in page
     page = send(client, ZONE_PAGE + "follow/").content.decode()
-    assert "is signed as its policy says; on its way" in page
-    assert "The zone is as its policy says." in page
+    assert "The policy was applied to" in page
+    assert "The zone matches its policy." in page
     state = queries.signing_of(zone)
     assert (state.nsec3, state.cds) == (Nsec3(), "2")
-    assert "Nothing had to be changed in example.test.<" in send(client, ZONE_PAGE + "follow/").content.decode()
+    assert "No changes were needed in example.test.<" in send(client, ZONE_PAGE + "follow/").content.decode()
     sign.set_denial(zone=zone, nsec3=None, acting=Acting(bob, "web", NOW))
     ZoneKey.objects.update(created_at=NOW - timedelta(days=3650))
     page = client.get(ZONE_PAGE).content.decode()
     assert "NSEC becomes NSEC3." in page
-    assert "is older than the policy says" in page
-    assert "Make it so" in page
+    assert "is past the lifetime in the policy" in page
+    assert "Apply policy" in page
     sign.add_key(zone=zone, acting=Acting(bob, "web", NOW), active=False)
     assert "do not sign" in send(client, ZONE_PAGE + "follow/").content.decode()
 
@@ -211,11 +211,13 @@ def test_a_zone_is_given_a_policy_of_its_own(browser: Browser, bob: User, zone: 
     assert f'<option value="{own.pk}" selected' in page
     assert b"example.test." in client.get(f"{POLICIES}{own.pk}/").content
     assert send(client, ZONE_PAGE + "policy/", policy=4711).status_code == 422
-    assert "no policy of its own" in send(client, ZONE_PAGE + "policy/", policy="").content.decode()
+    assert "no longer has its own policy" in send(client, ZONE_PAGE + "policy/", policy="").content.decode()
     for each in (own, policy):
         policies.delete_policy(policy=each, by=bob, now=NOW)
-    assert "No policy is for example.test. Nothing was changed" in send(client, ZONE_PAGE + "follow/").content.decode()
-    assert "is for this zone" in client.get(ZONE_PAGE).content.decode()
+    assert (
+        "No policy applies to example.test. Nothing was changed" in send(client, ZONE_PAGE + "follow/").content.decode()
+    )
+    assert "applies to this zone" in client.get(ZONE_PAGE).content.decode()
 
 
 def test_members_are_told_of_no_policy_of_others(browser: Browser, zone: Zone, policy: DnssecPolicy) -> None:

@@ -49,15 +49,15 @@ def page_of(client: Client) -> str:
 def test_a_rollover_is_begun_followed_and_cancelled(signed: Zone, bob: User, browser: Browser) -> None:
     client = browser(bob)
     page = page_of(client)
-    assert "There was none yet." in page
+    assert "No rollovers yet." in page
     assert '<option value="csk">' in page
     assert '<option value="zsk">' not in page  # the zone has no such key
     page = send(client, "rollover/begin/", kind="csk").content.decode()
-    assert "The rollover has begun" in page
+    assert "Rollover started" in page
     assert "Every node has to answer with this step." in page
     assert 'aria-current="step"' in page
-    assert "Begin a rollover" not in page
-    for forbidden in ("Deactivate", "Delete…", "Add a key"):  # refused actions are not offered
+    assert "Start rollover" not in page
+    for forbidden in ("Deactivate", "Delete…", "<summary>Add key"):  # refused actions are not offered
         assert forbidden not in page
     row = Rollover.objects.get()
     Rollover.objects.filter(pk=row.pk).update(
@@ -70,7 +70,7 @@ def test_a_rollover_is_begun_followed_and_cancelled(signed: Zone, bob: User, bro
     assert "not checked yet" in page  # whether caches may have a DS for only the new key
     Rollover.objects.filter(pk=row.pk).update(parent_silent="")
     page = send(client, "rollover/cancel/").content.decode()
-    assert "on its way back" in page
+    assert "Rollover cancelled" in page
     assert len(queries.keys_of(signed)) == 1
 
 
@@ -105,7 +105,7 @@ def test_an_emergency_says_what_it_breaks_and_wants_the_name(signed: Zone, bob: 
     assert "answer SERVFAIL for the zone" in page
     assert send(client, "emergency/", kind="csk", typed="example").status_code == 422
     assert queries.keys_of(signed) == before
-    assert "The old key is gone" in send(client, "emergency/", kind="csk", typed="example.test.").content.decode()
+    assert "Old key removed" in send(client, "emergency/", kind="csk", typed="example.test.").content.decode()
     [key] = queries.keys_of(signed)
     assert key.id != before[0].id
 
@@ -118,9 +118,9 @@ def test_what_stands_still_and_what_is_over_is_said(signed: Zone, bob: User, bro
     assert "stuck" in client.get("/dnssec/rollovers/").content.decode()
     Rollover.objects.update(ended_at=NOW, is_cancelled=True)
     page = page_of(client)
-    assert "From signed to unsigned, cancelled" in page
-    assert "Begin a rollover" in page
-    assert "No rollover is under way" in client.get("/dnssec/rollovers/").content.decode()
+    assert "Unsigning of the zone, cancelled" in page
+    assert "Start rollover" in page
+    assert "No rollovers in progress" in client.get("/dnssec/rollovers/").content.decode()
 
 
 def test_the_list_has_pages_and_only_what_one_may_know_of(
@@ -140,18 +140,18 @@ def test_the_list_has_pages_and_only_what_one_may_know_of(
     assert [name in second for name in ("z0.test.", "z1.test.", "z2.test.")] == [False, False, True]
     assert browser(make_person("erin", Role.MEMBER)).get("/dnssec/rollovers/").status_code == 403
     own = make_zone(name="own.test.")
-    assert "No rollover is under way" in browser(member_of(own)).get("/dnssec/rollovers/").content.decode()
+    assert "No rollovers in progress" in browser(member_of(own)).get("/dnssec/rollovers/").content.decode()
 
 
 def test_the_policy_waits_for_the_rollover(signed: Zone, bob: User, browser: Browser) -> None:
     terms = Terms(nsec3=Nsec3(), ksk_days=1)
     policies.create_policy(name="Standard", terms=terms, is_default=True, by=None, now=NOW)
-    assert "Make it so" in page_of(browser(bob))
+    assert "Apply policy" in page_of(browser(bob))
     begin(signed, bob)
     page = page_of(browser(bob))
     assert "the policy waits until it has ended" in page
-    assert "Make it so" not in page
-    assert "older than the policy says" not in page
+    assert "Apply policy" not in page
+    assert "past the lifetime in the policy" not in page
 
 
 def test_a_zone_is_trusted_by_one_button_where_its_parent_is_here(
@@ -161,7 +161,7 @@ def test_a_zone_is_trusted_by_one_button_where_its_parent_is_here(
     path = "/zones/sub.example.test./dnssec/"
     sign.sign(zones=[child], acting=Acting(bob, "web", NOW))
     client = browser(bob)
-    assert "Trust this zone" not in client.get(path).content.decode(), "its parent is not known to delegate it"
+    assert "Add DS to" not in client.get(path).content.decode(), "its parent is not known to delegate it"
     change_rrsets(
         zone=zone,
         changes={("sub.example.test.", 2): rr("sub 300 NS ns1.example.net.")},
@@ -169,11 +169,11 @@ def test_a_zone_is_trusted_by_one_button_where_its_parent_is_here(
         channel="web",
         now=NOW,
     )
-    assert "put its DS into example.test." in client.get(path).content.decode()
+    assert "Add DS to example.test." in client.get(path).content.decode()
     posted = {"form_id": uuid4(), "kind": "secure"}
     page = client.post(f"{path}rollover/begin/", posted, follow=True).content.decode()
-    assert "signed at every node" in page
-    assert "Trust this zone" not in page
+    assert "signed on all nodes" in page
+    assert "Add DS to" not in page
     assert Rollover.objects.get().kind == Kind.SECURE
 
 
@@ -184,4 +184,4 @@ def test_what_holds_a_secondary_up_says_the_way_out(signed: Zone, bob: User, bro
     Rollover.objects.update(late_secondaries=["partner"], waits_for="partner answers serial 1 in place of 2.")
     page = page_of(client)
     assert "partner answers serial 1 in place of 2." in page
-    assert 'remove the zone from it under <a href="/secondaries/">secondaries</a>' in page
+    assert 'remove the zone from that secondary under <a href="/secondaries/">Secondaries</a>' in page

@@ -227,7 +227,7 @@ def test_zones_that_do_not_validate_are_told_here_and_on_their_own_pages(
     UnprovenZone.objects.create(node=active_node("ns1"), zone=zone, problem="no RRSIG", since=now, looked_at=now)
     assert "no RRSIG" in page_of(browser(alice))
     page = browser(alice).get(address).content.decode()
-    assert "What a node answers for this zone does not validate." in page
+    assert "DNSSEC validation of this zone fails on at least one node." in page
     assert "no RRSIG" in page
 
 

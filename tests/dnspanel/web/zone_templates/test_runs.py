@@ -88,8 +88,8 @@ def test_what_cannot_be_begun_is_said(client: Client, template: ZoneTemplate, ma
     run = TemplateRun.objects.get(pk=send(client, of(template), scope="linked").context["run"].pk)
     path = f"/settings/templates/runs/{run.pk}/"
     assert "Only a dry run that is done" in send(client, f"{path}apply/").content.decode()
-    assert "The form cannot be read" in client.post(f"{path}apply/", follow=True).content.decode()
-    assert "The run is cancelled" in send(client, f"{path}cancel/").content.decode()
+    assert "The form is invalid" in client.post(f"{path}apply/", follow=True).content.decode()
+    assert "Run cancelled" in send(client, f"{path}cancel/").content.decode()
     assert "has ended already" in send(client, f"{path}cancel/").content.decode()
     snippet = make_template("@ TXT x", name="S", kind=TemplateKind.SNIPPET)
     assert "no zone follows it" in client.get(of(snippet)).content.decode()

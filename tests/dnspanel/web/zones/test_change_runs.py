@@ -74,7 +74,7 @@ def test_more_zones_than_are_changed_at_once_get_their_tags_by_a_run(client: Cli
     assert not Zone.objects.exclude(tags=[]).exists()
     page = client.get(f"/zones/many/runs/{back.pk}/").content.decode()
     assert "take back: add tags eu" in page
-    assert "3 as before" in text_of(page)
+    assert "3 reverted" in text_of(page)
     listed = client.get("/zones/many/runs/").content.decode()
     assert [listed.count(word) for word in ("dry run", "for good")] == [2, 2]  # also in the sentence at the top
 
@@ -127,8 +127,8 @@ def test_what_cannot_be_done_with_a_run_is_said(client: Client) -> None:
     assert "Only a dry run that is done" in send(client, f"{path}apply/").content.decode()
     assert "Only a run that has ended" in send(client, f"{path}undo/").content.decode()
     for act in ("apply", "undo"):
-        assert "The form cannot be read" in client.post(f"{path}{act}/", follow=True).content.decode()
-    assert "The run is cancelled" in send(client, f"{path}cancel/").content.decode()
+        assert "The form is invalid" in client.post(f"{path}{act}/", follow=True).content.decode()
+    assert "Run cancelled" in send(client, f"{path}cancel/").content.decode()
     assert "has ended already" in send(client, f"{path}cancel/").content.decode()
     assert ChangeRun.objects.get().state == RunState.CANCELLED
     for _ in range(3):
