@@ -15,7 +15,8 @@ from dnspanel.accounts.models import Team
 from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access
-from dnspanel.transfer.zone_templates.template_content import try_text, variables_stored, version_of
+from dnspanel.transfer.zone_templates.template_content import variables_stored, version_of
+from dnspanel.transfer.zone_templates.try_text import try_text
 from dnspanel.zones.errors import TemplateMoved, TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, TemplateLink, TemplateVersion, ZoneTemplate
 from dnspanel.zones.settings.server_sets import Servers

@@ -6,7 +6,7 @@
 Rules that involve the zone's own records are checked when the RRsets are drafted or published, as for every edit.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -29,15 +29,12 @@ from dnspanel.zones.settings.template_text import (
     Variable,
     expand,
     expanded_values,
-    variables_of,
 )
 from replication.dns import rdtypes
 from replication.dns.rrset import Key, RRset
 
 DEFAULT_TTL = 3600  # for records without a $TTL
 MOST_RRSETS = 1_000
-# The zone for checking a text that no zone uses yet.
-SAMPLE_ZONE = "example.com."
 
 _REFUSED_DIRECTIVES = {
     "$INCLUDE": gettext_noop("a template has everything in its own text: $INCLUDE is not read here"),
@@ -92,31 +89,6 @@ def make_version(version: TemplateVersion, values: Mapping[str, str], *, zone: s
     """
     made = make_records(version.text, variables_stored(version), values, zone=zone, name=name or zone)
     return made if version.servers is None else replace(made, servers=Servers.from_json(version.servers))
-
-
-def try_text(text: str, variables: Sequence[Variable]) -> Made:
-    """Return the RRsets of the text with default and sample values.
-
-    Undeclared or unused variables are faults.
-    """
-    try:
-        used = variables_of(text)
-    except BadText as exc:
-        return Made((), exc.faults)
-    declared = {variable.name for variable in variables}
-    faults = [
-        Fault(0, 0, gettext("The variable {name} has no kind yet.").format(name=name), name)
-        for name in used
-        if name not in declared
-    ]
-    unused = declared.difference(used)
-    faults += [
-        Fault(0, 0, gettext("The text has no variable {name}.").format(name=name), name) for name in sorted(unused)
-    ]
-    if faults:
-        return Made((), tuple(faults))
-    values = {variable.name: variable.sample for variable in variables}
-    return make_records(text, variables, values, zone=SAMPLE_ZONE, name=SAMPLE_ZONE)
 
 
 def make_records(text: str, variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str) -> Made:

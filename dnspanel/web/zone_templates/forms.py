@@ -19,35 +19,22 @@ from dnspanel.transfer.zone_templates.server_set_text import (
     parse_hosts,
     read_name,
 )
+from dnspanel.transfer.zone_templates.try_text import infer_kinds
 from dnspanel.web.frame.forms import MONO, PanelForm
 from dnspanel.web.frame.new_zone_forms import mailbox_name
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
 from dnspanel.zones.settings.server_sets import Host, Servers
 from dnspanel.zones.settings.template_text import (
+    KIND_LABELS,
     LONGEST_LABEL,
     LONGEST_TEXT,
     LONGEST_VALUE,
     BadText,
     Variable,
     VariableKind,
-    variables_of,
 )
 from dnspanel.zones.values.soa import DEFAULT_TTL
-
-KINDS = (
-    (VariableKind.HOSTNAME, gettext_lazy("host name")),
-    (VariableKind.IPV4, gettext_lazy("IPv4 address")),
-    (VariableKind.IPV6, gettext_lazy("IPv6 address")),
-    (VariableKind.TEXT, "text"),
-    (VariableKind.NUMBER, "number"),
-)
-_KIND_LABELS = {str(kind): label for kind, label in KINDS}
-
-
-def kind_label(kind: VariableKind) -> str:
-    """Return the label of a kind of variable."""
-    return _KIND_LABELS[kind]
 
 
 class HeadForm(PanelForm):
@@ -114,7 +101,7 @@ class VariableRow:
 
     @property
     def kinds(self) -> Sequence[tuple[str, str]]:
-        return KINDS
+        return [(kind, gettext(label)) for kind, label in KIND_LABELS.items()]
 
 
 class TextForm(PanelForm):
@@ -149,19 +136,19 @@ class TextForm(PanelForm):
     @property
     def rows(self) -> list[VariableRow]:
         """A row for each variable in the current text, in order of appearance."""
-        text = self.data.get("text", "") if self.is_bound else self.initial.get("text", "")
+        text = str(self.data.get("text", "") if self.is_bound else self.initial.get("text", ""))
         try:
-            used = variables_of(str(text)[: LONGEST_TEXT + 1])
+            used = infer_kinds(text[: LONGEST_TEXT + 1].replace("\r\n", "\n"), self._declared)
         except BadText:
-            used = [name.removeprefix("kind-") for name in self.data if name.startswith("kind-")]
-        return [self._row(name) for name in used]
+            used = {name.removeprefix("kind-"): VariableKind.TEXT for name in self.data if name.startswith("kind-")}
+        return [self._row(name, kind) for name, kind in used.items()]
 
-    def _row(self, name: str) -> VariableRow:
+    def _row(self, name: str, kind: VariableKind) -> VariableRow:
         known = self._declared.get(name)
         faults = tuple(self._faults.get(name, ()))
         if not self.is_bound or f"kind-{name}" not in self.data:
             if known is None:
-                return VariableRow(name, "", VariableKind.TEXT, "", faults)
+                return VariableRow(name, "", kind, "", faults)
             return VariableRow(name, known.label, known.kind, known.default, faults)
         label, default = self.data.get(f"label-{name}", ""), self.data.get(f"default-{name}", "")
         return VariableRow(
@@ -171,7 +158,7 @@ class TextForm(PanelForm):
     @property
     def content(self) -> Text:
         """The contents of the version from a valid form. A variable without a row is not declared."""
-        rows = [row for row in self.rows if f"kind-{row.name}" in self.data and row.kind in _KIND_LABELS]
+        rows = [row for row in self.rows if f"kind-{row.name}" in self.data and row.kind in KIND_LABELS]
         variables = [Variable(row.name, row.label, VariableKind(row.kind), row.default) for row in rows]
         return Text(self.cleaned_data["text"], variables, self.cleaned_data["note"])
 

@@ -12,14 +12,15 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, edit_template, queries
 from dnspanel.transfer.zone_templates.queries import text_diff
-from dnspanel.transfer.zone_templates.template_content import Made, try_text, variables_stored, version_of
+from dnspanel.transfer.zone_templates.template_content import Made, variables_stored, version_of
+from dnspanel.transfer.zone_templates.try_text import try_text
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.zone_templates.forms import HeadForm, NewTemplateForm, TextForm, kind_label
+from dnspanel.web.zone_templates.forms import HeadForm, NewTemplateForm, TextForm
 from dnspanel.web.zone_templates.newer_version import publish_newer_version
 from dnspanel.zones.errors import Forbidden, TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, TemplateVersion, ZoneTemplate
 from dnspanel.zones.rights.access import require
-from dnspanel.zones.settings.template_text import Variable
+from dnspanel.zones.settings.template_text import KIND_LABELS, Variable
 from replication.dns import names, rdata
 from replication.dns.rrset import RRset
 
@@ -40,7 +41,7 @@ class DisplayVariable:
 
     @property
     def kind(self) -> str:
-        return kind_label(self.variable.kind)
+        return gettext(KIND_LABELS[self.variable.kind])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from dnspanel.texts import gettext, joined
+from dnspanel.texts import gettext, gettext_noop, joined
 from replication.dns import names
 from replication.errors import BadName
 
@@ -47,6 +47,13 @@ class VariableKind(StrEnum):
     NUMBER = "number"
 
 
+KIND_LABELS = {
+    VariableKind.HOSTNAME: gettext_noop("host name"),
+    VariableKind.IPV4: gettext_noop("IPv4 address"),
+    VariableKind.IPV6: gettext_noop("IPv6 address"),
+    VariableKind.TEXT: gettext_noop("text"),
+    VariableKind.NUMBER: gettext_noop("number"),
+}
 # Sample values for trying a text.
 _SAMPLES = {
     VariableKind.IPV4: "192.0.2.1",

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dnspanel.transfer.zone_templates.template_content import DEFAULT_TTL, MOST_RRSETS, Made, make_records, try_text
+from dnspanel.transfer.zone_templates.template_content import DEFAULT_TTL, MOST_RRSETS, Made, make_records
+from dnspanel.transfer.zone_templates.try_text import try_text
 from dnspanel.zones.settings.template_text import Variable, VariableKind
 from tests.dnspanel.zones.conftest import ZONE, rr
 
