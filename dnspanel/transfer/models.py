@@ -19,11 +19,11 @@ from dnspanel.zones.models import UNFINISHED_STATES, RunState
 class State(models.TextChoices):
     """The state of an import. In ACTIVE_STATES, workers continue without a person."""
 
-    UPLOADING = "uploading", gettext_lazy("waiting for its source")
+    UPLOADING = "uploading", gettext_lazy("waiting for the source")
     SCANNING = "scanning", gettext_lazy("scanning")
-    CHOOSING = "choosing", gettext_lazy("waiting for choices")
+    CHOOSING = "choosing", gettext_lazy("waiting for options")
     PLANNING = "planning", gettext_lazy("dry run")
-    PLANNED = "planned", gettext_lazy("waiting for a go-ahead")
+    PLANNED = "planned", gettext_lazy("ready to apply")
     APPLYING = "applying", gettext_lazy("applying")
     DONE = "done", gettext_lazy("done")
     UNDOING = "undoing", gettext_lazy("undoing")
@@ -144,16 +144,16 @@ class Action(models.TextChoices):
     """The action that the import takes for a zone, or the reason why it takes none."""
 
     CREATE = "create", gettext_lazy("create")
-    UNION = "union", gettext_lazy("union")  # add the source's values
+    UNION = "union", gettext_lazy("merge")  # add the source's values
     RRSETS = (
         "rrsets",
         gettext_lazy("replace RRsets"),
     )  # replace only the RRsets that the source has
-    REPLACE = "replace", gettext_lazy("replace the zone")
+    REPLACE = "replace", gettext_lazy("replace zone")
     SKIP = "skip", gettext_lazy("skip")
     NOTHING = "nothing", gettext_lazy("nothing to change")
     FAILED = "failed", gettext_lazy("cannot be imported")
-    DUPLICATE = "duplicate", gettext_lazy("a second time in the source")
+    DUPLICATE = "duplicate", gettext_lazy("duplicate in the source")
     WAITING = "waiting", gettext_lazy("changed since the dry run")
 
 
@@ -353,12 +353,12 @@ class CutoverZone(models.Model):
 class DifferenceKind(models.TextChoices):
     """The kind of a difference. The kinds SERIAL and NAMESERVERS are expected in a cut-over."""
 
-    RCODE = "rcode", gettext_lazy("other response code")
-    RECORDS = "records", gettext_lazy("other records")
-    TTL = "ttl", gettext_lazy("other TTL")
+    RCODE = "rcode", gettext_lazy("different response code")
+    RECORDS = "records", gettext_lazy("different records")
+    TTL = "ttl", gettext_lazy("different TTL")
     SILENT = "silent", gettext_lazy("no answer")
-    SERIAL = "serial", gettext_lazy("other SOA")
-    NAMESERVERS = "nameservers", gettext_lazy("other name servers")
+    SERIAL = "serial", gettext_lazy("different SOA")
+    NAMESERVERS = "nameservers", gettext_lazy("different name servers")
 
 
 EXPECTED_KINDS = (DifferenceKind.SERIAL, DifferenceKind.NAMESERVERS)

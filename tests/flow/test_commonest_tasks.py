@@ -111,7 +111,7 @@ def import_a_zone_file(hands: Pointer, zone: str) -> None:
     page.set_input_files("#import-files", {"name": f"{zone}zone", "mimeType": "text/plain", "buffer": content.encode()})
     hands.acts += 1  # a dialog of the browser
     hands.presses(page.get_by_role("button", name="Upload and scan"))
-    hands.presses(page.get_by_role("button", name="Start the dry run"))
+    hands.presses(page.get_by_role("button", name="Start dry run"))
     hands.presses(page.get_by_role("button", name="Apply to 1 zone"))
     expect(page.locator("#report-title")).to_have_text("Done")
 

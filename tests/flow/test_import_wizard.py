@@ -62,7 +62,7 @@ def sends_in_chunks_of(page: Page, size: int) -> None:
 
 def applies(page: Page, zones: str) -> None:
     """Run the dry run and the import, and wait for the report."""
-    page.get_by_role("button", name="Start the dry run").click()
+    page.get_by_role("button", name="Start dry run").click()
     page.get_by_role("button", name=f"Apply to {zones}").click(timeout=SECONDS * 1000)
     expect(page.locator("#report-title")).to_have_text("Done", timeout=SECONDS * 1000)
 
@@ -79,7 +79,7 @@ def test_an_estate_goes_through_every_step_and_back(ines: Person, stack: Stack, 
 
     expect(page.locator("#scan-title")).to_be_visible(timeout=SECONDS * 1000)
     expect(page.get_by_role("heading", name="estate.tar.gz")).to_be_visible()
-    page.get_by_label("Choice for shop-03.test.").select_option("skip")
+    page.get_by_label("Action for shop-03.test.").select_option("skip")
     expect(page.locator("tr", has_text="shop-03.test.").locator(".badge").first).to_have_text("skip")
     applies(page, f"{ZONES - 1} zones")
     until(
@@ -90,18 +90,18 @@ def test_an_estate_goes_through_every_step_and_back(ines: Person, stack: Stack, 
     expect(page.locator("#import-reach")).to_contain_text("3/3", timeout=SECONDS * 1000)
     address = page.url
 
-    page.get_by_role("link", name="Fix and retry the 1 failed").click()
+    page.get_by_role("link", name="Fix and retry (1)").click()
     page.get_by_role("button", name="Use this").click()
     text = page.locator("textarea.fix-text")
     expect(text).to_have_value(re.compile("MX 10 mail"))
     text.fill(text.input_value().replace("192.0.2.300", "192.0.2.30"))
-    page.get_by_role("button", name="Try the ticked again").click()
+    page.get_by_role("button", name="Retry selected zones").click()
     expect(page.locator("#scan-title")).to_be_visible(timeout=SECONDS * 1000)
     applies(page, "1 zone")
     expect(page.locator(".big-number")).to_contain_text("1 zone published")
 
     page.goto(address)
-    page.get_by_role("link", name="Undo this import…").click()
+    page.get_by_role("link", name="Undo import…").click()
     page.get_by_label(re.compile("^Type")).fill(f"undo {ZONES - 1}")
     page.get_by_role("button", name=f"Undo {ZONES - 1} zones").click()
     expect(page.locator(".big-number")).to_contain_text(f"{ZONES - 1} of {ZONES - 1} zones", timeout=SECONDS * 1000)
@@ -131,7 +131,7 @@ def test_an_upload_goes_on_after_a_lost_connection_and_a_reload(ines: Person, ar
     expect(page.locator("#scan-title")).to_be_visible(timeout=SECONDS * 1000)
     assert len(lost) == 1
     ines.complaints = [line for line in ines.complaints if "ERR_CONNECTION_RESET" not in line]
-    page.get_by_role("button", name="Cancel the import").click()
+    page.get_by_role("button", name="Cancel import").click()
 
     ines.goes_to("/imports/new/files/")
     page.set_input_files("#import-files", archive)
@@ -143,7 +143,7 @@ def test_an_upload_goes_on_after_a_lost_connection_and_a_reload(ines: Person, ar
     page.on("dialog", lambda dialog: dialog.accept())
     page.reload()
     page.unroute("**/uploaded/")
-    expect(page.get_by_role("heading", name="Go on with the upload")).to_be_visible()
+    expect(page.get_by_role("heading", name="Resume upload")).to_be_visible()
     page.set_input_files("#import-files", archive)
     page.get_by_role("button", name="Upload and scan").click()
     expect(page.locator("#scan-title")).to_be_visible(timeout=SECONDS * 1000)

@@ -54,12 +54,14 @@ class CutoverForm(PanelForm):
         label=gettext_lazy("Zones"),
         required=False,
         max_length=LONGEST_SEARCH,
-        help_text=gettext_lazy("Words of their names, or has:192.0.2.7 for a value. Empty means all zones."),
+        help_text=gettext_lazy(
+            "Enter part of a zone name, or has:192.0.2.7 to search values. Leave empty for all zones."
+        ),
     )
     server = forms.CharField(
         label=gettext_lazy("Old server"),
         max_length=100,
-        help_text=gettext_lazy("Its address, IPv4 or IPv6."),
+        help_text=gettext_lazy("IPv4 or IPv6 address of the old server."),
         widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false", "placeholder": "192.0.2.53"}),
     )
     port = forms.IntegerField(label=gettext_lazy("Port"), min_value=1, max_value=65535, initial=53)
@@ -67,10 +69,12 @@ class CutoverForm(PanelForm):
         label=gettext_lazy("Resolver"),
         required=False,
         max_length=100,
-        help_text=gettext_lazy("Leads to the parents’ servers, for the delegation checklist. Empty: the panel’s own."),
+        help_text=gettext_lazy(
+            "Finds the parent servers for the delegation checklist. Leave empty to use the panel’s resolver."
+        ),
         widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
     )
-    resolver_port = forms.IntegerField(label=gettext_lazy("Its port"), min_value=1, max_value=65535, initial=53)
+    resolver_port = forms.IntegerField(label=gettext_lazy("Resolver port"), min_value=1, max_value=65535, initial=53)
 
     def clean_server(self) -> str:
         return _address(self.cleaned_data["server"])
@@ -185,7 +189,7 @@ def _create(request: PanelRequest, form: CutoverForm) -> CutoverCheck | None:
     selection = Selection(search=cleaned["q"].strip())
     job = _import_of(request, form)
     if job is None and not selection.among(access.zones_visible_to(request.user)).exists():
-        form.refuse("q", gettext("No zone matches."))
+        form.refuse("q", gettext("No zones match."))
         return None
     try:
         return cutover_check.create_check(
@@ -309,7 +313,7 @@ def cutover_cancel(request: PanelRequest, check_id: int) -> HttpResponse:
     except WrongState as exc:
         messages.error(request, str(exc))
     else:
-        messages.success(request, gettext("The comparison is cancelled. What it found stays here."))
+        messages.success(request, gettext("Comparison cancelled. The results so far are shown below."))
     return redirect("import-cutover", check.pk)
 
 

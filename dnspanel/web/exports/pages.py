@@ -63,7 +63,9 @@ class ExportForm(PanelForm):
         widget=forms.TextInput(
             attrs={"type": "search", "placeholder": gettext_lazy("All zones"), "spellcheck": "false"}
         ),
-        help_text=gettext_lazy("Words of their names, or has:192.0.2.7 for a value. Empty means all zones."),
+        help_text=gettext_lazy(
+            "Enter part of a zone name, or has:192.0.2.7 to search values. Leave empty for all zones."
+        ),
     )
     format = forms.ChoiceField(choices=ExportFormat.choices, widget=forms.RadioSelect, initial=ExportFormat.BIND)
     keys_passphrase = forms.CharField(
@@ -78,7 +80,7 @@ class ExportForm(PanelForm):
         widget=SecretInput(),
     )
     keys_passphrase_again = forms.CharField(
-        label=gettext_lazy("The same again"),
+        label=gettext_lazy("Repeat passphrase"),
         required=False,
         strip=False,
         max_length=MOST_CHARACTERS,
@@ -89,16 +91,18 @@ class ExportForm(PanelForm):
         required=False,
         min_value=0,
         max_value=MOST_SAMPLED,
-        help_text=gettext_lazy("The number of names and types to pick at random. Empty: all of them, in order."),
+        help_text=gettext_lazy(
+            "Number of names and types to pick at random. Leave empty to include all names and types in order."
+        ),
     )
-    each_zone_alike = forms.BooleanField(label=gettext_lazy("Small and large zones equally often"), required=False)
+    each_zone_alike = forms.BooleanField(label=gettext_lazy("Sample zones equally regardless of size"), required=False)
     random_percent = forms.IntegerField(
-        label=gettext_lazy("Names that do not exist, %"),
+        label=gettext_lazy("Nonexistent names (%)"),
         required=False,
         initial=0,
         min_value=0,
         max_value=MOST_RANDOM_PERCENT,
-        help_text=gettext_lazy("Random names below the same zones."),
+        help_text=gettext_lazy("Percentage of random names that don’t exist in the zones."),
     )
     seed = forms.IntegerField(
         label=gettext_lazy("Seed"),
@@ -106,7 +110,7 @@ class ExportForm(PanelForm):
         initial=1,
         min_value=0,
         max_value=2**31 - 1,
-        help_text=gettext_lazy("The same seed makes the same file."),
+        help_text=gettext_lazy("The same seed always produces the same file."),
     )
 
     def clean_zone(self) -> str:
@@ -123,7 +127,7 @@ class ExportForm(PanelForm):
         if cleaned.get("format") not in (None, ExportFormat.JSON):
             self.refuse("keys_passphrase", gettext("Only JSON has a place for private keys."))
         elif passphrase != again:
-            self.refuse("keys_passphrase_again", gettext("These are not the same."))
+            self.refuse("keys_passphrase_again", gettext("The passphrases don’t match."))
         else:
             try:
                 refuse_passphrase(passphrase)
@@ -234,7 +238,7 @@ def _create(request: PanelRequest, form: ExportForm) -> ExportJob | None:
     """Create the export job. If it is refused, add the error to the form and return None."""
     selection = form.selection
     if not selection.among(access.zones_visible_to(request.user)).exists():
-        form.refuse("q", gettext("No zone matches."))
+        form.refuse("q", gettext("No zones match."))
         return None
     try:
         return export_jobs.create_export(
@@ -325,7 +329,7 @@ def export_cancel(request: PanelRequest, export_id: int) -> HttpResponse:
     except WrongState as exc:
         messages.error(request, str(exc))
     else:
-        messages.success(request, gettext("The export is cancelled."))
+        messages.success(request, gettext("Export cancelled."))
     return redirect("zone-export-job", job.pk)
 
 

@@ -26,12 +26,12 @@ from dnspanel.zones.rights import access
 
 MOST_TICKED = 1000
 
-_CHOICES_NEW = (("", gettext_lazy("as the options say")), ("create", "create"), ("skip", "skip"))
+_CHOICES_NEW = (("", gettext_lazy("use import options")), ("create", "create"), ("skip", "skip"))
 _CHOICES_EXISTING = (
-    ("", gettext_lazy("as the options say")),
-    ("union", "union"),
+    ("", gettext_lazy("use import options")),
+    ("union", "merge"),
     ("rrsets", gettext_lazy("replace RRsets")),
-    ("replace", gettext_lazy("replace the zone")),
+    ("replace", gettext_lazy("replace zone")),
     ("skip", "skip"),
 )
 _CHOICES_ALL = (*_CHOICES_EXISTING[:1], ("create", "create"), *_CHOICES_EXISTING[1:])
@@ -40,20 +40,20 @@ _CHOICES_ALL = (*_CHOICES_EXISTING[:1], ("create", "create"), *_CHOICES_EXISTING
 _BEFORE: dict[str, tuple[str, dict[str, Any]]] = {
     "": (gettext_lazy("All"), {}),
     "new": (gettext_lazy("New"), {"existing": False}),
-    "existing": (gettext_lazy("Exist here"), {"existing": True}),
-    "faulty": (gettext_lazy("With faults"), {"faulty": True}),
+    "existing": (gettext_lazy("Existing"), {"existing": True}),
+    "faulty": (gettext_lazy("With issues"), {"faulty": True}),
 }
 _AFTER: dict[str, tuple[str, dict[str, Any]]] = {
     "": (gettext_lazy("All"), {}),
     "create": (gettext_lazy("Create"), {"action": Action.CREATE}),
-    "union": (gettext_lazy("Union"), {"action": Action.UNION}),
+    "union": (gettext_lazy("Merge"), {"action": Action.UNION}),
     "rrsets": (gettext_lazy("Replace RRsets"), {"action": Action.RRSETS}),
-    "replace": (gettext_lazy("Replace the zone"), {"action": Action.REPLACE}),
+    "replace": (gettext_lazy("Replace zone"), {"action": Action.REPLACE}),
     "waiting": (gettext_lazy("Waiting"), {"action": Action.WAITING}),
     "failed": (gettext_lazy("Failed"), {"action": Action.FAILED}),
     "nothing": (gettext_lazy("Unchanged"), {"action": Action.NOTHING}),
     "skip": (gettext_lazy("Skipped"), {"action": Action.SKIP}),
-    "duplicate": (gettext_lazy("Twice"), {"action": Action.DUPLICATE}),
+    "duplicate": (gettext_lazy("Duplicates"), {"action": Action.DUPLICATE}),
 }
 _COUNT_OF = {
     "create": "creates",
@@ -77,14 +77,14 @@ _ACTION_TONES = {
 # Texts after the job is done.
 _PAST = {
     Action.CREATE: gettext_lazy("created"),
-    Action.UNION: gettext_lazy("united"),
+    Action.UNION: gettext_lazy("merged"),
     Action.RRSETS: gettext_lazy("RRsets replaced"),
     Action.REPLACE: gettext_lazy("replaced"),
     Action.SKIP: gettext_lazy("skipped"),
 }
 _UNDONE_MARKS = {
     "undone": ("quiet", "undo", gettext_lazy("undone")),
-    "kept": ("warn", "shield", gettext_lazy("kept")),
+    "kept": ("warn", "shield", gettext_lazy("not fully undone")),
 }
 
 
@@ -147,7 +147,7 @@ def zones_context(
         "show": show,
         "filters": [_filter(key, text, show, plan) for key, (text, _) in kinds.items() if _is_listed(key, show, plan)],
         "chooses": chooses,
-        "becomes": gettext("What became of it") if job.state in ENDED_STATES else gettext("What becomes of it"),
+        "becomes": gettext("Result") if job.state in ENDED_STATES else gettext("Action"),
         "choices": _CHOICES_ALL,
         "narrowed": bool(search or show),
     }
@@ -191,7 +191,7 @@ def import_zones(request: PanelRequest, job_id: int) -> HttpResponse:
     if target == "import-zones":
         display = len(context["zones"])
         spoken = (
-            gettext("The first {display} zones are shown").format(display=display)
+            gettext("Showing the first {display} zones").format(display=display)
             if context["next_after"]
             else gettext("{display} zones found").format(display=display)
         )
@@ -214,7 +214,7 @@ def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
             import_jobs.start_plan(job=job, now=timezone.now())
         elif job.state == State.SCANNING:
             messages.info(
-                request, gettext("The source is read again with these options. Start the dry run after that.")
+                request, gettext("Scanning the source again with the new options. Start the dry run after the scan.")
             )
         else:
             messages.success(request, gettext("Options saved."))
@@ -239,7 +239,7 @@ def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
     search, show = request.POST.get("q", "")[:LONGEST_SEARCH], request.POST.get("show", "")
     of_all = request.POST.get("scope") == "all"
     if choice not in import_jobs.CHOICES or not (of_all or ids):
-        messages.warning(request, gettext("Tick the zones first. Nothing was changed."))
+        messages.warning(request, gettext("Select at least one zone. No options were changed."))
         return redirect(_back(job, search, show))
     narrowed = {"search": search, **_BEFORE.get(show, _BEFORE[""])[1]} if of_all else {"ids": ids}
     try:
@@ -248,7 +248,7 @@ def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
         messages.warning(request, str(exc))
         return redirect("import-detail", job.pk)
     message = ngettext("{count:,} zone: {value}", "{count:,} zones: {value}", count).format(
-        count=count, value=choice or gettext("as the options say")
+        count=count, value=choice or gettext("use import options")
     )
     if one and request.htmx:
         return say(_one_row(request, job, ids), speak=message)
@@ -268,7 +268,7 @@ def _one_row(request: PanelRequest, job: ImportJob, ids: list[int]) -> HttpRespo
     return render(
         request,
         "imports/_zone_row.html",
-        {"job": job, "listed": listed, "chooses": True, "becomes": gettext("What becomes of it")},
+        {"job": job, "listed": listed, "chooses": True, "becomes": gettext("Action")},
     )
 
 

@@ -33,32 +33,32 @@ _COLUMN_LABELS = {
     "priority": "priority",
     "disabled": "disabled",
     "comment": "comment",
-    "value_comment": gettext_lazy("comment of the value"),
+    "value_comment": gettext_lazy("value comment"),
     "tags": "tags",
     "rdclass": "class",
 }
 _DELIMITER_LABELS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-_MEANINGS = [("", gettext_lazy("not used")), *((field, _COLUMN_LABELS[field]) for field in FIELDS)]
+_MEANINGS = [("", gettext_lazy("Not used")), *((field, _COLUMN_LABELS[field]) for field in FIELDS)]
 
 
 class ColumnsForm(PanelForm):
     """The form for the meaning of each column (`column-N`), and for the zones of a table without a zone column."""
 
     fixed_zone = forms.CharField(
-        label=gettext_lazy("Zone of all rows"),
+        label=gettext_lazy("Zone for all rows"),
         required=False,
         max_length=1100,
-        help_text=gettext_lazy("For a table without a column for the zone; names are then relative to it."),
+        help_text=gettext_lazy("For a table without a zone column. Names are relative to this zone."),
         widget=forms.TextInput(attrs=MONO),
     )
     zones = forms.CharField(
-        label=gettext_lazy("or several zones"),
+        label=gettext_lazy("Multiple zones"),
         required=False,
         max_length=300 * MOST_NAMED_ZONES,
-        help_text=gettext_lazy("One per line, for a table of full names: each row belongs to the zone of its name."),
+        help_text=gettext_lazy("For a table with full names. Enter one zone per line."),
         widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
     )
-    header = forms.BooleanField(label=gettext_lazy("The first row is a header"), required=False)
+    header = forms.BooleanField(label=gettext_lazy("First row is a header"), required=False)
 
     def __init__(self, *args: Any, sample: csv_table.CsvSample, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -94,14 +94,16 @@ class ColumnsForm(PanelForm):
         used = Counter(cleaned.get(f"column-{number}") or "" for number in range(self.width))
         for field in FIELDS:
             if used[field] > 1:
-                self.refuse(None, gettext("Only one column can be the {field}.").format(field=_COLUMN_LABELS[field]))
+                self.refuse(
+                    None, gettext("Only one column can be assigned to {field}.").format(field=_COLUMN_LABELS[field])
+                )
         if self.errors:
             return cleaned
         missing = [_COLUMN_LABELS[field] for field in self.mapping.missing]
         if missing == [_COLUMN_LABELS["zone"]]:
-            self.refuse("fixed_zone", gettext("Say which column is the zone, or name it here."))
+            self.refuse("fixed_zone", gettext("Assign the zone column, or enter a zone here."))
         elif missing:
-            self.refuse(None, gettext("Say which column is the {list}.").format(list=", the ".join(missing)))
+            self.refuse(None, gettext("Assign a column for: {list}.").format(list=", ".join(missing)))
         return cleaned
 
     @property
@@ -126,9 +128,10 @@ def import_columns(request: PanelRequest, job_id: int) -> HttpResponse:
         if len(files) > 1:
             messages.error(
                 request,
-                gettext("A CSV import reads one file; {files} were sent. Cancel it and send one.").format(
-                    files=len(files)
-                ),
+                gettext(
+                    "A CSV import reads one file, but {files} files were uploaded. Cancel the import and upload one "
+                    "file."
+                ).format(files=len(files)),
             )
         return redirect("import-detail", job.pk)
     try:

@@ -72,7 +72,7 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
         return redirect("import-detail", job.pk)
     plan = queries.plan_summary(job)
     if request.POST.get("seen") != fingerprint(plan):
-        messages.warning(request, gettext("The dry run is not the one you saw. Look at it again, then apply."))
+        messages.warning(request, gettext("The dry run has changed. Review the new dry run, then apply the import."))
         return redirect("import-detail", job.pk)
     form = TypedForm(request.POST, confirmation=_confirmation(plan)) if plan.guarded else None
     if form is not None and not form.is_valid():

@@ -115,7 +115,11 @@ def _failed_zone(
             obstacle = str(exc)
         else:
             obstacle = (
-                "" if text is not None else gettext("The text is too large for a page: correct the file and import it.")
+                ""
+                if text is not None
+                else gettext(
+                    "The zone file is too large to edit on this page. Correct the file and import the file again."
+                )
             )
     lines = (text or "").splitlines()
     item = [FixableFault(DisplayFault(fault), line_of(fault, lines, row.path)) for fault in faults]

@@ -10,8 +10,8 @@ from dnspanel.web.frame.forms import MONO, PanelForm
 
 MOST_TTL = 2**31 - 1
 _APEX_CHOICES = [
-    ("keep", gettext_lazy("The source’s")),
-    ("missing", gettext_lazy("The source’s; ours where it has none")),
+    ("keep", gettext_lazy("From source")),
+    ("missing", gettext_lazy("From source, or panel defaults if missing")),
 ]
 
 
@@ -22,35 +22,36 @@ class OptionsForm(PanelForm):
         label=gettext_lazy("New zones"), choices=[("create", gettext_lazy("Create")), ("skip", gettext_lazy("Skip"))]
     )
     existing = forms.ChoiceField(
-        label=gettext_lazy("Zones that exist here"),
+        label=gettext_lazy("Existing zones"),
         choices=[
-            ("union", gettext_lazy("Union: the values of both; nothing is removed")),
+            ("union", gettext_lazy("Merge: add values from the source, remove nothing")),
             (
                 "rrsets",
-                gettext_lazy("Replace RRsets: those of the source take the place of the zone’s; the others stay"),
+                gettext_lazy("Replace RRsets: overwrite RRsets in the source, leave the others unchanged"),
             ),
-            ("replace", gettext_lazy("Replace the zone: it becomes what the source says")),
+            ("replace", gettext_lazy("Replace zone: make the zone identical to the source")),
             ("skip", gettext_lazy("Skip")),
         ],
     )
     nameservers = forms.ChoiceField(
-        label=gettext_lazy("Name servers of the zone"), choices=[*_APEX_CHOICES, ("ours", gettext_lazy("Always ours"))]
+        label=gettext_lazy("Zone name servers"),
+        choices=[*_APEX_CHOICES, ("ours", gettext_lazy("Always panel defaults"))],
     )
     soa = forms.ChoiceField(
-        label="SOA", choices=[*_APEX_CHOICES, ("ours", gettext_lazy("Always ours, with the source’s serial"))]
+        label="SOA", choices=[*_APEX_CHOICES, ("ours", gettext_lazy("Always panel defaults, with the source’s serial"))]
     )
     signatures = forms.ChoiceField(
         label=gettext_lazy("Signatures (DNSSEC)"),
         choices=[
-            ("drop", gettext_lazy("Leave them out")),
-            ("keep", gettext_lazy("Keep them: signed zones are served as they come")),
+            ("drop", gettext_lazy("Remove signatures")),
+            ("keep", gettext_lazy("Keep signatures and serve signed zones unchanged")),
         ],
         required=False,
         initial="drop",
     )
-    ttl = forms.IntegerField(label=gettext_lazy("Same TTL everywhere"), required=False, min_value=0, max_value=MOST_TTL)
-    ttl_least = forms.IntegerField(label=gettext_lazy("TTL at least"), required=False, min_value=0, max_value=MOST_TTL)
-    ttl_most = forms.IntegerField(label=gettext_lazy("TTL at most"), required=False, min_value=0, max_value=MOST_TTL)
+    ttl = forms.IntegerField(label=gettext_lazy("TTL for all records"), required=False, min_value=0, max_value=MOST_TTL)
+    ttl_least = forms.IntegerField(label=gettext_lazy("Minimum TTL"), required=False, min_value=0, max_value=MOST_TTL)
+    ttl_most = forms.IntegerField(label=gettext_lazy("Maximum TTL"), required=False, min_value=0, max_value=MOST_TTL)
     comments = forms.BooleanField(label=gettext_lazy("Keep comments"), required=False)
 
     def clean(self) -> dict[str, Any]:
@@ -58,9 +59,9 @@ class OptionsForm(PanelForm):
         cleaned["signatures"] = cleaned.get("signatures") or "drop"
         least, most = cleaned.get("ttl_least"), cleaned.get("ttl_most")
         if least is not None and most is not None and least > most:
-            self.refuse("ttl_most", gettext("This is less than the least."))
+            self.refuse("ttl_most", gettext("The maximum TTL must not be less than the minimum TTL."))
         if cleaned.get("ttl") is not None and (least is not None or most is not None):
-            self.refuse("ttl", gettext("Either one TTL for all, or bounds."))
+            self.refuse("ttl", gettext("Enter one TTL for all records, or a minimum and maximum TTL."))
         return cleaned
 
     @property
@@ -84,5 +85,7 @@ class TypedForm(PanelForm):
     def clean_typed(self) -> str:
         typed = " ".join(str(self.cleaned_data["typed"]).split())
         if typed.replace(",", "").casefold() != self.confirmation.replace(",", "").casefold():
-            raise forms.ValidationError(gettext("This is not “{confirmation}”.").format(confirmation=self.confirmation))
+            raise forms.ValidationError(
+                gettext("Type “{confirmation}” exactly.").format(confirmation=self.confirmation)
+            )
         return typed

@@ -27,18 +27,18 @@ from dnspanel.web.templatetags.panel import duration
 JOBS_PER_PAGE = 50
 # Sample files for a first import: their link texts in the empty list, and their static paths.
 _SAMPLES = (
-    (gettext_lazy("a zone file"), "samples/shop.test.zone"),
-    (gettext_lazy("one with faults"), "samples/faulty.test.zone"),
+    (gettext_lazy("Zone file"), "samples/shop.test.zone"),
+    (gettext_lazy("Zone file with errors"), "samples/faulty.test.zone"),
     ("a CSV", "samples/records.csv"),
 )
 
 # The actions on a job at any step, with the message after each.
 _ACTS = {
-    "pause": (import_jobs.pause, gettext_lazy("The import pauses after the piece at hand.")),
-    "resume": (import_jobs.resume, gettext_lazy("The import goes on.")),
+    "pause": (import_jobs.pause, gettext_lazy("The import pauses after the current batch.")),
+    "resume": (import_jobs.resume, gettext_lazy("Import resumed.")),
     "cancel": (
         import_jobs.cancel,
-        gettext_lazy("The import is cancelled. What it has published stays, and can be undone."),
+        gettext_lazy("Import cancelled. Published zones stay and can be undone."),
     ),
 }
 
@@ -173,6 +173,6 @@ def import_delete(request: PanelRequest, job_id: int) -> HttpResponse:
         except WrongState as exc:
             messages.warning(request, str(exc))
             return redirect("import-detail", job.pk)
-        messages.success(request, gettext("“{title}” is forgotten. What it published stays.").format(title=job.title))
+        messages.success(request, gettext("Import “{title}” deleted. Published zones stay.").format(title=job.title))
         return redirect("import-list")
     return render(request, "imports/delete.html", {"job": job, "report": queries.report(job)})

@@ -132,7 +132,7 @@ def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
     job = queries.job_for(request.user, job_id)
     report = queries.report(job)
     if job.state not in (State.DONE, State.CANCELLED) or not report.published:
-        messages.warning(request, gettext("There is nothing to undo here."))
+        messages.warning(request, gettext("This import has no changes to undo."))
         return redirect("import-detail", job.pk)
     confirmation = gettext("undo {published:,}").format(published=report.published)
     form = TypedForm(request.POST or None, confirmation=confirmation)

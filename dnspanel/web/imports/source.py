@@ -45,14 +45,14 @@ SOURCES = (
             DisplaySource(
                 SourceKind.FILES,
                 gettext_lazy("Zone files"),
-                gettext_lazy("one, many, a directory, zip, tar.gz, named.conf"),
+                gettext_lazy("One or more zone files, a directory, zip, tar.gz or named.conf"),
                 "folder",
             ),
             DisplaySource(
-                SourceKind.PASTE, gettext_lazy("Pasted text"), gettext_lazy("a zone file from the clipboard"), "copy"
+                SourceKind.PASTE, gettext_lazy("Pasted text"), gettext_lazy("A zone file from the clipboard"), "copy"
             ),
-            DisplaySource(SourceKind.CSV, "CSV", gettext_lazy("any table; you say which column is what"), "table"),
-            DisplaySource(SourceKind.JSON, "JSON", gettext_lazy("our export, RRset lists"), "file"),
+            DisplaySource(SourceKind.CSV, "CSV", gettext_lazy("Any table. Assign columns in the next step."), "table"),
+            DisplaySource(SourceKind.JSON, "JSON", gettext_lazy("An export from this panel, or RRset lists"), "file"),
         ),
     ),
     (
@@ -61,33 +61,33 @@ SOURCES = (
             DisplaySource(
                 SourceKind.AXFR,
                 gettext_lazy("Zone transfer"),
-                gettext_lazy("BIND, Knot, NSD and any other, by AXFR"),
+                gettext_lazy("AXFR from BIND, Knot DNS, NSD or any other name server"),
                 "server",
             ),
             DisplaySource(
                 SourceKind.POWERDNS_API,
                 gettext_lazy("PowerDNS API"),
-                gettext_lazy("every zone of a PowerDNS server"),
+                gettext_lazy("All zones of a PowerDNS server"),
                 "link",
             ),
             DisplaySource(
                 SourceKind.POWERDNS_SQL,
                 gettext_lazy("PowerDNS database"),
-                gettext_lazy("PostgreSQL or MySQL, live"),
+                gettext_lazy("Live PostgreSQL or MySQL database"),
                 "database",
             ),
         ),
     ),
     (
-        gettext_lazy("Files of PowerDNS"),
+        gettext_lazy("PowerDNS files"),
         (
             DisplaySource(
                 SourceKind.POWERDNS_DUMP,
                 gettext_lazy("Database dump"),
-                gettext_lazy("pg_dump, mysqldump, sqlite .dump"),
+                gettext_lazy("From pg_dump, mysqldump or sqlite .dump"),
                 "database",
             ),
-            DisplaySource(SourceKind.POWERDNS_LMDB, "LMDB", gettext_lazy("pdns.lmdb and its shards"), "database"),
+            DisplaySource(SourceKind.POWERDNS_LMDB, "LMDB", gettext_lazy("pdns.lmdb and all shards"), "database"),
         ),
     ),
 )

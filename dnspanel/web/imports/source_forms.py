@@ -38,7 +38,7 @@ class SourceForm(PublishingForm):
         label=gettext_lazy("Title"),
         required=False,
         max_length=200,
-        help_text=gettext_lazy("How the list of imports calls it; a name is made up if you leave it empty."),
+        help_text=gettext_lazy("Title in the list of imports. Leave empty for an automatic title."),
         widget=forms.TextInput(attrs=_PLAIN),
     )
 
@@ -78,13 +78,13 @@ class JsonForm(SourceForm):
     accept = ".json,.jsonl,.ndjson,.gz,application/json"
 
     keys_passphrase = forms.CharField(
-        label=gettext_lazy("Passphrase of its keys"),
+        label=gettext_lazy("Key passphrase"),
         required=False,
         strip=False,
         max_length=MOST_CHARACTERS,
         help_text=gettext_lazy(
-            "Opens the private DNSSEC keys of an export that has them, so that new zones go on with "
-            "these. Stored encrypted, forgotten once the zones are read."
+            "Decrypts the private DNSSEC keys in the export, so that new zones keep their keys. Stored "
+            "encrypted, and deleted after the scan."
         ),
         widget=SecretInput(),
     )
@@ -126,16 +126,14 @@ class PasteForm(SourceForm):
     text = forms.CharField(
         label=gettext_lazy("Zone file"),
         strip=False,
-        help_text=gettext_lazy(
-            "One zone. $ORIGIN, $TTL, $GENERATE, comments and several lines per record are understood."
-        ),
+        help_text=gettext_lazy("One zone. Supports $ORIGIN, $TTL, $GENERATE, comments and multi-line records."),
         widget=forms.Textarea(attrs={**_MONO_TEXT, "rows": 14, "placeholder": "$ORIGIN example.org.\n$TTL 3600"}),
     )
     origin = forms.CharField(
         label=gettext_lazy("Zone"),
         required=False,
         max_length=1100,
-        help_text=gettext_lazy("Only needed when the text does not say which zone it is."),
+        help_text=gettext_lazy("Only needed if the zone file doesn’t include the zone name."),
         widget=forms.TextInput(attrs=_MONO),
     )
 
@@ -143,7 +141,7 @@ class PasteForm(SourceForm):
         text = str(self.cleaned_data["text"])
         if len(text.encode()) > import_limits.MOST_PASTE_BYTES:
             raise forms.ValidationError(
-                gettext("A pasted zone file has at most {value} MiB; upload it as a file.").format(
+                gettext("A pasted zone file must not exceed {value} MiB. Upload the zone file instead.").format(
                     value=import_limits.MOST_PASTE_BYTES >> 20
                 )
             )
@@ -169,7 +167,7 @@ class AxfrForm(SourceForm):
     server = forms.CharField(
         label=gettext_lazy("Server"),
         max_length=253,
-        help_text=gettext_lazy("A name or an address."),
+        help_text=gettext_lazy("Host name or IP address."),
         widget=forms.TextInput(attrs=_MONO),
     )
     port = forms.IntegerField(label=gettext_lazy("Port"), min_value=1, max_value=65535, initial=53)
@@ -181,17 +179,17 @@ class AxfrForm(SourceForm):
         widget=forms.Textarea(attrs={**_MONO_TEXT, "rows": 5}),
     )
     catalog = forms.CharField(
-        label=gettext_lazy("or a catalog zone"),
+        label=gettext_lazy("Catalog zone"),
         required=False,
         max_length=1100,
-        help_text=gettext_lazy("Its members are transferred (RFC 9432)."),
+        help_text=gettext_lazy("Transfers all members of the catalog zone (RFC 9432)."),
         widget=forms.TextInput(attrs=_MONO),
     )
     tsig_name = forms.CharField(
         label=gettext_lazy("TSIG key"),
         required=False,
         max_length=1100,
-        help_text=gettext_lazy("Its name; empty for none."),
+        help_text=gettext_lazy("Key name. Leave empty for transfers without TSIG."),
         widget=forms.TextInput(attrs=_MONO),
     )
     tsig_algorithm = forms.ChoiceField(
@@ -201,7 +199,7 @@ class AxfrForm(SourceForm):
         label=gettext_lazy("Secret"),
         required=False,
         max_length=1000,
-        help_text=gettext_lazy("Base64. Stored encrypted, forgotten once the zones are read."),
+        help_text=gettext_lazy("In Base64. Stored encrypted, and deleted after the scan."),
         widget=SecretInput(),
     )
 
@@ -224,18 +222,12 @@ class AxfrForm(SourceForm):
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = self.cleaned_data
         if {"zones", "catalog"} <= cleaned.keys() and bool(cleaned["zones"]) == bool(cleaned["catalog"]):
-            alternative = gettext("not both") if cleaned["zones"] else gettext("or a catalog zone")
-            self.refuse(
-                "zones",
-                gettext("Name the zones, {alternative}: a name server does not list its zones by itself.").format(
-                    alternative=alternative
-                ),
-            )
+            self.refuse("zones", gettext("Enter either zone names or a catalog zone."))
         if {"tsig_name", "tsig_secret"} <= cleaned.keys() and bool(cleaned["tsig_name"]) != bool(
             cleaned["tsig_secret"]
         ):
             missing = "tsig_secret" if cleaned["tsig_name"] else "tsig_name"
-            self.refuse(missing, gettext("A TSIG key has a name and a secret."))
+            self.refuse(missing, gettext("Enter both the name and the secret of the TSIG key."))
         return cleaned
 
     @property
@@ -261,32 +253,34 @@ class PowerdnsApiForm(SourceForm):
     url = forms.CharField(
         label=gettext_lazy("Address"),
         max_length=500,
-        help_text=gettext_lazy("Such as http://192.0.2.53:8081."),
+        help_text=gettext_lazy("Example: http://192.0.2.53:8081"),
         widget=forms.TextInput(attrs={**_MONO, "inputmode": "url"}),
     )
     key = forms.CharField(
         label=gettext_lazy("API key"),
         max_length=1000,
-        help_text=gettext_lazy("Stored encrypted, forgotten once the zones are read."),
+        help_text=gettext_lazy("Stored encrypted, and deleted after the scan."),
         widget=SecretInput(),
     )
     server_id = forms.CharField(
-        label=gettext_lazy("Server id"), max_length=100, initial="localhost", widget=forms.TextInput(_MONO)
+        label=gettext_lazy("Server ID"), max_length=100, initial="localhost", widget=forms.TextInput(_MONO)
     )
     zones = forms.CharField(
         label=gettext_lazy("Zones"),
         required=False,
         max_length=300 * MOST_NAMED_ZONES,
-        help_text=gettext_lazy("One per line; empty means all."),
+        help_text=gettext_lazy("One zone per line. Leave empty for all zones."),
         widget=forms.Textarea(attrs={**_MONO_TEXT, "rows": 4}),
     )
 
     def clean_url(self) -> str:
         parts = urlsplit(self.cleaned_data["url"])
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise forms.ValidationError(gettext("An address begins with http:// or https:// and names a server."))
+            raise forms.ValidationError(
+                gettext("Enter a URL that starts with http:// or https:// and includes a host.")
+            )
         if parts.username or parts.password:
-            raise forms.ValidationError(gettext("Leave name and password out of the address."))
+            raise forms.ValidationError(gettext("Remove the user name and password from the URL."))
         return str(self.cleaned_data["url"]).rstrip("/")
 
     def clean_zones(self) -> list[str]:
@@ -319,7 +313,7 @@ class PowerdnsSqlForm(SourceForm):
         required=False,
         min_value=1,
         max_value=65535,
-        help_text=gettext_lazy("Empty: 5432 or 3306."),
+        help_text=gettext_lazy("Leave empty for the default port (5432 or 3306)."),
     )
     database = forms.CharField(
         label=gettext_lazy("Database"), max_length=200, initial="powerdns", widget=forms.TextInput(attrs=_MONO)
@@ -333,7 +327,7 @@ class PowerdnsSqlForm(SourceForm):
         strip=False,
         max_length=1000,
         help_text=gettext_lazy(
-            "Stored encrypted, forgotten once the zones are read. A user who may only read is enough."
+            "Use a read-only account. The password is stored encrypted, and deleted after the scan."
         ),
         widget=SecretInput(),
     )
@@ -397,7 +391,7 @@ def names_by_line(text: str) -> list[str]:
         lines = counted_lines(text, MOST_NAMED_ZONES)
     except TooManyLines as exc:
         raise forms.ValidationError(
-            gettext("At most {most_named_zones:,} zones; these are {found:,}.").format(
+            gettext("Enter at most {most_named_zones:,} zones. You entered {found:,}.").format(
                 most_named_zones=exc.most, found=exc.count
             )
         ) from exc
@@ -419,5 +413,5 @@ def _base64(text: str) -> str:
     try:
         base64.b64decode(text, validate=True)
     except binascii.Error as exc:
-        raise forms.ValidationError(gettext("This is no base64.")) from exc
+        raise forms.ValidationError(gettext("Enter a valid Base64 value.")) from exc
     return text

@@ -31,11 +31,11 @@ _STEP_OF_STATE = {
 
 # Tone, icon and text of each state.
 _BADGES = {
-    State.UPLOADING: ("info", "import", gettext_lazy("waits for files")),
+    State.UPLOADING: ("info", "import", gettext_lazy("waiting for files")),
     State.SCANNING: ("info", "sync", gettext_lazy("scanning")),
-    State.CHOOSING: ("warn", "edit", gettext_lazy("waits for your choices")),
+    State.CHOOSING: ("warn", "edit", gettext_lazy("waiting for options")),
     State.PLANNING: ("info", "sync", gettext_lazy("dry run")),
-    State.PLANNED: ("warn", "eye", gettext_lazy("waits for your go-ahead")),
+    State.PLANNED: ("warn", "eye", gettext_lazy("ready to apply")),
     State.APPLYING: ("info", "sync", gettext_lazy("applying")),
     State.DONE: ("ok", "check", gettext_lazy("done")),
     State.UNDOING: ("info", "undo", gettext_lazy("undoing")),

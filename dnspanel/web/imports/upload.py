@@ -46,7 +46,7 @@ def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
             return JsonResponse({"offset": upload.offset_of(job, name)})
         offset, size = _number(request.GET.get("offset", "")), _number(request.headers.get("Content-Length") or "0")
         if offset is None or size is None or size > import_limits.CHUNK_BYTES:
-            message = gettext("A chunk says where it begins and has at most {value} MiB.").format(
+            message = gettext("A chunk must include an offset and must not exceed {value} MiB.").format(
                 value=import_limits.CHUNK_BYTES >> 20
             )
             return JsonResponse({"errors": [message]}, status=400)
@@ -88,7 +88,7 @@ def take_files(request: PanelRequest, job: ImportJob) -> str:
     for file in request.FILES.getlist("files"):
         upload.receive_file(job=job, name=file.name or "", stream=file)
     if not upload.uploaded_files(job):
-        raise WrongState(gettext("No file has arrived yet. Choose at least one."))
+        raise WrongState(gettext("No files uploaded yet. Choose at least one file."))
     if job.source == SourceKind.CSV:
         return reverse("import-columns", args=[job.pk])
     import_jobs.start_scan(job=job, now=timezone.now())

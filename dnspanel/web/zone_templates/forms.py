@@ -45,9 +45,9 @@ class HeadForm(PanelForm):
         max_length=LONGEST_NAME,
         widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"}),
     )
-    description = forms.CharField(label=gettext_lazy("What it is good for"), required=False, max_length=LONGEST_NOTE)
+    description = forms.CharField(label=gettext_lazy("Description"), required=False, max_length=LONGEST_NOTE)
     team = forms.ModelChoiceField(
-        Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("the whole panel")
+        Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("Whole panel")
     )
 
     def __init__(self, *args: Any, author: Person, **kwargs: Any) -> None:
@@ -115,15 +115,15 @@ class TextForm(PanelForm):
             attrs={"rows": 14, "class": "textarea input-mono", "spellcheck": "false", "autocapitalize": "off"}
         ),
         help_text=gettext_lazy(
-            "Lines of a zone file, names relative to the zone or to the name of a snippet. {{ ip }} "
-            "is a variable; {{ zone }}, {{ zone_dashed }} and {{ name }} are known."
+            "Zone file lines. Names are relative to the zone or the snippet’s name. {{ ip }} is a variable. "
+            "{{ zone }}, {{ zone_dashed }} and {{ name }} are predefined."
         ),
     )
     note = forms.CharField(
-        label=gettext_lazy("What is new in it"),
+        label=gettext_lazy("Change note"),
         required=False,
         max_length=LONGEST_NOTE,
-        help_text=gettext_lazy("Kept with the version, optional."),
+        help_text=gettext_lazy("Optional. Saved with the version."),
     )
     seen = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**31 - 1)
 
@@ -182,12 +182,12 @@ class ServersForm(PanelForm):
             attrs={"rows": 5, "class": "textarea input-mono", "spellcheck": "false", "autocapitalize": "off"}
         ),
         help_text=gettext_lazy(
-            "One per line. Addresses for glue may stand behind the name (ns1.example.net 192.0.2.1), "
-            "or nodes whose addresses the name has (ns1.example.net node:fra1)."
+            "One name per line. You can add glue addresses (ns1.example.net 192.0.2.1) or nodes that provide "
+            "the addresses (ns1.example.net node:fra1)."
         ),
     )
     primary = forms.CharField(
-        label=gettext_lazy("Primary in the SOA"),
+        label=gettext_lazy("SOA primary"),
         required=False,
         max_length=300,
         widget=forms.TextInput(attrs=MONO),
@@ -199,18 +199,16 @@ class ServersForm(PanelForm):
         max_length=300,
         widget=forms.TextInput(attrs=MONO),
         help_text=gettext_lazy(
-            "The mail address for the SOA, as an address or a name. If empty, new zones use the panel’s "
-            "address. Existing zones do not change."
+            "Hostmaster email for the SOA, as an email address or DNS name. If empty, new zones use the "
+            "panel’s address. Existing zones do not change."
         ),
     )
-    ttl = forms.IntegerField(
-        label=gettext_lazy("TTL of the NS"), min_value=LEAST_TTL, max_value=MOST_TTL, initial=DEFAULT_TTL
-    )
+    ttl = forms.IntegerField(label=gettext_lazy("NS TTL"), min_value=LEAST_TTL, max_value=MOST_TTL, initial=DEFAULT_TTL)
     note = forms.CharField(
-        label=gettext_lazy("What is new in it"),
+        label=gettext_lazy("Change note"),
         required=False,
         max_length=LONGEST_NOTE,
-        help_text=gettext_lazy("Kept with the version, optional."),
+        help_text=gettext_lazy("Optional. Saved with the version."),
     )
     seen = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**31 - 1)
 

@@ -32,8 +32,8 @@ def publish_newer_version(
         form.refuse(None, str(exc))
         return None
     if published.number == newest:
-        messages.info(request, gettext("It says this already: there is no new version."))
+        messages.info(request, gettext("No changes to publish. The latest version has the same content."))
     else:
-        message = gettext("Version {number} of {name} is published.")
+        message = gettext("Published version {number} of {name}.")
         messages.success(request, message.format(number=published.number, name=template.name))
     return redirect("template-detail", template.pk)

@@ -77,7 +77,9 @@ def template_list(request: PanelRequest) -> HttpResponse:
 def template_new(request: PanelRequest) -> HttpResponse:
     """Show the form for a new template. A POST creates the template. A POST from htmx only checks the text."""
     if not access.may_make_templates(request.user):
-        raise Forbidden(Permission.EDIT, gettext("You may make templates neither for the whole panel nor for a team."))
+        raise Forbidden(
+            Permission.EDIT, gettext("You don’t have permission to create templates for the whole panel or for a team.")
+        )
     if request.method != "POST":
         kind = request.GET.get("kind", "")
         kind = kind if kind in _BEGINS_WITH else TemplateKind.ZONE
@@ -99,7 +101,9 @@ def template_new(request: PanelRequest) -> HttpResponse:
         except TemplateRefused as exc:
             _refuse(head, text, exc)
         else:
-            messages.success(request, gettext("{name} is a template. No zone has changed.").format(name=template.name))
+            messages.success(
+                request, gettext("Template {name} created. No zones were changed.").format(name=template.name)
+            )
             return redirect("template-detail", template.pk)
     elif text.is_valid():
         _check_text(text)
@@ -214,7 +218,7 @@ def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
         except TemplateRefused as exc:
             form.refuse_at(exc)
         else:
-            messages.success(request, gettext("Template changed. Its versions did not change."))
+            messages.success(request, gettext("Template updated. No versions were changed."))
             return redirect("template-detail", template.pk)
     status = 422 if form.is_bound else 200
     return _template_page(request, template, "zone_templates/head.html", {"form": form}, status)
@@ -262,10 +266,12 @@ def template_delete(request: PanelRequest, template_id: int) -> HttpResponse:
         edit_template.delete_template(template=template, by=request.user, now=timezone.now())
         is_set = template.kind == TemplateKind.SERVERS
         if is_set:
-            messages.success(request, gettext("Set {name} deleted. Zones did not change.").format(name=template.name))
+            messages.success(
+                request, gettext("Name server set {name} deleted. No zones were changed.").format(name=template.name)
+            )
         else:
             messages.success(
-                request, gettext("Template {name} deleted. Zones did not change.").format(name=template.name)
+                request, gettext("Template {name} deleted. No zones were changed.").format(name=template.name)
             )
         return redirect("server-set-list" if is_set else "template-list")
     context: dict[str, object] = {"linked": queries.linked_count(template)}

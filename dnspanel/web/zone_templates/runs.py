@@ -29,11 +29,11 @@ _LABELS: Labels = {
     Outcome.CHANGE: ("ok", gettext_lazy("to be changed"), gettext_lazy("changed")),
     Outcome.CONFLICT: (
         "warn",
-        gettext_lazy("with records that were edited by hand"),
-        gettext_lazy("changed, except what was edited by hand"),
+        gettext_lazy("with manual edits"),
+        gettext_lazy("changed, except manual edits"),
     ),
     Outcome.REFUSED: ("bad", gettext_lazy("to be refused"), gettext_lazy("refused")),
-    Outcome.SAME: ("quiet", gettext_lazy("as the template says"), gettext_lazy("as the template said before")),
+    Outcome.SAME: ("quiet", gettext_lazy("up to date"), gettext_lazy("already up to date")),
 }
 
 
@@ -43,8 +43,8 @@ class RunForm(PublishingForm):
     scope = forms.ChoiceField(
         label=gettext_lazy("Zones"),
         choices=(
-            ("linked", gettext_lazy("those that are kept in step")),
-            ("found", gettext_lazy("those that a search finds")),
+            ("linked", gettext_lazy("Linked zones")),
+            ("found", gettext_lazy("Zones that match a search")),
         ),
         widget=forms.RadioSelect,
         initial="linked",
@@ -53,11 +53,13 @@ class RunForm(PublishingForm):
         label=gettext_lazy("Search"),
         required=False,
         max_length=LONGEST_SEARCH,
-        help_text=gettext_lazy("As in the list of zones: shop tag:eu. Empty finds every zone that you see."),
+        help_text=gettext_lazy(
+            "Same syntax as in the zone list, for example: shop tag:eu. Leave empty for all zones you can see."
+        ),
         widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off", "spellcheck": "false"}),
     )
     keep = forms.BooleanField(
-        label=gettext_lazy("Keep the zones that were found in step from then on"),
+        label=gettext_lazy("Link matching zones to the template"),
         required=False,
     )
 
@@ -87,7 +89,7 @@ class DisplayTemplateRun(DisplayRun[TemplateRun]):
     def title(self) -> str:
         run = self.run
         if run.search is None:
-            return gettext("zones in step with {name}, to version {version}").format(
+            return gettext("zones linked to {name}, to version {version}").format(
                 name=run.template.name, version=run.version
             )
         where = gettext("zones with “{search}”").format(search=run.search) if run.search else gettext("all zones")

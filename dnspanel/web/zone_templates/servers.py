@@ -31,7 +31,10 @@ def server_set_list(request: PanelRequest) -> HttpResponse:
 def server_set_new(request: PanelRequest) -> HttpResponse:
     """Show the form for a new set. A POST creates the set."""
     if not access.may_make_templates(request.user):
-        raise Forbidden(Permission.EDIT, gettext("You may make sets neither for the whole panel nor for a team."))
+        raise Forbidden(
+            Permission.EDIT,
+            gettext("You don’t have permission to create name server sets for the whole panel or for a team."),
+        )
     head = HeadForm(request.POST or None, author=request.user, initial={"team": request.GET.get("team", "")[:9]})
     form = ServersForm(request.POST or None)
     if head.is_valid() and form.is_valid():
@@ -45,7 +48,7 @@ def server_set_new(request: PanelRequest) -> HttpResponse:
             form.refuse_at(TemplateRefused({name: found for name, found in exc.fields.items() if name not in fields}))
         else:
             messages.success(
-                request, gettext("{name} is a set of name servers. No zone has changed.").format(name=template.name)
+                request, gettext("Name server set {name} created. No zones were changed.").format(name=template.name)
             )
             return redirect("template-detail", template.pk)
     context = {"head": head, "form": form}
@@ -75,13 +78,15 @@ def server_set_default(request: PanelRequest, set_id: int) -> HttpResponse:
     edit_template.set_default(template=template, is_default=is_default, by=request.user, now=timezone.now())
     if template.team:
         message = (
-            gettext("New zones of the team {team} begin with {name}.")
+            gettext("{name} is now the default for new zones of the team {team}.")
             if is_default
-            else gettext("New zones of the team {team} no longer begin with {name}.")
+            else gettext("{name} is no longer the default for new zones of the team {team}.")
         )
     else:
         message = (
-            gettext("New zones begin with {name}.") if is_default else gettext("New zones no longer begin with {name}.")
+            gettext("{name} is now the default for new zones.")
+            if is_default
+            else gettext("{name} is no longer the default for new zones.")
         )
     messages.success(request, message.format(name=template.name, team=template.team.name if template.team else ""))
     return redirect("template-detail", template.pk)

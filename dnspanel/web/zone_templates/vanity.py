@@ -88,18 +88,24 @@ def _act(request: PanelRequest, template: ZoneTemplate) -> None:
         if act == "keep":
             refusal = keep_addresses(template=template, zone=zone, by=request.user, now=now).refusal
             if refusal:
-                messages.error(request, gettext("Kept from now on, but not yet: {refusal}").format(refusal=refusal))
+                messages.error(
+                    request,
+                    gettext("Automatic updates enabled, but the first update failed: {refusal}").format(
+                        refusal=refusal
+                    ),
+                )
             else:
                 messages.success(
                     request,
-                    gettext("The names in {name} have the addresses of their nodes, and keep them.").format(
+                    gettext("Automatic updates enabled. The names in {name} now have their nodes’ addresses.").format(
                         name=zone.name
                     ),
                 )
         elif act == "stop":
             stop_keeping(template=template, zone=zone, by=request.user, now=now)
             messages.success(
-                request, gettext("The addresses in {name} stay as they are from now on.").format(name=zone.name)
+                request,
+                gettext("Automatic updates disabled. The addresses in {name} stay the same.").format(name=zone.name),
             )
         elif act == "ask" and kept is not None:
             ask_parent(kept=kept, by=request.user, now=now)

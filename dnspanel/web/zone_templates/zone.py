@@ -202,17 +202,12 @@ def _draft(request: PanelRequest, zone: Zone, applying: Applying) -> HttpRespons
         now=timezone.now(),
         keep=None if applying.is_snippet else applying.keep,
     )
-    kept = (
-        gettext(" {name} is kept in step with it.").format(name=zone.name)
-        if applying.keep and not applying.is_snippet
-        else ""
+    message = ngettext(
+        "Added {count} change from {name} to your draft.", "Added {count} changes from {name} to your draft.", count
     )
-    messages.success(
-        request,
-        ngettext("{name}: {count} change in draft.{kept}", "{name}: {count} changes in draft.{kept}", count).format(
-            name=applying.template.name, count=count, kept=kept
-        ),
-    )
+    messages.success(request, message.format(name=applying.template.name, count=count))
+    if applying.keep and not applying.is_snippet:
+        messages.success(request, gettext("{name} linked to the template.").format(name=zone.name))
     return redirect(f"{reverse('zone-detail', args=[zone.name])}{'?in=draft' if count else ''}")
 
 
@@ -231,8 +226,6 @@ def zone_template_unlink(request: PanelRequest, zone_name: str, template_id: int
     use.unlink(zone=zone, template=template, by=request.user, now=timezone.now())
     messages.success(
         request,
-        gettext("{name} no longer follows {name2}. Its records did not change.").format(
-            name=zone.name, name2=template.name
-        ),
+        gettext("{name} unlinked from {name2}. No records were changed.").format(name=zone.name, name2=template.name),
     )
     return redirect("zone-templates", zone.name)

@@ -133,7 +133,7 @@ class Exports(V2View):
         values = read(ExportSerializer, request.data)
         selection = Selection(names=tuple(dict.fromkeys(values["zones"])), search=values["q"].strip())
         if not selection.among(access.zones_visible_to(actor)).exists():
-            raise serializers.ValidationError({"zones" if values["zones"] else "q": ["No zone matches."]}, "not-found")
+            raise serializers.ValidationError({"zones" if values["zones"] else "q": ["No zones match."]}, "not-found")
         options = QueryOptions(**values["queries"]) if "queries" in values else None
         job = export_jobs.create_export(
             selection=selection,

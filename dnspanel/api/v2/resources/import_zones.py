@@ -33,7 +33,7 @@ from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
 
 SEVERITIES = ("error", "warning", "note")
-CHOICES = [("default", "as the options say"), *((choice, choice) for choice in import_jobs.CHOICES if choice)]
+CHOICES = [("default", "use import options"), *((choice, choice) for choice in import_jobs.CHOICES if choice)]
 MOST_CHOSEN = 10_000
 _OF_FAULTS = [
     OpenApiParameter("severity", str, enum=list(SEVERITIES), description="Only errors and remarks of this severity."),

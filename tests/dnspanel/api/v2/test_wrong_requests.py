@@ -316,7 +316,7 @@ TOGETHER = [
             "not-together",
             "Works only with",
         ),
-        ("/exports", {"format": "bind", "q": "nothing-has-this-name"}, "/q", "not-found", "No zone matches."),
+        ("/exports", {"format": "bind", "q": "nothing-has-this-name"}, "/q", "not-found", "No zones match."),
         ("/zones/example.test./dnssec/keys", {"public_key": "x"}, "/private_key", "required", "with `public_key`"),
         (
             "/zones/example.test./dnssec/rollovers",

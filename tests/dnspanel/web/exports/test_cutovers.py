@@ -91,7 +91,7 @@ def test_a_comparison_starts_from_the_form(zone: None, browser: Browser, bob: Us
         ({"port": "6"}, "Port 6 is not one of such a server"),
         ({"server": ""}, "This field is required."),
         ({"port": "65536"}, "less than or equal to 65535"),
-        ({"q": "nothing"}, "No zone matches."),
+        ({"q": "nothing"}, "No zones match."),
     ],
 )
 def test_a_refused_form_says_why(
@@ -124,7 +124,7 @@ def test_an_import_from_a_server_fills_in_that_server(zone: None, browser: Brows
 def test_differences_are_listed_without_the_expected_ones(check: CutoverCheck, browser: Browser, alice: User) -> None:
     page = browser(alice).get(f"/comparisons/{check.pk}/").content.decode()
     assert rows(page) == 100
-    assert "other SOA</span>" not in page
+    assert "different SOA</span>" not in page
     more = re.search(r'hx-get="(\?[^"]+)" hx-target="#cutover-more"', page)
     assert more is not None
     following = browser(alice).get(
@@ -155,7 +155,7 @@ def test_differences_are_downloaded_all_of_them_and_no_cell_is_a_formula(
         "example.test.",
         "h0.example.test.",
         "A",
-        "other records",
+        "different records",
         "ns1",
         "300 A 192.0.2.0",
         "'=NXDOMAIN",
@@ -184,5 +184,5 @@ def test_the_page_is_told_only_what_is_new(check: CutoverCheck, browser: Browser
 def test_a_comparison_is_cancelled(zone: None, browser: Browser, alice: User) -> None:
     check = cutover_check.create_check(server="192.0.2.53", port=53, author=alice, now=NOW)
     page = browser(alice).post(f"/comparisons/{check.pk}/cancel/", follow=True).content.decode()
-    assert "The comparison is cancelled." in page
+    assert "Comparison cancelled." in page
     assert "has ended already" in browser(alice).post(f"/comparisons/{check.pk}/cancel/", follow=True).content.decode()

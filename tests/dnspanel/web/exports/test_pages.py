@@ -62,7 +62,7 @@ class TestOneZone:
         make_zone("www 300 A 192.0.2.1")
         monkeypatch.setattr(pages, "LONGEST_PREVIEW", 2)
         page = browser(alice).get(reverse("zone-export", args=[NAME])).content.decode()
-        assert "Download it instead" in page
+        assert "Download the zone file instead" in page
         assert "<pre" not in page
 
     def test_the_zone_page_offers_every_format_to_every_reader(
@@ -156,13 +156,13 @@ class TestJobs:
     @pytest.mark.parametrize(
         ("fields", "message"),
         [
-            ({"q": "nothing", "format": "json"}, "No zone matches."),
+            ({"q": "nothing", "format": "json"}, "No zones match."),
             ({"format": "xml"}, "Select a valid choice"),
             ({"format": "queries", "random_percent": "96"}, "less than or equal to 95"),
             ({"format": "queries", "sample": "-1"}, "greater than or equal to 0"),
             ({"zone": "a..b", "format": "json"}, "empty label"),
             ({"format": "bind", **TWICE}, "Only JSON has a place for private keys."),
-            ({"format": "json", "keys_passphrase": PASSPHRASE}, "These are not the same."),
+            ({"format": "json", "keys_passphrase": PASSPHRASE}, "The passphrases don’t match."),
             ({"format": "json", "keys_passphrase": "short", "keys_passphrase_again": "short"}, "12 to 1,000"),
         ],
     )
@@ -186,7 +186,7 @@ class TestJobs:
         job = ExportJob.objects.get()
         export_jobs.run_export(job.pk)
         page = browser(alice).get(started["Location"]).content.decode()
-        assert "and 1 private key, sealed" in " ".join(page.split())
+        assert "and 1 encrypted private key" in " ".join(page.split())
         assert PASSPHRASE not in page
         lines = gzip.decompress(file_of(browser(alice).get(f"/exports/{job.pk}/file/"))).splitlines()
         assert ["sealed" in json.loads(line)["dnssec"]["keys"][0] for line in lines if b"dnssec" in line] == [True]
@@ -222,7 +222,7 @@ class TestJobs:
         person = browser(alice)
         job = export_jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
         page = person.post(f"/exports/{job.pk}/cancel/", follow=True).content.decode()
-        assert "The export is cancelled." in page
+        assert "Export cancelled." in page
         assert person.get(f"/exports/{job.pk}/file/").status_code == 404
         assert "has ended already" in person.post(f"/exports/{job.pk}/cancel/", follow=True).content.decode()
 

@@ -35,7 +35,7 @@ def test_a_table_waits_for_somebody_to_look_at_its_columns(browser: Browser, bob
     page = browser(bob).get(columns(job))
     assert [field.value() for field in page.context["form"].columns] == list(GUESSED.values())
     assert b"192.0.2.1" in page.content
-    assert b"split at each comma" in page.content
+    assert b"delimiter: comma" in page.content
 
 
 def test_the_columns_are_kept_and_the_table_is_read_so(browser: Browser, bob: User, job: ImportJob) -> None:
@@ -53,9 +53,9 @@ def test_the_columns_are_kept_and_the_table_is_read_so(browser: Browser, bob: Us
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"column-4": ""}, "Say which column is the value."),
-        ({"column-3": "value"}, "Only one column can be the value."),
-        ({"column-0": ""}, "Say which column is the zone, or name it here."),
+        ({"column-4": ""}, "Assign a column for: value."),
+        ({"column-3": "value"}, "Only one column can be assigned to value."),
+        ({"column-0": ""}, "Assign the zone column, or enter a zone here."),
         ({"column-0": "", "fixed_zone": "a..test"}, "empty"),
     ],
 )

@@ -67,7 +67,7 @@ def test_the_dry_run_says_what_would_happen_and_then_it_does(browser: Browser, b
 def test_another_dry_run_than_the_one_seen_is_not_applied(browser: Browser, bob: User, job: ImportJob) -> None:
     planned(job)
     page = browser(bob).post(at(job, "apply/"), {"seen": "0-0"}, follow=True).content.decode()
-    assert "not the one you saw" in page
+    assert "The dry run has changed." in page
     job.refresh_from_db()
     assert job.state == State.PLANNED
 
@@ -81,7 +81,7 @@ def test_a_second_click_on_apply_does_no_harm(browser: Browser, bob: User, job: 
 def test_the_choices_can_be_changed_after_the_dry_run(browser: Browser, bob: User, job: ImportJob) -> None:
     planned(job)
     page = browser(bob).get(at(job), {"step": "choose"}).content.decode()
-    assert "What becomes of them" in page
+    assert "Import options" in page
     browser(bob).post(at(job, "choices/"), {"choice": "skip", "scope": "all", "q": "here"})
     job.refresh_from_db()
     assert job.state == State.CHOOSING
@@ -111,7 +111,7 @@ def test_who_would_remove_much_types_how_much(
     response = browser(bob).get(at(job))
     removed = response.context["plan"].removed
     assert removed == 39
-    assert "1 zone would lose much" in response.content.decode()
+    assert "1 zone would lose many values" in response.content.decode()
     sent = {"seen": response.context["fingerprint"]}
     refused = browser(bob).post(at(job, "apply/"), {**sent, "typed": "yes"})
     assert refused.status_code == 422
@@ -136,7 +136,7 @@ def test_a_zone_that_changed_since_waits_for_another_dry_run(browser: Browser, b
     browser(bob).post(at(job, "apply/"), {"seen": seen(browser, bob, job)})
     work_through(ImportJob.objects.get(pk=job.pk))
     page = browser(bob).get(at(job)).content.decode()
-    assert "Dry run again for 1" in page
+    assert "Start new dry run (1)" in page
     browser(bob).post(at(job, "dry-run-again/"))
     work_through(ImportJob.objects.get(pk=job.pk))
     job.refresh_from_db()

@@ -74,7 +74,7 @@ def test_without_a_tick_nothing_is_tried(browser: Browser, bob: User, job: Impor
 
 def test_without_failed_zones_the_page_says_so(browser: Browser, bob: User, make_import: MakeImport) -> None:
     job = work_through(make_import({"a.test.zone": zone_text("a.test.")}))
-    assert "No zone failed" in browser(bob).get(fix_page(job)).content.decode()
+    assert "No failed zones" in browser(bob).get(fix_page(job)).content.decode()
 
 
 def test_what_was_typed_is_text_and_no_markup(browser: Browser, bob: User, job: ImportJob, failed: ImportZone) -> None:

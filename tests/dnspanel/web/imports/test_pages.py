@@ -33,7 +33,7 @@ def job(make_import: MakeImport) -> ImportJob:
 
 def test_an_empty_list_offers_three_ways_and_samples(browser: Browser, bob: User) -> None:
     page = browser(bob).get(LIST).content.decode()
-    assert "Bring your zones" in page
+    assert "Import your zones" in page
     for way in ("files", "axfr", "powerdns-api"):
         assert f"/imports/new/{way}/" in page
     assert "samples/shop.test.zone" in page
@@ -46,7 +46,7 @@ def test_the_list_says_what_each_import_is_and_how_far(browser: Browser, bob: Us
     assert 'data-live="1"' in page  # it updates while a job runs
     work_through(job)
     page = browser(bob).get(LIST).content.decode()
-    assert "waits for your choices" in page
+    assert "waiting for options" in page
     assert "1 failed" in page
     assert 'data-live="1"' not in page
 
@@ -97,7 +97,7 @@ def test_a_working_import_shows_numbers_and_asks_again_only_for_news(
     assert browser(bob).get(page_of(job), {"seen": seen}, headers=HTMX).status_code in {200, 204}
     work_through(job)
     done = browser(bob).get(page_of(job), {"seen": seen}, headers=HTMX)
-    assert b"What the scan found" in done.content
+    assert b"Scan results" in done.content
     assert browser(bob).get(page_of(job), {"seen": f"{job.state}-False"}, headers=HTMX).status_code == 204
 
 
@@ -125,13 +125,13 @@ def test_what_stopped_an_import_is_said_with_a_way_on(browser: Browser, bob: Use
     ImportJob.objects.filter(pk=job.pk).update(paused=True, failure="The server does not answer.")
     page = browser(bob).get(page_of(job)).content.decode()
     assert "The server does not answer." in page
-    assert "Try again" in page
+    assert "Retry import" in page
 
 
 def test_an_import_can_be_forgotten_and_its_zones_stay(browser: Browser, bob: User, job: ImportJob) -> None:
     import_all(job)
     page = browser(bob).get(f"{page_of(job)}delete/").content.decode()
-    assert "The 2 zones that it published stay" in page
+    assert "2 published zones stay" in page
     browser(bob).post(f"{page_of(job)}delete/", {"form_id": uuid4()})
     assert not ImportJob.objects.filter(pk=job.pk).exists()
     assert Zone.objects.filter(name="a.test.", deleted_at=None).exists()

@@ -33,8 +33,8 @@ def at(job: ImportJob, path: str = "") -> str:
 
 def test_the_report_counts_and_offers_what_comes_next(browser: Browser, bob: User, job: ImportJob) -> None:
     page = browser(bob).get(at(job)).content.decode()
-    assert "Fix and retry the 1 failed" in page
-    assert "Undo this import…" in page
+    assert "Fix and retry (1)" in page
+    assert "Undo import…" in page
     assert "created" in page
     assert f"/publications/{job.last_sequence}/" in page
 
@@ -61,7 +61,7 @@ def test_each_fault_says_file_line_and_column_what_and_how_to_fix_it(
 def test_faults_can_be_narrowed(browser: Browser, bob: User, job: ImportJob, query: dict[str, str], count: int) -> None:
     page = browser(bob).get(at(job, "faults/"), query).content.decode()
     assert page.count("data-row") == count
-    assert ("No fault matches" in page) is (count == 0)
+    assert ("No issues match" in page) is (count == 0)
 
 
 def test_many_faults_page_by_a_fixed_number_of_queries(
@@ -98,9 +98,9 @@ def test_undo_asks_for_the_number_and_takes_everything_back(browser: Browser, bo
     work_through(job)
     assert not Zone.objects.filter(name="a.test.", deleted_at=None).exists()
     page = browser(bob).get(at(job)).content.decode()
-    assert "of 2 zones taken back" in page
+    assert "of 2 zones undone" in page
     assert "Created" not in page  # nothing of it remains
-    assert "Undo this import" not in page
+    assert "Undo import" not in page
 
 
 def test_an_undo_keeps_what_others_changed_since_and_says_so(browser: Browser, bob: User, job: ImportJob) -> None:
@@ -115,7 +115,7 @@ def test_an_undo_keeps_what_others_changed_since_and_says_so(browser: Browser, b
     browser(bob).post(at(job, "undo/"), {"typed": "undo 2"})
     work_through(ImportJob.objects.get(pk=job.pk))
     page = browser(bob).get(at(job)).content.decode()
-    assert "1 zone kept" in page
+    assert "1 zone not fully undone" in page
     assert Zone.objects.filter(name="a.test.", deleted_at=None).exists()
 
 
@@ -124,4 +124,4 @@ def test_there_is_no_undo_of_an_import_that_published_nothing(
 ) -> None:
     job = work_through(make_import({"a.test.zone": zone_text("a.test.", WWW)}))
     page = browser(bob).get(at(job, "undo/"), follow=True).content.decode()
-    assert "nothing to undo" in page
+    assert "no changes to undo" in page

@@ -77,4 +77,4 @@ def test_a_database_has_its_usual_port_unless_another_is_given() -> None:
 def test_a_large_paste_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_limits, "MOST_PASTE_BYTES", 1 << 20)
     form = form_of(PasteForm, text="x" * ((1 << 20) + 1))
-    assert "at most 1 MiB" in str(form.errors["text"])
+    assert "must not exceed 1 MiB" in str(form.errors["text"])

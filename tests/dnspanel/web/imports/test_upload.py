@@ -75,7 +75,7 @@ def test_a_chunk_that_is_too_large_is_refused(
     monkeypatch.setattr(import_limits, "CHUNK_BYTES", 1 << 20)
     answer = send(browser(bob), job, b"x" * ((1 << 20) + 1), offset=0)
     assert answer.status_code == 400
-    assert "at most 1 MiB" in answer.json()["errors"][0]
+    assert "must not exceed 1 MiB" in answer.json()["errors"][0]
 
 
 def test_an_upload_of_nothing_does_not_end(browser: Browser, bob: User, job: ImportJob) -> None:
@@ -95,8 +95,8 @@ def test_the_end_said_twice_is_one(browser: Browser, bob: User, job: ImportJob) 
 def test_a_job_that_waits_shows_what_has_arrived(browser: Browser, bob: User, job: ImportJob) -> None:
     send(browser(bob), job, TEXT[:50], offset=0)
     page = browser(bob).get(f"/imports/{job.pk}/").content.decode()
-    assert "Go on with the upload" in page
-    assert "This is all: scan it" in page
+    assert "Resume upload" in page
+    assert "Start scan" in page
     assert "a.test.zone" in page
     assert f'data-upload-to="/imports/{job.pk}/upload/"' in page
 

@@ -125,7 +125,7 @@ def test_another_version_is_published_and_compared(client: Client, template: Zon
     assert client.get(f"{LIST}{template.pk}/versions/3/").status_code == 404
     page = client.post(path, fields | {"text": WEB}).content.decode()
     assert "The template is at version 2 by now" in page
-    assert "says this already" in client.post(path, fields | {"seen": "2"}, follow=True).content.decode()
+    assert "No changes to publish" in client.post(path, fields | {"seen": "2"}, follow=True).content.decode()
     assert TemplateVersion.objects.count() == 2
 
 
@@ -169,7 +169,7 @@ def test_the_zones_in_step_are_paged_by_name_in_as_many_queries_whatever_their_n
     client: Client, template: ZoneTemplate, make_zone: MakeZone, alice: User, bob: User
 ) -> None:
     path = f"{LIST}{template.pk}/zones/"
-    assert "No zone follows it" in client.get(path).content.decode()
+    assert "No linked zones yet" in client.get(path).content.decode()
     counts = []
     for number in (1, 4):
         Zone.objects.all().delete()
@@ -179,7 +179,7 @@ def test_the_zones_in_step_are_paged_by_name_in_as_many_queries_whatever_their_n
         ) as queries:
             page = client.get(path)
         counts.append(len(queries))
-        assert page.content.decode().count("at this version") == number
+        assert page.content.decode().count("up to date") == number
     assert counts[0] == counts[1]
     edit_template.publish_version(template=template, content=Text("@ A {{ ip }}", (IP,)), seen=1, by=alice, now=NOW)
     rest = client.get(f"{path}?after=z1.test.", headers=HTMX).content.decode()
@@ -199,8 +199,8 @@ def test_what_becomes_of_the_zones_is_said_before_it_is_deleted(
     linked(template, make_zone, 2)
     path = f"{LIST}{template.pk}/delete/"
     page = client.get(path).content.decode()
-    assert "zones keep what the template made" in page
-    assert "2 zones follow it now" in page
+    assert "Existing records in zones do not change." in page
+    assert "2 zones will be unlinked" in page
     assert client.post(path)["Location"] == LIST
     assert not ZoneTemplate.objects.exists()
     assert Zone.objects.filter(deleted_at=None).count() == 2

@@ -58,7 +58,7 @@ def test_linked_zones_are_brought_to_the_next_version_after_a_dry_run(
     path = f"/settings/templates/runs/{dry.pk}/"
     page = client.get(path).content.decode()
     assert "1 to be changed" in page.replace("</span>", "").replace('<span class="strong">', "")
-    assert "with records that were edited by hand" in page
+    assert "with manual edits" in page
     assert "A @" in page
     assert 'name="overwrite"' in page
     assert client.get(f"{path}?seen=done-2", headers=HTMX).status_code == 204

@@ -35,7 +35,7 @@ def new_zone(client: Client, **fields: str) -> None:
 
 
 def test_a_set_is_made_made_the_default_and_changed(client: Client) -> None:
-    assert "No set yet" in client.get(LIST).content.decode()
+    assert "No name server sets yet" in client.get(LIST).content.decode()
     response = client.post(f"{LIST}new/", TYPED)
     made = ZoneTemplate.objects.get()
     assert response["Location"] == f"/settings/templates/{made.pk}/"

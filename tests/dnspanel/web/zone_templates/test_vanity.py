@@ -36,16 +36,16 @@ def test_addresses_are_published_kept_asked_about_and_stopped(
     assert f'href="{url}"' in client.get(f"/settings/templates/{vanity.pk}/").content.decode()
     page = client.get(url).content.decode()
     assert "ns1.customer.test. 192.0.2.1 2001:db8::1" in page
-    assert "The panel does not update the addresses of these names" in page
+    assert "Automatic updates are disabled for these names." in page
     client.post(url, {"zone": "customer.test", "act": "keep"})
     page = client.get(url).content.decode()
-    assert "in the name of" in page
+    assert "Updates use the rights of" in page
     assert "192.0.2.1" in client.get("/zones/customer.test/").content.decode()
     client.post(url, {"zone": "customer.test", "act": "ask"})
     page = client.get(url).content.decode()
     assert "The parent’s servers were not asked for the delegation." in page
     Node.objects.update(state=NodeState.RETIRED)
-    assert "None of the nodes of ns1.customer.test." in client.get(url).content.decode()
+    assert "All nodes of ns1.customer.test. were removed" in client.get(url).content.decode()
     client.post(url, {"zone": "customer.test", "act": "stop"})
     assert not KeptAddresses.objects.exists()
 

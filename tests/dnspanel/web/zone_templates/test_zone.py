@@ -48,7 +48,7 @@ def ticks(response: Any) -> dict[str, bool]:
 
 
 def test_the_templates_of_a_zone_are_listed(client: Client, make_template: MakeTemplate, zone: Zone) -> None:
-    assert "No template yet" in client.get(TEMPLATES).content.decode()
+    assert "No templates yet" in client.get(TEMPLATES).content.decode()
     made, snippet = make_template(), make_template("@ TXT x", name="Mark", kind=TemplateKind.SNIPPET)
     page = client.get(TEMPLATES).content.decode()
     for each in (made, snippet):
@@ -66,7 +66,7 @@ def test_a_preview_changes_nothing_and_what_is_ticked_is_drafted(
     conflict = f"{rdtypes.MX} {ZONE}"
     assert ticks(preview) == {f"{rdtypes.A} {ZONE}": True, f"{rdtypes.CNAME} blog.{ZONE}": True, conflict: False}
     page = preview.content.decode()
-    assert "1 RRset is not as the template left it" in page
+    assert "1 RRset differs from the template" in page
     assert "but not from the template" in page
     assert not Operation.objects.exists()
     sent = {**VALUES, "seen": applying_of(preview).seen, "act": "add", "step": [f"{rdtypes.A} {ZONE}", conflict]}
@@ -112,7 +112,7 @@ def test_a_zone_is_kept_in_step_as_chosen(client: Client, template: ZoneTemplate
     assert client.post(path, sent).status_code == 302
     link = TemplateLink.objects.get()
     assert (link.zone, link.version, link.values) == (zone, 1, {"ip": "192.0.2.80"})
-    assert "drafted" in client.get(TEMPLATES).content.decode()
+    assert "in draft" in client.get(TEMPLATES).content.decode()
     opened = applying_of(client.get(path))
     assert opened.keep
     assert opened.form.initial == {"v-ip": "192.0.2.80"}
