@@ -20,7 +20,7 @@ class TooManyLines(ValueError):
     """The text has more lines than allowed. The message has the number of lines and the limit."""
 
     def __init__(self, count: int, most: int) -> None:
-        super().__init__(gettext("At most {most:,} lines; these are {count:,}.").format(count=count, most=most))
+        super().__init__(gettext("Enter at most {most:,} lines, not {count:,}.").format(count=count, most=most))
         self.count = count
         self.most = most
 

@@ -88,9 +88,11 @@ def canonical_host(host: str) -> str:
     try:
         name = host.encode("idna").decode().lower().removesuffix(".")
     except UnicodeError as exc:
-        raise BadHost(gettext("{host} is not a host name.").format(host=host)) from exc
+        raise BadHost(gettext("{host} is not a valid host name.").format(host=host)) from exc
     if len(name) > LONGEST_HOST or not all(map(_LABEL.fullmatch, name.split("."))):
-        raise BadHost(gettext("{host} is not a host name.").format(host=host) if host else gettext("No host is named."))
+        raise BadHost(
+            gettext("{host} is not a valid host name.").format(host=host) if host else gettext("Enter a host name.")
+        )
     return name
 
 
@@ -144,7 +146,7 @@ def _refusal_of(host: str) -> str:
     try:
         ip_address(host)
     except ValueError:
-        return gettext("{host} leads to what is not a public address, or has no address.").format(host=host)
+        return gettext("{host} doesn’t resolve to a public address.").format(host=host)
     return gettext("{host} is not a public address.").format(host=host)
 
 

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from dnspanel.texts import gettext, gettext_noop
 
-NO_CERTIFICATE = gettext_noop("This is no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----")
+NO_CERTIFICATE = gettext_noop("Enter a certificate in PEM format, which starts with -----BEGIN CERTIFICATE-----")
 
 
 def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]:

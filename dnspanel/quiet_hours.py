@@ -11,7 +11,7 @@ def faults_of(begin: time | None, end: time | None) -> dict[str, list[str]]:
     if (begin is None) == (end is None):
         return {}
     missing = "quiet_from" if begin is None else "quiet_until"
-    return {missing: [gettext("Quiet hours have a beginning and an end; leave both empty for none.")]}
+    return {missing: [gettext("Enter both the start and the end of quiet hours, or leave both empty.")]}
 
 
 def quiet_until(begin: time | None, end: time | None, zone: str, now: datetime) -> datetime | None:

@@ -59,7 +59,7 @@ def parse_suffixes(rules: Iterable[str]) -> Suffixes:
         elif rule.startswith("*."):
             parents.add(names.parse(rule[2:]))
         elif "*" in rule:
-            raise BadName(text=rule, reason=gettext("only the first label of a suffix can be a star"))
+            raise BadName(text=rule, reason=gettext("only the first label of a suffix can be *"))
         else:
             exact.add(names.parse(rule))
     return Suffixes(frozenset(exact), frozenset(parents), frozenset(exceptions))

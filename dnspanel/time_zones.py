@@ -19,7 +19,7 @@ def time_zone_named(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
-        raise UnknownTimeZone(gettext("There is no such time zone; write it like Europe/Berlin.")) from exc
+        raise UnknownTimeZone(gettext("Time zone not found. Enter a name such as Europe/Berlin.")) from exc
 
 
 @lru_cache(maxsize=1)

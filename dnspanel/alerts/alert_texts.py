@@ -19,17 +19,17 @@ def subject_of(messages: Sequence[Message]) -> str:
     """Return the subject of a mail: the alert, or the number of alerts."""
     wrong, over = _split(messages)
     if not wrong and not over:
-        return _SUBJECT_START + gettext("A test message")
+        return _SUBJECT_START + gettext("Test message")
     if len(wrong) + len(over) == 1:
         alert = (wrong or over)[0].alert
         assert alert is not None
         sentence = spoken(alert.sentence)
-        description = gettext("over: {sentence}").format(sentence=sentence) if over else sentence
+        description = gettext("Resolved: {sentence}").format(sentence=sentence) if over else sentence
         return _SUBJECT_START + (
             description if len(description) <= _LONGEST_SUBJECT else f"{description[: _LONGEST_SUBJECT - 1]}…"
         )
     parts = [ngettext("{count} alert", "{count} alerts", len(wrong)).format(count=len(wrong))] if wrong else []
-    parts += [gettext("{count} over").format(count=len(over))] if over else []
+    parts += [gettext("{count} resolved").format(count=len(over))] if over else []
     critical = sum(1 for message in wrong if message.alert and message.alert.severity == Severity.CRITICAL)
     told = ", ".join(parts)
     if critical:
@@ -41,15 +41,17 @@ def text_of(messages: Sequence[Message], *, panel_url: str) -> str:
     """Return the body of a mail: current problems, the worst first, then ended problems."""
     wrong, over = _split(messages)
     if not wrong and not over:
-        request = gettext("This is a test of a route for alerts, asked for on {url}").format(url=f"{panel_url}/alerts/")
-        well = gettext("Nothing is wrong.")
+        request = gettext("This test message for an alert route was requested at {url}").format(
+            url=f"{panel_url}/alerts/"
+        )
+        well = gettext("No action is needed.")
         return f"{request}\n{well}\n"
     lines: list[str] = []
     if wrong:
-        head = ngettext("{count} thing is wrong:", "{count} things are wrong:", len(wrong)).format(count=len(wrong))
+        head = ngettext("{count} open problem:", "{count} open problems:", len(wrong)).format(count=len(wrong))
         lines += [head, *_lines(wrong), ""]
     if over:
-        head = ngettext("{count} thing is over:", "{count} things are over:", len(over)).format(count=len(over))
+        head = ngettext("{count} resolved problem:", "{count} resolved problems:", len(over)).format(count=len(over))
         lines += [head, *_lines(over), ""]
     return "\n".join([*lines, gettext("All open alerts: {url}").format(url=f"{panel_url}/alerts/"), ""])
 

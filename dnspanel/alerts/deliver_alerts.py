@@ -145,7 +145,9 @@ def _attempt(route: Route, group: Sequence[Message], now: datetime, send: Post, 
     except (NotTold, AddressRefused, NoAnswer) as exc:
         return Outcome(error=str(exc))
     error = (
-        "" if 200 <= answer.status < 300 else gettext("The receiver answered {status}.").format(status=answer.status)
+        ""
+        if 200 <= answer.status < 300
+        else gettext("The receiver returned HTTP status {status}.").format(status=answer.status)
     )
     return Outcome(error, answer.status, answer.text, round(answer.ms, 1))
 

@@ -17,7 +17,7 @@ class RouteUnknown(AlertError):
     """The route doesn't exist."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such route."))
+        super().__init__(gettext("Alert route not found."))
 
 
 class RouteRefused(AlertError, FieldsRefused):

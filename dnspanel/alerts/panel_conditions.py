@@ -53,13 +53,15 @@ def panel_conditions(inputs: PanelInputs, now: datetime, is_open: Collection[str
 def _redis_message(problem: RedisProblem) -> str:
     """Return a text about the problem of Redis and its effects on the panel."""
     if problem is RedisProblem.FULL:
-        return gettext("Redis is full: delivery goes on by polling, up to 5 s later, and there are no live numbers.")
+        return gettext(
+            "Redis is full. Nodes get updates by polling, up to 5 s later. Live statistics are not available."
+        )
     if problem is RedisProblem.REFUSES:
         return gettext(
-            "Redis refuses writes: delivery goes on by polling, up to 5 s later, and there are no live numbers."
+            "Redis refuses writes. Nodes get updates by polling, up to 5 s later. Live statistics are not available."
         )
     return gettext(
-        "Redis does not answer: delivery goes on by polling, up to 5 s later, and there are no live numbers."
+        "Redis does not respond. Nodes get updates by polling, up to 5 s later. Live statistics are not available."
     )
 
 

@@ -33,63 +33,63 @@ MOST_OVERDUE_NAMED = 3
 
 # The consequences while no process of this name is running.
 EFFECTS: Mapping[str, str] = {
-    "web": gettext_noop("pages and APIs do not answer"),
-    "proxy": gettext_noop("pages and APIs cannot be reached"),
-    "publish": gettext_noop("publications are saved, but reach no node"),
-    "push": gettext_noop("publications reach no node"),
+    "web": gettext_noop("pages and APIs do not respond"),
+    "proxy": gettext_noop("pages and APIs are unreachable"),
+    "publish": gettext_noop("changes are saved, but nodes get no updates"),
+    "push": gettext_noop("nodes get no updates"),
     "bootstrap": gettext_noop("new nodes get no snapshot"),
-    "sources": gettext_noop("imports and comparisons read nothing"),
-    "bulk": gettext_noop("imports, exports and changes of many zones do not go on"),
-    "system": gettext_noop("no snapshots are made, the trash is not emptied and the audit log is not linked"),
-    "collector": gettext_noop("the state of nodes is not known"),
-    "beat": gettext_noop("periodic work is not begun, and lost messages are not found again"),
-    "update": gettext_noop("DNS UPDATE and zone transfers are not answered"),
+    "sources": gettext_noop("imports and comparisons cannot read their sources"),
+    "bulk": gettext_noop("imports, exports and bulk changes do not continue"),
+    "system": gettext_noop("snapshots, trash cleanup and audit log chaining do not run"),
+    "collector": gettext_noop("the state of nodes is unknown"),
+    "beat": gettext_noop("periodic tasks do not start, and lost messages are not recovered"),
+    "update": gettext_noop("DNS UPDATE and zone transfer requests are not answered"),
 }
 # The purpose of each entry in beat's schedule. A test fails if an entry is missing.
 WORK: Mapping[str, str] = {
     "encode-log": gettext_noop("encoding publications"),
     "empty-trash": gettext_noop("emptying the trash"),
-    "link-acts": gettext_noop("linking the audit log"),
-    "check-audit-chain": gettext_noop("checking the audit log's chain"),
-    "tend-search": gettext_noop("keeping the search index small"),
+    "link-acts": gettext_noop("chaining audit log entries"),
+    "check-audit-chain": gettext_noop("checking the audit log chain"),
+    "tend-search": gettext_noop("maintaining the search index"),
     "follow-in-search": gettext_noop("adding changes to the search index"),
-    "drive-runs": gettext_noop("changes of many zones"),
-    "look-at-what-is-published": gettext_noop("noting what was published"),
-    "look-at-ldap-people": gettext_noop("checking people of the LDAP server"),
+    "drive-runs": gettext_noop("running bulk changes"),
+    "look-at-what-is-published": gettext_noop("checking newly published records"),
+    "look-at-ldap-people": gettext_noop("checking LDAP accounts"),
     "resume-denial": gettext_noop("changing denial of existence"),
-    "publish-due": gettext_noop("planned publications"),
+    "publish-due": gettext_noop("publishing scheduled changes"),
     "remove-expired": gettext_noop("removing expired records"),
-    "drive-transfers": gettext_noop("imports and exports"),
+    "drive-transfers": gettext_noop("running imports and exports"),
     "keep-addresses": gettext_noop("updating the addresses of vanity name servers"),
-    "forget-old-files": gettext_noop("deleting old files of imports and exports"),
-    "tend-hold": gettext_noop("ending a hold of publishing"),
-    "tend-log": gettext_noop("snapshots and pruning of segments"),
-    "bootstrap-waiting-nodes": gettext_noop("snapshots for waiting nodes"),
-    "push-late-nodes": gettext_noop("pushing to late nodes"),
-    "check-parents": gettext_noop("checking the parents of signed zones"),
-    "look-at-unproven-zones": gettext_noop("checking zones that do not validate"),
+    "forget-old-files": gettext_noop("deleting old import and export files"),
+    "tend-hold": gettext_noop("resuming publishing after a hold"),
+    "tend-log": gettext_noop("creating snapshots and pruning segments"),
+    "bootstrap-waiting-nodes": gettext_noop("creating snapshots for waiting nodes"),
+    "push-late-nodes": gettext_noop("updating late nodes"),
+    "check-parents": gettext_noop("checking parent zones of signed zones"),
+    "look-at-unproven-zones": gettext_noop("checking zones that fail validation"),
     "compare-nodes": gettext_noop("comparing nodes with the panel"),
-    "watch-fleet": gettext_noop("looking for alerts"),
+    "watch-fleet": gettext_noop("checking for alerts"),
     "forget-old-alerts": gettext_noop("deleting old alerts"),
     "rotate-identities": gettext_noop("renewing certificates"),
     "set-up-computed-types": gettext_noop("setting up computed records on nodes"),
     "tidy-identities": gettext_noop("deleting old certificates"),
     "drive-rollovers": gettext_noop("DNSSEC rollovers"),
     "reconcile-signalling-names": gettext_noop("updating DNSSEC signalling names"),
-    "begin-due-rollovers": gettext_noop("beginning DNSSEC rollovers"),
-    "begin-first-ds": gettext_noop("announcing the DS of newly signed zones"),
-    "advance-delivery": gettext_noop("letting the next group of nodes go on"),
+    "begin-due-rollovers": gettext_noop("starting DNSSEC rollovers"),
+    "begin-first-ds": gettext_noop("announcing DS records of newly signed zones"),
+    "advance-delivery": gettext_noop("updating the next node group"),
     "notice-events": gettext_noop("sending webhooks"),
     "ask-quiet-hooks": gettext_noop("testing publish hooks"),
     "drive-secondaries": gettext_noop("notifying secondaries"),
-    "drive-transfers-in": gettext_noop("transfers from primaries"),
-    "follow-catalogs": gettext_noop("following catalogs of others"),
-    "follow-producers": gettext_noop("updating catalogs of the panel"),
-    "follow-members": gettext_noop("updating which zones secondaries get"),
+    "drive-transfers-in": gettext_noop("transferring zones from primaries"),
+    "follow-catalogs": gettext_noop("syncing consumed catalog zones"),
+    "follow-producers": gettext_noop("updating produced catalog zones"),
+    "follow-members": gettext_noop("updating the zone lists of secondaries"),
     "renew-signatures-elsewhere": gettext_noop("renewing signatures for secondaries"),
-    "forget-answers": gettext_noop("deleting old answers of the API"),
+    "forget-answers": gettext_noop("deleting old API responses"),
     "drive-evidence": gettext_noop("sending the audit log to its destinations"),
-    "forget-old-deliveries": gettext_noop("deleting old deliveries of webhooks"),
+    "forget-old-deliveries": gettext_noop("deleting old webhook deliveries"),
 }
 
 
@@ -141,7 +141,7 @@ def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
             continue  # the proxy may run, but only a collector can check it
         if (since := _silent_since(name, state, now)) is None:
             continue
-        message = gettext("No process {name} has been at work for {time}: {effect}.").format(
+        message = gettext("No {name} process has been running for {time}. Effect: {effect}.").format(
             name=name, time=duration_text(now - since), effect=gettext(EFFECTS[name])
         )
         yield Condition(f"panel.process:{name}", "panel.process", Severity.CRITICAL, message)
@@ -165,8 +165,8 @@ def _of_lost(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
         if not each.is_silent(now, state.watched_since) or not others or now - each.at > REMEMBERED_FOR:
             continue
         message = ngettext(
-            "{name} on {host} (process {pid}) has been silent for {time}. {count} other is at work.",
-            "{name} on {host} (process {pid}) has been silent for {time}. {count} others are at work.",
+            "{name} on {host} (process {pid}) has not responded for {time}. {count} other process is running.",
+            "{name} on {host} (process {pid}) has not responded for {time}. {count} other processes are running.",
             others,
         ).format(name=each.name, host=each.host, pid=each.pid, time=duration_text(now - each.at), count=others)
         yield Condition(f"panel.process:{_place(each)}", "panel.process", Severity.WARNING, message)
@@ -177,7 +177,7 @@ def _of_long_tasks(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
         if each.task_since is None or each.is_silent(now, state.watched_since):
             continue
         if now - each.task_since > LONGEST_TASK:
-            message = gettext("{name} on {host} (process {pid}) has worked on one task for {time}: {task}.").format(
+            message = gettext("{name} on {host} (process {pid}) has been running one task for {time}: {task}.").format(
                 name=each.name, host=each.host, pid=each.pid, time=duration_text(now - each.task_since), task=each.task
             )
             yield Condition(f"panel.stuck:{_place(each)}", "panel.stuck", Severity.WARNING, message)
@@ -206,15 +206,16 @@ def _of_queue(queue: str, state: ProcessesNow, now: datetime) -> Condition | Non
     if not workers or now - since <= (BUSY_FOR[queue] if is_full else ANSWER_WITHIN):
         return None
     if not is_full:
-        message = gettext("{name} has taken no task for {time}, although it has free places.").format(
+        message = gettext("{name} has not accepted a task for {time}, although worker threads are free.").format(
             name=queue, time=duration_text(now - since)
         )
         return Condition(f"panel.stuck:{queue}", "panel.stuck", Severity.CRITICAL, message)
     oldest = min(full, key=lambda each: each.task_since or now)
     places = sum(each.places for each in full)
     message = ngettext(
-        "{name} has taken no task for {time}: its only place is busy, with {task} for {age}.",
-        "{name} has taken no task for {time}: all its {count} places are busy, the longest with {task} for {age}.",
+        "{name} has not accepted a task for {time}. The only worker thread is busy with {task} for {age}.",
+        "{name} has not accepted a task for {time}. All {count} worker threads are busy, the longest with "
+        "{task} for {age}.",
         places,
     ).format(
         name=queue,
@@ -231,8 +232,8 @@ def _of_failing(periodic: list[PeriodicNow], now: datetime) -> Iterator[Conditio
     for work in periodic:
         if is_failing(work, now) and work.failing_since is not None:
             message = ngettext(
-                "Periodic work failed {count} time in {time}: {work}. {error}",
-                "Periodic work failed {count:,} times in {time}: {work}. {error}",
+                "A periodic task failed {count} time in {time}: {work}. {error}",
+                "A periodic task failed {count:,} times in {time}: {work}. {error}",
                 work.failures,
             ).format(
                 count=work.failures,
@@ -260,8 +261,8 @@ def _of_overdue(periodic: list[PeriodicNow], state: ProcessesNow, now: datetime)
         ],
     )
     message = ngettext(
-        "Periodic work is overdue, last done: {first}.",
-        "Periodic work is overdue, {count} tasks, last done: {first}.",
+        "A periodic task is overdue. Last run: {first}.",
+        "{count} periodic tasks are overdue. Last run: {first}.",
         len(late),
     ).format(count=len(late), first=first)
     yield Condition("panel.overdue", "panel.overdue", Severity.WARNING, message)

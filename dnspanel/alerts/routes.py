@@ -101,7 +101,7 @@ def switch_route(*, route: Route, active: bool, by: Author, now: datetime) -> No
 def rotate_secret(*, route: Route, by: Author, now: datetime) -> str:
     """Replace the secret that signs messages, and return the new one. Raise RouteRefused for a mail route."""
     if route.kind != RouteKind.WEBHOOK:
-        raise RouteRefused({"kind": [gettext("Mail is not signed.")]})
+        raise RouteRefused({"kind": [gettext("Email messages are not signed.")]})
     secret = new_secret()
     with transaction.atomic():
         current = _lock_route(route)
@@ -153,7 +153,7 @@ def _fault_of_address(terms: RouteTerms, resolve: Resolve | None) -> str:
         else:
             checked_addresses(parse_target(terms.address), resolve=resolve)
     except ValidationError:
-        return gettext("This is not a mail address.")
+        return gettext("Enter a valid email address.")
     except (AddressRefused, NoAnswer) as exc:
         return str(exc)
     return ""
@@ -188,4 +188,6 @@ def _lock_route(route: Route) -> Route:
 
 
 def _name_taken(name: str) -> RouteRefused:
-    return RouteRefused({"name": [name_taken(gettext("There is a route {name} already.").format(name=name.strip()))]})
+    return RouteRefused(
+        {"name": [name_taken(gettext("An alert route named {name} already exists.").format(name=name.strip()))]}
+    )

@@ -83,7 +83,7 @@ def _on_one_connection(
 
 
 def _reason_of(exc: ssl.SSLError) -> str:
-    return (exc.reason or "").replace("_", " ").lower() or gettext("it ended")
+    return (exc.reason or "").replace("_", " ").lower() or gettext("the connection ended")
 
 
 def _connect_tls(host: str, port: int, seconds: float) -> ssl.SSLSocket:

@@ -32,7 +32,7 @@ class Guide:
 GUIDES = (
     Guide("start", gettext_lazy("Overview")),
     Guide("errors", gettext_lazy("Errors")),
-    Guide("paging", gettext_lazy("Paging and filters")),
+    Guide("paging", gettext_lazy("Pagination and filters")),
     Guide("etag", gettext_lazy("ETag and 412")),
     Guide("idempotency", gettext_lazy("Idempotency key")),
     Guide("limits", gettext_lazy("Limits")),

@@ -78,7 +78,7 @@ def checked_addresses(
         # A host without an address may get one soon. Both texts are the same, so that no one can probe internal names.
         refusal = AddressRefused if isinstance(exc, outbound.NotAllowed) else NoAnswer
         raise refusal(
-            gettext("{exc} The operator can allow networks by PANEL_{networks}.").format(exc=exc, networks=networks)
+            gettext("{exc} The operator can allow networks in PANEL_{networks}.").format(exc=exc, networks=networks)
         ) from exc
 
 

@@ -270,9 +270,10 @@ def _fault_of(status: int) -> str:
         return ""
     if 300 <= status < 400:
         return gettext(
-            "The receiver answered {status}. Redirects aren’t followed. Enter the URL that the redirect leads to."
+            "The receiver returned HTTP status {status}. Redirects aren’t followed. Enter the target URL of "
+            "the redirect."
         ).format(status=status)
-    return gettext("The receiver answered {status}.").format(status=status)
+    return gettext("The receiver returned HTTP status {status}.").format(status=status)
 
 
 def _record_health(webhook: Webhook, attempt: Attempt, now: datetime) -> None:

@@ -184,7 +184,7 @@ function showTip(plot, chart, tip) {
     clock(plot.data[0][at]),
     ...chart.series.map(([label], series) => {
       const value = values[series][at];
-      return `${label}: ${value == null ? translated("no number") : `${chart.format.format(value)} ${chart.unit}`}`;
+      return `${label}: ${value == null ? translated("no data") : `${chart.format.format(value)} ${chart.unit}`}`;
     }),
   ];
   tip.replaceChildren(...lines.map((text) => Object.assign(document.createElement("span"), { textContent: text })));

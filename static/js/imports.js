@@ -36,7 +36,7 @@ function show(files) {
   );
   part("uploads").hidden = !chosen.length;
   part("upload-bar").value = 0;
-  say(translated("{size} to send", { size: size(total) }));
+  say(translated("{size} to upload", { size: size(total) }));
   complain("");
 }
 
@@ -82,11 +82,11 @@ async function ask(address, options = {}) {
       if (answer.ok || answer.status === 409) return said;
       throw new Error(
         answer.status === 401
-          ? translated("Your session has ended. Sign in in another tab, then go on.")
-          : (said.errors?.join(" ") ?? translated("The server answered {status}.", { status: answer.status })),
+          ? translated("Your session has expired. Sign in in another tab, then continue.")
+          : (said.errors?.join(" ") ?? translated("Request failed (HTTP {status}).", { status: answer.status })),
       );
     }
-    say(translated("Not connected; trying again."));
+    say(translated("Connection lost. Retrying."));
     await new Promise((done) => {
       setTimeout(done, wait);
     });
@@ -103,7 +103,7 @@ async function send({ upload, finish }) {
     const address = `${upload}?${new URLSearchParams({ name })}`;
     let { offset } = await ask(address);
     if (offset > blob.size) throw new Error(
-        translated("{name} is not the file that was sent before: that one was longer.", { name }),
+        translated("{name} is shorter than the file uploaded before. Choose the original file.", { name }),
       );
     while (offset < blob.size || !row.matches(".is-done")) {
       const body = blob.slice(offset, offset + Number(form.dataset.chunk));
@@ -154,7 +154,7 @@ form.addEventListener("submit", async (event) => {
   try {
     next = await send(await addresses());
   } catch (error) {
-    const stopped = translated("Stopped. What was sent is kept: go on whenever you like.");
+    const stopped = translated("Upload stopped. You can continue the upload at any time.");
     complain(stop.signal.aborted ? stopped : error.message);
   }
   part("upload-stop").hidden = true;

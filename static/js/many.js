@@ -14,7 +14,7 @@ function showTicks() {
   bar.hidden = !ticked && !everything;
   bar.classList.toggle("is-used", !bar.hidden); // it follows down a long table
   byId("many-count").textContent = everything
-    ? translated("All are selected")
+    ? translated("All selected")
     : translated("{count} selected", { count: ticked });
   const head = document.querySelector("[data-tick-all]");
   if (!head) return;

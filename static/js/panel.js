@@ -53,13 +53,12 @@ document.addEventListener("htmx:responseError", (event) => {
     return;
   }
   if (isQuiet(event.detail.elt)) return;
-  if (status === 403)
-    return toast(
-      "bad",
-      `${plainText(event.detail.xhr) || translated("You may not do that.")} ${translated("Nothing was changed.")}`,
-    );
+  if (status === 403) {
+    const refusal = plainText(event.detail.xhr) || translated("You don’t have permission.");
+    return toast("bad", `${refusal} ${translated("Nothing was changed.")}`);
+  }
   if (plainText(event.detail.xhr)) return toast("bad", plainText(event.detail.xhr));
-  toast("bad", translated("The server answered {status}. Nothing was changed; try again.", { status }));
+  toast("bad", translated("Request failed (HTTP {status}). Nothing was changed. Try again.", { status }));
 });
 
 document.addEventListener("htmx:afterSwap", (event) => {
@@ -156,7 +155,7 @@ async function copy(source) {
     toast("ok", translated("Copied."));
   } catch {
     getSelection().selectAllChildren(source);
-    toast("warn", translated("The browser did not allow copying; the text is selected."));
+    toast("warn", translated("The browser did not allow copying. Copy the selected text yourself."));
   }
 }
 

@@ -2,9 +2,9 @@
 import { translated } from "./texts.js";
 
 const REASONS = {
-  NotAllowedError: translated("No passkey was used, or it took too long. Try again."),
-  InvalidStateError: translated("This passkey is added already."),
-  SecurityError: translated("Passkeys work at the panel’s own address alone."),
+  NotAllowedError: translated("No passkey was used in time. Try again."),
+  InvalidStateError: translated("This passkey is already registered."),
+  SecurityError: translated("Passkeys work only at the panel’s own address."),
 };
 
-export const reasonOf = (error) => REASONS[error.name] ?? translated("The browser could not use a passkey.");
+export const reasonOf = (error) => REASONS[error.name] ?? translated("The browser cannot use passkeys.");

@@ -35,7 +35,7 @@ async function told(path, fields) {
   if (answer.ok) return content ?? {};
   const { errors = [], fields: ofFields = {} } = content?.form ?? {};
   const all = [...errors, ...Object.values(ofFields).flatMap((field) => field.errors)];
-  return { error: all[0] ?? translated("The server answered {status}. Try again.", { status: answer.status }) };
+  return { error: all[0] ?? translated("Request failed (HTTP {status}). Try again.", { status: answer.status }) };
 }
 
 // The dialog asks for the password, or for the code of a second factor, in the same field.
@@ -43,7 +43,7 @@ function askForCode(isWanted, hasPasskey) {
   wantsCode = isWanted;
   if (passkeyButton) passkeyButton.hidden = isWanted && !hasPasskey;
   if (!password) return;
-  password.labels[0].textContent = isWanted ? translated("Code of your second factor") : translated("Password");
+  password.labels[0].textContent = isWanted ? translated("Two-factor code") : translated("Password");
   password.name = isWanted ? "code" : "password";
   password.type = isWanted ? "text" : "password";
   password.autocomplete = isWanted ? "one-time-code" : "current-password";
@@ -64,7 +64,7 @@ async function goOn(next) {
   }
   if (wantsCode && next.location === login) {
     askForCode(false, true);
-    return show(translated("That took too long. Type your password again."));
+    return show(translated("The sign-in took too long. Enter your password again."));
   }
   askForCode(false, true);
   done();
@@ -82,7 +82,7 @@ function done() {
   }
 }
 
-const notConnected = () => ({ error: translated("Not connected. Try again.") });
+const notConnected = () => ({ error: translated("Connection failed. Try again.") });
 
 form?.addEventListener("submit", async (event) => {
   event.preventDefault();

@@ -21,7 +21,7 @@ def test_too_many_lines_are_refused_with_their_number() -> None:
     with pytest.raises(TooManyLines) as refused:
         counted_lines("a\n" * 83_000, 1_000)
     assert (refused.value.count, refused.value.most) == (83_000, 1_000)
-    assert str(refused.value) == "At most 1,000 lines; these are 83,000."
+    assert str(refused.value) == "Enter at most 1,000 lines, not 83,000."
 
 
 @pytest.mark.parametrize("line", ["a\n", "\n", "a\n\n", "\u2028a"])

@@ -7,7 +7,7 @@ from dnspanel.time_zones import UnknownTimeZone, offered_names, time_zone_named
 
 @pytest.mark.parametrize("name", ["", "Mars/Base", "../etc/passwd", "/etc/passwd", "Europe/\0", "x" * 10_000, "Europe"])
 def test_what_is_no_time_zone_is_told(name: str) -> None:
-    with pytest.raises(UnknownTimeZone, match="like Europe/Berlin"):
+    with pytest.raises(UnknownTimeZone, match="such as Europe/Berlin"):
         time_zone_named(name)
 
 

@@ -39,7 +39,7 @@ def test_a_token_is_made_copied_used_and_revoked(stack: Stack, chromium: Browser
         assert secret in tara.page.locator("#snippet-1").inner_text()
         assert me(stack, secret)["user"]
         tara.page.reload()
-        expect(tara.page.locator("#toasts")).to_contain_text("is not shown again")
+        expect(tara.page.locator("#toasts")).to_contain_text("Secrets are shown only once")
         expect(tara.page.locator("#token-secret")).to_have_count(0)
         expect(tara.page.locator("main")).to_contain_text("127.0.0.1")
         tara.page.get_by_role("button", name="Revoke").click()

@@ -37,7 +37,9 @@ def test_a_mail_says_that_redis_and_a_node_are_gone(told_stack: Stack, mail_serv
     until(lambda: "ns2 is offline" in texts(), seconds=60, what="a mail about the node")
     told_stack.supervisor.start(["redis", "push", "publish", "beat", "ns2-agent"])
     until(
-        lambda: "things are over" in texts() or texts().count("is over") >= 2, seconds=150, what="a mail about the end"
+        lambda: "resolved problems" in texts() or texts().count("Resolved") >= 2,
+        seconds=150,
+        what="a mail about the end",
     )
     assert all(mail.to == ["ops@people.test"] for mail in mail_server.mails)
     assert len(mail_server.mails) <= 6

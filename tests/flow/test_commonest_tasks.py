@@ -218,7 +218,7 @@ def expected(kind: str) -> Mapping[str, int]:
 def deletes(someone: Person, zone: str) -> None:
     """Move a zone to the trash, without counting actions."""
     someone.goes_to(f"/zones/{zone}/delete/")
-    someone.page.get_by_label("Type the zone's name to delete it").fill(zone)
+    someone.page.get_by_label("Enter the zone name to delete the zone").fill(zone)
     someone.page.get_by_role("button", name=re.compile("^Delete")).click()
     expect(someone.page.locator("#progress")).to_be_visible()
 

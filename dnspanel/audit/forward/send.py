@@ -73,7 +73,7 @@ def send(target: Target, acts: Sequence[Act], *, sender: Sender, now: datetime) 
     try:
         context = client_context(ca=target.ca, chain=target.certificate, key=target.key)
     except (ssl.SSLError, ValueError) as exc:
-        raise NotSent(gettext("TLS does not take the certificates of this destination any more.")) from exc
+        raise NotSent(gettext("TLS no longer accepts the certificates of this destination.")) from exc
     if target.kind == Kind.SYSLOG:
         return _send_syslog(target, acts, sender, context)
     return _send_otlp(target, acts, sender, context, now)
@@ -90,7 +90,7 @@ def _send_syslog(target: Target, acts: Sequence[Act], sender: Sender, context: s
         _end(stream, deadline)
     except OSError as exc:
         raise NotSent(
-            gettext("{address} did not confirm what it was sent: {exc}").format(address=address, exc=_describe(exc))
+            gettext("{address} didn’t confirm the log entries: {exc}").format(address=address, exc=_describe(exc))
         ) from exc
     finally:
         stream.close()
@@ -103,7 +103,7 @@ def addresses_of(address: SyslogAddress) -> Sequence[str]:
         return outbound.allowed_addresses(address.host, address.port, getattr(settings, NETWORKS))
     except outbound.NotReachable as exc:
         raise NotSent(
-            gettext("{exc} The operator can allow networks by PANEL_{networks}.").format(exc=exc, networks=NETWORKS)
+            gettext("{exc} The operator can allow networks in PANEL_{networks}.").format(exc=exc, networks=NETWORKS)
         ) from exc
     except outbound.OutboundError as exc:
         raise NotSent(str(exc)) from exc
@@ -124,7 +124,7 @@ def _connect_tls(address: SyslogAddress, context: ssl.SSLContext) -> ssl.SSLSock
             plain.close()
             failure = exc
     raise NotSent(
-        gettext("No connection to {address}: {failure}").format(address=address, failure=_describe(failure))
+        gettext("Connection to {address} failed: {failure}").format(address=address, failure=_describe(failure))
     ) from failure
 
 
@@ -194,12 +194,13 @@ def _send_otlp(target: Target, acts: Sequence[Act], sender: Sender, context: ssl
 def _fault_of(answer: Answer) -> str:
     if 300 <= answer.status < 400:
         return gettext(
-            "The receiver answered {status}. Redirects aren’t followed. Enter the URL that the redirect leads to."
+            "The receiver returned HTTP status {status}. Redirects aren’t followed. Enter the target URL of "
+            "the redirect."
         ).format(status=answer.status)
     told = " ".join(answer.text.split())[:_LONGEST_REASON]
     if told and told.isprintable():
-        return gettext("The receiver answered {status}: {told}").format(status=answer.status, told=told)
-    return gettext("The receiver answered {status}.").format(status=answer.status)
+        return gettext("The receiver returned HTTP status {status}: {told}").format(status=answer.status, told=told)
+    return gettext("The receiver returned HTTP status {status}.").format(status=answer.status)
 
 
 def _message_of_rejected(answer: Answer) -> str:
@@ -211,8 +212,8 @@ def _message_of_rejected(answer: Answer) -> str:
         return ""  # some collectors answer with plain text or protobuf
     told = "".join(character for character in told if character.isprintable())[:_LONGEST_REASON]
     if count > 0:
-        return gettext("It would not keep {count:,} of them: {reason}").format(
-            count=count, reason=told or gettext("it gave no reason.")
+        return gettext("Log entries rejected by the receiver: {count:,}. Reason: {reason}").format(
+            count=count, reason=told or gettext("no reason given.")
         )
     return ""
 
@@ -221,9 +222,11 @@ def _describe(exc: OSError | None) -> str:
     if isinstance(exc, ssl.SSLCertVerificationError):
         return f"{exc.verify_message}.".replace("..", ".")
     if isinstance(exc, ssl.SSLError):
-        return joined("", ("TLS: ", (exc.reason or "").replace("_", " ").lower() or gettext("it ended"), "."))
+        return joined(
+            "", ("TLS: ", (exc.reason or "").replace("_", " ").lower() or gettext("the connection ended"), ".")
+        )
     if isinstance(exc, TimeoutError):
-        return gettext("it did not answer in time.")
+        return gettext("no response in time.")
     if exc is not None and exc.errno in _CLOSED:
-        return gettext("it closed the connection. It may want a certificate that it knows.")
-    return joined("", ((exc and exc.strerror) or gettext("it ended"), "."))
+        return gettext("the receiver closed the connection. A client certificate may be required.")
+    return joined("", ((exc and exc.strerror) or gettext("the connection ended"), "."))

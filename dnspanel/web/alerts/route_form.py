@@ -12,7 +12,7 @@ from dnspanel.web.frame.forms import MONO, PanelForm
 
 _HEARS = (
     (Severity.WARNING.value, gettext_lazy("everything")),
-    (Severity.CRITICAL.value, gettext_lazy("only what is critical")),
+    (Severity.CRITICAL.value, gettext_lazy("critical alerts only")),
 )
 _TIME = {"type": "time", "class": "input"}
 
@@ -26,18 +26,18 @@ class RouteForm(PanelForm):
         widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": gettext_lazy("on call")}),
     )
     kind = forms.ChoiceField(
-        label=gettext_lazy("How"),
+        label=gettext_lazy("Method"),
         choices=RouteKind.choices,
         widget=forms.RadioSelect,
         initial=RouteKind.MAIL,
     )
     address = forms.CharField(
-        label=gettext_lazy("Mail address or URL"),
+        label=gettext_lazy("Email address or URL"),
         max_length=2000,
-        help_text=gettext_lazy("A webhook gets a signed POST over https. Private addresses are refused."),
+        help_text=gettext_lazy("Webhooks get a signed POST request over HTTPS. Private addresses are not allowed."),
         widget=forms.TextInput(attrs=MONO),
     )
-    least = forms.ChoiceField(label=gettext_lazy("Hears of"), choices=_HEARS, widget=forms.RadioSelect)
+    least = forms.ChoiceField(label=gettext_lazy("Alerts to send"), choices=_HEARS, widget=forms.RadioSelect)
     quiet_from = forms.TimeField(
         label=gettext_lazy("Quiet from"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
     )

@@ -49,7 +49,7 @@ def route_new(request: PanelRequest) -> HttpResponse:
                 return _page_with_secret(request, made.route, made.secret)
             messages.success(
                 request,
-                gettext("{name} is notified from now on. Send a test message to check that it arrives.").format(
+                gettext("Route {name} created. Send a test message to check the delivery.").format(
                     name=made.route.name
                 ),
             )
@@ -93,7 +93,7 @@ def route_test(request: PanelRequest, route_id: int) -> HttpResponse:
     route = route_by_id(route_id)
     routes.send_test(route=route, by=request.user, now=timezone.now())
     wake_sender(route_id=route.pk)
-    messages.success(request, gettext("A test message is on its way. The answer appears below in a moment."))
+    messages.success(request, gettext("Sending a test message. The response appears below in a moment."))
     return redirect("alert-route", route.pk)
 
 
@@ -106,9 +106,7 @@ def route_switch(request: PanelRequest, route_id: int) -> HttpResponse:
     routes.switch_route(route=route, active=active, by=request.user, now=timezone.now())
     messages.success(
         request,
-        (gettext("{name} is notified again.") if active else gettext("{name} is no longer notified.")).format(
-            name=route.name
-        ),
+        (gettext("Route {name} enabled.") if active else gettext("Route {name} disabled.")).format(name=route.name),
     )
     return redirect("alert-route", route.pk)
 
@@ -128,7 +126,7 @@ def route_rotate(request: PanelRequest, route_id: int) -> HttpResponse:
     return _page_with_secret(request, route, secret, rotated=True)
 
 
-_ABOUT_SECRET = before_secret(forged=gettext_lazy("alerts that seem to be this panel’s"), back="/alerts/routes/")
+_ABOUT_SECRET = before_secret(forged=gettext_lazy("forged alerts"), back="/alerts/routes/")
 
 
 def _page_with_secret(request: PanelRequest, route: Route, secret: str, *, rotated: bool = False) -> HttpResponse:

@@ -75,10 +75,10 @@ def _of_hold(person: User) -> Iterator[Line]:
         yield Line(
             "bad",
             "error",
-            gettext("Publishing is held: {reason}").format(reason=hold.reason),
+            gettext("Publishing is on hold: {reason}").format(reason=hold.reason),
             hold.since,
             url,
-            gettext("Look at it"),
+            gettext("View details"),
         )
 
 
@@ -89,7 +89,7 @@ def _of_fleet(person: User, statuses: Sequence[NodeStatus]) -> Iterator[Line]:
     alerts = open_alerts()
     for alert in alerts[:MOST_LINES]:
         tone = "bad" if alert.severity == Severity.CRITICAL else "warn"
-        yield Line(tone, "bell", alert.sentence, alert.since, _url_of(alert), gettext("Look at it"))
+        yield Line(tone, "bell", alert.sentence, alert.since, _url_of(alert), gettext("View details"))
     if (more := len(alerts) - MOST_LINES) > 0:
         yield Line(
             "warn",
@@ -107,7 +107,7 @@ def _of_fleet(person: User, statuses: Sequence[NodeStatus]) -> Iterator[Line]:
             name=status.node.name, word=status.health.word, message=status.health.message
         )
         url = reverse("node-detail", args=[status.node.name])
-        yield Line(tone, "nodes", text, status.node.contact_at, url, gettext("Look at it"))
+        yield Line(tone, "nodes", text, status.node.contact_at, url, gettext("View details"))
 
 
 def _url_of(alert: Alert) -> str:
@@ -116,11 +116,11 @@ def _url_of(alert: Alert) -> str:
 
 def _of_rollovers(person: User) -> Iterator[Line]:
     for rollover in stuck(person, limit=MOST_LINES):
-        text = gettext("A rollover of {name} is stuck: {waits_for}").format(
+        text = gettext("A key rollover of {name} is stuck: {waits_for}").format(
             name=rollover.zone.name, waits_for=rollover.waits_for
         )
         url = reverse("zone-dnssec", args=[rollover.zone.name])
-        yield Line("warn", "key", text, rollover.waits_since, url, gettext("Look at it"))
+        yield Line("warn", "key", text, rollover.waits_since, url, gettext("View details"))
 
 
 def _of_imports(person: User, now: datetime) -> Iterator[Line]:
@@ -138,7 +138,7 @@ def _of_imports(person: User, now: datetime) -> Iterator[Line]:
             gettext("Your import {title} failed").format(title=job.title),
             job.ended_at,
             url,
-            gettext("See why"),
+            gettext("View error"),
         )
 
 
@@ -150,7 +150,7 @@ def _of_draft(person: User, counts: Sequence[DraftCounts], now: datetime) -> Ite
         changes = sum(count.total for count in counts)
         what = ngettext("{changes:,} change", "{changes:,} changes", changes).format(changes=changes)
         where = ngettext("{counts:,} zone", "{counts:,} zones", len(counts)).format(counts=len(counts))
-        text = gettext("Your draft waits: {what} in {where}").format(what=what, where=where)
+        text = gettext("Your draft has unpublished changes: {what} in {where}").format(what=what, where=where)
         yield Line("warn", "edit", text, draft.changed_at, reverse("changes"), gettext("Review"))
 
 
@@ -170,7 +170,7 @@ def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
         yield Line(
             "warn",
             "key",
-            gettext("{whose} {purpose} ends").format(whose=whose, purpose=token.purpose),
+            gettext("{whose} {purpose} expires").format(whose=whose, purpose=token.purpose),
             None,
             url,
             gettext("Rotate"),
@@ -184,16 +184,16 @@ def _of_requests(person: User, now: datetime) -> Iterator[Line]:
         return
     told = attention_of(person, now)
     for freeze, until in told.frozen:
-        text = gettext("Nothing is published: {reason}").format(reason=freeze.reason)
+        text = gettext("Publishing is frozen: {reason}").format(reason=freeze.reason)
         yield Line("warn", "lock", text, None, reverse("draft-requests"), gettext("Requests"), ends=until)
     for request in told.late:
-        text = gettext("“{name}” was not published at its time: {refusal}").format(
+        text = gettext("“{name}” was not published as scheduled: {refusal}").format(
             name=request.name, refusal=request.refusal
         )
-        yield Line("bad", "clock", text, request.tried_at, _address_of(request), gettext("Look at it"))
+        yield Line("bad", "clock", text, request.tried_at, _address_of(request), gettext("View details"))
     for request in told.waiting[:MOST_LINES]:
         whose = request.author.username if request.author else gettext("Someone")
-        text = gettext("{whose} asks for your approval: {name}").format(whose=whose, name=request.name)
+        text = gettext("{whose} requests your approval: {name}").format(whose=whose, name=request.name)
         yield Line("warn", "people", text, request.asked_at, _address_of(request), gettext("Review"))
 
 
@@ -210,18 +210,18 @@ def _of_expiries(person: User, now: datetime) -> Iterator[Line]:
             yield Line(
                 "bad",
                 "clock",
-                gettext("{what} expired, but stays: {refusal}").format(what=what, refusal=expiry.refusal),
+                gettext("{what} expired, but was not removed: {refusal}").format(what=what, refusal=expiry.refusal),
                 expiry.remove_at,
                 url,
-                gettext("Look at it"),
+                gettext("View details"),
             )
         else:
             yield Line(
                 "warn",
                 "clock",
-                gettext("{what} is removed").format(what=what),
+                gettext("{what} will be removed").format(what=what),
                 None,
                 url,
-                gettext("Look at it"),
+                gettext("View details"),
                 ends=expiry.remove_at,
             )

@@ -50,9 +50,9 @@ def before_secret(*, forged: str, back: str) -> Question:
     translated lazily, for each reader.
     """
     return Question(
-        title=gettext_lazy("Show a signing secret"),
+        title=gettext_lazy("Create signing secret"),
         effects=(format_lazy(gettext_lazy("Anyone with the secret can send the receiver {forged}."), forged=forged),),
-        button=gettext_lazy("Make and show it"),
+        button=gettext_lazy("Create secret"),
         back=back,
         needs_password=True,
         only_password=True,
@@ -104,11 +104,7 @@ def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
     """Check the password or code. Return an error text, or record the proof and return an empty text."""
     password, code = request.POST.get("password", ""), request.POST.get("second_factor", "")
     if not (password or code):
-        return (
-            gettext("Type your password.")
-            if request.user.has_password
-            else gettext("Type a code of your second factor.")
-        )
+        return gettext("Enter your password.") if request.user.has_password else gettext("Enter a two-factor code.")
     if not ratelimit.consume(request, action="reauthenticate", user=request.user):
         return gettext("These were too many tries. Wait a minute.")
     if not password:
@@ -118,7 +114,7 @@ def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
             return str(exc)
     # With the username, as at sign-in, so that the audit log records a wrong password.
     elif authenticate(request, username=request.user.get_username(), password=password) != request.user:
-        return message_of(request) or gettext("This is not your password.")
+        return message_of(request) or gettext("Incorrect password.")
     note_password(request, now)
     return ""
 

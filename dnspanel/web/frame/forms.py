@@ -70,7 +70,7 @@ def offer_teams(field: forms.Field, author: Author, right: Right = Right.SETTING
 
 
 def _by_your_clock() -> str:
-    return gettext("By your clock, in the time zone {get_current_timezone}.").format(
+    return gettext("Enter the time in your time zone, {get_current_timezone}.").format(
         get_current_timezone=timezone.get_current_timezone()
     )
 
@@ -107,7 +107,7 @@ def checked_search(text: str) -> str:
         closest = search.unknown[0].closest
         meant = gettext(" Did you mean {closest}:?").format(closest=closest) if closest else ""
         raise forms.ValidationError(
-            gettext("There is no filter {name}: here.{meant}").format(name=search.unknown[0].name, meant=meant)
+            gettext("The filter {name}: isn’t available here.{meant}").format(name=search.unknown[0].name, meant=meant)
         )
     return text
 
@@ -138,7 +138,7 @@ class ZoneSettingsForm(PanelForm):
         label=gettext_lazy("Tags"),
         required=False,
         max_length=4000,
-        help_text=gettext_lazy("Small letters, digits, dots, dashes, underscores."),
+        help_text=gettext_lazy("Use lowercase letters, digits, dots, hyphens and underscores."),
         widget=forms.TextInput(attrs=MONO),
     )
     team = forms.ModelChoiceField(
@@ -166,7 +166,7 @@ class TypedNameForm(PublishingForm):
         except BadName:
             typed = ""
         if typed != self.zone_name:
-            raise forms.ValidationError(gettext("This is not {zone_name}").format(zone_name=self.zone_name))
+            raise forms.ValidationError(gettext("Enter {zone_name} to confirm.").format(zone_name=self.zone_name))
         return typed
 
 
@@ -174,7 +174,7 @@ class GoneForm(TypedNameForm):
     """The form that deletes a zone in the trash permanently. The typed zone name is the confirmation."""
 
     typed = forms.CharField(
-        label=gettext_lazy("Type the zone's name to delete it for good"),
+        label=gettext_lazy("Enter the zone name to delete the zone permanently"),
         max_length=1100,
         widget=forms.TextInput(attrs=MONO),
     )
@@ -184,7 +184,7 @@ class DeleteZoneForm(TypedNameForm):
     """The form that deletes a zone with all its RRsets. The typed zone name is the confirmation."""
 
     typed = forms.CharField(
-        label=gettext_lazy("Type the zone's name to delete it"),
+        label=gettext_lazy("Enter the zone name to delete the zone"),
         max_length=1100,
         widget=forms.TextInput(attrs=MONO),
     )
@@ -195,7 +195,7 @@ class DeleteZoneForm(TypedNameForm):
         help_text=gettext_lazy("Optional. Shown in the history."),
     )
     typed_count = forms.IntegerField(
-        label=gettext_lazy("Type how many zones you delete"),
+        label=gettext_lazy("Number of deleted zones"),
         required=False,
         widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "inputmode": "numeric"}),
     )
@@ -209,7 +209,7 @@ class DeleteZoneForm(TypedNameForm):
         self.mass_deletion = mass_deletion
         if self.cleaned_data.get("typed_count") == mass_deletion.total:
             return True
-        self.add_error("typed_count", gettext("Type {total} to confirm it.").format(total=mass_deletion.total))
+        self.add_error("typed_count", gettext("Enter {total} to confirm.").format(total=mass_deletion.total))
         return False
 
 
@@ -221,10 +221,10 @@ class DecisionForm(PanelForm):
         label=gettext_lazy("Reason"),
         required=False,
         max_length=500,
-        help_text=gettext_lazy("Kept in the audit log, optional."),
+        help_text=gettext_lazy("Optional. Shown in the audit log."),
     )
     accepts_breaks = forms.BooleanField(
-        label=gettext_lazy("These zones may break, for the reason above"), required=False
+        label=gettext_lazy("Accept that these zones can break, for the reason above"), required=False
     )
     typed = forms.CharField(
         max_length=60, required=False, widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
@@ -234,4 +234,6 @@ class DecisionForm(PanelForm):
         sent = args[0].get("choice", "") if args else choice
         super().__init__(*args, auto_id=f"id_{sent}_%s", initial={"choice": choice}, **kwargs)
         typed = TYPED.get(Choice(sent)) if sent in Choice.values else None
-        self.fields["typed"].label = gettext("Type “{typed}”").format(typed=typed) if typed else gettext("Type it out")
+        self.fields["typed"].label = (
+            gettext("Type “{typed}” to confirm").format(typed=typed) if typed else gettext("Confirmation")
+        )

@@ -21,7 +21,7 @@ def list_look(request: PanelRequest, of: str) -> HttpResponse:
         raise Http404 from exc
     dense = request.POST.get("dense") == "yes"
     set_look(person=request.user, of=name, columns=request.POST.getlist("column"), dense=dense)
-    messages.success(request, gettext("The list looks so from now on, wherever you sign in."))
+    messages.success(request, gettext("List settings saved."))
     return redirect(_list_of(request.POST.get("next", "")))
 
 

@@ -16,8 +16,8 @@ def near_quotas(user: User, *kinds: Kind) -> list[str]:
     for holder in holders_for(user):
         for kind in kinds:
             if holder.limits[kind] is not None and (usage := usage_of_kind(holder, kind, now)).is_near:
-                message = gettext("You have {usage}")
+                message = gettext("Your usage: {usage}")
                 if holder.team:
-                    message = gettext("The team {team} has {usage}")
+                    message = gettext("Usage of team {team}: {usage}")
                 found.append(message.format(team=holder.team, usage=usage.message))
     return found

@@ -30,7 +30,7 @@ from replication.errors import BadName, ReplicationError
 MOST_ZONES_AT_ONCE = 1000
 NS_TTL = 3600
 MOST_REFUSALS = 10  # in the errors of a field
-_NO_NAME = gettext_lazy("Give at least one name.")
+_NO_NAME = gettext_lazy("Enter at least one name.")
 
 
 class ApexForm(PanelForm):
@@ -39,13 +39,13 @@ class ApexForm(PanelForm):
     nameservers = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
         label=gettext_lazy("Name servers"),
-        help_text=gettext_lazy("One per line; the first one is also the primary in the SOA."),
+        help_text=gettext_lazy("Enter one name per line. The first name server is also the primary in the SOA record."),
         max_length=4000,
     )
     hostmaster = forms.CharField(
         widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
         label=gettext_lazy("Hostmaster"),
-        help_text=gettext_lazy("The mail address for the SOA, as an address or as a name."),
+        help_text=gettext_lazy("Enter the contact for the SOA record, as an email address or a domain name."),
         max_length=300,
     )
 
@@ -88,7 +88,7 @@ class ReverseOffer:
 
     @property
     def error(self) -> str:
-        return gettext("{typed} is not the name of a zone. Choose its reverse zone, or write another name.").format(
+        return gettext("{typed} isn’t a valid zone name. Choose a reverse zone, or enter another name.").format(
             typed=self.typed
         )
 
@@ -111,19 +111,20 @@ class NewZoneForm(ApexForm, PublishingForm):
             attrs={"rows": 3, "class": "textarea input-mono", "autofocus": True, "spellcheck": "false"}
         ),
         label=gettext_lazy("Name"),
-        help_text=gettext_lazy("One zone per line. Unicode names are allowed."),
+        help_text=gettext_lazy("Enter one zone per line. Unicode names are allowed."),
         max_length=300 * MOST_ZONES_AT_ONCE,
     )
     team = forms.ModelChoiceField(
         Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("no team")
     )
     server_set = forms.TypedChoiceField(
-        label=gettext_lazy("Set of name servers"),
+        label=gettext_lazy("Name server set"),
         required=False,
         coerce=int,
         empty_value=None,
         help_text=gettext_lazy(
-            "Zones with its name servers follow it. Those below, and the hostmaster, count where no set does."
+            "Zones follow later changes of the set. The name servers and hostmaster below apply only if the "
+            "set doesn’t define them."
         ),
     )
     template = forms.TypedChoiceField(
@@ -142,17 +143,20 @@ class NewZoneForm(ApexForm, PublishingForm):
             }
         ),
         help_text=gettext_lazy(
-            "Additional records for the new zones. NS records of the template replace the name servers of this form."
+            "The template adds records to the new zones. NS records of the template replace the name servers "
+            "of this form."
         ),
     )
     keep = forms.BooleanField(
-        label=gettext_lazy("Keep them in step with the template’s next versions"),
+        label=gettext_lazy("Keep the zones linked to the template"),
         required=False,
     )
     delegate = forms.BooleanField(
-        label=gettext_lazy("Delegate them in the zones above, where I may change these"),
+        label=gettext_lazy("Add NS and glue records to the parent zones"),
         required=False,
-        help_text=gettext_lazy("NS and glue records are added to your draft. Publish them like any other change."),
+        help_text=gettext_lazy(
+            "If you can edit a parent zone, the records for the delegation are added to your draft."
+        ),
     )
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
@@ -194,8 +198,8 @@ class NewZoneForm(ApexForm, PublishingForm):
         assert isinstance(field, forms.ChoiceField)
         named = [(pk, f"{each.name} ({each.team.name})" if each.team else each.name) for pk, each in self._sets.items()]
         field.choices = [
-            ("", gettext("the default of the team, else of the panel")),
-            (NO_SET, gettext("none: those below")),
+            ("", gettext("default of the team or the panel")),
+            (NO_SET, gettext("none (use the name servers below)")),
             *named,
         ]
         for name in ("nameservers", "hostmaster"):
@@ -231,7 +235,7 @@ class NewZoneForm(ApexForm, PublishingForm):
         try:
             counted_lines(self.cleaned_data["names"], MOST_ZONES_AT_ONCE)
         except TooManyLines as exc:
-            message = gettext("At most {most_zones_at_once:,} zones at once; these are {readable_names:,}.").format(
+            message = gettext("Enter at most {most_zones_at_once:,} zones, not {readable_names:,}.").format(
                 most_zones_at_once=exc.most, readable_names=exc.count
             )
             raise forms.ValidationError(message) from exc
@@ -286,15 +290,15 @@ class CloneZoneForm(NewZoneForm):
     hostmaster = None  # type: ignore[assignment]
     server_set = None  # type: ignore[assignment]
     tags = forms.BooleanField(
-        label=gettext_lazy("Its tags too"),
+        label=gettext_lazy("Copy tags"),
         required=False,
         initial=True,
-        help_text=gettext_lazy("People who can see or change zones by these tags can do the same with the new ones."),
+        help_text=gettext_lazy("People with access to zones with these tags get the same access to the new zones."),
     )
 
     def __init__(self, *args: Any, author: Author, **kwargs: Any) -> None:
         super().__init__(*args, author=author, **kwargs)
-        self.fields["names"].label = gettext("Name of the new zone")
+        self.fields["names"].label = gettext("New zone name")
 
     def clean(self) -> dict[str, Any]:
         """Return the cleaned data unchanged: the source zone's records were already checked."""
@@ -316,7 +320,7 @@ class ZoneDefaultsForm(ApexForm):
         for name, variable in (("nameservers", NAMESERVERS), ("hostmaster", HOSTMASTER)):
             if variable in defaults.fixed:
                 self.fields[name].disabled = True
-                self.fields[name].help_text = gettext("{variable} in the panel's environment fixes it.").format(
+                self.fields[name].help_text = gettext("Set by {variable} in the panel’s environment.").format(
                     variable=variable
                 )
 

@@ -38,12 +38,12 @@ class LdapPasswordForm(PanelForm):
     """The form for a person's name and password on an LDAP server."""
 
     typed = forms.CharField(
-        label=gettext_lazy("Name there"),
+        label=gettext_lazy("LDAP user name"),
         max_length=LONGEST_NAME,
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}),
     )
     password = forms.CharField(
-        label=gettext_lazy("Password there"),
+        label=gettext_lazy("LDAP password"),
         strip=False,
         max_length=LONGEST_PASSWORD,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),

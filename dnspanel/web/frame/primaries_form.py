@@ -18,23 +18,24 @@ class PrimariesForm(PanelForm):
         max_length=100 * MOST_PRIMARIES,
         widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
         help_text=gettext_lazy(
-            "Addresses, one a line, asked in this order: 192.0.2.53, or with a port [2001:db8::53]:5300."
+            "Enter one address per line, in order of preference, such as 192.0.2.53 or [2001:db8::53]:5300."
         ),
     )
     uses_tls = forms.BooleanField(
-        label=gettext_lazy("Over TLS alone"),
+        label=gettext_lazy("Require TLS"),
         required=False,
         help_text=gettext_lazy(
-            "Questions and transfers go over TLS 1.3 (RFC 9103), to port 853 unless an address says another. Nothing "
-            "is ever sent in clear text then."
+            "Queries and transfers use TLS 1.3 (RFC 9103), on port 853 by default. Nothing is sent in clear text."
         ),
     )
     tls_names = forms.CharField(
-        label=gettext_lazy("Names in their certificates"),
+        label=gettext_lazy("Certificate names"),
         required=False,
         max_length=260 * MOST_PRIMARIES,
         widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
-        help_text=gettext_lazy("Over TLS: one name for all primaries, or one a line for each, in their order."),
+        help_text=gettext_lazy(
+            "For TLS. Enter one name for all primaries, or one name per line in the order of the primaries."
+        ),
     )
     tls_certificates = forms.CharField(
         label=gettext_lazy("Certificates"),
@@ -42,21 +43,23 @@ class PrimariesForm(PanelForm):
         max_length=LONGEST_PEM,
         widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
         help_text=gettext_lazy(
-            "PEM, for TLS. With a name: the CA of their certificates (empty: a CA that the system knows). "
-            "Without a name: the certificates of the primaries."
+            "For TLS, in PEM format. With names: the CA of the primaries’ certificates (empty: system CAs). "
+            "Without names: the certificates of the primaries."
         ),
     )
     shows_certificate = forms.BooleanField(
-        label=gettext_lazy("Show the panel’s certificate"),
+        label=gettext_lazy("Send client certificate"),
         required=False,
-        help_text=gettext_lazy("Over TLS, where a primary asks who we are. The panel’s own authority signs it."),
+        help_text=gettext_lazy(
+            "For primaries that authenticate clients by TLS. The panel’s own CA signs the certificate."
+        ),
     )
     tsig_name = forms.CharField(
         label=gettext_lazy("TSIG key"),
         required=False,
         max_length=1100,
         widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("Its name; empty for none. All of them have the same."),
+        help_text=gettext_lazy("Enter the key name, which all primaries share. Leave empty for none."),
     )
     tsig_algorithm = forms.ChoiceField(
         label=gettext_lazy("Algorithm"),
@@ -74,7 +77,9 @@ class PrimariesForm(PanelForm):
     def keep_secret_of(self, row: TransferredZone) -> None:
         """Explain in the help text that an empty secret keeps the stored key."""
         if row.tsig_secret is not None:
-            self.fields["tsig_secret"].help_text = gettext("Base64. Stored encrypted. Empty: the current secret stays.")
+            self.fields["tsig_secret"].help_text = gettext(
+                "Base64. Stored encrypted. Leave empty to keep the current secret."
+            )
 
     @property
     def terms(self) -> Terms:
@@ -96,9 +101,9 @@ class PastRulesForm(PanelForm):
 
     reason = forms.CharField(label=gettext_lazy("Reason"), required=False, max_length=500)
     past_rules = forms.BooleanField(
-        label=gettext_lazy("Go past the rules"),
+        label=gettext_lazy("Bypass rules"),
         required=False,
-        help_text=gettext_lazy("The zone has rules of approval or freezes. Administrators are alerted."),
+        help_text=gettext_lazy("The zone has approval rules or freezes. Administrators are notified."),
     )
 
     @property

@@ -120,7 +120,7 @@ class DisplayDiff:
         old, new = dict(before.comments), dict(after.comments)
         values = [value for value in self.after.rdata if old.get(value, "") != new.get(value, "")]
         pairs += [
-            NoteDiff(gettext("Comment of {value}").format(value=value), old.get(value, ""), new.get(value, ""))
+            NoteDiff(gettext("Comment on {value}").format(value=value), old.get(value, ""), new.get(value, ""))
             for value in values
         ]
         old, new = dict(before.spellings), dict(after.spellings)

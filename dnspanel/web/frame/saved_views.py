@@ -49,7 +49,7 @@ class ViewForm(PanelForm):
     """The form for the name of a saved view, and for the team that it is shared with."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=LONGEST_NAME)
-    team = forms.ChoiceField(label=gettext_lazy("Also for"), required=False)
+    team = forms.ChoiceField(label=gettext_lazy("Share with"), required=False)
 
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -69,8 +69,8 @@ class ViewForm(PanelForm):
 class NewViewForm(ViewForm):
     """The form for a new saved view, with options to keep its columns and to apply it to all zones."""
 
-    columns = forms.BooleanField(label=gettext_lazy("With its columns, as I see them now"), required=False)
-    everywhere = forms.BooleanField(label=gettext_lazy("For the records of every zone"), required=False)
+    columns = forms.BooleanField(label=gettext_lazy("Save visible columns"), required=False)
+    everywhere = forms.BooleanField(label=gettext_lazy("Available in every zone"), required=False)
 
     def __init__(self, *args: Any, page: ViewPage, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -96,7 +96,7 @@ def saved_view_list(request: PanelRequest) -> HttpResponse:
     terms = {key: value for key in TERMS[page] if (value := _terms(request, given).get(key, "").strip())}
     form = NewViewForm(request.POST or None, person=request.user, page=page)
     if form.is_valid() and (made := _save(request, form, page, zone, terms)):
-        messages.success(request, gettext("“{name}” is saved.").format(name=made.name))
+        messages.success(request, gettext("View “{name}” saved.").format(name=made.name))
         return redirect(address_of(made, zone))
     return _show(request, page, zone, form, terms)
 
@@ -114,7 +114,7 @@ def saved_view(request: PanelRequest, view_id: int) -> HttpResponse:
         except ViewRefused as exc:
             form.refuse("name", str(exc))
         else:
-            messages.success(request, gettext("“{given}” is kept.").format(given=given["name"]))
+            messages.success(request, gettext("View “{given}” saved.").format(given=given["name"]))
             return redirect("zone-views")
     context = {"listed": _listed_view(request, view, None), "form": form}
     return render(request, "view.html", context, status=422 if form.is_bound else 200)
@@ -125,9 +125,7 @@ def saved_view_delete(request: PanelRequest, view_id: int) -> HttpResponse:
     """Delete the saved view."""
     view = _own_view(request, view_id)
     saved_views.delete_view(person=request.user, view=view, now=timezone.now())
-    messages.success(
-        request, gettext("“{name}” is gone. The records and zones that it found are untouched.").format(name=view.name)
-    )
+    messages.success(request, gettext("View “{name}” deleted. Records and zones are unchanged.").format(name=view.name))
     return redirect("zone-views")
 
 

@@ -41,11 +41,11 @@ def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "") ->
     late = [status for status in active if not status.has_acked(sequence)]
     lacking = {status.node.name: found for status in active if (found := _lacks(status, zone)) and status not in late}
     if not active:
-        return Sync("quiet", 0, 0, problem=gettext("no active node"))
+        return Sync("quiet", 0, 0, problem=gettext("no active nodes"))
     if lacking and not late:
         name, (first, *others) = next(iter(lacking.items()))
         more = gettext(" (and {others} more)").format(others=len(others)) if others else ""
-        problem = gettext("has no answer for {name} {type}: {problem}{more}").format(
+        problem = gettext("cannot answer {name} {type}: {problem}{more}").format(
             name=first.name, type=first.type, problem=first.problem, more=more
         )
         return Sync("warn", len(active) - len(lacking), len(active), name, problem)

@@ -13,13 +13,11 @@ from dnspanel.zones.settings.template_text import LONGEST_VALUE, Fault, Variable
 PREFIX = "v-"
 
 _HELP = {
-    VariableKind.HOSTNAME: gettext_lazy(
-        "A host name. With a trailing dot it is a full name, without it is below the zone."
-    ),
-    VariableKind.IPV4: gettext_lazy("An IPv4 address."),
-    VariableKind.IPV6: gettext_lazy("An IPv6 address."),
-    VariableKind.TEXT: gettext_lazy("Any text."),
-    VariableKind.NUMBER: gettext_lazy("A number."),
+    VariableKind.HOSTNAME: gettext_lazy("Enter a host name. A name without a trailing dot is relative to the zone."),
+    VariableKind.IPV4: gettext_lazy("Enter an IPv4 address."),
+    VariableKind.IPV6: gettext_lazy("Enter an IPv6 address."),
+    VariableKind.TEXT: gettext_lazy("Enter any text."),
+    VariableKind.NUMBER: gettext_lazy("Enter a number."),
 }
 
 
@@ -54,7 +52,7 @@ class VariablesForm(PanelForm):
 
 
 def _field(variable: Variable) -> forms.Field:
-    default = gettext(" Empty: {default}").format(default=variable.default) if variable.default else ""
+    default = gettext(" Default: {default}").format(default=variable.default) if variable.default else ""
     attrs = {"class": "input input-mono", "autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
     return forms.CharField(
         label=variable.label,

@@ -27,15 +27,15 @@ _ADDRESSES = {
     Kind.SYSLOG: (
         gettext_lazy("Host and port"),
         "logs.example:6514",
-        gettext_lazy("TLS with octet counting (RFC 5425). Without a port: 6514."),
+        gettext_lazy("Syslog over TLS with octet counting (RFC 5425). The default port is 6514."),
     ),
     Kind.OTLP: (
         "URL",
         "https://collector.example/v1/logs",
-        gettext_lazy("OTLP over HTTP, as JSON. The path is /v1/logs as a rule."),
+        gettext_lazy("OTLP over HTTP, as JSON. The path is usually /v1/logs."),
     ),
 }
-_SECRET_STAYS = gettext_lazy("Empty: what is stored stays. It is never shown.")
+_SECRET_STAYS = gettext_lazy("Leave empty to keep the stored value, which is never shown.")
 
 
 class DestinationForm(PanelForm):
@@ -47,35 +47,37 @@ class DestinationForm(PanelForm):
         label=gettext_lazy("Certificate authority"),
         required=False,
         max_length=LONGEST_PEM,
-        help_text=gettext_lazy("PEM. Empty: those that the panel’s system knows."),
+        help_text=gettext_lazy("PEM format. Leave empty to use the system’s CAs."),
         widget=forms.Textarea(attrs=_TEXT),
     )
     certificate = forms.CharField(
-        label=gettext_lazy("The panel’s certificate there"),
+        label=gettext_lazy("Client certificate"),
         required=False,
         max_length=LONGEST_PEM,
-        help_text=gettext_lazy("PEM, with what signed it. Empty: the panel shows none."),
+        help_text=gettext_lazy("PEM format, with intermediate certificates. Leave empty to send no certificate."),
         widget=forms.Textarea(attrs=_TEXT),
     )
     key = forms.CharField(
-        label=gettext_lazy("Its private key"),
+        label=gettext_lazy("Private key"),
         required=False,
         max_length=LONGEST_PEM,
-        help_text=gettext_lazy("PEM. Kept encrypted, and never shown again."),
+        help_text=gettext_lazy("PEM format. Stored encrypted and never shown again."),
         widget=forms.Textarea(attrs=_TEXT),
     )
     headers = forms.CharField(
         label=gettext_lazy("Headers"),
         required=False,
         max_length=LONGEST_HEADERS,
-        help_text=gettext_lazy("One a line, such as Authorization: Bearer … Kept encrypted, and never shown again."),
+        help_text=gettext_lazy(
+            "Stored encrypted and never shown again. Enter one per line, such as Authorization: Bearer …"
+        ),
         widget=forms.Textarea(attrs=_TEXT),
     )
-    without_headers = forms.BooleanField(label=gettext_lazy("Forget the headers that are stored"), required=False)
+    without_headers = forms.BooleanField(label=gettext_lazy("Delete stored headers"), required=False)
     from_beginning = forms.BooleanField(
-        label=gettext_lazy("Send the log from its beginning"),
+        label=gettext_lazy("Send the whole log"),
         required=False,
-        help_text=gettext_lazy("Else what is done from now on."),
+        help_text=gettext_lazy("Otherwise, only new entries are sent."),
     )
 
     def __init__(self, *args: Any, kind: Kind, destination: Destination | None = None, **kwargs: Any) -> None:
@@ -89,8 +91,8 @@ class DestinationForm(PanelForm):
         if destination is None or destination.headers is None:
             del self.fields["without_headers"]
         if destination is not None:
-            self.fields["from_beginning"].label = gettext("Send the log from its beginning again")
-            self.fields["from_beginning"].help_text = gettext("Else it goes on behind what was sent.")
+            self.fields["from_beginning"].label = gettext("Send the whole log again")
+            self.fields["from_beginning"].help_text = gettext("Otherwise, sending continues after the last entry sent.")
             if destination.key is not None:
                 self.fields["key"].help_text = _SECRET_STAYS
             if destination.headers is not None:
@@ -126,7 +128,10 @@ def evidence_new(request: PanelRequest) -> HttpResponse:
             form.refuse_all(exc.fields)
         else:
             messages.success(
-                request, gettext("The audit log is sent to {name} from now on. Send it a test.").format(name=made.name)
+                request,
+                gettext("Destination {name} created. Send a test message to check the connection.").format(
+                    name=made.name
+                ),
             )
             return redirect("settings-evidence-detail", made.pk)
     context = {"form": form, "kind": kind, "kinds": Kind.choices}
@@ -134,13 +139,11 @@ def evidence_new(request: PanelRequest) -> HttpResponse:
 
 
 _ABOUT_LOG = Question(
-    title=gettext_lazy("Send the audit log elsewhere"),
+    title=gettext_lazy("Send audit log to another system"),
     effects=(
-        gettext_lazy(
-            "Anyone with access to that system can read what everyone did, from which addresses, in every zone."
-        ),
+        gettext_lazy("Anyone with access to that system can read all actions in every zone, with their IP addresses."),
     ),
-    button=gettext_lazy("Send it"),
+    button=gettext_lazy("Send audit log"),
     back="/settings/evidence/",
     needs_password=True,
     only_password=True,
@@ -162,7 +165,7 @@ def evidence_detail(request: PanelRequest, destination_id: int) -> HttpResponse:
         except DestinationRefused as exc:
             form.refuse_all(exc.fields)
         else:
-            messages.success(request, gettext("Changed, from the next batch on."))
+            messages.success(request, gettext("Destination saved. Changes apply from the next batch."))
             return redirect("settings-evidence-detail", destination_id)
     context = {"row": row, "destination": row.destination, "form": form}
     return render(request, "settings/evidence_detail.html", context, status=422 if form.is_bound else 200)
@@ -175,7 +178,9 @@ def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
     active = request.POST.get("active") == "yes"
     question = Question(
         title=gettext("Switch {name} off").format(name=destination.name),
-        effects=(gettext("Nothing is sent to the destination. New entries wait until it is switched on again."),),
+        effects=(
+            gettext("No entries are sent to the destination. New entries wait until the destination is enabled again."),
+        ),
         button=gettext("Switch it off"),
         back=reverse("settings-evidence-detail", args=[destination.pk]),
     )
@@ -196,9 +201,9 @@ def evidence_test(request: PanelRequest, destination_id: int) -> HttpResponse:
     try:
         destinations.try_destination(destination=destination, by=request.user, clock=timezone.now)
     except NotSent as exc:
-        messages.error(request, gettext("The test did not arrive: {exc}").format(exc=exc))
+        messages.error(request, gettext("Test failed: {exc}").format(exc=exc))
     else:
-        messages.success(request, gettext("{name} has confirmed a test message.").format(name=destination.name))
+        messages.success(request, gettext("{name} confirmed the test message.").format(name=destination.name))
     return redirect("settings-evidence-detail", destination.pk)
 
 
@@ -208,7 +213,12 @@ def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
     destination = _row(request, destination_id).destination
     question = Question(
         title=gettext("Delete {name}").format(name=destination.name),
-        effects=(gettext("Nothing is sent there any more, and how far it was is forgotten. What it has stays there."),),
+        effects=(
+            gettext(
+                "The panel stops sending entries and deletes its position in the log. Entries already sent stay "
+                "at the destination."
+            ),
+        ),
         button=gettext("Delete it"),
         back=reverse("settings-evidence-detail", args=[destination.pk]),
     )

@@ -69,7 +69,7 @@ def settings_zones(request: PanelRequest) -> HttpResponse:
         except (DefaultsFixed, DefaultsMoved) as exc:
             form.refuse(None, str(exc))
         else:
-            messages.success(request, gettext("New zones begin with these."))
+            messages.success(request, gettext("Defaults for new zones saved."))
             return redirect("settings-zones")
     context = {"form": form, "defaults": defaults, "tab": "zones"}
     return render(request, "settings/zones.html", context, status=422 if form.is_bound else 200)

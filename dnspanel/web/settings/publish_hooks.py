@@ -22,7 +22,7 @@ from dnspanel.webhooks.place_publish_hooks import LEAST_SECONDS, LONGEST_NAME, M
 from dnspanel.zones.governance.hook_health import summary_of
 from dnspanel.zones.models import PublishHook, WhenSilent
 
-_ABOUT_SECRET = before_secret(forged=gettext_lazy("questions that seem to be this panel’s"), back="/settings/hooks/")
+_ABOUT_SECRET = before_secret(forged=gettext_lazy("forged requests"), back="/settings/hooks/")
 
 
 class HookForm(ScopeForm):
@@ -40,17 +40,17 @@ class HookForm(ScopeForm):
         widget=forms.TextInput(attrs={**MONO, "placeholder": "https://checks.example/dns"}),
     )
     seconds = forms.IntegerField(
-        label=gettext_lazy("Seconds to answer"),
+        label=gettext_lazy("Timeout in seconds"),
         min_value=LEAST_SECONDS,
         max_value=MOST_SECONDS,
         initial=5,
-        help_text=gettext_lazy("Publishing waits for an answer up to this long."),
+        help_text=gettext_lazy("Publishing waits up to this long for a response."),
     )
     when_silent = forms.ChoiceField(
-        label=gettext_lazy("Without an answer it is"),
+        label=gettext_lazy("If the hook doesn’t respond"),
         choices=WhenSilent.choices,
         initial=WhenSilent.REFUSE,
-        help_text=gettext_lazy("When the hook is down, too slow, or its answer is not signed."),
+        help_text=gettext_lazy("Applies if the hook is down, too slow, or sends an unsigned response."),
     )
 
     field_order = ("name", "url", "seconds", "when_silent", "zone", "tag", "team", "reason")
@@ -100,7 +100,7 @@ def hook_detail(request: PanelRequest, hook_id: int) -> HttpResponse:
         hook.version = form.cleaned_data["version"]  # the version that the page showed
         changed = form.place_rule(place_publish_hooks.change_hook, author=request.user, terms=form.terms, hook=hook)
         if changed is not None:
-            messages.success(request, gettext("Changed, from the next question on. Test it."))
+            messages.success(request, gettext("Hook saved. Changes apply from the next request."))
             return redirect("settings-hook", hook.pk)
     replies = place_publish_hooks.replies_of(hook)
     context = {"hook": hook, "form": form, "replies": replies, "summary": summary_of(replies)}
@@ -115,14 +115,14 @@ def hook_test(request: PanelRequest, hook_id: int) -> HttpResponse:
     if answer.allow is None:
         messages.error(
             request,
-            gettext("No answer that counts, after {ms:,.0f} ms: {reason}").format(
+            gettext("No valid response after {ms:,.0f} ms: {reason}").format(
                 ms=answer.ms, reason=answer.fault or answer.reason
             ),
         )
     else:
-        message = gettext("It answers: {word}, after {ms:,.0f} ms.")
+        message = gettext("Hook response: {word}, after {ms:,.0f} ms.")
         if answer.reason:
-            message = gettext("It answers: {word}, after {ms:,.0f} ms: {reason}")
+            message = gettext("Hook response: {word}, after {ms:,.0f} ms. Reason: {reason}")
         messages.success(request, message.format(word=gettext(answer.word), ms=answer.ms, reason=answer.reason))
     return redirect("settings-hook", hook_id)
 
@@ -139,9 +139,9 @@ def hook_rotate(request: PanelRequest, hook_id: int) -> HttpResponse:
 
 def _about_change(hook: PublishHook) -> Question:
     return Question(
-        title=gettext("Change a publish hook"),
-        effects=(gettext("The server at the URL can read every change before it is published."),),
-        button=gettext("Change it"),
+        title=gettext("Edit publish hook"),
+        effects=(gettext("The server at the URL can read every change before publication."),),
+        button=gettext("Save changes"),
         back=reverse("settings-hook", args=[hook.pk]),
         needs_password=True,
         only_password=True,
@@ -159,6 +159,6 @@ def hook_lift(request: PanelRequest, hook_id: int) -> HttpResponse:
     return lift_rule(
         request,
         lambda now: place_publish_hooks.lift_hook(hook_id=hook_id, author=request.user, now=now),
-        gettext("The hook is lifted."),
+        gettext("Publish hook deleted."),
         back="settings-hooks",
     )

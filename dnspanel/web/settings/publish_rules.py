@@ -79,7 +79,7 @@ class ScopeForm(PanelForm):
         required=False,
         max_length=64,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        help_text=gettext_lazy("One of zone, tag and team; none of them: every zone."),
+        help_text=gettext_lazy("Enter a zone, a tag or a team. Leave all three empty for every zone."),
     )
     reason = forms.CharField(
         label=gettext_lazy("Why"), max_length=LONGEST_REASON, help_text=gettext_lazy("Shown to people who are blocked.")
@@ -130,26 +130,26 @@ class ApprovalRuleForm(ScopeForm):
     """The form for an approval rule: the changes that need approval, and the people who can approve them."""
 
     needed = forms.IntegerField(
-        label=gettext_lazy("How many approve"),
+        label=gettext_lazy("Required approvals"),
         min_value=0,
         max_value=MOST_APPROVERS,
         initial=1,
-        help_text=gettext_lazy("0: only a ticket."),
+        help_text=gettext_lazy("Enter 0 to require only a ticket."),
     )
     approver_team = forms.CharField(
-        label=gettext_lazy("Members of this team approve"),
+        label=gettext_lazy("Approver team"),
         required=False,
         max_length=64,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     approver_role = forms.ChoiceField(
-        label=gettext_lazy("Approver role or higher"),
+        label=gettext_lazy("Minimum approver role"),
         required=False,
         choices=[("", gettext_lazy("no role")), *Role.choices],
-        help_text=gettext_lazy("Without a team and a role administrators approve."),
+        help_text=gettext_lazy("If you choose neither a team nor a role, administrators approve."),
     )
     types = forms.CharField(
-        label=gettext_lazy("Only for these types"),
+        label=gettext_lazy("Record types"),
         required=False,
         max_length=300,
         widget=forms.TextInput(attrs={**MONO, "placeholder": "NS MX"}),
@@ -158,21 +158,21 @@ class ApprovalRuleForm(ScopeForm):
         label=gettext_lazy("Minimum changed RRsets per zone"), min_value=1, max_value=MOST_CHANGES, initial=1
     )
     tokens = forms.CharField(
-        label=gettext_lazy("Not of these tokens"),
+        label=gettext_lazy("Exempt tokens"),
         required=False,
         max_length=1000,
         widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("Visible beginnings of tokens, or names of TSIG keys, with spaces between."),
+        help_text=gettext_lazy("Enter token prefixes or TSIG key names, separated by spaces."),
     )
     ticket = forms.CharField(
-        label=gettext_lazy("Ticket in the reason"),
+        label=gettext_lazy("Ticket format"),
         required=False,
         max_length=40,
         widget=forms.TextInput(attrs={**MONO, "placeholder": "OPS-#"}),
-        help_text=gettext_lazy("# means a number."),
+        help_text=gettext_lazy("Enter a format in which # is a number, such as OPS-#."),
     )
     ticket_link = forms.CharField(
-        label=gettext_lazy("Where a ticket is"),
+        label=gettext_lazy("Ticket URL"),
         required=False,
         max_length=LONGEST_LINK,
         widget=forms.TextInput(attrs={**MONO, "placeholder": "https://tracker.example/{ticket}"}),
@@ -194,7 +194,7 @@ class ApprovalRuleForm(ScopeForm):
             name = f"{word.lower().rstrip('.')}."
             token = known.filter(prefix=word.rstrip("….")).first() or known.filter(tsig_name=name).first()
             if token is None:
-                raise forms.ValidationError(gettext("You know no token {word}.").format(word=word[:60]))
+                raise forms.ValidationError(gettext("Token {word} not found.").format(word=word[:60]))
             found.append(token)
         return found
 
@@ -220,12 +220,13 @@ class FreezeForm(ScopeForm):
     starts_at = OwnClockField(label=gettext_lazy("From"), help_text="")
     ends_at = OwnClockField(label=gettext_lazy("Until"))
     repeats = forms.CharField(
-        label=gettext_lazy("Again and again"),
+        label=gettext_lazy("Repeat"),
         required=False,
         max_length=freeze_times.LONGEST_RULE,
         widget=forms.TextInput(attrs={**MONO, "placeholder": "FREQ=WEEKLY;BYDAY=FR"}),
         help_text=gettext_lazy(
-            "A rule of RFC 5545: FREQ (DAILY, WEEKLY, MONTHLY), INTERVAL, BYDAY, BYMONTHDAY, UNTIL. Empty: once."
+            "Enter an RFC 5545 rule with FREQ (DAILY, WEEKLY, MONTHLY), INTERVAL, BYDAY, BYMONTHDAY or UNTIL. "
+            "Leave empty for a single freeze."
         ),
     )
 
@@ -244,7 +245,7 @@ def approval_rules(request: PanelRequest) -> HttpResponse:
     if form.is_valid():
         rule = form.place_rule(publish_rules.add_approval_rule, author=request.user, terms=form.terms)
         if rule is not None:
-            messages.success(request, gettext("The rule holds for {scope}.").format(scope=rule.scope))
+            messages.success(request, gettext("Approval rule created for {scope}.").format(scope=rule.scope))
             return redirect("settings-approvals")
     rules = [DisplayRule(rule) for rule in publish_rules.approval_rules(request.user)]
     context = {"entries": rules, "form": form, "tab": "approvals"}
@@ -257,7 +258,7 @@ def approval_rule_lift(request: PanelRequest, rule_id: int) -> HttpResponse:
     return lift_rule(
         request,
         lambda now: publish_rules.lift_approval_rule(rule_id=rule_id, author=request.user, now=now),
-        gettext("The rule is lifted."),
+        gettext("Approval rule deleted."),
         back="settings-approvals",
     )
 
@@ -270,7 +271,7 @@ def freezes(request: PanelRequest) -> HttpResponse:
     if form.is_valid():
         freeze = form.place_rule(publish_rules.add_freeze, author=request.user, times=form.times)
         if freeze is not None:
-            messages.success(request, gettext("The freeze holds for {scope}.").format(scope=freeze.scope))
+            messages.success(request, gettext("Freeze created for {scope}.").format(scope=freeze.scope))
             return redirect("settings-freezes")
     found = [
         DisplayFreeze(freeze, freeze_times.frozen_until(freeze, now), freeze_times.next_begin(freeze, now))
@@ -286,7 +287,7 @@ def freeze_lift(request: PanelRequest, freeze_id: int) -> HttpResponse:
     return lift_rule(
         request,
         lambda now: publish_rules.lift_freeze(freeze_id=freeze_id, author=request.user, now=now),
-        gettext("The freeze is lifted."),
+        gettext("Freeze deleted."),
         back="settings-freezes",
     )
 
@@ -309,7 +310,7 @@ def governor(request: PanelRequest) -> Actor:
     """Return the signed-in person if they are allowed to govern at least one zone. Raise Forbidden otherwise."""
     actor = actor_of(request.user)
     if actor is None or not actor.may_somewhere(Right.GOVERN):
-        raise Forbidden(Permission.EDIT, gettext("You may not say what needs approval."))
+        raise Forbidden(Permission.EDIT, gettext("You don’t have permission to manage publishing rules."))
     return actor
 
 
@@ -319,5 +320,5 @@ def _team(reader: Actor, name: str) -> Team | None:
         return None
     team = teams_known_to(reader).filter(same_but_for_ascii_case("name", text)).first()
     if team is None:
-        raise forms.ValidationError(gettext("You know no team {text}.").format(text=text))
+        raise forms.ValidationError(gettext("Team {text} not found.").format(text=text))
     return team

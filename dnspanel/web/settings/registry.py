@@ -33,41 +33,43 @@ SECTIONS = (
         gettext_lazy("Required"),
         (
             _Setting("PANEL_SECRET_KEY", gettext_lazy("Django's signing key"), is_secret=True),
-            _Setting("PANEL_MASTER_KEY", gettext_lazy("encrypts private keys at rest"), is_secret=True),
+            _Setting("PANEL_MASTER_KEY", gettext_lazy("key that encrypts private keys at rest"), is_secret=True),
             _Setting("PANEL_MASTER_KEY_OLD", gettext_lazy("former master keys"), is_secret=True),
             _Setting("PANEL_DATABASE", "PostgreSQL", is_secret=True),
             _Setting("PANEL_REDIS_URL", gettext_lazy("Redis"), is_secret=True),
         ),
     ),
     Section(
-        gettext_lazy("Where it is reached"),
+        gettext_lazy("Addresses and proxies"),
         (
-            _Setting("PANEL_URL", gettext_lazy("address that people open"), "PANEL_URL"),
-            _Setting(
-                "PANEL_PROXY_URL", gettext_lazy("where the collector asks whether the proxy answers"), "PROXY_URL"
-            ),
-            _Setting("PANEL_ALLOWED_HOSTS", gettext_lazy("host names"), "ALLOWED_HOSTS"),
+            _Setting("PANEL_URL", gettext_lazy("public URL of the panel"), "PANEL_URL"),
+            _Setting("PANEL_PROXY_URL", gettext_lazy("URL for health checks of the proxy"), "PROXY_URL"),
+            _Setting("PANEL_ALLOWED_HOSTS", gettext_lazy("allowed host names"), "ALLOWED_HOSTS"),
             _Setting(
                 "PANEL_SESSION_IDLE_MINUTES",
-                gettext_lazy("minutes after which an idle session ends"),
+                gettext_lazy("session idle timeout in minutes"),
                 "SESSION_IDLE_MINUTES",
             ),
-            _Setting("PANEL_TRUSTED_PROXIES", gettext_lazy("reverse proxies that are believed"), "TRUSTED_PROXIES"),
+            _Setting("PANEL_TRUSTED_PROXIES", gettext_lazy("trusted reverse proxies"), "TRUSTED_PROXIES"),
+            _Setting("PANEL_GATEWAY_ADDRESSES", gettext_lazy("gateway addresses for secondaries"), "GATEWAY_ADDRESSES"),
             _Setting(
-                "PANEL_GATEWAY_ADDRESSES", gettext_lazy("where secondaries reach the gateway"), "GATEWAY_ADDRESSES"
+                "PANEL_UPDATE_HOST", gettext_lazy("gateway listen address for DNS UPDATE and AXFR"), "UPDATE_HOST"
             ),
-            _Setting("PANEL_UPDATE_HOST", gettext_lazy("where the gateway takes DNS UPDATE and AXFR"), "UPDATE_HOST"),
             _Setting("PANEL_UPDATE_PORT", gettext_lazy("its port"), "UPDATE_PORT"),
-            _Setting("PANEL_UPDATE_TLS_PORT", gettext_lazy("its port for TLS; 0: none"), "UPDATE_TLS_PORT"),
+            _Setting("PANEL_UPDATE_TLS_PORT", gettext_lazy("gateway TLS port (0: disabled)"), "UPDATE_TLS_PORT"),
             _Setting(
                 "PANEL_UPDATE_TLS_CERTIFICATE",
-                gettext_lazy("file of its certificate, if not its own"),
+                gettext_lazy("file with the gateway’s TLS certificate (default: self-issued)"),
                 "UPDATE_TLS_CERTIFICATE",
             ),
-            _Setting("PANEL_UPDATE_TLS_KEY", gettext_lazy("file of the key to it"), "UPDATE_TLS_KEY"),
+            _Setting(
+                "PANEL_UPDATE_TLS_KEY",
+                gettext_lazy("file with the private key of the TLS certificate"),
+                "UPDATE_TLS_KEY",
+            ),
             _Setting(
                 "PANEL_GATEWAY_TLS_ADDRESSES",
-                gettext_lazy("where secondaries reach it over TLS"),
+                gettext_lazy("gateway addresses for secondaries over TLS"),
                 "GATEWAY_TLS_ADDRESSES",
             ),
         ),
@@ -75,19 +77,25 @@ SECTIONS = (
     Section(
         gettext_lazy("Zones"),
         (
-            _Setting("PANEL_DEFAULT_NAMESERVERS", gettext_lazy("NS of a new zone"), "DEFAULT_NAMESERVERS"),
-            _Setting("PANEL_DEFAULT_HOSTMASTER", gettext_lazy("mailbox in its SOA"), "DEFAULT_HOSTMASTER"),
-            _Setting("PANEL_REFUSED_SUFFIXES", gettext_lazy("names that are refused as zones"), "REFUSED_SUFFIXES"),
-            _Setting("PANEL_PUBLIC_SUFFIX_LIST", gettext_lazy("a file of more such names"), "PUBLIC_SUFFIX_LIST"),
+            _Setting("PANEL_DEFAULT_NAMESERVERS", gettext_lazy("name servers of new zones"), "DEFAULT_NAMESERVERS"),
+            _Setting("PANEL_DEFAULT_HOSTMASTER", gettext_lazy("SOA mailbox of new zones"), "DEFAULT_HOSTMASTER"),
+            _Setting("PANEL_REFUSED_SUFFIXES", gettext_lazy("names not allowed as zones"), "REFUSED_SUFFIXES"),
             _Setting(
-                "PANEL_ALLOW_LUA_RECORDS", gettext_lazy("LUA records, which are code on the nodes"), "ALLOW_LUA_RECORDS"
+                "PANEL_PUBLIC_SUFFIX_LIST",
+                gettext_lazy("file with more names not allowed as zones"),
+                "PUBLIC_SUFFIX_LIST",
             ),
-            _Setting("PANEL_ALIAS_RESOLVER", gettext_lazy("resolver that nodes use for ALIAS"), "ALIAS_RESOLVER"),
+            _Setting(
+                "PANEL_ALLOW_LUA_RECORDS",
+                gettext_lazy("allow LUA records, which run code on nodes"),
+                "ALLOW_LUA_RECORDS",
+            ),
+            _Setting("PANEL_ALIAS_RESOLVER", gettext_lazy("resolver for ALIAS records on nodes"), "ALIAS_RESOLVER"),
             _Setting("PANEL_DNS_RESOLVERS", gettext_lazy("resolvers for finding parent zones"), "DNS_RESOLVERS"),
-            _Setting("PANEL_TRUST_ANCHORS", gettext_lazy("DS records of the root"), "TRUST_ANCHORS"),
+            _Setting("PANEL_TRUST_ANCHORS", gettext_lazy("DS records of the root zone"), "TRUST_ANCHORS"),
             _Setting(
                 "PANEL_TOKENS_DELETE_MANY",
-                gettext_lazy("every token deletes any number of zones"),
+                gettext_lazy("allow every token to delete any number of zones"),
                 "TOKENS_DELETE_MANY",
             ),
         ),
@@ -95,29 +103,29 @@ SECTIONS = (
     Section(
         gettext_lazy("Publishing and nodes"),
         (
-            _Setting("PANEL_SCHEMAS", gettext_lazy("schemas of PowerDNS's LMDB that are written"), "SCHEMAS"),
+            _Setting("PANEL_SCHEMAS", gettext_lazy("PowerDNS LMDB schemas to write"), "SCHEMAS"),
             _Setting("PANEL_LOG_DAYS", gettext_lazy("days before old segments are deleted"), "LOG_DAYS"),
-            _Setting(
-                "PANEL_RING0_REQUIRED", gettext_lazy("nodes wait for the canary while it is away"), "RING0_REQUIRED"
-            ),
+            _Setting("PANEL_RING0_REQUIRED", gettext_lazy("make nodes wait for an offline canary"), "RING0_REQUIRED"),
             _Setting(
                 "PANEL_RING0_PATIENCE",
-                gettext_lazy("seconds that nodes wait for the canary otherwise"),
+                gettext_lazy("seconds to wait for an offline canary"),
                 "RING0_PATIENCE",
             ),
             _Setting(
                 "PANEL_REFUSAL_PATIENCE",
-                gettext_lazy("seconds that a node can refuse a change"),
+                gettext_lazy("seconds in which a node can refuse a change"),
                 "REFUSAL_PATIENCE",
             ),
-            _Setting("PANEL_TRANSFER_PROCESSES", gettext_lazy("workers of imports and exports"), "TRANSFER_PROCESSES"),
+            _Setting(
+                "PANEL_TRANSFER_PROCESSES", gettext_lazy("number of import and export workers"), "TRANSFER_PROCESSES"
+            ),
         ),
     ),
     Section(
         gettext_lazy("Quotas"),
         (
-            _Setting("PANEL_PERSON_QUOTAS", gettext_lazy("how much one person may have"), "PERSON_QUOTAS"),
-            _Setting("PANEL_TEAM_QUOTAS", gettext_lazy("how much one team may have"), "TEAM_QUOTAS"),
+            _Setting("PANEL_PERSON_QUOTAS", gettext_lazy("quotas per person"), "PERSON_QUOTAS"),
+            _Setting("PANEL_TEAM_QUOTAS", gettext_lazy("quotas per team"), "TEAM_QUOTAS"),
         ),
     ),
     Section(
@@ -125,67 +133,67 @@ SECTIONS = (
         (
             _Setting(
                 "PANEL_API_REQUESTS_PER_MINUTE",
-                gettext_lazy("requests of a token in a minute"),
+                gettext_lazy("requests per token and minute"),
                 "API_REQUESTS_PER_MINUTE",
             ),
             _Setting(
                 "PANEL_METRICS_NETWORKS",
-                gettext_lazy("networks that read /metrics without a token"),
+                gettext_lazy("networks that can read /metrics without a token"),
                 "METRICS_NETWORKS",
             ),
             _Setting(
-                "PANEL_OUTBOUND_NETWORKS", gettext_lazy("private networks that webhooks may reach"), "OUTBOUND_NETWORKS"
+                "PANEL_OUTBOUND_NETWORKS", gettext_lazy("private networks allowed for webhooks"), "OUTBOUND_NETWORKS"
             ),
-            _Setting("PANEL_OUTBOUND_HTTP", gettext_lazy("webhooks and providers over http as well"), "OUTBOUND_HTTP"),
+            _Setting("PANEL_OUTBOUND_HTTP", gettext_lazy("allow HTTP for webhooks and providers"), "OUTBOUND_HTTP"),
             _Setting(
                 "PANEL_SECONDARY_NETWORKS",
-                gettext_lazy("private networks that secondaries may be in"),
+                gettext_lazy("private networks allowed for secondaries"),
                 "SECONDARY_NETWORKS",
             ),
-            _Setting(
-                "PANEL_SOURCE_NETWORKS", gettext_lazy("private networks that imports may read from"), "SOURCE_NETWORKS"
-            ),
+            _Setting("PANEL_SOURCE_NETWORKS", gettext_lazy("private networks allowed for imports"), "SOURCE_NETWORKS"),
             _Setting(
                 "PANEL_EVIDENCE_NETWORKS",
-                gettext_lazy("private networks that the audit log is sent to"),
+                gettext_lazy("private networks allowed for audit log export"),
                 "EVIDENCE_NETWORKS",
             ),
             _Setting(
-                "PANEL_OIDC_NETWORKS", gettext_lazy("private networks where sign-in providers may be"), "OIDC_NETWORKS"
+                "PANEL_OIDC_NETWORKS", gettext_lazy("private networks allowed for sign-in providers"), "OIDC_NETWORKS"
             ),
         ),
     ),
     Section(
         gettext_lazy("Mail"),
         (
-            _Setting("PANEL_MAIL_HOST", gettext_lazy("mail server for alerts"), "EMAIL_HOST"),
+            _Setting("PANEL_MAIL_HOST", gettext_lazy("host name of the mail server"), "EMAIL_HOST"),
             _Setting("PANEL_MAIL_PORT", gettext_lazy("its port"), "EMAIL_PORT"),
-            _Setting("PANEL_MAIL_USER", gettext_lazy("name there"), "EMAIL_HOST_USER"),
-            _Setting("PANEL_MAIL_PASSWORD", gettext_lazy("password there"), is_secret=True),
-            _Setting("PANEL_MAIL_TLS", gettext_lazy("how it is encrypted"), "MAIL_TLS"),
-            _Setting("PANEL_MAIL_FROM", gettext_lazy("sender of alerts"), "DEFAULT_FROM_EMAIL"),
+            _Setting("PANEL_MAIL_USER", gettext_lazy("mail server user name"), "EMAIL_HOST_USER"),
+            _Setting("PANEL_MAIL_PASSWORD", gettext_lazy("mail server password"), is_secret=True),
+            _Setting("PANEL_MAIL_TLS", gettext_lazy("mail server encryption"), "MAIL_TLS"),
+            _Setting("PANEL_MAIL_FROM", gettext_lazy("sender address of alerts"), "DEFAULT_FROM_EMAIL"),
             _Setting(
                 "PANEL_LANGUAGE",
-                gettext_lazy("language of mails of alerts, and of mails to people who chose none"),
+                gettext_lazy("language of alert emails, and default for other emails"),
                 "DEFAULT_LANGUAGE",
             ),
         ),
     ),
     Section(
-        gettext_lazy("Where it keeps things"),
+        gettext_lazy("Storage"),
         (
             _Setting("PANEL_VAR", gettext_lazy("the publisher's LMDB and the segments"), "VAR_DIR"),
             _Setting("PANEL_STATIC_ROOT", gettext_lazy("collected static files"), "STATIC_ROOT"),
-            _Setting("PANEL_TRANSFER_DIR", gettext_lazy("files of imports and exports"), "TRANSFER_DIR"),
+            _Setting("PANEL_TRANSFER_DIR", gettext_lazy("import and export files"), "TRANSFER_DIR"),
             _Setting("PANEL_SEGMENTS_S3_BUCKET", gettext_lazy("bucket for segments and snapshots")),
-            _Setting("PANEL_SEGMENTS_S3_ENDPOINT", gettext_lazy("where it is")),
-            _Setting("PANEL_SEGMENTS_S3_REGION", gettext_lazy("its region")),
-            _Setting("PANEL_SEGMENTS_S3_PREFIX", gettext_lazy("what names in it begin with")),
-            _Setting("PANEL_SEGMENTS_S3_ACCESS_KEY", gettext_lazy("its credentials"), is_secret=True),
-            _Setting("PANEL_SEGMENTS_S3_SECRET_KEY", gettext_lazy("its credentials"), is_secret=True),
-            _Setting("PANEL_STATEMENT_SECONDS", gettext_lazy("how long PostgreSQL may take"), "STATEMENT_SECONDS"),
-            _Setting("PANEL_SILENCE_SECONDS", gettext_lazy("how long PostgreSQL may be silent"), "SILENCE_SECONDS"),
-            _Setting("PANEL_DEBUG", gettext_lazy("Django's debug pages; never in production"), "DEBUG"),
+            _Setting("PANEL_SEGMENTS_S3_ENDPOINT", gettext_lazy("S3 endpoint")),
+            _Setting("PANEL_SEGMENTS_S3_REGION", gettext_lazy("S3 region")),
+            _Setting("PANEL_SEGMENTS_S3_PREFIX", gettext_lazy("S3 object name prefix")),
+            _Setting("PANEL_SEGMENTS_S3_ACCESS_KEY", gettext_lazy("S3 credentials"), is_secret=True),
+            _Setting("PANEL_SEGMENTS_S3_SECRET_KEY", gettext_lazy("S3 credentials"), is_secret=True),
+            _Setting(
+                "PANEL_STATEMENT_SECONDS", gettext_lazy("time limit of PostgreSQL statements"), "STATEMENT_SECONDS"
+            ),
+            _Setting("PANEL_SILENCE_SECONDS", gettext_lazy("time limit for PostgreSQL to respond"), "SILENCE_SECONDS"),
+            _Setting("PANEL_DEBUG", gettext_lazy("Django’s debug pages (never enable in production)"), "DEBUG"),
         ),
     ),
 )

@@ -64,9 +64,7 @@ def zone_default_ttl(request: PanelRequest, zone_name: str) -> HttpResponse:
     if form.is_valid():
         change_default_ttl(zone=zone, ttl=form.cleaned_data["default_ttl"], author=request.user, now=timezone.now())
         new = default_ttl(request, zone)
-        messages.success(
-            request, gettext("New records of {name} begin with a TTL of {new} s.").format(name=zone.name, new=new)
-        )
+        messages.success(request, gettext("Default TTL of {name} set to {new} s.").format(name=zone.name, new=new))
         if form.cleaned_data["others"] and new != form.present:
             return _draft_others(request, zone, form.present, new)
         return redirect("zone-settings", zone.name)
@@ -85,8 +83,8 @@ def _draft_others(request: PanelRequest, zone: Zone, old: int, new: int) -> Http
         messages.warning(
             request,
             gettext(
-                "More than {most_selected:,} records have a TTL of {old} s, too many for one draft: they "
-                "stay. Search for ttl:{old} and change them in parts."
+                "More than {most_selected:,} records have a TTL of {old} s, too many for one draft. No records "
+                "were changed. Search for ttl:{old} and change the records in parts."
             ).format(most_selected=MOST_SELECTED, old=old),
         )
         return redirect("zone-settings", zone.name)
@@ -95,8 +93,8 @@ def _draft_others(request: PanelRequest, zone: Zone, old: int, new: int) -> Http
         messages.warning(
             request,
             ngettext(
-                "{count:,} of the others stays: you may not change them.",
-                "{count:,} of the others stay: you may not change them.",
+                "{count:,} record was not changed, because you don’t have permission.",
+                "{count:,} records were not changed, because you don’t have permission.",
                 count,
             ).format(count=count),
         )

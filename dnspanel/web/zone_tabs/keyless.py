@@ -27,10 +27,10 @@ class KeylessForm(PanelForm):
     """The form for the networks of keyless transfers and the addresses to notify. `keyless` checks the values."""
 
     networks = forms.CharField(
-        label=gettext_lazy("Transfer without a key"),
+        label=gettext_lazy("Transfers without key"),
         required=False,
         max_length=MOST_NETWORKS * _LONGEST,
-        help_text=gettext_lazy("Networks that can transfer the whole zone, one per line (192.0.2.0/24). Empty: none."),
+        help_text=gettext_lazy("Enter the networks that can transfer the zone, one per line, such as 192.0.2.0/24."),
         widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
     )
     addresses = forms.CharField(
@@ -38,7 +38,8 @@ class KeylessForm(PanelForm):
         required=False,
         max_length=MOST_ADDRESSES * _LONGEST,
         help_text=gettext_lazy(
-            "Addresses, one per line, with a port where it is not 53 (192.0.2.53:5300). They get NOTIFY, unsigned."
+            "Addresses that get unsigned NOTIFY messages. Enter one per line, with a port unless it’s 53, "
+            "such as 192.0.2.53:5300."
         ),
         widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
     )
@@ -78,7 +79,7 @@ def zone_transfers(request: PanelRequest, zone_name: str) -> HttpResponse:
         except KeylessRefused as exc:
             form.refuse(exc.field, str(exc))
         else:
-            messages.success(request, gettext("Transfers of {name} are changed.").format(name=zone.name))
+            messages.success(request, gettext("Transfer settings of {name} saved.").format(name=zone.name))
             return redirect("zone-transfers", zone.name)
     status = 422 if form.is_bound else 200
     return render_zone(request, zone, "settings", "zone_tabs/keyless.html", {**context, "form": form}, status=status)

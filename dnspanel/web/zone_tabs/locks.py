@@ -32,10 +32,10 @@ class LockForm(AboutRRsetForm):
         label=gettext_lazy("Why"),
         max_length=LONGEST_REASON,
         widget=forms.TextInput(attrs={"placeholder": gettext_lazy("Managed by Terraform")}),
-        help_text=gettext_lazy("Shown to people who try to change what is locked."),
+        help_text=gettext_lazy("Shown to people who try to change locked records."),
     )
     who = forms.CharField(
-        label=gettext_lazy("Can still change it"),
+        label=gettext_lazy("Exceptions"),
         required=False,
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "placeholder": gettext_lazy("no one")}),
@@ -45,8 +45,8 @@ class LockForm(AboutRRsetForm):
     def __init__(self, *args: Any, zone: Zone, reader: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.zone, self.reader = zone, reader
-        self.fields["name"].help_text = gettext("Empty: the whole zone. @ is the zone's own name.")
-        self.fields["type"].help_text = gettext("Empty: every type at the name.")
+        self.fields["name"].help_text = gettext("Leave empty for the whole zone. Enter @ for the zone apex.")
+        self.fields["type"].help_text = gettext("Leave empty for all types.")
 
     def zone_meant(self) -> Zone | None:
         return self.zone
@@ -91,7 +91,7 @@ def zone_locks(request: PanelRequest, zone_name: str) -> HttpResponse:
         except LockRefused as exc:
             form.refuse(exc.field, str(exc))
         else:
-            messages.success(request, gettext("{what} is locked.").format(what=lock.what))
+            messages.success(request, gettext("Lock created for {what}.").format(what=lock.what))
             return redirect("zone-locks", zone.name)
     status = 422 if form.is_bound else 200
     return render_zone(request, zone, "settings", "zone_tabs/locks.html", locks_context(zone, form), status)
@@ -106,5 +106,5 @@ def zone_lock_lift(request: PanelRequest, zone_name: str, lock_id: int) -> HttpR
     except LockUnknown as exc:
         messages.warning(request, str(exc))
     else:
-        messages.success(request, gettext("The lock is lifted."))
+        messages.success(request, gettext("Lock deleted."))
     return redirect("zone-locks", zone.name)

@@ -52,7 +52,7 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
         else:
             messages.success(
                 request,
-                gettext("{name} is transferred from {transferred_from} from now on.").format(
+                gettext("{name} is now transferred from {transferred_from}.").format(
                     name=zone.name, transferred_from=zone.transferred_from
                 ),
             )
@@ -94,7 +94,7 @@ def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
         request,
         zone,
         take_over,
-        gettext("{name} is taken over: it is edited and published here.").format(name=zone.name),
+        gettext("This panel is now the primary of {name}.").format(name=zone.name),
     )
 
 
@@ -109,7 +109,10 @@ def zone_give_back(request: PanelRequest, zone_name: str) -> HttpResponse:
         set_up_primaries.give_back(zone=zone, **_acting(request))
 
     return _run_act(
-        request, zone, give_back, gettext("{name} is given back: its primaries are being asked.").format(name=zone.name)
+        request,
+        zone,
+        give_back,
+        gettext("{name} is a secondary zone again. The first transfer has started.").format(name=zone.name),
     )
 
 
@@ -143,28 +146,30 @@ def _past_form(request: PanelRequest, zone: Zone) -> PastRulesForm | None:
 def _about_setting(zone: Zone) -> Question:
     return _question(
         zone,
-        gettext("Transfer {name} from elsewhere").format(name=zone.name),
-        gettext("The first transfer replaces all records of the zone here."),
-        gettext("The zone becomes read-only here."),
-        gettext("Your draft loses its changes to this zone. Drafts of others keep theirs."),
+        gettext("Transfer {name} from other primaries").format(name=zone.name),
+        gettext("The first transfer replaces all records of the zone in this panel."),
+        gettext("The zone becomes read-only in this panel."),
+        gettext("Your draft loses all changes to this zone. Other people’s drafts don’t change."),
     )
 
 
 def _about_taking_over(zone: Zone) -> Question:
     return _question(
         zone,
-        gettext("Take over {name}").format(name=zone.name),
-        gettext("This panel is its primary from now on: it is edited here, and what its primaries change is not seen."),
-        gettext("It can be given back to {transferred_from}.").format(transferred_from=zone.transferred_from),
+        gettext("Change {name} to a primary zone").format(name=zone.name),
+        gettext("The zone becomes editable in this panel. Later changes on the current primaries are ignored."),
+        gettext("You can transfer the zone from {transferred_from} again later.").format(
+            transferred_from=zone.transferred_from
+        ),
     )
 
 
 def _about_giving_back(zone: Zone) -> Question:
     return _question(
         zone,
-        gettext("Give back {name}").format(name=zone.name),
-        gettext("The next transfer replaces what was changed here."),
-        gettext("Your draft loses its changes to this zone. Drafts of others keep theirs."),
+        gettext("Change {name} to a secondary zone").format(name=zone.name),
+        gettext("The next transfer replaces all changes made in this panel."),
+        gettext("Your draft loses all changes to this zone. Other people’s drafts don’t change."),
     )
 
 

@@ -33,7 +33,7 @@ def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
         except QuotaExceeded as exc:
             form.refuse("team", str(exc))
         else:
-            messages.success(request, gettext("Tags and team of {name} are changed.").format(name=zone.name))
+            messages.success(request, gettext("Tags and team of {name} saved.").format(name=zone.name))
             # A person who saw the zone only because of its old tag or team can't see the zone now.
             if not access.has_right(request.user, zone, Right.READ):
                 return redirect("zone-list")

@@ -170,13 +170,13 @@ def _lists(samples: Sequence[NodeSample]) -> tuple[DisplayList, ...]:
             gettext("Names"),
             gettext("queries per second"),
             tuple(DisplayRow(name.name, name.type, small_rate(name.qps)) for name in queried),
-            gettext("None among the last questions."),
+            gettext("No recent queries."),
         ),
         DisplayList(
             gettext("Types"),
             gettext("queries per second"),
             tuple(DisplayRow(rrtype, "", small_rate(qps)) for rrtype, qps in by_type),
-            gettext("None among the last questions."),
+            gettext("No recent queries."),
         ),
         _display_most_frequent(gettext("Names that do not exist"), [sample.top.nxdomain for sample in samples]),
         _display_most_frequent(gettext("Names answered with SERVFAIL"), [sample.top.servfail for sample in samples]),
@@ -191,7 +191,7 @@ def _display_most_frequent(title: str, lists: Collection[Sequence[Counted]]) -> 
     for what, number in times.most_common(MOST_ROWS):
         name, _, rrtype = what.rpartition("/")
         rows.append(DisplayRow(f"{name}.", rrtype, f"{number:,}"))
-    return DisplayList(title, gettext("times among the last such answers"), tuple(rows), gettext("None."))
+    return DisplayList(title, gettext("times in recent answers of this kind"), tuple(rows), gettext("None."))
 
 
 @require_safe

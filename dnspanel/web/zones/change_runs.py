@@ -27,7 +27,7 @@ LISTED_ZONES = 200  # of each outcome
 _LABELS: Labels = {
     Outcome.CHANGE: ("ok", gettext_lazy("to be changed"), gettext_lazy("changed")),
     Outcome.REFUSED: ("bad", gettext_lazy("to be refused"), gettext_lazy("refused")),
-    Outcome.SAME: ("quiet", gettext_lazy("so already"), gettext_lazy("so already")),
+    Outcome.SAME: ("quiet", gettext_lazy("no change needed"), gettext_lazy("no change needed")),
 }
 _OF_DELETION: Labels = {
     **_LABELS,
@@ -35,13 +35,13 @@ _OF_DELETION: Labels = {
 }
 _OF_RESTORE: Labels = {
     **_LABELS,
-    Outcome.CHANGE: ("ok", gettext_lazy("to come back"), gettext_lazy("back from the trash")),
-    Outcome.SAME: ("quiet", gettext_lazy("back already"), gettext_lazy("back already")),
+    Outcome.CHANGE: ("ok", gettext_lazy("to be restored"), gettext_lazy("restored from the trash")),
+    Outcome.SAME: ("quiet", gettext_lazy("already restored"), gettext_lazy("already restored")),
 }
 _OF_UNDO: Labels = {
-    Outcome.CHANGE: ("ok", gettext_lazy("to be as before"), gettext_lazy("reverted")),
+    Outcome.CHANGE: ("ok", gettext_lazy("to be reverted"), gettext_lazy("reverted")),
     Outcome.REFUSED: ("bad", gettext_lazy("to be refused"), gettext_lazy("refused")),
-    Outcome.SAME: ("quiet", gettext_lazy("left as they are"), gettext_lazy("left as they are")),
+    Outcome.SAME: ("quiet", gettext_lazy("not changed"), gettext_lazy("not changed")),
 }
 
 
@@ -76,19 +76,19 @@ class DisplayChangeRun(DisplayRun[ChangeRun]):
                 said = f"{ZoneAct(run.act).label} {' '.join(run.tags)}"
             case ZoneAct.TEAM:
                 said = (
-                    gettext("give to {name}").format(name=run.team.name)
+                    gettext("assign to team {name}").format(name=run.team.name)
                     if run.team
-                    else gettext("take out of their team")
+                    else gettext("remove from their team")
                 )
             case ZoneAct.POLICY:
                 said = (
                     gettext("DNSSEC policy {name}").format(name=run.policy.name)
                     if run.policy
-                    else gettext("take away their own DNSSEC policy")
+                    else gettext("remove DNSSEC policies set on zones")
                 )
             case _:
                 said = ZoneAct(run.act).label
-        return gettext("take back: {said}").format(said=said) if run.undo_of_id else said
+        return gettext("undo: {said}").format(said=said) if run.undo_of_id else said
 
     @property
     def labels(self) -> Labels:
@@ -158,7 +158,7 @@ def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
         return redirect(display.url)
     if display.deletes and form.cleaned_data["typed_count"] != display.to_change:
         messages.error(
-            request, gettext("Type {to_change} to confirm it. Nothing was changed.").format(to_change=display.to_change)
+            request, gettext("Enter {to_change} to confirm. Nothing was changed.").format(to_change=display.to_change)
         )
         return redirect(display.url)
     try:
@@ -198,7 +198,7 @@ def change_run_cancel(request: PanelRequest, change_run_id: int) -> HttpResponse
     except RunRefused as exc:
         messages.error(request, str(exc))
     else:
-        messages.success(request, gettext("The run is cancelled. What it changed stays, and can be taken back."))
+        messages.success(request, gettext("Run cancelled. Changes already made stay, and you can undo them."))
     return redirect("zone-change-run", run.pk)
 
 

@@ -31,14 +31,16 @@ def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) ->
     try:
         count = delegation.draft_removal(parent=parent, rrsets=traces, author=request.user, now=timezone.now())
     except (RightMissing, QuotaExceeded, Unknown) as exc:
-        messages.error(request, gettext("The delegation in {name} stays: {exc}").format(name=parent.name, exc=exc))
+        messages.error(
+            request, gettext("The delegation in {name} was not removed: {exc}").format(name=parent.name, exc=exc)
+        )
         return
     if count:
         messages.success(
             request,
-            gettext("The end of the delegation in {name} is in your draft: review and publish it.").format(
-                name=parent.name
-            ),
+            gettext(
+                "The removal of the delegation in {name} was added to your draft. Review and publish your draft."
+            ).format(name=parent.name),
         )
 
 
@@ -66,7 +68,8 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
         }
         return render(request, "zones/delete.html", context, status=422 if form.is_bound else 200)
     messages.success(
-        request, gettext("{name} is in the trash for {trash_days} days.").format(name=zone.name, trash_days=TRASH_DAYS)
+        request,
+        gettext("{name} moved to the trash for {trash_days} days.").format(name=zone.name, trash_days=TRASH_DAYS),
     )
     if traces and request.POST.get("undelegate") == "yes":
         _undelegate(request, *traces)

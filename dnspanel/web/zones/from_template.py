@@ -71,7 +71,7 @@ def with_records(using: use.Using, begins: Beginning, form: NewZoneForm) -> list
     if len(zones) > use.MOST_NEW_ZONES:
         form.refuse(
             "names",
-            gettext("At most {most_new_zones} zones at once begin with a template.").format(
+            gettext("You can create at most {most_new_zones} zones at once from a template.").format(
                 most_new_zones=use.MOST_NEW_ZONES
             ),
         )

@@ -214,10 +214,10 @@ def _spoken(page: queries.ZonePage) -> str:
     found = len(page.rows)
     if page.looked_to:
         return ngettext(
-            "{found} zone found as far as {looked_to}", "{found} zones found as far as {looked_to}", found
+            "{found} zone found, searched up to {looked_to}", "{found} zones found, searched up to {looked_to}", found
         ).format(found=found, looked_to=page.looked_to)
     if page.next_after:
-        return gettext("The first {found} zones are shown").format(found=found)
+        return gettext("Showing the first {found} zones").format(found=found)
     return ngettext("{found} zone found", "{found} zones found", found).format(found=found)
 
 
@@ -311,7 +311,7 @@ def go_to_new_zones(request: PanelRequest, form: NewZoneForm, publication: Publi
     if len(created) > 1:
         messages.success(request, gettext("{created:,} zones created.").format(created=len(created)))
         return redirect("publication", publication.sequence)
-    messages.success(request, gettext("{created} created; on its way to the nodes.").format(created=created[0]))
+    messages.success(request, gettext("{created} created. The nodes are being updated.").format(created=created[0]))
     return redirect("zone-detail", created[0])
 
 
@@ -341,11 +341,18 @@ def _delegate(request: PanelRequest, zone_names: Sequence[str]) -> None:
     if drafted:
         where = ", ".join(zone.name for zone in drafted[:3]) + (", …" if len(drafted) > 3 else "")
         messages.success(
-            request, gettext("The delegation in {where} is in your draft: review and publish it.").format(where=where)
+            request,
+            gettext("The delegation in {where} was added to your draft. Review and publish your draft.").format(
+                where=where
+            ),
         )
     else:
         messages.info(
-            request, gettext("Nothing to delegate: no zone above it here is yours to change, or it is delegated.")
+            request,
+            gettext(
+                "No delegation was added. You cannot edit a parent zone in this panel, or the delegation already "
+                "exists."
+            ),
         )
 
 

@@ -34,7 +34,7 @@ FEWEST_LETTERS = 2  # with fewer letters, search only pages, actions and the per
 _PAGES: tuple[tuple[str, str, str, Permission | None], ...] = (
     (gettext_lazy("Trash"), "trash", "zone-trash", None),
     (gettext_lazy("DNSSEC policies"), "shield", "zone-policies", None),
-    (gettext_lazy("Rollovers of DNSSEC keys"), "key", "zone-rollovers", None),
+    (gettext_lazy("DNSSEC key rollovers"), "key", "zone-rollovers", None),
     (gettext_lazy("Saved views"), "eye", "zone-views", None),
     (gettext_lazy("All publications"), "clock", "publication-list", Permission.READ),
     (gettext_lazy("Exports"), "download", "zone-exports", Permission.READ),
@@ -49,10 +49,10 @@ _PAGES: tuple[tuple[str, str, str, Permission | None], ...] = (
 _ACTS: tuple[tuple[str, str, str, Permission | None], ...] = (
     (gettext_lazy("Review and publish"), "check", "changes", Permission.EDIT),
     (gettext_lazy("Import zones"), "import", "import-new", Permission.EDIT),
-    (gettext_lazy("Add a node"), "plus", "node-new", Permission.NODES),
-    (gettext_lazy("Invite a person"), "plus", "people-invite", Permission.PEOPLE),
+    (gettext_lazy("Add node"), "plus", "node-new", Permission.NODES),
+    (gettext_lazy("Invite person"), "plus", "people-invite", Permission.PEOPLE),
     (gettext_lazy("Change password"), "key", "account_change_password", None),
-    (gettext_lazy("Choose your language and time zone"), "clock", "account-time-zone", None),
+    (gettext_lazy("Language and time zone"), "clock", "account-time-zone", None),
 )
 
 

@@ -68,7 +68,9 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
     if not form.is_bound or not form.is_valid():
         return _show(request, form, outcome, selection, status=422 if form.is_bound else 200)
     if form.cleaned_data["seen"] != _fingerprint(outcome.changed) and outcome.changed:
-        messages.warning(request, gettext("What would come back is not what it was a moment ago. Look at it again."))
+        messages.warning(
+            request, gettext("The zones to restore have changed since the last preview. Review the zones again.")
+        )
         return _show(request, RestoreZonesForm(), outcome, selection)
     return _restore(request, form, found)
 
@@ -79,7 +81,9 @@ def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
     if request.method != "POST" or selection.publication is not None or selection.ids:
         messages.error(
             request,
-            gettext("More than {most:,} zones are found. Restore them from the trash.").format(most=MOST_AT_ONCE),
+            gettext("The search found more than {most:,} zones. Restore these zones from the trash.").format(
+                most=MOST_AT_ONCE
+            ),
         )
         return redirect(_back(given))
     try:
@@ -104,7 +108,12 @@ def _restore(request: PanelRequest, form: RestoreZonesForm, zones: Sequence[Zone
     for zone, reason in done.outcome.refused[:MOST_NAMED]:
         messages.warning(request, gettext("{name} stays in the trash. {reason}").format(name=zone.name, reason=reason))
     if len(done.outcome.refused) > MOST_NAMED:
-        messages.warning(request, gettext("So do {value:,} more.").format(value=len(done.outcome.refused) - MOST_NAMED))
+        messages.warning(
+            request,
+            gettext("More zones that were not changed: {value:,}.").format(
+                value=len(done.outcome.refused) - MOST_NAMED
+            ),
+        )
     if done.last is None:
         return redirect(_back(request.POST))
     count = len(done.outcome.changed)

@@ -51,11 +51,11 @@ POLICY, TEMPLATE, EXPORT = "policy", "template", "export"
 ACTS = (
     (ADD, gettext_lazy("Add tags")),
     (REMOVE, gettext_lazy("Remove tags")),
-    (TEAM, gettext_lazy("Give to a team")),
-    (POLICY, gettext_lazy("Give a DNSSEC policy")),
-    (TEMPLATE, gettext_lazy("Apply a template")),
+    (TEAM, gettext_lazy("Assign team")),
+    (POLICY, gettext_lazy("Assign DNSSEC policy")),
+    (TEMPLATE, gettext_lazy("Apply template")),
     (EXPORT, gettext_lazy("Export")),
-    (DELETE, gettext_lazy("Move to the trash")),
+    (DELETE, gettext_lazy("Move to trash")),
 )
 _RUN_ACTS = {
     ADD: ZoneAct.ADD_TAGS,
@@ -71,31 +71,36 @@ class ManyZonesForm(PanelForm):
     """The form for a bulk change to zones, with the fields for each kind of change."""
 
     q = forms.CharField(
-        label=gettext_lazy("Which zones"),
+        label=gettext_lazy("Zone filter"),
         required=False,
         max_length=LONGEST_SEARCH,
-        help_text=gettext_lazy(
-            "As in the list: words of their names, and filters such as tag:shop. Empty means all zones."
-        ),
+        help_text=gettext_lazy("Leave empty for all zones. Enter words from zone names, or filters such as tag:shop."),
         widget=forms.TextInput(attrs=MONO),
     )
     act = forms.ChoiceField(choices=ACTS, label=gettext_lazy("Action"))
     tags = forms.CharField(
         required=False,
         max_length=4000,
-        help_text=gettext_lazy("For tags: small letters, digits, dots, dashes, underscores; spaces between them."),
+        help_text=gettext_lazy(
+            "Enter lowercase letters, digits, dots, hyphens and underscores. Separate tags with spaces."
+        ),
         widget=forms.TextInput(attrs=MONO),
     )
-    team = forms.ChoiceField(required=False, help_text=gettext_lazy("For a team."))
+    team = forms.ChoiceField(required=False, help_text=gettext_lazy("Used by the action Assign team."))
     policy = forms.ChoiceField(
         label=gettext_lazy("DNSSEC policy"),
         required=False,
-        help_text=gettext_lazy("For a policy. Zones are signed by a run of policies afterwards."),
+        help_text=gettext_lazy(
+            "Used by the action Assign DNSSEC policy. Run the policies afterwards to sign the zones."
+        ),
     )
     template = forms.ChoiceField(
-        required=False, help_text=gettext_lazy("For a template, which a dry run compares with each zone.")
+        required=False,
+        help_text=gettext_lazy("Used by the action Apply template. A dry run compares the template with each zone."),
     )
-    format = forms.ChoiceField(label=gettext_lazy("Format"), required=False, help_text=gettext_lazy("For an export."))
+    format = forms.ChoiceField(
+        label=gettext_lazy("Format"), required=False, help_text=gettext_lazy("Used by the action Export.")
+    )
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         required=False,
@@ -103,7 +108,7 @@ class ManyZonesForm(PanelForm):
         help_text=gettext_lazy("Optional. Shown in the history."),
     )
     typed_count = forms.IntegerField(
-        label=gettext_lazy("Type how many zones you delete"),
+        label=gettext_lazy("Number of deleted zones"),
         required=False,
         widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "inputmode": "numeric"}),
     )
@@ -119,9 +124,7 @@ class ManyZonesForm(PanelForm):
             self.policies = {str(policy.pk): policy for policy in policies_visible_to(author)}
         named = [(pk, policy.name) for pk, policy in self.policies.items()]
         self._offer("team", [(NONE, gettext("no team")), *teams])
-        self._offer(
-            "policy", [(NONE, gettext("none of their own: that of their tags and teams")), *named] if named else []
-        )
+        self._offer("policy", [(NONE, gettext("inherit from tags or team")), *named] if named else [])
         self._offer("template", [(str(pk), name) for pk, name in templates_to_choose_from(author)[0]])
         self._offer("format", [(str(value), label) for value, label in ExportFormat.choices])
 
@@ -141,10 +144,10 @@ class ManyZonesForm(PanelForm):
     def clean(self) -> None:
         act, data = self.cleaned_data.get("act"), self.cleaned_data
         needed, choose = {
-            TEAM: ("team", gettext("Choose the team.")),
-            POLICY: ("policy", gettext("Choose the policy.")),
-            TEMPLATE: ("template", gettext("Choose the template.")),
-            EXPORT: ("format", gettext("Choose the format.")),
+            TEAM: ("team", gettext("Choose a team.")),
+            POLICY: ("policy", gettext("Choose a policy.")),
+            TEMPLATE: ("template", gettext("Choose a template.")),
+            EXPORT: ("format", gettext("Choose a format.")),
         }.get(str(act), ("", ""))
         if needed and not data.get(needed) and needed not in self.errors:
             self.add_error(needed, choose)
@@ -155,7 +158,7 @@ class ManyZonesForm(PanelForm):
                 self.add_error("tags", str(exc))
             else:
                 if not self._typed_tags():
-                    self.add_error("tags", gettext("Say which tags."))
+                    self.add_error("tags", gettext("Enter at least one tag."))
 
     def _typed_tags(self) -> list[str]:
         return split_list(str(self.cleaned_data.get("tags", "")))
@@ -218,7 +221,9 @@ def _preview(form: ManyZonesForm, selection: ZoneSelection, request: PanelReques
             return many_settings.preview_marks(selection=selection, marks=form.marks(), author=request.user)
     except TooMany:
         most = many_settings.MOST_DELETED if form.cleaned_data["act"] == DELETE else many_settings.MOST_ZONES
-        form.refuse(None, gettext("More than {most:,} zones are found. Narrow the search.").format(most=most))
+        form.refuse(
+            None, gettext("The search found more than {most:,} zones. Use a narrower search.").format(most=most)
+        )
     except SearchTooGeneral as exc:
         form.refuse("q", str(exc))
     except SettingsRefused as exc:
@@ -248,7 +253,7 @@ def _as_job(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection
     except TemplateRefused as exc:
         form.refuse(
             "template",
-            gettext("{exc} Begin it on the page of the template, where it is asked for its variables.").format(exc=exc),
+            gettext("{exc} Start the run on the template’s page, where you enter the variables.").format(exc=exc),
         )
     except (RunRefused, WrongState) as exc:
         form.refuse(None, str(exc))
@@ -310,7 +315,7 @@ def _mark(request: PanelRequest, form: ManyZonesForm, seen: ZonesOutcome) -> Htt
 
 def _delete(request: PanelRequest, form: ManyZonesForm, seen: ZonesOutcome) -> HttpResponse:
     if form.cleaned_data["typed_count"] != len(seen.changed):
-        form.refuse("typed_count", gettext("Type {changed} to confirm it.").format(changed=len(seen.changed)))
+        form.refuse("typed_count", gettext("Enter {changed} to confirm.").format(changed=len(seen.changed)))
         return _show(request, form, seen, status=422)
     publication, done = many_settings.delete_found(
         zones=seen.changed,
@@ -334,9 +339,12 @@ def _delete(request: PanelRequest, form: ManyZonesForm, seen: ZonesOutcome) -> H
 
 def _say_what_stays(request: PanelRequest, done: ZonesOutcome) -> None:
     for zone, reason in done.refused[:MOST_NAMED]:
-        messages.warning(request, gettext("{name} stays as it is. {reason}").format(name=zone.name, reason=reason))
+        messages.warning(request, gettext("{name} was not changed. {reason}").format(name=zone.name, reason=reason))
     if len(done.refused) > MOST_NAMED:
-        messages.warning(request, gettext("So do {value:,} more.").format(value=len(done.refused) - MOST_NAMED))
+        messages.warning(
+            request,
+            gettext("More zones that were not changed: {value:,}.").format(value=len(done.refused) - MOST_NAMED),
+        )
 
 
 def _zones_text(count: int) -> str:
@@ -403,7 +411,7 @@ def _example(form: ManyZonesForm, zone: Zone) -> tuple[str, str, str]:
     marks = form.marks()
     if marks.moves:
         return zone.name, _team_name(form, zone.team_id), marks.team.name if marks.team else gettext("no team")
-    return zone.name, " ".join(zone.tags) or gettext("no tag"), " ".join(marks.tags_of(zone)) or gettext("no tag")
+    return zone.name, " ".join(zone.tags) or gettext("no tags"), " ".join(marks.tags_of(zone)) or gettext("no tags")
 
 
 def _team_name(form: ManyZonesForm, team_id: int | None) -> str:

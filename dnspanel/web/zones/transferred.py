@@ -34,7 +34,7 @@ class NewTransferredZoneForm(PrimariesForm, PublishingForm):
         label=gettext_lazy("Name"),
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
-        help_text=gettext_lazy("As the primaries have it. Unicode names are welcome."),
+        help_text=gettext_lazy("Enter the zone name used by the primaries. Unicode names are allowed."),
     )
 
     def clean_name(self) -> str:
@@ -53,7 +53,7 @@ def zone_new_transferred(request: PanelRequest) -> HttpResponse:
     form = NewTransferredZoneForm(request.POST or None)
     if form.is_valid() and _create(request, form):
         name = form.cleaned_data["name"]
-        messages.success(request, gettext("{name} is made: its primaries are being asked.").format(name=name))
+        messages.success(request, gettext("{name} created. The first transfer has started.").format(name=name))
         return redirect("zone-detail", name)
     context = {"form": form, "near_quotas": near_quotas(request.user, Kind.ZONES)}
     return render(request, "zones/new_transferred.html", context, status=422 if form.is_bound else 200)

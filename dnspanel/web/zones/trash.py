@@ -114,7 +114,7 @@ def zone_gone(request: PanelRequest, zone_id: int) -> HttpResponse:
         except (NotInTrash, StillOnItsWay) as exc:
             form.refuse("typed", str(exc))
         else:
-            messages.success(request, gettext("{name} is gone for good.").format(name=zone.name))
+            messages.success(request, gettext("{name} deleted permanently.").format(name=zone.name))
             return redirect("zone-trash")
     return _trashed_page(request, zone, form, status=422)
 
@@ -126,21 +126,23 @@ def zone_restore(request: PanelRequest, zone_id: int) -> HttpResponse:
     try:
         edit.restore_zone(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now())
     except NotInTrash:
-        messages.success(request, gettext("{name} is back already.").format(name=zone.name))
+        messages.success(request, gettext("{name} is already restored.").format(name=zone.name))
     except QuotaExceeded as exc:
         messages.error(
-            request, gettext("{name} cannot come back: {exc} Nothing was changed.").format(name=zone.name, exc=exc)
+            request, gettext("{name} cannot be restored: {exc} Nothing was changed.").format(name=zone.name, exc=exc)
         )
         return redirect("zone-trash")
     except NameTaken:
         messages.error(
             request,
-            gettext("{name} cannot come back: a zone of this name exists. Nothing was changed.").format(name=zone.name),
+            gettext("{name} cannot be restored, because a zone with this name exists. Nothing was changed.").format(
+                name=zone.name
+            ),
         )
         return redirect("zone-trash")
     except NameRefused as exc:
         messages.error(
-            request, gettext("{name} cannot come back. {exc} Nothing was changed.").format(name=zone.name, exc=exc)
+            request, gettext("{name} cannot be restored. {exc} Nothing was changed.").format(name=zone.name, exc=exc)
         )
         return redirect("zone-trash")
     else:

@@ -119,7 +119,7 @@ def create_run(
             )
         )
     if alike.act in (ZoneAct.ADD_TAGS, ZoneAct.REMOVE_TAGS) and not alike.tags:
-        raise SettingsRefused("tags", gettext("Say which tags."))
+        raise SettingsRefused("tags", gettext("Enter at least one tag."))
     if by is not None and alike.act == ZoneAct.TEAM:
         many_settings.outcome_of_marks([], alike.marks, by)
     run = ChangeRun(

@@ -29,7 +29,7 @@ def message(number: int = 1, *, severity: Severity = Severity.WARNING, is_over: 
 
 def test_one_alert_is_its_own_subject() -> None:
     assert subject_of([message()]) == "[dnspanel] ns1 is late"
-    assert subject_of([message(is_over=True)]) == "[dnspanel] over: ns1 is late"
+    assert subject_of([message(is_over=True)]) == "[dnspanel] Resolved: ns1 is late"
     long = message()
     assert long.alert is not None
     long.alert.sentence = "x" * 500
@@ -40,7 +40,7 @@ def test_a_hundred_nodes_are_one_subject_and_a_text_that_can_be_read() -> None:
     many = [message(n, severity=Severity.CRITICAL if n == 77 else Severity.WARNING) for n in range(1, 101)]
     assert subject_of(many) == "[dnspanel] 100 alerts (1 critical)"
     text = text_of(many, panel_url=URL)
-    assert text.startswith("100 things are wrong:\n- critical: ns77 is late\n  2026-11-21 12:01:17 UTC\n")
+    assert text.startswith("100 open problems:\n- critical: ns77 is late\n  2026-11-21 12:01:17 UTC\n")
     assert text.count("is late") == MOST_NAMED
     assert "- and 50 more\n" in text
     assert text.endswith("All open alerts: https://panel.test/alerts/\n")
@@ -48,16 +48,16 @@ def test_a_hundred_nodes_are_one_subject_and_a_text_that_can_be_read() -> None:
 
 def test_what_began_and_ended_before_anybody_was_told_is_told_once_as_over() -> None:
     told = [message(1), message(1, is_over=True), message(2)]
-    assert subject_of(told) == "[dnspanel] 1 alert, 1 over"
+    assert subject_of(told) == "[dnspanel] 1 alert, 1 resolved"
     text = text_of(told, panel_url=URL)
     assert text.count("ns1 is late") == 1
-    assert "1 thing is over:\n- warning: ns1 is late\n  2026-11-21 12:00:01 to 2026-11-21 12:09:00 UTC" in text
+    assert "1 resolved problem:\n- warning: ns1 is late\n  2026-11-21 12:00:01 to 2026-11-21 12:09:00 UTC" in text
 
 
 def test_a_test_says_that_it_is_one() -> None:
     test = [Message(pk=1)]
-    assert subject_of(test) == "[dnspanel] A test message"
-    assert "Nothing is wrong" in text_of(test, panel_url=URL)
+    assert subject_of(test) == "[dnspanel] Test message"
+    assert "No action is needed" in text_of(test, panel_url=URL)
     assert json.loads(payload_of(test, now=NOW)) == {
         "event": "test",
         "timestamp": "2026-11-21T12:00:00.000Z",

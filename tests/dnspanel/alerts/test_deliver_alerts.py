@@ -49,7 +49,7 @@ def test_a_hundred_nodes_that_fail_at_once_are_one_mail(route: MakeRoute, mail_s
     assert (sent.answer["status"], sent.answer["together"]) == (250, 100)
     keep([], now=later(seconds=5) + OVER_AFTER)
     assert send(made, later(seconds=5) + OVER_AFTER + GATHER)
-    assert mail_server.mails[1].message["Subject"] == "[dnspanel] 100 over"
+    assert mail_server.mails[1].message["Subject"] == "[dnspanel] 100 resolved"
 
 
 def test_a_webhook_gets_it_signed_by_the_routes_secret(route: MakeRoute, receiver: Receiver) -> None:
@@ -75,7 +75,10 @@ def test_a_failure_is_tried_again_under_the_same_id_and_then_given_up(route: Mak
         receiver.answer(500, body=b"broken")
         assert send(made, now)
         message = Message.objects.get()
-        assert (message.answer["error"], message.answer["answer"]) == ("The receiver answered 500.", "broken")
+        assert (message.answer["error"], message.answer["answer"]) == (
+            "The receiver returned HTTP status 500.",
+            "broken",
+        )
         if message.failed_at is None:
             assert not send(made, message.due_at - timedelta(seconds=1))
             waits.append(message.due_at - now)
@@ -123,7 +126,7 @@ def test_after_quiet_hours_one_message_sums_up_the_night(route: MakeRoute, mail_
     assert not send(made, morning - timedelta(seconds=1))
     assert send(made, morning)
     summary = mail_server.mails[1]
-    assert summary.message["Subject"] == "[dnspanel] 1 alert, 1 over"
+    assert summary.message["Subject"] == "[dnspanel] 1 alert, 1 resolved"
     assert "ns1 is late" in summary.text
     assert not send(made, morning + timedelta(hours=1))
 
@@ -141,7 +144,7 @@ def test_a_test_is_sent_at_any_hour_by_any_route_and_once(route: MakeRoute, mail
     routes.change_route(route=made, terms=routes.RouteTerms("off", "mail", "ops@people.test"), by=None, now=NOW)
     routes.send_test(route=made, by=None, now=NOW)
     deliver_all(route_id=made.pk, clock=lambda: NOW)
-    assert mail_server.mails[0].message["Subject"] == "[dnspanel] A test message"
+    assert mail_server.mails[0].message["Subject"] == "[dnspanel] Test message"
     assert states() == ["failed", "sent"]
 
 
@@ -159,4 +162,4 @@ def test_an_address_that_became_private_is_refused_at_the_time_of_sending(route:
     made = route("chat", address="https://127.0.0.1:1024/").route
     keep([late()], now=NOW)
     assert send(made, later(seconds=10))
-    assert "not a public address" in Message.objects.get().answer["error"]
+    assert "a public address" in Message.objects.get().answer["error"]

@@ -84,7 +84,7 @@ def test_the_collector_is_named_by_a_condition_of_its_own_and_nothing_is_said_of
 
 def test_the_message_says_what_does_not_work() -> None:
     assert message_of(changed(process("push", at=ago(seconds=40)))) == (
-        "No process push has been at work for 40 s: publications reach no node."
+        "No push process has been running for 40 s. Effect: nodes get no updates."
     )
 
 
@@ -138,7 +138,7 @@ def test_a_worker_may_be_busy_for_as_long_as_its_work_takes(queue: str) -> None:
     state = changed(busy, answered={**WELL.answered, queue: NOW - limit - timedelta(seconds=1)})
     [(key, _)] = found(state)
     assert key == f"panel.stuck:{queue}"
-    assert "its only place is busy, with dnspanel.x for 14 min" in message_of(state)
+    assert "The only worker thread is busy with dnspanel.x for 14 min" in message_of(state)
 
 
 def test_one_task_that_never_ends_is_named() -> None:
@@ -193,7 +193,7 @@ def test_work_that_fails_again_and_again_is_named_with_the_error() -> None:
     failing = work("link-acts", failures=3, failing_since=begun, error=error, succeeded_at=ago(hours=9))
     state = replace(WELL, periodic=(failing,))
     assert found(state) == [("panel.failing:link-acts", Severity.WARNING)]
-    assert message_of(state) == "Periodic work failed 3 times in 60 s: linking the audit log. KeyError: 'x'"
+    assert message_of(state) == "A periodic task failed 3 times in 60 s: chaining audit log entries. KeyError: 'x'"
     well = replace(failing, succeeded_at=ago(seconds=9))
     assert found(replace(WELL, periodic=(replace(well, failures=2),))) == []
     assert found(replace(WELL, periodic=(replace(well, failing_since=ago(seconds=59)),))) == []

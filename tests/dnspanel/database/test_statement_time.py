@@ -184,7 +184,7 @@ def test_a_filter_of_records_is_422(browser: Browser, bob: User, monkeypatch: py
     monkeypatch.setattr(rrset_pages, "rrset_page", wait_long)
     client = browser(bob)
     page = client.get("/zones/example.test./", {"q": "www"})
-    assert (page.status_code, "Too much to look through" in page.content.decode()) == (422, True)
+    assert (page.status_code, "Search too broad" in page.content.decode()) == (422, True)
     fragment = client.get("/zones/example.test./", {"q": "www"}, headers=HTMX)
     assert (fragment.status_code, fragment["Content-Type"]) == (422, "text/plain; charset=utf-8")
 
@@ -193,7 +193,7 @@ def test_a_page_that_took_too_long_is_503(browser: Browser, bob: User, monkeypat
     monkeypatch.setattr(pages, "statuses_of", wait_too_long)
     client: Client = browser(bob)
     page = client.get("/zones/")
-    assert (page.status_code, page["Retry-After"], "This took too long" in page.content.decode()) == (503, "10", True)
+    assert (page.status_code, page["Retry-After"], "Request timed out" in page.content.decode()) == (503, "10", True)
     fragment = client.get("/zones/", headers={**HTMX, "HX-Target": "zone-list"})
     assert (fragment.status_code, fragment["Content-Type"]) == (503, "text/plain; charset=utf-8")
 

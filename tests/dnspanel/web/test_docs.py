@@ -90,7 +90,7 @@ def test_the_reader_chooses_among_own_living_tokens_and_no_secret_is_in_the_page
 
 
 def test_who_has_no_token_is_led_to_make_one(browser: Browser, charlie: User) -> None:
-    assert b"You have no token yet" in browser(charlie).get("/docs/api/").content
+    assert b"No tokens yet" in browser(charlie).get("/docs/api/").content
 
 
 def test_the_document_names_this_panel(browser: Browser, charlie: User) -> None:

@@ -838,7 +838,7 @@ def looks_open_to(person: User | AnonymousUser, endpoint: Endpoint, response: An
         )
     else:
         assert response.status_code == 403, f"{person} was let in"
-        assert b"Not allowed" in response.content
+        assert b"Permission denied" in response.content
 
 
 @pytest.fixture

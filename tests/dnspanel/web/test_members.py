@@ -52,7 +52,7 @@ def test_lists_and_searches_hold_only_what_is_theirs(browser: Browser, mia: User
 
 def test_who_was_given_nothing_is_told_whom_to_ask(browser: Browser, mia: User) -> None:
     page = browser(mia).get("/zones/").content
-    assert b"An administrator can put you into a team, or grant you zones." in page
+    assert b"An administrator can add you to a team or grant you access." in page
     assert b'id="fleet-pill"' not in page
     assert b'id="draft-pill"' not in page
     assert browser(mia).get("/", follow=True).status_code == 200

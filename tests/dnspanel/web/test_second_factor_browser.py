@@ -64,7 +64,7 @@ def test_the_dialog_asks_for_the_code_and_the_page_goes_on(open_page: OpenPage, 
     dialog = page.locator("#sign-in-dialog")
     dialog.get_by_label("Password").fill(PASSWORD)
     dialog.get_by_role("button", name="Sign in", exact=True).click()
-    code = dialog.get_by_label("Code of your second factor")
+    code = dialog.get_by_label("Two-factor code")
     expect(code).to_be_focused()
     expect(dialog.get_by_label("Password")).to_have_count(0)
     assert Publication.objects.count() == 1

@@ -85,7 +85,7 @@ def test_each_field_at_fault_is_named(bob: User) -> None:
 
 
 def test_an_address_that_is_not_public_is_refused_before_anything_is_stored(bob: User) -> None:
-    with pytest.raises(WebhookRefused, match="not a public address"):
+    with pytest.raises(WebhookRefused, match="a public address"):
         hooks.create_webhook(
             terms=WebhookTerms(url=URL, events=["publication.saved"]), by=bob, now=NOW, resolve=resolve_to("127.0.0.1")
         )
@@ -186,7 +186,7 @@ def test_whom_and_when_are_checked_at_their_fields(bob: User, member: User, sett
     assert "At most 100" in refused(bob, teams=list(range(101)))["teams"][0]
     assert "0, 15, 60, 1440" in refused(bob, format="slack", gather_minutes=7)["gather_minutes"][0]
     assert "at once" in refused(bob, gather_minutes=15)["gather_minutes"][0]
-    assert "beginning and an end" in refused(bob, format="slack", quiet_from=time(20))["quiet_until"][0]
+    assert "the start and the end" in refused(bob, format="slack", quiet_from=time(20))["quiet_until"][0]
 
 
 def test_the_format_stays_and_the_rest_is_changed_and_told(bob: User, webhook: MakeWebhook) -> None:

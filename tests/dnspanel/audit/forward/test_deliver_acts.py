@@ -116,7 +116,7 @@ def test_it_rests_for_as_long_as_it_says_within_an_hour(
 ) -> None:
     destination = make_destination("https://127.0.0.1/v1/logs")
     linked(alice, "team.create")
-    deliver_all(destination, send=Refusing(NotSent("The receiver answered 429.", retry_after=says)))
+    deliver_all(destination, send=Refusing(NotSent("The receiver returned HTTP status 429.", retry_after=says)))
     assert destination.resting_until == NOW + timedelta(seconds=rests)
 
 
@@ -149,4 +149,4 @@ def test_an_act_that_is_gone_is_told_with_its_number_and_hash(make_destination: 
     assert [row["action"] for row in rows] == ["evidence.create", GONE, "team.delete"]
     assert rows[1]["hash"] == bytes(AuditLink.objects.get(number=2).chain).hex()
     # The destination answered. Entries that it rejected aren't sent again, and the page reports them.
-    assert (destination.sent_to, destination.rejected) == (3, "It would not keep 1 of them: no")
+    assert (destination.sent_to, destination.rejected) == (3, "Log entries rejected by the receiver: 1. Reason: no")

@@ -18,7 +18,11 @@ def test_certificates_are_kept_in_their_order_without_what_stands_around_them() 
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("nonsense", "no certificate"), (OURS.certificate + OURS.key, "alone"), (OURS.certificate * 11, "At most 10")],
+    [
+        ("nonsense", "Enter a certificate"),
+        (OURS.certificate + OURS.key, "Enter only the certificate"),
+        (OURS.certificate * 11, "At most 10"),
+    ],
     ids=["nonsense", "key", "many"],
 )
 def test_what_is_no_certificate_is_refused(text: str, told: str) -> None:
@@ -35,7 +39,9 @@ def test_a_key_is_that_of_the_first_certificate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "told"), [("nonsense", "no private key"), (OTHER.key, "not the key")], ids=["nonsense", "other"]
+    ("key", "told"),
+    [("nonsense", "Enter a private key"), (OTHER.key, "match the certificate")],
+    ids=["nonsense", "other"],
 )
 def test_what_is_not_its_key_is_refused(key: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):

@@ -97,7 +97,7 @@ def test_names_differ_and_there_are_not_many(make_destination: MakeDestination) 
     with pytest.raises(DestinationRefused, match="already"):
         make_destination(URL, name="SIEM 0")
     made.append(make_destination(URL, name="last"))
-    with pytest.raises(DestinationRefused, match=f"At most {MOST_DESTINATIONS}"):
+    with pytest.raises(DestinationRefused, match=f"at most {MOST_DESTINATIONS}"):
         make_destination(URL, name="one more")
 
 
@@ -108,9 +108,9 @@ def test_stored_secrets_stay_with_the_server_and_the_certificate_that_they_are_f
     key, headers = made.key, made.headers
     change(made, alice, address=f"{URL}?tenant=1", certificate=OURS.certificate)
     assert (made.version, bytes(made.key or b""), bytes(made.headers or b"")) == (2, key, headers)
-    with pytest.raises(DestinationRefused, match="Give the headers again"):
+    with pytest.raises(DestinationRefused, match="Enter the headers again"):
         change(made, alice, address=f"https://{HOST}:8443/", certificate=OURS.certificate)
-    with pytest.raises(DestinationRefused, match="not that of this certificate"):
+    with pytest.raises(DestinationRefused, match="match this certificate"):
         change(made, alice, certificate=OTHER.certificate)
     change(made, alice, address=f"https://{HOST}:8443/", without_headers=True)
     assert (made.key, made.headers) == (None, None)
@@ -126,7 +126,7 @@ def test_a_change_keeps_the_position_unless_it_is_to_begin_anew_and_sees_another
     assert (made.name, made.sent_to, made.failures, made.resting_until, made.error) == ("New", 7, 0, None, "")
     change(made, alice, from_beginning=True)
     assert made.sent_to == 0
-    with pytest.raises(DestinationRefused, match="in the meantime"):
+    with pytest.raises(DestinationRefused, match="Someone else changed"):
         change(stale, alice)
     destinations.delete_destination(destination=made, by=alice, now=NOW)
     with pytest.raises(DestinationUnknown):
@@ -152,12 +152,12 @@ def test_a_try_says_what_came_of_it_and_wakes_what_rested(make_destination: Make
         destinations.try_destination(destination=made, by=alice, clock=timezone.now)
         assert b"evidence.test" in receiver.received[0].body
         receiver.answer(401)
-        with pytest.raises(NotSent, match="The receiver answered 401"):
+        with pytest.raises(NotSent, match="The receiver returned HTTP status 401"):
             destinations.try_destination(destination=made, by=alice, clock=timezone.now)
     made.refresh_from_db()
     assert (made.resting_until, made.sent_to) == (None, 0)
     tries = AuditEntry.objects.filter(action="evidence.test").order_by("pk")
-    assert [entry.details["failure"][:25] for entry in tries] == ["", "The receiver answered 401"]
+    assert [entry.details["failure"][:37] for entry in tries] == ["", "The receiver returned HTTP status 401"]
 
 
 def _token(alice: User) -> Actor:

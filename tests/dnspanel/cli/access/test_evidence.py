@@ -26,7 +26,7 @@ def test_a_destination_is_added_tested_rotated_switched_and_deleted(run: Run, to
         assert receiver.received[0].headers["authorization"] == "Bearer first"
         receiver.answer(500)
         failed = run("evidence", "test", number, token=token)
-        assert (failed.code, "The receiver answered 500" in failed.out) == (1, True)
+        assert (failed.code, "The receiver returned HTTP status 500" in failed.out) == (1, True)
         rotated = run("evidence", "rotate", number, "--headers-file", "-", token=token, input="X-Key: second\n")
         assert rotated.code == 0, rotated.err
         assert target_of(Destination.objects.get()).headers == {"X-Key": "second"}

@@ -135,7 +135,7 @@ def test_a_person_takes_the_password_of_the_server(at_ldap: AtLdap, browser: Bro
     assert b"Link your account" in client.get(page["Location"]).content
     binds = at_ldap.log.count(" method=128")
     form = client.post(page["Location"], {"typed": "robert", "password": HERE} | YES)
-    assert b"Password there" in form.content
+    assert b"LDAP password" in form.content
     assert at_ldap.log.count(" method=128") == binds  # a local password is not sent to the LDAP server
     wrong = client.post(page["Location"], {"typed": "robert", "password": "wrong"})
     assert b"Name or password are wrong." in wrong.content

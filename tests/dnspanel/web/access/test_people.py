@@ -94,8 +94,8 @@ def test_an_administrator_is_invited_with_the_password(browser: Browser, alice: 
     sent = {"role": "administrator"}
     for more, message in (
         ({}, b"Your password"),
-        (YES, b"Type your password."),
-        (YES | {"password": "nonsense"}, b"This is not your password."),
+        (YES, b"Enter your password."),
+        (YES | {"password": "nonsense"}, b"Incorrect password."),
     ):
         assert message in client.post("/people/invite/", sent | more).content
     assert not Invitation.objects.exists()

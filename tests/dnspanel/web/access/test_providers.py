@@ -142,11 +142,11 @@ def test_who_has_no_password_is_told_the_way(idp: AtProvider, browser: Browser, 
     alice.save()
     client = browser(alice)
     assert client.get("/account/password/")["Location"] == "/account/providers/"
-    assert b"Your session has ended" in client.get("/zones/").content
+    assert b"Your session has expired" in client.get("/zones/").content
     assert b"again-password" not in client.get("/zones/").content
     forget_password(client)
     page = client.post(NEW, form_of(idp, rules="") | YES | {"password": ""})
-    assert b"sign out and in again" in page.content
+    assert b"sign out, sign in again" in page.content
     assert not SignInProvider.objects.exists()
 
 

@@ -91,6 +91,6 @@ def test_pages_say_when_little_is_left_and_refuse_what_is_too_much(
     assert "You have 1 of 1 change in a draft" in client.get(reverse("changes")).content.decode()
     plain = client.post(quick, {"line": "b 300 A 192.0.2.1"})
     assert plain.status_code == 409
-    assert "More than the quota" in plain.content.decode()
+    assert "Quota exceeded" in plain.content.decode()
     fragment = client.post(quick, {"line": "b 300 A 192.0.2.1"}, headers=HTMX)
     assert fragment.content.decode().startswith("You may have 1 change in a draft and have 1; this would add 1.")

@@ -150,7 +150,7 @@ def test_f5_on_the_page_of_a_secret_makes_no_second_one(browser: Browser, bob: U
     assert secret not in str(dict(client.session))
     again = client.get(page, follow=True)
     assert secret.encode() not in again.content
-    assert b"was shown once" in again.content
+    assert b"was already shown" in again.content
     assert again.redirect_chain[-1][0] == f"/tokens/{Token.objects.get().pk}/"
     assert browser(bob).get(page).status_code == 302  # another session
     assert Token.objects.count() == 1
@@ -168,7 +168,7 @@ def test_what_opens_much_wants_the_password_again(browser: Browser, alice: User,
         for name, value in sent.items():
             for each in value if isinstance(value, list) else [value]:
                 assert f'name="{name}" value="{each}"' in question
-        assert b"not your password" in client.post(f"/tokens/new/{preset}/", sent | YES | {"password": "x"}).content
+        assert b"Incorrect password" in client.post(f"/tokens/new/{preset}/", sent | YES | {"password": "x"}).content
         assert not Token.objects.exists()
         client.post(f"/tokens/new/{preset}/", sent | YES | {"password": PASSWORD})
         Token.objects.get().delete()

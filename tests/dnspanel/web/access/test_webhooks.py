@@ -48,7 +48,7 @@ def failed(webhook: Webhook) -> Delivery:
         state=DeliveryState.FAILED,
         attempts=9,
         status=500,
-        error="The receiver answered 500.",
+        error="The receiver returned HTTP status 500.",
         answer="<b>Oops</b>",
     )
 
@@ -87,7 +87,7 @@ def test_only_events_that_one_may_see_are_offered(bob: User, charlie: User) -> N
 def test_deliveries_are_listed_and_replayed(browser: Browser, bob: User, failed: Delivery) -> None:
     client = browser(bob)
     page = client.get(f"/webhooks/{failed.webhook_id}/").content
-    assert b"The receiver answered 500." in page
+    assert b"The receiver returned HTTP status 500." in page
     assert b"&lt;b&gt;Oops" in page
     client.post(f"/webhooks/deliveries/{failed.pk}/replay/")
     assert failed.replays.get().state == DeliveryState.WAITING
@@ -104,9 +104,9 @@ def test_older_deliveries_are_a_page_away(browser: Browser, bob: User, failed: D
         )
     client, url = browser(bob), f"/webhooks/{failed.webhook_id}/"
     first = client.get(url)
-    assert b"The receiver answered 500." not in first.content
+    assert b"The receiver returned HTTP status 500." not in first.content
     before = first.context["next_before"]
-    assert b"The receiver answered 500." in client.get(url, {"before": before}).content
+    assert b"The receiver returned HTTP status 500." in client.get(url, {"before": before}).content
     for nonsense in ("x", "²", "9" * 5000):
         assert client.get(url, {"before": nonsense}).status_code == 200
 
@@ -184,7 +184,7 @@ def test_a_mail_is_asked_for_and_stopped_without_a_session(
     webhook = Webhook.objects.get()
     assert (webhook.zones, webhook.tags, webhook.gather_minutes) == (["example.test."], ["gold", "silver"], 60)
     assert bob.email in page
-    assert "Make a new secret" not in page
+    assert "Rotate secret" not in page
     stop = f"/stop-mails/{hooks.stop_key(webhook)}/"
     stranger = Client(enforce_csrf_checks=True)
     assert "Stop these mails?" in stranger.get(stop).content.decode()

@@ -117,7 +117,7 @@ def test_a_passkey_signs_in_alone_and_as_the_second_factor(opened: Open, bob: Us
     sign_out(page)
     types_password(page)
     expect(page.get_by_role("heading", name="Second factor")).to_be_visible()
-    page.get_by_role("button", name="Use a passkey").click()
+    page.get_by_role("button", name="Use passkey").click()
     expect(page.get_by_role("navigation", name="Main")).to_be_visible()
     assert acts() == ["sign-in", "second-factor.set-up", "sign-in", "second-factor.wanted", "sign-in"]
 
@@ -132,7 +132,7 @@ def test_a_stick_that_is_only_touched_is_a_second_factor_and_no_more(opened: Ope
     page.get_by_role("button", name="Sign in with a passkey").click()
     expect(page.get_by_role("alert")).to_contain_text("No passkey was used")
     types_password(page)
-    page.get_by_role("button", name="Use a passkey").click()
+    page.get_by_role("button", name="Use passkey").click()
     expect(page.get_by_role("navigation", name="Main")).to_be_visible()
     # Its answer to a second-factor challenge is not accepted for a sign-in by passkey alone, either.
     sign_out(page)
@@ -209,10 +209,10 @@ def test_the_dialog_over_a_page_takes_a_passkey_in_place_of_the_password(
     expect(page.get_by_role("heading", name="Recovery codes")).to_be_visible()
     dialog = in_the_dialog(page, drafted)
     key.devtools.send("WebAuthn.setUserVerified", {"authenticatorId": key.id, "isUserVerified": False})
-    dialog.get_by_role("button", name="Use a passkey").click()
+    dialog.get_by_role("button", name="Use passkey").click()
     expect(dialog.get_by_role("alert")).to_contain_text("No passkey was used")
     key.devtools.send("WebAuthn.setUserVerified", {"authenticatorId": key.id, "isUserVerified": True})
-    dialog.get_by_role("button", name="Use a passkey").click()
+    dialog.get_by_role("button", name="Use passkey").click()
     is_published_with_what_was_typed(page)
 
 
@@ -225,8 +225,8 @@ def test_the_dialog_takes_a_passkey_as_the_second_factor(opened: Open, bob: User
     dialog = in_the_dialog(page, drafted)
     dialog.get_by_label("Password").fill(PASSWORD)
     dialog.get_by_role("button", name="Sign in", exact=True).click()
-    expect(dialog.get_by_label("Code of your second factor")).to_be_visible()
-    dialog.get_by_role("button", name="Use a passkey").click()
+    expect(dialog.get_by_label("Two-factor code")).to_be_visible()
+    dialog.get_by_role("button", name="Use passkey").click()
     is_published_with_what_was_typed(page)
 
 
@@ -242,7 +242,7 @@ def test_a_passkey_of_somebody_else_does_not_go_on_with_ones_page(opened: Open, 
     page, other = opened(bob, "/account/here/")
     other.lend(credential)
     dialog = in_the_dialog(page, drafted)
-    dialog.get_by_role("button", name="Use a passkey").click()
+    dialog.get_by_role("button", name="Use passkey").click()
     expect(dialog.get_by_role("alert")).to_contain_text("one of another account")
     assert Publication.objects.count() == 1
     assert "sessionid" not in {cookie["name"] for cookie in page.context.cookies() if not is_nobodys(cookie["value"])}
@@ -275,7 +275,7 @@ def test_who_signs_in_by_a_provider_does_it_in_another_tab_and_the_page_goes_on(
         expect(tab.get_by_text("Go back to the tab")).to_be_visible()
 
     comes_back_as(alice)
-    expect(dialog.get_by_role("alert")).to_contain_text("alice is signed in by now, in another tab.")
+    expect(dialog.get_by_role("alert")).to_contain_text("alice has signed in in another tab.")
     assert Publication.objects.count() == 1
     comes_back_as(bob)
     is_published_with_what_was_typed(page)

@@ -207,7 +207,7 @@ def test_the_password_is_asked_for_first(browser: Browser, bob: User, app: App, 
 def test_a_code_stands_in_for_the_password_once(browser: Browser, bob: User, app: App, now: Any) -> None:
     client = browser(bob)
     forget_password(client)
-    assert "or a code of your second factor" in client.post(f"{PAGE}codes/").content.decode()
+    assert "or a two-factor code" in client.post(f"{PAGE}codes/").content.decode()
     wrong = client.post(f"{PAGE}codes/", {**YES, "password": "", "second_factor": app.wrong_code(now)})
     assert wrong.status_code == 422
     assert client.post(f"{PAGE}codes/", {**YES, "second_factor": app.code(now)}).status_code == 302
@@ -268,7 +268,7 @@ def test_who_has_no_password_here_shows_by_a_code_or_a_new_sign_in_that_it_is_th
     assert client.get(f"{PAGE}app/").status_code == 200  # the person has just signed in
     forget_password(client)
     page = client.get(f"{PAGE}app/").content.decode()
-    assert "sign out and in again" in page
+    assert "sign out, sign in again" in page
     assert 'id="id_password"' not in page
     app, _ = set_up(bob, now)
     page = client.post(f"{PAGE}codes/").content.decode()

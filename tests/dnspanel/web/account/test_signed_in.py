@@ -45,7 +45,7 @@ def test_an_unknown_zone_and_a_page_that_never_was_look_alike(browser: Browser, 
     for address in ("/zones/unknown.test./", "/no/such/page/"):
         response = browser(alice).get(address)
         assert response.status_code == 404
-        assert b"Nothing here" in response.content
+        assert b"Page not found" in response.content
         assert b'<nav class="nav"' in response.content
 
 
@@ -60,7 +60,7 @@ def test_a_refusal_names_the_permission_and_who_can_give_it(browser: Browser, ch
     assert response.status_code == 403
     page = response.content.decode()
     assert "does not allow you to edit, publish, create and delete zones" in page
-    assert "Editor and Administrator may; an administrator can change your role." in page
+    assert "Required role: Editor and Administrator. An administrator can change your role." in page
     assert "enroll and change nodes" in browser(bob).get(reverse("node-new")).content.decode()
 
 

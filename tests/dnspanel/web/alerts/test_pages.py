@@ -22,8 +22,8 @@ def test_the_page_says_whether_anybody_looked(browser: Browser, charlie: User) -
     assert "Not checked yet" in browser(charlie).get("/alerts/").content.decode()
     beat(process=WATCH, now=NOW)
     page = browser(charlie).get("/alerts/").content.decode()
-    assert "Nothing is wrong" in page
-    assert "No one is notified yet." in page
+    assert "No open alerts" in page
+    assert "No notification routes yet." in page
 
 
 def test_what_is_wrong_leads_to_its_node(browser: Browser, charlie: User, active_node: MakeNode) -> None:

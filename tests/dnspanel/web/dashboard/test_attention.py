@@ -69,7 +69,7 @@ def test_a_node_that_is_not_well_is_told_unless_an_alert_does(bob: User, active_
 
 def test_held_publishing_is_told_to_everybody(bob: User) -> None:
     publish_hold.hold(reason="nodes know more.", now=NOW)
-    assert texts(bob) == texts(make_person("mia", Role.MEMBER)) == ["Publishing is held: nodes know more."]
+    assert texts(bob) == texts(make_person("mia", Role.MEMBER)) == ["Publishing is on hold: nodes know more."]
 
 
 def test_a_draft_is_told_once_it_is_a_day_old(make_zone: MakeZone, alice: User, bob: User) -> None:
@@ -77,7 +77,7 @@ def test_a_draft_is_told_once_it_is_a_day_old(make_zone: MakeZone, alice: User, 
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 300 A 192.0.2.1"), now=timezone.now())
     assert texts(bob) == []
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("x 300 A 192.0.2.1"), now=timezone.now() - timedelta(hours=25))
-    assert texts(bob) == ["Your draft waits: 2 changes in 1 zone"]
+    assert texts(bob) == ["Your draft has unpublished changes: 2 changes in 1 zone"]
     assert texts(alice) == []
 
 
@@ -102,9 +102,9 @@ def test_tokens_that_end_soon_are_told(alice: User, bob: User) -> None:
         terms = TokenTerms(purpose, (grant,), expires_at=now + timedelta(days=days))
         create_token(owner=bob, terms=terms, by=bob, now=now)
     [line] = lines_of(bob)
-    assert line.text == "Your token soon ends"
+    assert line.text == "Your token soon expires"
     assert line.ends is not None
-    assert texts(alice) == ["bob's token soon ends"]
+    assert texts(alice) == ["bob's token soon expires"]
 
 
 def test_rollovers_that_stand_still_are_told(make_zone: MakeZone, alice: User, bob: User) -> None:
@@ -116,7 +116,7 @@ def test_rollovers_that_stand_still_are_told(make_zone: MakeZone, alice: User, b
         signers_at=NOW,
     )  # fmt: skip
     [line] = lines_of(bob)
-    assert line.text == "A rollover of example.test. is stuck: the parent to take the DS."
+    assert line.text == "A key rollover of example.test. is stuck: the parent to take the DS."
     assert line.url == "/zones/example.test./dnssec/"
     assert texts(make_person("mia", Role.MEMBER)) == []
 
@@ -130,9 +130,9 @@ def test_records_that_go_by_themselves_within_a_week_are_told_to_who_sees_the_zo
         at = now + timedelta(days=days)
         set_expiry(zone=zone, key=(f"{name}.example.test.", rdtypes.A), remove_at=at, author=bob, now=now)
     [line] = lines_of(bob)
-    assert (line.text, line.tone, line.ends) == ("www.example.test. A is removed", "warn", now + timedelta(days=2))
+    assert (line.text, line.tone, line.ends) == ("www.example.test. A will be removed", "warn", now + timedelta(days=2))
     assert line.url.startswith("/zones/example.test./?at=www#rr-")
     assert texts(make_person("mia", Role.MEMBER)) == []
     Expiry.objects.filter(name="www.example.test.").update(refusal="It stays.", tried_at=now)
     [line] = lines_of(bob)
-    assert (line.text, line.tone) == ("www.example.test. A expired, but stays: It stays.", "bad")
+    assert (line.text, line.tone) == ("www.example.test. A expired, but was not removed: It stays.", "bad")

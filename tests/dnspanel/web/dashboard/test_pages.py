@@ -15,9 +15,9 @@ pytestmark = pytest.mark.usefixtures("live_redis")
 
 def test_a_new_panel_offers_the_first_steps(browser: Browser, alice: User) -> None:
     page = browser(alice).get("/").content.decode()
-    for words in ("First steps", "Add node", "New zone", "Import…", "Invite a person"):
+    for words in ("First steps", "Add node", "New zone", "Import…", "Invite person"):
         assert words in page
-    for row in ("Needs attention", "Fleet now", "Last publications", "My draft", "My zones"):
+    for row in ("Needs attention", "Node status", "Recent publications", "My draft", "My zones"):
         assert row not in page  # these cards have nothing to report
 
 
@@ -38,16 +38,16 @@ def test_an_editor_sees_their_own_rows_and_no_step_that_they_cannot_take(
     page = client.get("/").content.decode()
     assert "Import…" in page
     assert "Add node" not in page
-    assert "Invite a person" not in page
+    assert "Invite person" not in page
     zone = make_zone()
     active_node("ns1")
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 300 A 192.0.2.1"), now=NOW)
     client.get("/zones/example.test./")
     page = client.get("/").content.decode()
     assert "First steps" not in page
-    for row in ("Needs attention", "Fleet now", "Last publications", "My draft", "My zones"):
+    for row in ("Needs attention", "Node status", "Recent publications", "My draft", "My zones"):
         assert row in page
-    assert "Your draft waits: 1 change in 1 zone" in page
+    assert "Your draft has unpublished changes: 1 change in 1 zone" in page
     assert 'href="/zones/example.test./review/"' in page
 
 
@@ -58,8 +58,8 @@ def test_a_member_sees_nothing_of_nodes_and_of_zones_of_others(
     active_node("ns1")
     client = browser(make_person("mia", Role.MEMBER))
     page = client.get("/").content.decode()
-    assert "You see no zone yet." in page
-    for secret in ("example.test", "ns1", "Fleet now"):
+    assert "You don’t have access to any zones yet." in page
+    for secret in ("example.test", "ns1", "Node status"):
         assert secret not in page
     assert client.get("/", headers=HTMX).status_code == 403
 
@@ -70,7 +70,7 @@ def test_the_card_of_the_fleet_is_fetched_alone(browser: Browser, bob: User, act
     assert card.lstrip().startswith("<section")
     assert 'data-live="2"' in card
     assert "ns1" in card
-    assert "No live numbers just now" in card
+    assert "Live statistics are not available" in card
 
 
 def test_the_queries_do_not_grow_with_what_there_is(

@@ -118,7 +118,7 @@ def test_readers_see_what_policies_say_and_no_more(browser: Browser, charlie: Us
     assert "secret-customer" not in page
     assert 'name="policy_name"' not in page
     assert "detach" not in page
-    assert "Carry it out" not in page
+    assert "Start run" not in page
 
 
 def test_a_dry_run_is_looked_at_and_carried_out(
@@ -140,7 +140,7 @@ def test_a_dry_run_is_looked_at_and_carried_out(
     assert "none of them signs" in page
     fragment = client.get(f"{RUNS}{dry.pk}/?seen=waiting-0", headers=HTMX).content.decode()
     assert "<html" not in fragment
-    assert "Carry it out" in fragment
+    assert "Start run" in fragment
     form_id = uuid4()
     for _ in range(2):
         page = send(client, f"{RUNS}{dry.pk}/apply/", form_id=form_id).content.decode()
@@ -151,7 +151,7 @@ def test_a_dry_run_is_looked_at_and_carried_out(
     page = client.get(f"{RUNS}{run.pk}/").content.decode()
     assert '<span class="strong">1</span> signed' in page
     assert f"/publications/{run.last_sequence}/" in page
-    assert "for good" in client.get(RUNS).content.decode()
+    assert "applied" in client.get(RUNS).content.decode()
     policies.attach(policy=policy, to=Target(tag="x"), by=bob, now=NOW)
     assert "was changed since" in send(client, f"{RUNS}{dry.pk}/apply/").content.decode()
     assert "is invalid" in client.post(f"{RUNS}{dry.pk}/apply/", follow=True).content.decode()

@@ -23,11 +23,11 @@ def test_a_reader_pins_and_unpins_a_zone(make_zone: MakeZone, browser: Browser, 
 def test_a_zone_that_was_opened_stands_on_the_dashboard(make_zone: MakeZone, browser: Browser, bob: User) -> None:
     make_zone()
     client = browser(bob)
-    assert "Opened last" not in client.get("/").content.decode()
+    assert "Recently opened" not in client.get("/").content.decode()
     client.get(ZONE, headers={"HX-Request": "true"})
-    assert "Opened last" not in client.get("/").content.decode()
+    assert "Recently opened" not in client.get("/").content.decode()
     client.get(ZONE)
-    assert "Opened last" in client.get("/").content.decode()
+    assert "Recently opened" in client.get("/").content.decode()
 
 
 def test_what_one_may_not_see_is_not_pinned(browser: Browser, bob: User) -> None:

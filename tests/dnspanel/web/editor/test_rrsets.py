@@ -231,7 +231,7 @@ def test_tags_and_comments_of_values_are_in_the_row_its_review_and_its_form(
     assert kept is not None
     assert kept.notes == Notes(("shop", "web"), (("192.0.2.1", "first rack"),))
     review = client.get(f"{ZONE}review/").content.decode()
-    assert "Comment of 192.0.2.1:" in review
+    assert "Comment on 192.0.2.1:" in review
     assert "<ins>shop web</ins>" in review
     # Edits of other fields, and through interfaces without comments, keep them. A deleted value loses its comment.
     assert save(client, fields_of(client, WWW), ttl="60")[0] == 200

@@ -85,8 +85,8 @@ def test_after_a_decision_the_page_tells_of_the_present_history(browser: Browser
 def test_every_page_says_that_publishing_is_held(browser: Browser, on_hold: None, alice: User, charlie: User) -> None:
     page = text(browser(alice).get(reverse("zone-list")))
     assert REASON in page
-    assert "Look and decide" in page
-    assert "What has happened" in text(browser(charlie).get(reverse("zone-list")))
+    assert "Review hold" in page
+    assert "View details" in text(browser(charlie).get(reverse("zone-list")))
 
 
 def test_the_page_shows_progress_and_asks_for_itself_until_the_nodes_were_asked(

@@ -33,7 +33,7 @@ def test_silent_and_missing_processes_come_first_with_what_does_not_work(browser
     page = browser(alice).get(PAGE, headers=HTMX).content.decode()
     assert page.lstrip().startswith("<div")
     assert "<h1>" not in page
-    assert page.index("publications reach no node") < page.index("at work")
+    assert page.index("nodes get no updates") < page.index("at work")
     for text in ("silent", "not running", "panel.test", "process 4711", "3 of 16 places busy", "push_node"):
         assert text in page
     PanelProcess.objects.filter(name="push").update(at=now, task_since=now - timedelta(hours=2))
@@ -49,7 +49,7 @@ def test_periodic_work_that_fails_or_is_overdue_comes_first(browser: Browser, al
         failures=9, failing_since=now - timedelta(hours=1), error="OSError: <full>", succeeded_at=now
     )
     page = browser(alice).get(PAGE).content.decode()
-    assert page.index("emptying the trash") < page.index("linking the audit log")
-    assert page.index("snapshots and pruning of segments") < page.index("linking the audit log")
+    assert page.index("emptying the trash") < page.index("chaining audit log entries")
+    assert page.index("creating snapshots and pruning segments") < page.index("chaining audit log entries")
     for text in ("overdue", "fails", "on time", "not yet", "OSError: &lt;full&gt;"):
         assert text in page

@@ -117,7 +117,7 @@ def test_its_page_lists_its_zones_and_says_how_far_they_are(
     assert [state for _, (state, _) in page.context["members"]] == ["in sync", "late", "in sync"]
     assert "signed.test." in content
     assert "Too &lt;b&gt;big" in content
-    assert "Make a new secret" not in content, "he may only see it"
+    assert "Rotate secret" not in content, "he may only see it"
     only = client.get(url, {"behind": "yes"}).context["members"]
     assert [member.zone_name for member, _ in only] == ["b.test."]
     monkeypatch.setattr(secondaries, "MOST_MEMBERS", 2)

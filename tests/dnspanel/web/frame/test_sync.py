@@ -42,7 +42,7 @@ def test_drained_and_waiting_nodes_do_not_count() -> None:
 
 
 def test_without_an_active_node_nothing_is_promised() -> None:
-    assert sync_of(7, []) == Sync("quiet", 0, 0, problem="no active node")
+    assert sync_of(7, []) == Sync("quiet", 0, 0, problem="no active nodes")
 
 
 def test_a_high_sequence_of_another_history_proves_nothing() -> None:
@@ -53,7 +53,7 @@ def test_a_node_without_an_answer_for_an_alias_of_the_zone_is_not_counted() -> N
     """Previously a page said "everywhere 3/3" about an ALIAS that no node could answer."""
     nodes = [node_status("ns1", 7), node_status("ns2", 7)]
     nodes[1].node.unanswered = [["a.test.", "a.test.", "ALIAS", "SERVFAIL: its target cannot be resolved"]]
-    problem = "has no answer for a.test. ALIAS: SERVFAIL: its target cannot be resolved"
+    problem = "cannot answer a.test. ALIAS: SERVFAIL: its target cannot be resolved"
     assert sync_of(7, nodes, zone="a.test.") == Sync("warn", 1, 2, "ns2", problem)
     assert sync_of(7, nodes, zone="b.test.").tone == sync_of(7, nodes).tone == "ok"
     assert sync_of(7, [*nodes, node_status("ns3", 1, Word.OFFLINE)], zone="a.test.").acked == 1

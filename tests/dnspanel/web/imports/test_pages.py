@@ -75,7 +75,7 @@ def test_a_reader_is_told_who_may(browser: Browser, charlie: User, job: ImportJo
     for address in (LIST, page_of(job)):
         response = browser(charlie).get(address)
         assert response.status_code == 403
-        assert b"Not allowed" in response.content
+        assert b"Permission denied" in response.content
     assert b"/imports/" not in browser(charlie).get("/zones/").content
 
 

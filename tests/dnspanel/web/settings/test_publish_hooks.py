@@ -29,12 +29,12 @@ def zone(make_zone: MakeZone) -> Zone:
 
 def test_a_hook_is_placed_with_its_secret_shown_once_and_lifted(alice: User, browser: Browser, zone: Zone) -> None:
     client = browser(alice)
-    assert "No publish hook yet" in client.get(HOOKS).content.decode()
+    assert "No publish hooks yet" in client.get(HOOKS).content.decode()
     page = client.post(HOOKS, {**HOOK, "zone": "example.test"}, follow=True).content.decode()
     assert "whsec_" in page
-    assert "It is asked for example.test." in page
+    assert "Publish hook for example.test." in page
     listed = client.get(HOOKS).content.decode()
-    for told in ("https://9.9.9.9/", "waits 3 s", "refused", "Names are checked"):
+    for told in ("https://9.9.9.9/", "timeout: 3 s", "refused", "Names are checked"):
         assert told in listed
     assert "whsec_" not in listed
     hook = PublishHook.objects.get()
@@ -49,38 +49,38 @@ def test_a_hook_is_tested_changed_after_the_password_and_gets_a_new_secret(
     terms = HookTerms(answering.url)
     made = place_publish_hooks.add_hook(scope=Scope(zone=zone), terms=terms, reason="Names", author=alice, now=NOW)
     client, page = browser(alice), reverse("settings-hook", args=[made.hook.pk])
-    assert "It was not asked yet" in client.get(page).content.decode()
+    assert "No responses yet" in client.get(page).content.decode()
     answering.secret = made.secret
     answering.allow(reason="Fine by me")
     told = client.post(f"{page}test/", follow=True).content.decode()
-    assert "It answers: yes, after " in told
+    assert "Hook response: yes, after " in told
     assert told.count("Fine by me") == 2, "in the message, and in the list"
     answering.answer(503)
     told = client.post(f"{page}test/", follow=True).content.decode()
     assert "it answered with status 503." in told
-    assert "no answer for" in told
-    assert "1 yes, 0 no, 1 without an answer" in told
+    assert "no response for" in told
+    assert "1 yes, 0 no, 1 without response" in told
     posted = {**HOOK, "name": "Names", "zone": "", "tag": "shop", "version": made.hook.version}
     forget_password(client)
     assert "The server at the URL can read" in client.post(page, posted).content.decode()
     changed = client.post(page, {**posted, **YES, "password": PASSWORD}, follow=True).content.decode()
-    for text in ("Changed, from the next question on", "https://9.9.9.9/", "zones tagged shop"):
+    for text in ("Changes apply from the next request", "https://9.9.9.9/", "zones tagged shop"):
         assert text in changed
     stale = client.post(page, {**posted, "name": "Late"})
     assert stale.status_code == 422
     assert "Someone changed this in the meantime" in stale.content.decode()
     wrong = client.post(page, {**posted, "version": 2, "url": "https://10.0.0.1/"})
-    assert (wrong.status_code, "not a public address" in wrong.content.decode()) == (422, True)
+    assert (wrong.status_code, "a public address" in wrong.content.decode()) == (422, True)
     secret = client.post(f"{page}rotate/", follow=True).content.decode()
     assert "whsec_" in secret
     assert made.secret not in secret
-    assert "counts beside it for a day" in secret
+    assert "stays valid for one day" in secret
 
 
 @pytest.mark.parametrize(
     ("posted", "told"),
     [
-        ({"url": "https://10.0.0.1/"}, "not a public address"),
+        ({"url": "https://10.0.0.1/"}, "a public address"),
         ({"seconds": "60"}, "10"),
         ({"zone": "no.test"}, "no zone"),
     ],

@@ -29,7 +29,7 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
     team = Team.objects.create(name="NOC", created_at=NOW)
     terms = TokenTerms(purpose="CI", scope=(Grant(frozenset({Right.READ}), everywhere=True),))
     token = create_token(owner=alice, terms=terms, by=alice, now=NOW).token
-    assert "Nothing needs approval" in client.get(RULES).content.decode()
+    assert "No approval rules yet" in client.get(RULES).content.decode()
     posted = {
         **RULE,
         "zone": "example.test",
@@ -40,7 +40,7 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
         "ticket_link": "https://tracker.test/{ticket}",
     }
     page = client.post(RULES, posted, follow=True).content.decode()
-    for told in ("example.test.", "members of NOC", "NS, MX", "OPS-#", "not of CI", "Four eyes"):
+    for told in ("example.test.", "members of NOC", "NS, MX", "OPS-#", "except CI", "Four eyes"):
         assert told in page
     rule = ApprovalRule.objects.get()
     assert (rule.zone, rule.approver_team, rule.types, list(rule.tokens.all())) == (
@@ -59,9 +59,9 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
     ("posted", "told"),
     [
         ({"zone": "no.test"}, "There is no zone"),
-        ({"team": "nobody"}, "You know no team"),
+        ({"team": "nobody"}, "Team nobody not found"),
         ({"types": "NOTYPE"}, "NOTYPE"),
-        ({"tokens": "dnsp_x"}, "You know no token"),
+        ({"tokens": "dnsp_x"}, "Token dnsp_x not found"),
         ({"ticket": "(a+)+"}, "Write #"),
         ({"zone": "example.test", "tag": "shop"}, "Say one of them"),
         ({"needed": "0"}, "Require an approval"),
@@ -78,7 +78,7 @@ def test_a_rule_that_cannot_be_is_told_at_its_field(
 
 def test_a_freeze_is_placed_listed_and_lifted(alice: User, browser: Browser, zone: Zone) -> None:
     client = browser(alice)
-    assert "Nothing is frozen" in client.get(FREEZES).content.decode()
+    assert "No freezes yet" in client.get(FREEZES).content.decode()
     now = timezone.localtime(timezone.now())
     times = {
         "starts_at": f"{now - timedelta(hours=1):%Y-%m-%dT%H:%M}",

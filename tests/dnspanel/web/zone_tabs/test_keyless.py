@@ -22,7 +22,7 @@ def at_home(settings: Any) -> None:
 def test_it_is_changed_and_shown_with_who_set_it(browser: Browser, make_zone: MakeZone, bob: User) -> None:
     make_zone()
     client = browser(bob)
-    assert "no one without a key" in client.get(f"{ZONE}settings/").content.decode()
+    assert "none (a key is required)" in client.get(f"{ZONE}settings/").content.decode()
     typed = {"networks": "192.0.2.0/24\n2001:db8::1", "addresses": "127.0.0.1:5300"}
     assert client.post(PAGE, typed)["Location"] == PAGE
     assert OpenZone.objects.get().networks == ["192.0.2.0/24", "2001:db8::1/128"]

@@ -50,9 +50,9 @@ def test_numbers_come_with_their_error_and_their_method(
     page = browser(charlie).get(STATISTICS).content.decode()
     for told in (
         'about <strong>420</strong> queries per second <span class="quiet">± 9.8</span>',
-        "4,200 of the last 20,000 queries that 2 of 3 nodes recorded",
-        "with 95 % confidence",
-        "at most 420 per second; known in 1 of 60 minutes",
+        "4,200 of the last 20,000 queries, recorded by 2 of 3 nodes",
+        "at 95 % confidence",
+        "at most 420 queries per second. Data exists for 1 of 60 minutes",
         '<span class="mono">www.example.test.</span></td><td class="num">410</td>',
         '<span class="mono">no.example.test.</span></td><td class="num">7</td>',
         "no data yet",
@@ -70,8 +70,8 @@ def test_looking_makes_the_nodes_be_asked_and_nothing_is_invented(
     assert "No node serves this zone" in browser(charlie).get(STATISTICS).content.decode()
     node = active_node("ns1")
     page = browser(charlie).get(STATISTICS).content.decode()
-    assert "No number yet." in page
-    assert "No node has reported a minute yet." in page
+    assert "No data yet." in page
+    assert "No node has reported data yet." in page
     assert zone_queries.watched_zones() == [zone.name]
     now = int(time.time())
     telemetry.keep_samples(node_id=node.pk, samples=[sample(now - 1, 1000), sample(now, 1000)])
@@ -79,8 +79,8 @@ def test_looking_makes_the_nodes_be_asked_and_nothing_is_invented(
     zone_queries.keep_minute(node_id=node.pk, top=busy, at=now - 60)
     zone_queries.keep_zone_top(node_id=node.pk, zone=zone.name, top=Top(at=now, questions=10_000))
     page = browser(charlie).get(STATISTICS).content.decode()
-    assert "fewer than <strong>0.3</strong> queries per second" in page
-    assert "Not among the 200 zones that a node is asked most, so no number." in page
+    assert "less than <strong>0.3</strong> queries per second" in page
+    assert "No data, because the zone is not one of the 200 busiest zones of a node." in page
 
 
 def test_nodes_are_named_to_those_who_see_nodes(
@@ -138,7 +138,7 @@ def test_a_review_says_how_often_the_changed_names_are_asked(
     assert zone_queries.watched_zones() == [zone.name]
     tells(node, 4_100, names=(Counted("www.example.test/A", 4_100), Counted("mail.example.test/A", 9)))
     told = client.get(address[1]).content.decode()
-    assert '<span class="mono">www.example.test.</span> A answers about 410 queries per second.' in told
+    assert '<span class="mono">www.example.test.</span> A gets about 410 queries per second.' in told
     assert "mail" not in told
     assert "hx-get" not in told, "it is not asked for again"
     assert "410" in client.get("/changes/queries/").content.decode()

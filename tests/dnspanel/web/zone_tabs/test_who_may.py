@@ -63,7 +63,7 @@ def test_who_does_not_manage_people_sees_themselves_and_their_team(cast: Zone, b
     page = text_of(browser(User.objects.get(username="mia")))
     assert "noah" in page
     assert "oda" not in page
-    assert "People who are allowed to manage people see all of them" in page
+    assert "Only people with permission to manage accounts see the full list" in page
     for name in ("oda", "nobody"):
         answer = browser(User.objects.get(username="mia")).get(ACCESS, {"who": name})
         assert answer.status_code == 422

@@ -68,7 +68,7 @@ def test_linked_zones_are_brought_to_the_next_version_after_a_dry_run(
     assert stored(one, "v1.test.", rdtypes.AAAA) is not None
     page = client.get(f"/settings/templates/runs/{run.pk}/").content.decode()
     assert f'href="/publications/{run.last_sequence}/"' in page
-    assert "for good" in client.get(of(template)).content.decode()
+    assert "applied" in client.get(of(template)).content.decode()
 
 
 def test_zones_that_a_search_finds_get_it_with_the_values_of_the_form(
@@ -113,6 +113,6 @@ def test_a_run_whose_change_was_taken_back_says_so(client: Client, template: Zon
     assert "could not answer" not in client.get(path).content.decode()
     take_back(run.last_sequence)
     page = " ".join(client.get(path).content.decode().split())
-    assert "The name servers could not answer with <a" in page
-    assert f"the change of 2 zones</a>, so it was taken back. {REASON}" in page
+    assert "The nodes could not serve <a" in page
+    assert f"the change of 2 zones</a>, so the panel reverted the change. {REASON}" in page
     assert template_run_json(run)["taken_back"] == [{"sequence": run.last_sequence, "reason": REASON, "zones": 2}]

@@ -105,7 +105,7 @@ def test_a_zone_says_which_set_it_follows_and_how_it_differs(client: Client) -> 
     new_zone(client)
     settings = "/zones/new.test/settings/"
     page = client.get(settings).content.decode()
-    assert "Its published name servers are those of the set." in page
+    assert "The published name servers match the set." in page
     client.post(f"{LIST}{made.pk}/", {"hosts": "ns1.house.test\nns3.house.test", "ttl": "3600", "seen": "1"})
     followed = client.get(settings).context["followed"]
     assert (followed.more, followed.fewer) == (("ns2.house.test.",), ("ns3.house.test.",))

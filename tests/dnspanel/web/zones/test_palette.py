@@ -30,14 +30,14 @@ def test_pages_and_acts_are_those_that_the_person_may_use(
 ) -> None:
     everything = offers(browser, alice)
     assert {"Home", "Zones", "Nodes", "People", "Trash", "Settings", "Audit log"} <= set(everything["Pages"])
-    assert {"New zone", "Review and publish", "Add a node", "Invite a person"} <= set(everything["Actions"])
-    assert {"Add a node", "Invite a person"}.isdisjoint(offers(browser, bob)["Actions"])
+    assert {"New zone", "Review and publish", "Add node", "Invite person"} <= set(everything["Actions"])
+    assert {"Add node", "Invite person"}.isdisjoint(offers(browser, bob)["Actions"])
     assert {"New zone", "Review and publish", "Import zones"}.isdisjoint(offers(browser, charlie)["Actions"])
     assert "Nodes" not in offers(browser, make_person("mia", Role.MEMBER))["Pages"]
 
 
 def test_words_narrow_it_down(browser: Browser, alice: User) -> None:
-    assert offers(browser, alice, "no ADD") == {"Actions": ["Add a node"], "Search": ["Everything with “no ADD”"]}
+    assert offers(browser, alice, "no ADD") == {"Actions": ["Add node"], "Search": ["Search for “no ADD”"]}
 
 
 def test_pinned_zones_and_those_opened_last_come_first(make_zone: MakeZone, browser: Browser, bob: User) -> None:
@@ -61,7 +61,7 @@ def test_what_cannot_be_looked_for_is_left_to_the_page_of_the_search(
 ) -> None:
     make_zone()
     monkeypatch.setattr(zone_conditions, "MANY_ZONES", 0)
-    assert offers(browser, bob, "ex") == {"Pages": ["Exports"], "Search": ["Everything with “ex”"]}
+    assert offers(browser, bob, "ex") == {"Pages": ["Exports"], "Search": ["Search for “ex”"]}
     assert "mxx is not a valid type" in browser(bob).get(PALETTE, {"q": "type:mxx"}).content.decode()
     assert palette_page.FEWEST_LETTERS == 2
     assert set(offers(browser, bob, "e")) == {"Pages", "Actions", "Search"}

@@ -50,9 +50,9 @@ def test_the_trash_has_a_tick_for_each_zone_that_one_may_restore(
 ) -> None:
     page = browser(bob).get(TRASH).content.decode()
     assert page.count("data-tick") == 3
-    assert "All, not only those on this page" in page
+    assert "All, including other pages" in page
     found = browser(bob).get(TRASH, {"q": "shop"}, headers=HTMX | {"HX-Target": "trash-list"}).content.decode()
-    assert (found.count("data-tick"), "All that match, not only those on this page" in found) == (2, True)
+    assert (found.count("data-tick"), "All matching, including other pages" in found) == (2, True)
     reader = browser(charlie).get(TRASH).content.decode()
     assert ("data-tick" in reader, 'id="many"' in reader) == (False, False)
 
@@ -87,7 +87,7 @@ def test_what_cannot_come_back_is_named_before_and_after(
     make_zone(name="shop2.test.")
     client, data = browser(bob), {"all": "1", "q": ""}
     page = client.post(RESTORE, data).content.decode()
-    assert "These stay in the trash:" in page
+    assert "The following zones stay in the trash:" in page
     assert "The zone shop2.test. exists already." in page
     after = confirmed(client, data, page)
     assert "shop2.test. stays in the trash. The zone shop2.test. exists already." in after
@@ -100,7 +100,7 @@ def test_what_is_not_what_was_seen_is_shown_again(
     client, data = browser(bob), {"all": "1", "q": "shop"}
     page = client.post(RESTORE, data).content.decode()
     edit.restore_zone(zone=zones[0], author=bob, channel=Channel.WEB, now=NOW)
-    assert "Look at it again" in confirmed(client, data, page)
+    assert "Review the zones again" in confirmed(client, data, page)
     assert living() == ["shop1.test."]
 
 
@@ -113,15 +113,15 @@ def test_more_than_one_publication_takes_are_for_a_worker_after_a_dry_run(
     run = ChangeRun.objects.get()
     assert address == f"/zones/many/runs/{run.pk}/"
     change_runs.work_on_run(run.pk)
-    assert "to come back" in client.get(address).content.decode()
+    assert "to be restored" in client.get(address).content.decode()
     assert living() == []
     applied = client.post(f"{address}apply/", {"form_id": str(uuid4())})["Location"]
     done = ChangeRun.objects.latest("pk")
     change_runs.work_on_run(done.pk)
-    assert "back from the trash" in client.get(applied).content.decode()
+    assert "restored from the trash" in client.get(applied).content.decode()
     assert len(living()) == 3
     page = client.get(RESTORE, {"publication": str(deletion.sequence)}, follow=True).content.decode()
-    assert "No zone would come back" in page
+    assert "No zones to restore" in page
 
 
 def test_a_publication_that_deleted_zones_offers_to_restore_them(
@@ -137,7 +137,7 @@ def test_a_publication_that_deleted_zones_offers_to_restore_them(
     assert len(living()) == 3
     assert "Restore what it deleted…" not in client.get(address).content.decode()
     page = client.get(RESTORE, {"publication": str(deletion.sequence)}).content.decode()
-    assert "No zone would come back" in page
+    assert "No zones to restore" in page
 
 
 def test_a_publication_that_changed_and_deleted_makes_a_draft_and_leads_to_the_zones(

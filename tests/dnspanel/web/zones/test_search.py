@@ -89,23 +89,23 @@ def test_the_next_rows_follow(make_zone: MakeZone, browser: Browser, bob: User) 
 def test_each_state_says_what_it_is(estate: None, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
     client = browser(bob)
     assert "Find zones and records" in client.get(SEARCH).content.decode()
-    assert "Nothing matches" in client.get(SEARCH, {"q": "nowhere"}).content.decode()
+    assert "No results" in client.get(SEARCH, {"q": "nowhere"}).content.decode()
     wrong = client.get(SEARCH, {"q": "type:mxx"})
     assert wrong.status_code == 422
     assert "Did you mean type:mx?" in wrong.content.decode()
     assert "Did you mean <code>type:</code>?" in client.get(SEARCH, {"q": "typ:mx"}).content.decode()
     monkeypatch.setattr(everywhere, "MOST_COMPARED", 1)
     monkeypatch.setattr(everywhere, "_FEWEST_BLOCKS", 1)
-    assert "Looked as far as" in client.get(SEARCH, {"q": "zz"}).content.decode()
+    assert "Searched up to" in client.get(SEARCH, {"q": "zz"}).content.decode()
     monkeypatch.setattr(zones_by_name, "_FIRST", 1)
     monkeypatch.setattr(zones_by_name, "MOST_COMPARED", 1)
     listed = client.get(LIST, {"q": "value:zz"})
-    assert "Looked as far as" in listed.content.decode()
+    assert "Searched up to" in listed.content.decode()
     page = client.get(SEARCH, {"q": "value:zz zone:test"}).content.decode()
-    assert "No zone up to" in page
-    assert "Nothing matches" not in page
+    assert "No matching zones up to" in page
+    assert "No results" not in page
     end = client.get(LIST, {"q": "value:zz", "after": "zzz."}, headers={**HTMX, "HX-Target": "zone-more"})
-    assert "Everything was looked through" in end.content.decode()
+    assert "End of results" in end.content.decode()
     monkeypatch.setattr(zone_conditions, "MANY_ZONES", 0)
     refused = client.get(SEARCH, {"q": "ex"})
     assert refused.status_code == 422
@@ -118,12 +118,12 @@ def test_what_is_not_looked_through_yet_is_told(
     for name in ("new.test.", "newer.test."):
         make_zone("www 300 A 192.0.2.7", name=name)
     monkeypatch.setattr(search_texts, "MOST_NEW_ZONES", 1)
-    assert "what is new in 1 or more zones" in browser(bob).get(SEARCH, {"q": "192.0.2.7"}).content.decode()
+    assert "new changes in 1 or more zones" in browser(bob).get(SEARCH, {"q": "192.0.2.7"}).content.decode()
 
 
 def test_a_stranger_to_zones_finds_none(estate: None, browser: Browser) -> None:
     mia = make_person("mia", Role.MEMBER)
-    assert "Nothing matches" in browser(mia).get(SEARCH, {"q": "example"}).content.decode()
+    assert "No results" in browser(mia).get(SEARCH, {"q": "example"}).content.decode()
 
 
 def test_a_page_costs_the_same_whatever_is_found(

@@ -64,7 +64,7 @@ def test_a_zone_whose_name_is_taken_stays_in_the_trash(make_zone: MakeZone, brow
     make_zone()
     client = browser(bob)
     assert client.post(reverse("zone-restore", args=[zone.pk]))["Location"] == "/zones/trash/"
-    assert b"a zone of this name exists. Nothing was changed." in client.get("/zones/trash/").content
+    assert b"a zone with this name exists. Nothing was changed." in client.get("/zones/trash/").content
     assert Zone.objects.get(pk=zone.pk).deleted_at == NOW
 
 
@@ -86,7 +86,7 @@ def test_zones_are_found_in_it_by_words_and_filters(
         assert "other.test." not in page
     list_ = client.get(TRASH, {"q": "nowhere"}, headers=HTMX | {"HX-Target": "trash-list"}).content.decode()
     assert list_.lstrip().startswith('<section id="trash-list"')
-    assert "No deleted zone matches" in list_
+    assert "No deleted zones match" in list_
 
 
 def test_the_list_takes_a_fixed_number_of_queries(
@@ -104,7 +104,7 @@ def test_what_it_holds_is_read_before_anybody_decides(trashed: Zone, browser: Br
     page = browser(charlie).get(reverse("zone-trashed", args=[trashed.pk])).content.decode()
     for words in ("192.0.2.2", "SOA", "by bob", f"{NOW + timedelta(days=30):%Y-%m-%d %H:%M} UTC"):
         assert words in page
-    assert "Delete it for good" not in page  # a reader isn't allowed to
+    assert "Delete permanently" not in page  # a reader isn't allowed to
     assert browser(make_person("mia", Role.MEMBER)).get(f"{TRASH}{trashed.pk}/").status_code == 404
 
 
@@ -114,7 +114,7 @@ def test_it_goes_for_good_once_its_name_is_typed(trashed: Zone, browser: Browser
     form = {"form_id": str(uuid4())}
     wrong = client.post(address, form | {"typed": "other.test"})
     assert wrong.status_code == 422
-    assert "This is not example.test." in wrong.content.decode()
+    assert "Enter example.test. to confirm." in wrong.content.decode()
     assert client.post(address, form | {"typed": "example.test"})["Location"] == TRASH
     assert not Zone.objects.filter(pk=trashed.pk).exists()
     entry = AuditEntry.objects.get(action="zone.gone")

@@ -275,7 +275,7 @@ def test_dangerous_acts_want_the_password_of_the_server(at_ldap: AtLdap, bob: Us
     page = client.post(f"/account/providers/{provider.pk}/link/")
     assert b"Your password" in page.content
     wrong = client.post(f"/account/providers/{provider.pk}/link/", {"confirmed": "yes", "password": "wrong"})
-    assert b"This is not your password." in wrong.content
+    assert b"Incorrect password." in wrong.content
     right = client.post(f"/account/providers/{provider.pk}/link/", {"confirmed": "yes", "password": PASSWORD})
     assert right.status_code == 302
 

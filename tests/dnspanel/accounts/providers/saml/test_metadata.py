@@ -60,5 +60,5 @@ def test_metadata_that_are_too_old_are_told(saml_idp: AtSaml) -> None:
 
 def test_an_address_that_is_not_allowed_is_not_asked(settings: Any) -> None:
     settings.OIDC_NETWORKS, settings.OUTBOUND_HTTP = [], True
-    with pytest.raises(ProviderAway, match="not a public address"):
+    with pytest.raises(ProviderAway, match="a public address"):
         fetch_metadata("http://169.254.169.254/metadata")

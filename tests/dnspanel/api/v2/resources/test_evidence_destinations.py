@@ -43,7 +43,7 @@ def test_a_destination_is_added_tested_changed_switched_off_and_deleted(api: Mak
         assert receiver.received[0].headers["authorization"] == f"Bearer {SECRET}"
         receiver.answer(403)
         tested = admin.post(f"{url}/test").json()
-        assert (tested["arrived"], "The receiver answered 403" in tested["error"]) == (False, True)
+        assert (tested["arrived"], "The receiver returned HTTP status 403" in tested["error"]) == (False, True)
         link_new_acts()
         assert admin.get(url).json()["progress"]["state"] == "behind"
         deliver_next(destination_id=made.json()["id"], clock=timezone.now)

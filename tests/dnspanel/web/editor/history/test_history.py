@@ -130,7 +130,7 @@ def test_the_history_of_a_record_leads_to_who_could_change_it_then(
     assert ("who=" in link) == (who == "alice"), "only who knows its author is led to them"
     answer = client.get(link)
     assert answer.status_code == 200
-    assert "This is the answer of now." in answer.content.decode()
+    assert "The result shows the current access rights." in answer.content.decode()
 
 
 def test_reverting_a_revision_drafts_its_inverse(zone: Zone, browser: Browser, bob: User) -> None:

@@ -224,7 +224,7 @@ def test_a_planned_publication_and_a_freeze_stand_on_the_pages_of_the_zone_and_t
     assert "Year’s end" in client.get(reverse("home")).content.decode()
     assert publish_due(now=soon) == 0
     displayed = client.get(reverse("home")).content.decode()
-    assert "“Tonight” was not published at its time" in displayed
+    assert "“Tonight” was not published as scheduled" in displayed
     assert "was not published on" in client.get(reverse("zone-detail", args=[zone.name])).content.decode()
 
 
