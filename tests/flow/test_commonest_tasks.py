@@ -159,7 +159,7 @@ def delete_a_record(hands: Pointer, zone: str) -> None:
 
 def undo_a_publication(hands: Pointer, zone: str) -> None:
     """Undo the publication on the progress page, which is a deletion."""
-    hands.presses(hands.page.get_by_role("button", name="Undo this…"))
+    hands.presses(hands.page.get_by_role("button", name="Undo publication…"))
     expect(hands.page.locator("#publish-form")).to_be_visible()
     hands.publishes()
 

@@ -123,7 +123,7 @@ def test_two_editors_of_one_rrset_see_base_theirs_and_mine(alice: Person, bob: P
     for value in ("192.0.2.20", "192.0.2.21", "192.0.2.22"):
         expect(conflict).to_contain_text(value)
     expect(bob.page.locator("button.publish")).to_be_disabled()
-    conflict.get_by_role("button", name="Keep the values of both").click()
+    conflict.get_by_role("button", name="Merge values").click()
     expect(bob.page.locator("button.publish")).to_be_enabled()
     publishes_until(bob, stack, name, rdata=("192.0.2.21", "192.0.2.22"), rcode="NOERROR")
 

@@ -36,18 +36,18 @@ class CopyForm(PanelForm):
     """The form for copying records: the target zone, and the treatment of RRsets that already exist there."""
 
     target = forms.CharField(
-        label=gettext_lazy("To the zone"),
+        label=gettext_lazy("Target zone"),
         max_length=300,
         widget=forms.TextInput(
             attrs={"class": "input input-mono", "spellcheck": "false", "autocomplete": "off", "data-focus": ""}
         ),
     )
     existing = forms.ChoiceField(
-        label=gettext_lazy("Where it has a record of this name and type"),
+        label=gettext_lazy("Existing records"),
         choices=[
-            (Existing.SKIP.value, gettext_lazy("leave that as it is")),
-            (Existing.REPLACE.value, gettext_lazy("put this in its place")),
-            (Existing.MERGE.value, gettext_lazy("keep the values of both")),
+            (Existing.SKIP.value, gettext_lazy("keep existing record")),
+            (Existing.REPLACE.value, gettext_lazy("replace existing record")),
+            (Existing.MERGE.value, gettext_lazy("merge values")),
         ],
         widget=forms.Select(attrs={"class": "select"}),
     )
@@ -62,7 +62,7 @@ class CopyForm(PanelForm):
         except (BadName, Unknown, Forbidden) as exc:
             raise forms.ValidationError(str(exc)) from exc
         if zone.pk == self.source.pk:
-            raise forms.ValidationError(gettext("These records are in this zone already."))
+            raise forms.ValidationError(gettext("The records are already in this zone. Choose another zone."))
         return zone
 
 
@@ -72,7 +72,7 @@ def zone_copy(request: PanelRequest, zone_name: str) -> HttpResponse:
     source = access.zone_for_reading(request.user, zone_name)
     selection = selection_of(request, source)
     if selection is None:
-        messages.warning(request, gettext("Nothing was ticked, so nothing was copied."))
+        messages.warning(request, gettext("No records selected, so nothing was copied."))
         return redirect(address_with_filter(request.POST, source))
     form = CopyForm(request.POST if "target" in request.POST else None, source=source, request=request)
     if not form.is_valid():
@@ -93,7 +93,7 @@ def zone_copy(request: PanelRequest, zone_name: str) -> HttpResponse:
     except TooMany:
         form.add_error(
             None,
-            gettext("More than {most_selected:,} records are selected. Narrow the filter.").format(
+            gettext("More than {most_selected:,} records are selected. Use a more specific filter.").format(
                 most_selected=MOST_SELECTED
             ),
         )

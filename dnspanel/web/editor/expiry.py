@@ -23,7 +23,7 @@ from replication.dns.rrset import Change
 class ExpiryForm(forms.Form):
     """The form for the time at which an RRset will be removed automatically."""
 
-    remove_at = OwnClockField(label=gettext_lazy("Remove at"))
+    remove_at = OwnClockField(label=gettext_lazy("Removal time"))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -35,14 +35,15 @@ def rrset_expiry(request: PanelRequest, zone_name: str) -> HttpResponse:
     what = f"{names.owner_text(key[0], zone.name)} {rdata.type_to_text(key[1])}"
     if published is None:
         messages.warning(
-            request, gettext("{what} is not published, so it cannot be removed by itself.").format(what=what)
+            request,
+            gettext("{what} is not published. Only published records can be removed automatically.").format(what=what),
         )
         return back_to_row(zone, key)
     access.refuse_changes(request.user, zone, [Change(*key, published, None)])
     now = timezone.now()
     if request.method == "POST" and request.POST.get("act") == "cancel":
         cancel_expiry(zone=zone, key=key, author=request.user, now=now)
-        messages.success(request, gettext("{what} is not removed by itself.").format(what=what))
+        messages.success(request, gettext("Scheduled removal of {what} cancelled.").format(what=what))
         return back_to_row(zone, key)
     expiry = expiry_of(zone, key)
     form = ExpiryForm(request.POST or None, initial={"remove_at": expiry.remove_at} if expiry else {})
@@ -54,7 +55,8 @@ def rrset_expiry(request: PanelRequest, zone_name: str) -> HttpResponse:
             form.add_error("remove_at", str(refusal))
         else:
             messages.success(
-                request, gettext("{what} is removed on {remove_at}.").format(what=what, remove_at=moment(remove_at))
+                request,
+                gettext("{what} will be removed on {remove_at}.").format(what=what, remove_at=moment(remove_at)),
             )
             return back_to_row(zone, key)
     context: dict[str, object] = {

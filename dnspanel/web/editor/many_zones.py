@@ -33,7 +33,7 @@ class ManyZonesForm(ManyForm):
     def clean_q(self) -> str:
         text = checked_search(self.cleaned_data["q"])
         if self.data.get("all") and not text:
-            raise forms.ValidationError(gettext("Say which records: a search, such as type:a has:192.0.2.7"))
+            raise forms.ValidationError(gettext("Enter a search, such as type:a has:192.0.2.7"))
         return text
 
 
@@ -46,7 +46,7 @@ def changes_many(request: PanelRequest) -> HttpResponse:
     form = ManyZonesForm(request.POST)
     selection = _selection(request)
     if selection is None:
-        messages.warning(request, gettext("Nothing was ticked, so nothing was changed."))
+        messages.warning(request, gettext("Nothing was selected, so nothing was changed."))
         return redirect(back_to(request))
     if not form.is_valid():
         return _show(request, form, None, status=422)
@@ -56,7 +56,7 @@ def changes_many(request: PanelRequest) -> HttpResponse:
     if not outcome.count or not form.cleaned_data["preview"]:
         return _show(request, form, outcome)
     if form.cleaned_data["seen"] != fingerprint(outcome):
-        messages.warning(request, gettext("What would be changed is not what it was a moment ago. Look at it again."))
+        messages.warning(request, gettext("The changes are different since the last preview. Review the new preview."))
         return _show(request, form, outcome)
     draft_outcome(outcome=outcome, author=request.user, now=timezone.now())
     zones = len(outcome.changes)
@@ -78,7 +78,7 @@ def _outcome(request: PanelRequest, form: ManyZonesForm, selection: WideSelectio
     except TooMany:
         form.add_error(
             None,
-            gettext("More than {most_selected:,} records are found. Narrow the search.").format(
+            gettext("The search matches more than {most_selected:,} records. Use a more specific search.").format(
                 most_selected=MOST_SELECTED
             ),
         )
@@ -125,7 +125,7 @@ def _show(
     refused = outcome.refused if outcome else []
     context = {
         "form": form,
-        "act": form.title if outcome else gettext("Change many records"),
+        "act": form.title if outcome else gettext("Bulk edit records"),
         "asks": outcome is None,
         "search_text": form["q"].value() or "",
         "count": outcome.count if outcome else 0,

@@ -87,15 +87,15 @@ def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
     text = request.POST.get("text", "")
     means = request.POST.get("means", "")
     if len(text) > LONGEST_PASTE:
-        error = gettext("These are {text:,} characters; at most {longest_paste:,} can be pasted at once.").format(
-            text=len(text), longest_paste=LONGEST_PASTE
-        )
+        error = gettext(
+            "The text has {text:,} characters. You can paste at most {longest_paste:,} characters at a time."
+        ).format(text=len(text), longest_paste=LONGEST_PASTE)
         return _show(request, zone, Paste(error=error), status=422)
     mapping = mapping_of(text, zone.name)
     try:
         lines = _read(text, zone, means, mapping)
     except TooManyLines as exc:
-        error = gettext("These are {lines:,} lines; at most {most_lines:,} can be pasted at once.").format(
+        error = gettext("The text has {lines:,} lines. You can paste at most {most_lines:,} lines at a time.").format(
             lines=exc.count, most_lines=exc.most
         )
         return _show(request, zone, Paste(text, error=error), status=422)
@@ -133,7 +133,7 @@ def _additions(
     for line in lines:
         assert line.entry is not None
         if line.entry.type == rdtypes.SOA:
-            refused[line.number] = gettext("The zone keeps its own SOA; edit its row instead.")
+            refused[line.number] = gettext("The SOA cannot be pasted. Edit the SOA row instead.")
             continue
         by_rrset.setdefault((line.entry.name, line.entry.type), []).append(line)
     ttl = default_ttl(request, zone)

@@ -17,8 +17,8 @@ def zone_pin(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for_reading(request.user, zone_name)
     if request.POST.get("pinned") == "no":
         unpin(zone=zone, person=request.user)
-        messages.success(request, gettext("{name} is not pinned any more.").format(name=zone.name))
+        messages.success(request, gettext("{name} unpinned.").format(name=zone.name))
     else:
         pin(zone=zone, person=request.user)
-        messages.success(request, gettext("{name} is pinned to your dashboard.").format(name=zone.name))
+        messages.success(request, gettext("{name} pinned to your dashboard.").format(name=zone.name))
     return redirect("zone-detail", zone.name)

@@ -127,14 +127,16 @@ def summary_of(drafted: Drafted) -> str:
         where = ", ".join(drafted.zones[:3]) + (", …" if len(drafted.zones) > 3 else "")
         parts.append(
             ngettext(
-                "{count} PTR in {where} in draft too", "{count} PTRs in {where} in draft too", drafted.count
+                "{count} PTR in {where} also added to draft",
+                "{count} PTRs in {where} also added to draft",
+                drafted.count,
             ).format(count=drafted.count, where=where)
         )
     if drafted.refused:
         parts.append(
             ngettext(
-                "{refused} PTR not, since you have no right to it",
-                "{refused} PTRs not, since you have no right to it",
+                "{refused} PTR not changed because you don’t have permission",
+                "{refused} PTRs not changed because you don’t have permission",
                 drafted.refused,
             ).format(refused=drafted.refused)
         )
@@ -162,7 +164,7 @@ def tell_of_left(request: PanelRequest, zone: Zone, rrsets: Iterable[RRset | Non
         count = ngettext("{left} PTR", "{left} PTRs", len(left)).format(left=len(left))
         messages.info(
             request,
-            gettext("{count} still name what is gone: the tab Reverse of {name} takes them away.").format(
+            gettext("{count} outdated. Open the Reverse tab of {name} to remove outdated PTRs.").format(
                 count=count, name=zone.name
             ),
         )
@@ -185,9 +187,9 @@ def zone_ptr(request: PanelRequest, zone_name: str) -> HttpResponse:
     except QuotaExceeded as exc:
         comparison, _ = _compare(request, zone, "")
         return _show(request, zone, comparison, error=str(exc), status=422)
-    message = summary_of(drafted) or gettext("Nothing to change")
+    message = summary_of(drafted) or gettext("No changes needed")
     if not is_all:
-        message += gettext("; there is more, so do it once more after publishing")
+        message += gettext("; more PTRs remain, so repeat after publishing")
     if is_fragment(request):
         response = HttpResponse('<div id="ptr-offer"></div>')
         return with_draft_state(request, zone, response, speak=message)

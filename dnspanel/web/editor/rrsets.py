@@ -201,7 +201,7 @@ def _would_overwrite(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool
             listed = ", ".join(current.rdata[:3])
             form.add_error(
                 "name",
-                gettext("{type_to_text} {key} exists already ({listed}): edit its row.").format(
+                gettext("{type_to_text} {key} already exists ({listed}). Edit the existing row.").format(
                     type_to_text=rdata.type_to_text(key[1]), key=key[0], listed=listed
                 ),
             )
@@ -214,13 +214,13 @@ def _would_overwrite(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool
         return False
     form.data = {**form.data.dict(), "seen": digest_of(display)} if isinstance(form.data, QueryDict) else form.data
     change = (
-        gettext("It is deleted")
+        gettext("The record was deleted")
         if row.change.after is None
-        else gettext("It now holds {list}").format(list=", ".join(row.change.after.rdata[:5]))
+        else gettext("The published values are {list}").format(list=", ".join(row.change.after.rdata[:5]))
     )
     form.add_error(
         "values",
-        gettext("This row changed in the meantime. {change}. Save again to use what you typed.").format(change=change),
+        gettext("This row has changed in the meantime. {change}. Save again to use your values.").format(change=change),
     )
     return True
 
@@ -251,7 +251,7 @@ def _saved_response(
 def drafted_message(request: PanelRequest, zone: Zone, rrset: RRset, before: list[RRset | None]) -> str:
     """Return a message that the RRset is in the draft. If the checkbox "PTR too" is set, draft its PTRs first."""
     followed = follow(request, [*before, rrset]) if is_ticked(request) else ""
-    message = gettext("{owner_text} {type_to_text} in draft").format(
+    message = gettext("{owner_text} {type_to_text} saved in draft").format(
         owner_text=names.owner_text(rrset.name, zone.name), type_to_text=rdata.type_to_text(rrset.type)
     )
     return f"{message}; {followed}" if followed else message
@@ -278,7 +278,7 @@ def rrset_undo(request: PanelRequest, zone_name: str) -> HttpResponse:
     before = row_of(request, zone, key).change.after
     draft.drop_operation(author=request.user, zone=zone, name=key[0], type=key[1])
     to = way_back(zone, request.POST.get("from", ""))
-    return redirect(to) if to else _after_act(request, zone, key, gettext("as published again"), [before])
+    return redirect(to) if to else _after_act(request, zone, key, gettext("reset to the published version"), [before])
 
 
 def _after_act(request: PanelRequest, zone: Zone, key: Key, outcome: str, before: list[RRset | None]) -> HttpResponse:
@@ -300,6 +300,7 @@ def draft_discard(request: PanelRequest, zone_name: str) -> HttpResponse:
     count = discard(author=request.user, zone=zone, now=timezone.now())
     what = ngettext("{count} change discarded", "{count} changes discarded", count).format(count=count)
     messages.success(
-        request, gettext("{what}; the zone is as published. Changes can take them back for a week.").format(what=what)
+        request,
+        gettext("{what}. You can restore discarded changes on the Changes page for seven days.").format(what=what),
     )
     return redirect("zone-detail", zone.name)

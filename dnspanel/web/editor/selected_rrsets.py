@@ -89,7 +89,7 @@ class ManyForm(forms.Form):
             return None
         number, unit = (text[:-1], _UNITS[text[-1]]) if text[-1:] in _UNITS else (text, 1)
         if not (number.isascii() and number.isdigit()) or int(number) * unit > MAX_TTL:
-            raise forms.ValidationError(gettext("Give seconds, or a number with s, m, h, d or w, such as 300 or 1h."))
+            raise forms.ValidationError(gettext("Enter seconds, or a number with s, m, h, d or w, such as 300 or 1h."))
         return int(number) * unit
 
     def clean(self) -> None:
@@ -155,7 +155,7 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
     form = ManyForm(request.POST)
     selection = selection_of(request, zone)
     if selection is None:
-        messages.warning(request, gettext("Nothing was ticked, so nothing was changed."))
+        messages.warning(request, gettext("Nothing was selected, so nothing was changed."))
         return redirect(address_with_filter(request.POST, zone))
     if not form.is_valid():
         return _show(request, zone, form, None, status=422)
@@ -165,7 +165,7 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
     except TooMany:
         form.add_error(
             None,
-            gettext("More than {most_selected:,} records are selected. Narrow the filter.").format(
+            gettext("More than {most_selected:,} records are selected. Use a more specific filter.").format(
                 most_selected=MOST_SELECTED
             ),
         )

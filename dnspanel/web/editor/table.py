@@ -68,7 +68,7 @@ COLUMNS = (
     Column(RRsetColumn.CHANGED, gettext_lazy("Changed"), "col-acts", falls=True),
 )
 NOT_SORTED = gettext_lazy(
-    "Sorted by name: there are too many records to sort them otherwise. A narrower search can be sorted."
+    "Sorted by name because the list is too long for other sort orders. Search or filter to sort by other columns."
 )
 LONGEST_LINE = 70_000  # the largest RRset that fits in an answer
 
@@ -171,9 +171,9 @@ def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
     if filters.text or filters.in_draft:
         return {}
     return {
-        column: gettext("{capitalize}: only up to {most:,} records are sorted by it. A search narrows them.").format(
-            capitalize=column.capitalize(), most=most
-        )
+        column: gettext(
+            "{capitalize}: Sorting is limited to {most:,} records. Search or filter to reduce the number of records."
+        ).format(capitalize=column.capitalize(), most=most)
         for column, most in MOST_SORTED.items()
         if zone.rrset_count > most
     }
@@ -367,7 +367,7 @@ def _alone(addition: Addition) -> RRset:
 def _added_response(request: PanelRequest, zone: Zone, addition: Addition, followed: str) -> HttpResponse:
     rrset = addition.rrset
     message = (
-        gettext("{name} {type} has this value already")
+        gettext("{name} {type} already has this value")
         if addition.changes_nothing
         else gettext("{name} {type} added to draft")
     ).format(name=names.owner_text(rrset.name, zone.name), type=rdata.type_to_text(rrset.type))

@@ -53,7 +53,7 @@ def zone_text_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
         return _answer(request, zone, edited, error=str(exc), status=422)
     count = len(edited.afters)
     if not count:
-        messages.info(request, gettext("The text doesn’t change anything. Your draft stays the same."))
+        messages.info(request, gettext("The text contains no changes. Your draft stays the same."))
         return _go(request, address_with_filter(request.POST, zone))
     messages.success(
         request,
@@ -69,7 +69,7 @@ def _open(request: PanelRequest, zone: Zone) -> HttpResponse:
     if request.method == "POST":
         selection = selection_of(request, zone)
         if selection is None:
-            messages.warning(request, gettext("Nothing was ticked, so there is no text to show."))
+            messages.warning(request, gettext("No records selected."))
             return redirect(address_with_filter(request.POST, zone))
     else:
         selection = Selection(filters=filters_of(request.GET))
@@ -116,7 +116,7 @@ def _page(request: PanelRequest, zone: Zone, more: dict[str, object], status: in
 
 
 def _too_long() -> str:
-    return gettext("A text has at most {longest_text:,} characters. Import more than that as a file.").format(
+    return gettext("The text can have at most {longest_text:,} characters. Import longer texts as a file.").format(
         longest_text=LONGEST_TEXT
     )
 

@@ -24,10 +24,10 @@ class DisplayTransfer:
     def title(self) -> str:
         """The most serious fact about the zone's state."""
         if not self.has_come:
-            return gettext("This zone waits for its first transfer")
+            return gettext("This zone is waiting for the first transfer")
         if not self.zone.is_served:
-            return gettext("This zone has expired: no node answers for it")
-        return gettext("This zone is transferred from elsewhere")
+            return gettext("This zone has expired, and nodes don’t answer for the zone")
+        return gettext("This is a secondary zone")
 
     @property
     def look(self) -> str:

@@ -137,7 +137,7 @@ def _preview_applying(
         except Unreadable as exc:
             return _with(applying, name_fault=exc.message)
         except AmbiguousName as exc:
-            fault = gettext("{typed} has no final dot: write {absolute} or {relative}").format(
+            fault = gettext("{typed} has no trailing dot. Enter {absolute} or {relative}").format(
                 typed=exc.typed, absolute=exc.absolute, relative=exc.relative
             )
             return _with(applying, name_fault=fault)

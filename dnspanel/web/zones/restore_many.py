@@ -53,7 +53,7 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
     given = request.POST if request.method == "POST" else request.GET
     selection, found = _selection(given), list[Zone]()
     if selection is None:
-        messages.warning(request, gettext("Nothing was ticked, so nothing was changed."))
+        messages.warning(request, gettext("Nothing was selected, so nothing was changed."))
         return redirect(_back(given))
     try:
         with searching_for(selection.search):

@@ -194,7 +194,7 @@ def zone_many_zones(request: PanelRequest) -> HttpResponse:
         return _ask(request, ManyZonesForm(initial=initial, author=request.user))
     selection = _selection(request)
     if selection is None:
-        messages.warning(request, gettext("Nothing was ticked, so nothing was changed."))
+        messages.warning(request, gettext("Nothing was selected, so nothing was changed."))
         return redirect(_back(request))
     form = ManyZonesForm(request.POST, author=request.user)
     if form.is_valid() and (begun := _as_job(request, form, selection)) is not None:
@@ -205,7 +205,7 @@ def zone_many_zones(request: PanelRequest) -> HttpResponse:
     if not outcome.changed or not form.cleaned_data["preview"]:
         return _show(request, form, outcome)
     if form.cleaned_data["seen"] != _fingerprint(outcome.changed):
-        messages.warning(request, gettext("What would be changed is not what it was a moment ago. Look at it again."))
+        messages.warning(request, gettext("The changes are different since the last preview. Review the new preview."))
         return _show(request, form, outcome)
     if form.cleaned_data["act"] == DELETE:
         return _delete(request, form, outcome)

@@ -179,7 +179,7 @@ def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for_reading(request.user, zone_name)
     numbers = sorted({int(text) for text in request.GET.getlist("r") if text.isdecimal() and len(text) < 10})
     if len(numbers) != 2:
-        messages.warning(request, gettext("Tick two revisions to compare them."))
+        messages.warning(request, gettext("Select two revisions to compare."))
         return redirect("zone-history", zone.name)
     older, newer = (revision_of(zone, number) for number in numbers)
     found = list(islice(differences(zone, older.number, newer.number), MOST_DIFFS + 1))
@@ -256,9 +256,10 @@ def revision_file(request: PanelRequest, zone_name: str, number: int) -> HttpRes
     if zone.rrset_count > MOST_IN_A_FILE:
         messages.warning(
             request,
-            gettext("A zone of more than {most_in_a_file:,} RRsets is exported as it is now.").format(
-                most_in_a_file=MOST_IN_A_FILE
-            ),
+            gettext(
+                "Old revisions of zones with more than {most_in_a_file:,} RRsets cannot be exported. You can "
+                "export the current version."
+            ).format(most_in_a_file=MOST_IN_A_FILE),
         )
         return redirect("zone-export", zone.name)
     rows = (
@@ -322,7 +323,7 @@ def _draft_and_review(
         return redirect("zone-revision", zone.name, number)
     messages.success(
         request,
-        gettext("{what} of {name}, as a draft. Nothing changes until you publish it.").format(
+        gettext("Draft created: {what} of {name}. Nothing changes until you publish the draft.").format(
             what=what, name=zone.name
         ),
     )

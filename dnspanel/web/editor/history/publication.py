@@ -233,10 +233,10 @@ def _progress(
     arrived = arrivals_by_stage(found, now=now)
     stages = [
         DisplayStage(
-            stage.name if in_full or not stage.is_ring0 else gettext("the panel’s own name server"),
+            stage.name if in_full or not stage.is_ring0 else gettext("canary name server"),
             stage.is_ring0,
             [_display(node, is_swift=is_swift, in_full=in_full) for node in stage.nodes],
-            stage.waits if in_full or not stage.waits else gettext("it gets this later"),
+            stage.waits if in_full or not stage.waits else gettext("updated later"),
         )
         for stage in arrived
     ]
@@ -265,7 +265,7 @@ def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
     readable = access.zones_within_reach(request.user, Right.READ)
     if in_full or readable.filter(name=stall.zone_name).exists():
         return str(stall.message)
-    return gettext("what was published before cannot be made ready for the nodes; administrators see why.")
+    return gettext("An earlier revision cannot be prepared for the nodes. Administrators can view the reason.")
 
 
 def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
@@ -277,7 +277,7 @@ def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
     zones = set(named.values_list("zone__name", flat=True))
     listed = [(node, each) for node, each in found if each.zone in zones][:MOST_LACKING]
     return [
-        gettext("{node} has no answer for {name} {type}: {problem}.").format(
+        gettext("{node} cannot answer {name} {type}: {problem}.").format(
             node=node, name=each.name, type=each.type, problem=each.problem
         )
         for node, each in listed
@@ -297,7 +297,7 @@ def _display(node: NodeArrival, *, is_swift: bool, in_full: bool) -> DisplayReac
     is_on_its_way = is_swift and node.word in (Word.LIVE, Word.CATCHING_UP, Word.LATE)
     tone = "quiet" if is_on_its_way else _TONES.get(node.word, "quiet")
     message = node.message if in_full else str(node.word)
-    return DisplayReach(node.node.name, tone, None, gettext("on its way") if is_on_its_way else message)
+    return DisplayReach(node.node.name, tone, None, gettext("in progress") if is_on_its_way else message)
 
 
 @require_POST
@@ -329,7 +329,9 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
     where = next(iter(undone)) if len(undone) == 1 else gettext("{undone:,} zones").format(undone=len(undone))
     messages.success(
         request,
-        gettext("{what} in {where}, as a draft. Nothing changes until you publish it.").format(what=what, where=where),
+        gettext("Draft created: {what} in {where}. Nothing changes until you publish the draft.").format(
+            what=what, where=where
+        ),
     )
     if deleted:
         return redirect(restores)
@@ -350,6 +352,6 @@ def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
         messages.error(request, str(exc))
         return redirect("publication", sequence)
     messages.success(
-        request, gettext("The changes are a draft again. Fix what made the name server fail before you publish.")
+        request, gettext("The changes are in your draft again. Before you publish, fix the cause of the failure.")
     )
     return redirect("changes")

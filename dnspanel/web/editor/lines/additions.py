@@ -19,13 +19,15 @@ class Occupied(Exception):
 
     def __init__(self, now: RRset) -> None:
         super().__init__(
-            gettext("{type_to_text} {name} exists").format(type_to_text=rdata.type_to_text(now.type), name=now.name)
+            gettext("{type_to_text} {name} already exists").format(
+                type_to_text=rdata.type_to_text(now.type), name=now.name
+            )
         )
         self.now = now
 
     @property
     def message(self) -> str:
-        return gettext("There is a {type_to_text} here already: {rdata}").format(
+        return gettext("This name already has a {type_to_text} record: {rdata}").format(
             type_to_text=rdata.type_to_text(self.now.type), rdata=self.now.rdata[0]
         )
 
@@ -90,18 +92,20 @@ def _about_the_rrset(entry: Entry, now: RRset | None, rrset: RRset, *, replace: 
     if replace:
         yield gettext("Replaces {rdata}.").format(rdata=now.rdata[0])
     elif same and not rdata.in_both(now.type, now.disabled, value):
-        yield gettext("{what} has this value already.").format(what=what)
+        yield gettext("{what} already has this value.").format(what=what)
     elif same:
-        yield gettext("{what} has this value switched off; it will be served again.").format(what=what)
+        yield gettext("This value of {what} is disabled and will be enabled.").format(what=what)
     else:
-        yield ngettext("Joins {others} value of {what}.", "Joins {others} values of {what}.", others).format(
-            others=others, what=what
-        )
+        yield ngettext(
+            "Adds the value to {others} existing value of {what}.",
+            "Adds the value to {others} existing values of {what}.",
+            others,
+        ).format(others=others, what=what)
     if rrset.ttl != now.ttl:
         yield about_the_ttl(now, rrset)
 
 
 def about_the_ttl(now: RRset, rrset: RRset) -> str:
     return gettext(
-        "The TTL belongs to all values of an RRset: it changes from {ttl} to {ttl2} for the others too."
+        "All values of an RRset have the same TTL. The TTL of the other values also changes from {ttl} to {ttl2}."
     ).format(ttl=now.ttl, ttl2=rrset.ttl)

@@ -57,7 +57,7 @@ def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[l
         elif char in "()":
             depth += 1 if char == "(" else -1
             if depth < 0:
-                raise Unreadable(gettext("This parenthesis closes nothing."), position + 1)
+                raise Unreadable(gettext("This closing parenthesis has no opening parenthesis."), position + 1)
             position += 1
         elif char == ";" and comments:
             end = text.find("\n", position)
@@ -71,7 +71,7 @@ def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[l
             found.append(Token(field_.group(), position + 1))
             position = field_.end()
     if depth:
-        raise Unreadable(gettext("A parenthesis is not closed."), len(text))
+        raise Unreadable(gettext("The closing parenthesis is missing."), len(text))
     return found, ""
 
 
@@ -93,10 +93,10 @@ def split_text(text: str, start: int = 0) -> list[Token]:
 
 def _what_is_open(char: str) -> str:
     if char == '"':
-        return gettext("This quote is not closed.")
+        return gettext("The closing quote is missing.")
     if char == "\\":
-        return gettext("A backslash at the end escapes nothing.")
-    return gettext("{char!r} cannot stand here without quotes.").format(char=char)
+        return gettext("The value cannot end with a backslash.")
+    return gettext("{char!r} must be in quotes here.").format(char=char)
 
 
 def part_comment(text: str) -> tuple[str, str]:
@@ -151,7 +151,7 @@ def string_bytes(token: Token) -> bytes:
         value = DNSToken(QUOTED_STRING, inner).unescape_to_bytes().value
     except DNSException as exc:
         raise Unreadable(
-            gettext("A backslash is followed by one character or by three digits up to 255."), token.column
+            gettext("A backslash must be followed by one character or by three digits up to 255."), token.column
         ) from exc
     assert isinstance(value, bytes)
     return value

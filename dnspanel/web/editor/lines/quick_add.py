@@ -51,7 +51,7 @@ class AmbiguousName(Exception):
 
     def __init__(self, *, typed: str, absolute: str, relative: str) -> None:
         super().__init__(
-            gettext("{typed} may mean {absolute} or {relative}").format(
+            gettext("{typed} could mean {absolute} or {relative}").format(
                 typed=typed, absolute=absolute, relative=relative
             )
         )
@@ -108,7 +108,7 @@ def read_owner(text: str, zone: str, *, origin: str | None = None, means: Readin
     """
     typed = text.strip()
     if not typed:
-        raise Unreadable(gettext("Write a name, or @ for the zone itself."))
+        raise Unreadable(gettext("Enter a name, or @ for the zone apex."))
     origin = origin or zone
     if typed == "@":
         return origin
@@ -122,7 +122,7 @@ def read_owner(text: str, zone: str, *, origin: str | None = None, means: Readin
             raise AmbiguousName(typed=typed, absolute=as_absolute, relative=name)
         name = as_absolute if means is Reading.ABSOLUTE else name
     if not names.is_within(name, zone):
-        raise Unreadable(gettext("{name} is not inside {zone}").format(name=name, zone=zone))
+        raise Unreadable(gettext("{name} is not in the zone {zone}").format(name=name, zone=zone))
     return name
 
 
@@ -130,11 +130,13 @@ def read_ttl(text: str) -> int:
     """Return the seconds of a TTL such as `300`, `1h` or `1d12h`. Raise Unreadable for anything else."""
     typed = text.strip()
     if not TTL.fullmatch(typed):
-        raise Unreadable(gettext("{typed!r} is not a TTL: write seconds, or 5m, 1h, 1d.").format(typed=typed))
+        raise Unreadable(
+            gettext("{typed!r} isn’t a valid TTL. Enter seconds, or a value such as 5m, 1h or 1d.").format(typed=typed)
+        )
     parts = re.findall(r"([0-9]+)([smhdw]?)", typed.lower())
     seconds = sum(int(number) * UNITS[unit or "s"] for number, unit in parts)
     if seconds > MAX_TTL:
-        raise Unreadable(gettext("A TTL is at most {max_ttl} seconds.").format(max_ttl=MAX_TTL))
+        raise Unreadable(gettext("The TTL must be at most {max_ttl} seconds.").format(max_ttl=MAX_TTL))
     return seconds
 
 
@@ -150,7 +152,7 @@ def read_rdata(type: int, text: str, zone: str, *, means: Reading | None = None)
 def _value(type: int, tokens: Sequence[Token], zone: str, *, origin: str, means: Reading | None, end: int) -> Value:
     if not tokens:
         raise Unreadable(
-            gettext("The value of the {type_to_text} record is missing.").format(type_to_text=rdata.type_to_text(type)),
+            gettext("Enter a value for the {type_to_text} record.").format(type_to_text=rdata.type_to_text(type)),
             end,
         )
     notes: list[str] = []
@@ -159,7 +161,7 @@ def _value(type: int, tokens: Sequence[Token], zone: str, *, origin: str, means:
     text = " ".join(token.text for token in tokens)
     quoted = next((token for token in tokens if token.is_quoted), None)
     if quoted is not None and type in WITHOUT_TEXT:
-        raise Unreadable(gettext("{text} cannot stand in quotes here.").format(text=quoted.text), quoted.column)
+        raise Unreadable(gettext("{text} cannot be in quotes here.").format(text=quoted.text), quoted.column)
     value = _parse_rdata(type, text, origin, tokens[0].column)
     doubled = [token for token in tokens if _is_doubled(token, type, value, zone, origin)]
     if doubled and means is None:
@@ -203,9 +205,9 @@ def _notes_on_targets(tokens: Sequence[Token], type: int, value: str, origin: st
     for token in tokens:
         name = _completed_target(token, type, value, origin)
         if name is not None and origin != ".":
-            yield gettext("{text} has no final dot, so it means {name} – write {text}. for the name outside.").format(
-                text=token.text, name=name
-            )
+            yield gettext(
+                "{text} has no trailing dot and is read as {name} here. For the name outside this zone, enter {text}."
+            ).format(text=token.text, name=name)
 
 
 def _text_strings(tokens: Sequence[Token], notes: list[str]) -> Iterator[Token]:
@@ -216,15 +218,15 @@ def _text_strings(tokens: Sequence[Token], notes: list[str]) -> Iterator[Token]:
     if not any(token.is_quoted for token in tokens):
         text = " ".join(token.text for token in tokens)
         if len(tokens) > 1 or re.search(r"[;()]", text):
-            notes.append(gettext("Written without quotes: kept as one string."))
+            notes.append(gettext("The value has no quotes and is saved as one string."))
         tokens = [Token('"' + text + '"', tokens[0].column)]
     for token in tokens:
         raw = string_bytes(token)
         if len(raw) > LONGEST_STRING:
             notes.append(
-                gettext("{raw} bytes: split into strings of at most {longest_string}.").format(
-                    raw=len(raw), longest_string=LONGEST_STRING
-                )
+                gettext(
+                    "The value has {raw} bytes and is split into strings of at most {longest_string} bytes."
+                ).format(raw=len(raw), longest_string=LONGEST_STRING)
             )
         for start in range(0, max(len(raw), 1), LONGEST_STRING):
             yield Token(quote(raw[start : start + LONGEST_STRING]), token.column)
@@ -287,7 +289,7 @@ def _read_head(head: _Head, line: str, position: int) -> int:
         elif text.upper() in CLASSES and head.class_ is None:
             head.class_ = text.upper()
             if head.class_ != "IN":
-                raise Unreadable(gettext("Only class IN is served."), column)
+                raise Unreadable(gettext("Only class IN is supported."), column)
         elif _is_type(text):
             head.type = rdata.type_from_text(text)
             return position
@@ -309,7 +311,7 @@ def _ttl_at(column: int, text: str) -> int:
 
 def _owner(token: Token, zone: str, origin: str, means: Reading | None) -> str:
     if token.is_quoted:
-        raise Unreadable(gettext("A name cannot stand in quotes."), token.column)
+        raise Unreadable(gettext("A name cannot be in quotes."), token.column)
     try:
         return read_owner(token.text, zone, origin=origin, means=means)
     except Unreadable as exc:
@@ -326,20 +328,20 @@ def _is_type(text: str) -> bool:
 
 def _missing_type(head: _Head) -> str:
     if head.owner is not None and _is_type(head.owner.text):
-        return gettext("Write the name first: @ {text} … is the zone itself.").format(text=head.owner.text)
-    return gettext("The type is missing, as in: www 300 A 192.0.2.1")
+        return gettext("Enter the name first. For the zone apex, enter @ {text} …").format(text=head.owner.text)
+    return gettext("Enter a record type, for example: www 300 A 192.0.2.1")
 
 
 def _unknown_type(head: _Head, text: str) -> str:
     if head.owner is not None and not head.fields and _is_type(head.owner.text):
-        return gettext("Write the name first: @ {text} {text2} is the zone itself.").format(
+        return gettext("Enter the name first. For the zone apex, enter @ {text} {text2}").format(
             text=head.owner.text, text2=text
         )
     if head.ttl is None and _NUMBER.fullmatch(text):
-        return gettext("{text!r} is not a TTL: write seconds from 0 to {max_ttl}, or 5m, 1h, 1d.").format(
-            text=text, max_ttl=MAX_TTL
-        )
-    return gettext("{text!r} is not a record type.").format(text=text)
+        return gettext(
+            "{text!r} isn’t a valid TTL. Enter 0 to {max_ttl} seconds, or a value such as 5m, 1h or 1d."
+        ).format(text=text, max_ttl=MAX_TTL)
+    return gettext("{text!r} isn’t a valid record type.").format(text=text)
 
 
 # Pastes
@@ -361,12 +363,12 @@ def read_lines(text: str, zone: str, *, means: Reading | None = None) -> list[Pa
                 origin, ttl = _read_directive(line, origin, ttl)
                 continue
             if continues and lost:
-                raise Unreadable(gettext("The name above, which this line continues, could not be read."))
+                raise Unreadable(gettext("This line has no name, and the name on the line above is invalid."))
             entry = read_line(line, zone, origin=origin, last_owner=last_owner, means=means)
         except Unreadable as exc:
             found.append(replace(display, error=exc.message, column=exc.column))
         except AmbiguousName as exc:
-            question = gettext("{typed} has no final dot: {absolute} or {relative}").format(
+            question = gettext("{typed} has no trailing dot. Use {absolute} or {relative}").format(
                 typed=exc.typed, absolute=exc.absolute, relative=exc.relative
             )
             found.append(replace(display, error=question, column=line.find(exc.typed) + 1, doubled=True))
@@ -394,7 +396,9 @@ def _read_directive(line: str, origin: str, ttl: int | None) -> tuple[str, int |
     tokens, _ = split_fields(line)
     word = tokens[0].text.upper()
     if len(tokens) != 2 or word not in {"$ORIGIN", "$TTL"}:
-        raise Unreadable(gettext("{word} is not read here; only $ORIGIN and $TTL with one value.").format(word=word))
+        raise Unreadable(
+            gettext("{word} isn’t supported here. Use only $ORIGIN or $TTL with one value.").format(word=word)
+        )
     if word == "$TTL":
         return origin, _ttl_at(tokens[1].column, tokens[1].text)
     try:

@@ -24,8 +24,8 @@ from replication.errors import ReplicationError
 LONGEST_NOTES = 1_000_000
 MOST_VALUES = 5_000  # an RRset can hold 4,095 addresses
 LONGEST_VALUES = 400_000  # more than the largest RRset with every byte as \DDD
-NAME_MISSING = gettext_lazy("Write a name, or @ for the zone itself.")
-VALUES_MISSING = gettext_lazy("Write at least one value, or delete the row.")
+NAME_MISSING = gettext_lazy("Enter a name, or @ for the zone apex.")
+VALUES_MISSING = gettext_lazy("Enter at least one value, or delete the row.")
 OFF = ";"  # starts a line that is kept but not served, like a comment in a zone file
 
 
@@ -39,7 +39,7 @@ class RRsetForm(PanelForm):
     """
 
     name = forms.CharField(max_length=1100, error_messages={"required": NAME_MISSING})
-    type = forms.CharField(max_length=20, error_messages={"required": gettext_lazy("Write a type, such as A.")})
+    type = forms.CharField(max_length=20, error_messages={"required": gettext_lazy("Enter a type, such as A.")})
     ttl = forms.CharField(max_length=20, required=False)
     values = forms.CharField(
         max_length=LONGEST_VALUES, widget=forms.Textarea, strip=False, error_messages={"required": VALUES_MISSING}
@@ -172,7 +172,7 @@ class RRsetForm(PanelForm):
             return read()
         except AmbiguousName as exc:
             self.question = self.question or exc
-            self.add_error(field, gettext("{typed} has no final dot.").format(typed=exc.typed))
+            self.add_error(field, gettext("{typed} has no trailing dot.").format(typed=exc.typed))
         except Unreadable as exc:
             self.add_error(field, exc.message)
         except ReplicationError as exc:
@@ -188,7 +188,7 @@ class RRsetForm(PanelForm):
             lines = counted_lines(text, MOST_VALUES)
         except TooManyLines as exc:
             raise Unreadable(
-                gettext("These are {count:,} values; an RRset has at most {most:,}.").format(
+                gettext("You entered {count:,} values. An RRset can have at most {most:,} values.").format(
                     count=exc.count, most=exc.most
                 )
             ) from exc

@@ -57,11 +57,9 @@ def display_conflicts(
 def _display(zone: Zone, conflict: Conflict, resolving: RRsetForm | None) -> DisplayConflict:
     newest = queries.rrset_history(zone=zone, name=conflict.change.name, type=conflict.change.type, limit=1)
     sides = (
-        Side("base", gettext("Before your change"), conflict.change.before, display_values(conflict.change.before)),
-        Side(
-            "theirs", gettext("Published since then"), conflict.theirs, display_values(conflict.theirs), _first(newest)
-        ),
-        Side("mine", gettext("Yours"), conflict.change.after, display_values(conflict.change.after)),
+        Side("base", gettext("Original version"), conflict.change.before, display_values(conflict.change.before)),
+        Side("theirs", gettext("Published version"), conflict.theirs, display_values(conflict.theirs), _first(newest)),
+        Side("mine", gettext("Your version"), conflict.change.after, display_values(conflict.change.after)),
     )
     return DisplayConflict(
         conflict=conflict,

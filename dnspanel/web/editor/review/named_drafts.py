@@ -59,14 +59,10 @@ def draft_aside(request: PanelRequest) -> HttpResponse:
         if in_hand is not None and in_hand.name:
             named = named_drafts.named_draft(request.user, in_hand.key)
             named_drafts.put_back(by=request.user, named=named, now=now)
-            messages.success(
-                request, gettext("“{name}” is put aside. Your draft is empty now.").format(name=in_hand.name)
-            )
+            messages.success(request, gettext("“{name}” saved. Your draft is now empty.").format(name=in_hand.name))
         else:
             made = named_drafts.put_aside(author=request.user, name=request.POST.get("name", ""), now=now)
-            messages.success(
-                request, gettext("Your draft is put aside as “{name}”. Nothing of it is lost.").format(name=made.name)
-            )
+            messages.success(request, gettext("Your draft was saved as “{name}”.").format(name=made.name))
     except DraftRefused as exc:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
         return redirect("changes")
@@ -109,16 +105,17 @@ def _take_up(request: PanelRequest, named: NamedDraft) -> HttpResponse:
         merge=mine == "merge",
     )
     messages.success(
-        request, gettext("“{name}” is your draft now: what you edit goes into it.").format(name=named.draft.name)
+        request,
+        gettext("“{name}” is now your current draft. Your edits are added to this draft.").format(
+            name=named.draft.name
+        ),
     )
     return redirect("changes")
 
 
 def _put_back(request: PanelRequest, named: NamedDraft) -> HttpResponse:
     named_drafts.put_back(by=request.user, named=named, now=timezone.now())
-    messages.success(
-        request, gettext("“{name}” is put aside, with everything that is in it.").format(name=named.draft.name)
-    )
+    messages.success(request, gettext("“{name}” saved with all changes.").format(name=named.draft.name))
     return redirect("draft-list")
 
 
@@ -135,11 +132,11 @@ def _share(request: PanelRequest, named: NamedDraft) -> HttpResponse:
         raise DraftRefused(gettext(NOBODY))
     may_edit = request.POST.get("may") == "edit"
     named_drafts.share(by=request.user, named=named, to=to, may_edit=may_edit, now=timezone.now())
-    who = gettext("Each member of {name}").format(name=to.name) if isinstance(to, Team) else to.username
+    who = gettext("all members of {name}").format(name=to.name) if isinstance(to, Team) else to.username
     message = (
-        gettext("{who} may read it and work in it, as far as they see its zones.")
+        gettext("Draft shared with {who} for editing. Only changes in zones with access are visible.")
         if may_edit
-        else gettext("{who} may read it, as far as they see its zones.")
+        else gettext("Draft shared with {who} for viewing. Only changes in zones with access are visible.")
     )
     messages.success(request, message.format(who=who))
     return _to(named)
@@ -161,7 +158,7 @@ def _discard(request: PanelRequest, named: NamedDraft) -> HttpResponse:
     lost = named_drafts.discard_named(by=request.user, named=named, now=timezone.now())
     messages.success(
         request,
-        ngettext("“{name}” is gone, with {lost:,} change.", "“{name}” is gone, with {lost:,} changes.", lost).format(
+        ngettext("“{name}” discarded with {lost:,} change.", "“{name}” discarded with {lost:,} changes.", lost).format(
             name=named.draft.name, lost=lost
         ),
     )

@@ -37,7 +37,7 @@ REQUESTS_PER_PAGE = 50
 class TimeForm(PanelForm):
     """The form for the time at which a request is published automatically."""
 
-    publish_at = OwnClockField(label=gettext_lazy("Publish at"))
+    publish_at = OwnClockField(label=gettext_lazy("Publish time"))
 
 
 @require_safe
@@ -108,7 +108,7 @@ def request_act(request: PanelRequest, request_key: UUID, act: str) -> HttpRespo
     try:
         return _ACTS[act](request, found)
     except NothingToPublish:
-        messages.info(request, gettext("There was nothing left to publish."))
+        messages.info(request, gettext("No changes left to publish."))
     except (RequestRefused, DraftRefused, ApprovalNeeded, Frozen, HookRefused, PublishRefused) as exc:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     return _to(found)
@@ -122,13 +122,13 @@ def _approve(request: PanelRequest, found: PublishRequest) -> HttpResponse:
         text=request.POST.get("text", ""),
         now=timezone.now(),
     )
-    messages.success(request, gettext("You approved it, as it is now."))
+    messages.success(request, gettext("Request approved."))
     return _to(found)
 
 
 def _decline(request: PanelRequest, found: PublishRequest) -> HttpResponse:
     publish_requests.decline(request=found, by=request.user, text=request.POST.get("text", ""), now=timezone.now())
-    messages.success(request, gettext("You declined it."))
+    messages.success(request, gettext("Request declined."))
     return _to(found)
 
 
@@ -140,19 +140,21 @@ def _comment(request: PanelRequest, found: PublishRequest) -> HttpResponse:
 def _withdraw(request: PanelRequest, found: PublishRequest) -> HttpResponse:
     draft = found.draft
     publish_requests.withdraw(request=found, by=request.user, now=timezone.now())
-    messages.success(request, gettext("The request is withdrawn. Its draft waits under its name."))
+    messages.success(request, gettext("Request withdrawn. The draft is in your saved drafts."))
     return _to(found) if draft is None else redirect("draft-detail", draft.key)
 
 
 def _plan(request: PanelRequest, found: PublishRequest) -> HttpResponse:
     form = TimeForm(request.POST)
     if request.POST.get("when") != "never" and not form.is_valid():
-        raise RequestRefused(gettext("Use a time such as 2026-12-31T22:00."))
+        raise RequestRefused(gettext("Enter a valid time, such as 2026-12-31T22:00."))
     at = None if request.POST.get("when") == "never" else form.cleaned_data["publish_at"]
     publish_requests.publish_at_time(request=found, by=request.user, publish_at=at, now=timezone.now())
     messages.success(
         request,
-        gettext("It is published on {at}.").format(at=moment(at)) if at else gettext("It is not published by itself."),
+        gettext("The request will be published on {at}.").format(at=moment(at))
+        if at
+        else gettext("Schedule cancelled."),
     )
     return _to(found)
 
@@ -167,7 +169,7 @@ def _publish(request: PanelRequest, found: PublishRequest) -> HttpResponse:
 def _past(request: PanelRequest, found: PublishRequest) -> HttpResponse:
     reason = request.POST.get("text", "").strip()
     if not reason:
-        raise RequestRefused(gettext("Say why it goes past the rules."))
+        raise RequestRefused(gettext("Enter a reason for bypassing the rules."))
     publication = publish_requests.publish_request(
         request=found, by=request.user, channel=Channel.WEB, now=timezone.now(), past_rules=reason[:500]
     )

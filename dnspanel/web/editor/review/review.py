@@ -107,7 +107,7 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
     except _NotAsSeen as exc:
         return review_page(request, zone, of=of, form=exc.form, plans=exc.plans, status=422)
     except NothingToPublish:
-        messages.info(request, gettext("There was nothing left to publish."))
+        messages.info(request, gettext("No changes left to publish."))
         return review_page(request, zone, of=of)
     except Conflicts:
         return review_page(request, zone, of=of, form=PublishForm(request.POST, plans=()), status=409)
@@ -142,9 +142,11 @@ def _form_of_seen(request: PanelRequest, plans: Sequence[ZonePlan], of: NamedDra
     if plans and request.POST.get("seen") != fingerprint(plans):
         form.refuse(
             None,
-            gettext("Your draft changed since you saw this page. Look at it again, then publish.")
+            gettext("Your draft has changed since this page was loaded. Review the draft again before you publish.")
             if of is None
-            else gettext("The draft changed since you saw this page. Look at it again, then publish."),
+            else gettext(
+                "The draft has changed since this page was loaded. Review the draft again before you publish."
+            ),
         )
     if not form.is_valid():
         raise _NotAsSeen(form, by_name)
@@ -280,7 +282,9 @@ def _nearly_full(author: User, plans: Sequence[ZonePlan]) -> list[str]:
             limit = rrset_limit(author, plan.zone.team)
             usage = Usage(Kind.RRSETS, limit, plan.zone.rrset_count + plan.added - plan.removed)
             if usage.is_near:
-                found.append(gettext("{name} will have {message}").format(name=plan.zone.name, message=usage.message))
+                found.append(
+                    gettext("After publishing, {name} has {message}").format(name=plan.zone.name, message=usage.message)
+                )
     return found
 
 
@@ -352,8 +356,8 @@ def draft_take_back(request: PanelRequest, draft_id: int) -> HttpResponse:
     else:
         messages.success(
             request,
-            ngettext(
-                "{count} change taken back into your draft.", "{count} changes taken back into your draft.", count
-            ).format(count=count),
+            ngettext("{count} change restored to your draft.", "{count} changes restored to your draft.", count).format(
+                count=count
+            ),
         )
     return redirect("changes")

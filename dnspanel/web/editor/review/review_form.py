@@ -24,7 +24,7 @@ class PublishForm(PublishingForm):
     reason = forms.CharField(
         max_length=500,
         required=False,
-        help_text=gettext_lazy("Kept in the history: why, or a ticket."),
+        help_text=gettext_lazy("Shown in the history. Enter a reason or a ticket number."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
@@ -33,10 +33,10 @@ class PublishForm(PublishingForm):
         max_length=LONGEST_NAME,
         required=False,
         label=gettext_lazy("Name"),
-        help_text=gettext_lazy("Under which it waits; yours and the time, if it has none."),
+        help_text=gettext_lazy("Name for the saved draft. Default: your name and the time"),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
-    publish_at = OwnClockField(required=False, label=gettext_lazy("Publish at"))
+    publish_at = OwnClockField(required=False, label=gettext_lazy("Publish time"))
 
     def __init__(self, *args: Any, plans: Sequence[ZonePlan], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -86,14 +86,15 @@ class PublishForm(PublishingForm):
         for zone in self.guarded_zones:
             field = f"confirm-{zone.pk}"
             if field in data and not _is_name(data[field], zone.name):
-                self.add_error(field, gettext("This is not {name}").format(name=zone.name))
+                self.add_error(field, gettext("The name doesn’t match {name}").format(name=zone.name))
         if self.warnings - self.accepted_warnings:
-            self.add_error(None, gettext("Select each warning that you accept, or fix its cause."))
+            self.add_error(None, gettext("Select the warnings that you accept, or fix the causes."))
         if self.needs_reason and not data.get("reason", "").strip():
             self.add_error("reason", gettext("Enter a reason, because this publication ignores a warning."))
         elif self.act == "past" and not data.get("reason", "").strip():
             self.add_error(
-                "reason", gettext("Say why you skip the approval rules. The other approvers can read the reason.")
+                "reason",
+                gettext("Enter a reason for bypassing the approval rules. The other approvers can read the reason."),
             )
         if self.act == "plan" and not data.get("publish_at") and "publish_at" not in self.errors:
             self.add_error("publish_at", gettext("Enter a time."))

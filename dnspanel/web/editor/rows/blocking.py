@@ -17,7 +17,7 @@ from replication.dns import names, rdata
 from replication.dns.rrset import Key
 
 MOST_OPERATIONS = 500
-_CONFLICT = gettext_lazy("Another change to this record was published: choose one of them in the review")
+_CONFLICT = gettext_lazy("Another change to this record was published. Choose a version in the review")
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ def zone_builders(request: PanelRequest, zone_name: str) -> HttpResponse:
     """List the builders and snippets for this zone."""
     zone = access.zone_for_editing(request.user, zone_name)
     context: dict[str, object] = {
-        "groups": ((gettext("Records for mail and certificates"), RECORDS), (gettext("Mail of a provider"), SNIPPETS)),
+        "groups": ((gettext("Records for mail and certificates"), RECORDS), (gettext("Mail providers"), SNIPPETS)),
         "own_snippets": templates_visible_to(request.user).filter(kind=TemplateKind.SNIPPET),
         "may_make": may_make_templates(request.user),
     }
@@ -141,7 +141,7 @@ def zone_builder(request: PanelRequest, zone_name: str, key: str) -> HttpRespons
         return _draft(request, zone, building)
     if act == "add" and request.POST.get("seen"):
         building = replace(
-            building, message=gettext("The zone or your draft has changed in the meantime. Check it again.")
+            building, message=gettext("The zone or your draft has changed in the meantime. Check the preview again.")
         )
     return _show(request, zone, building)
 
@@ -207,7 +207,7 @@ def _owner(typed: str, zone: Zone) -> str | BadFields:
     except AmbiguousName as exc:
         return BadFields(
             {
-                "name": gettext("{typed} has no final dot: write {absolute} or {relative}").format(
+                "name": gettext("{typed} has no trailing dot. Enter {absolute} or {relative}").format(
                     typed=exc.typed, absolute=exc.absolute, relative=exc.relative
                 )
             }
@@ -232,9 +232,9 @@ def _draft(request: PanelRequest, zone: Zone, building: Building) -> HttpRespons
     changed = len(rrsets)
     messages.success(
         request,
-        ngettext("{title}: {changed} change in draft.", "{title}: {changed} changes in draft.", changed).format(
-            title=building.builder.title, changed=changed
-        ),
+        ngettext(
+            "{title}: {changed} change added to draft.", "{title}: {changed} changes added to draft.", changed
+        ).format(title=building.builder.title, changed=changed),
     )
     return redirect(f"{reverse('zone-detail', args=[zone.name])}?in=draft")
 

@@ -171,7 +171,9 @@ def _sizes(type: int, text: str) -> str:
     return (
         f"{total}."
         if len(sizes) == 1
-        else gettext("{total}, cut into strings of {list}.").format(total=total, list=", ".join(map(str, sizes)))
+        else gettext("{total}, split into strings of {list} bytes.").format(
+            total=total, list=", ".join(map(str, sizes))
+        )
     )
 
 

@@ -118,15 +118,15 @@ def compute(
     try:
         if act == "hints":
             return _with_hints(request, zone, owner, values), replace(
-                helper, message=gettext("The hints are those of the zone.")
+                helper, message=gettext("Hints updated from the zone.")
             )
         found = _compute_values(helper, act)
     except (BadFields, NoCertificate, Busy) as exc:
         return values, replace(helper, fault=str(exc))
     message = (
-        gettext("Computed: one value.")
+        gettext("One value computed.")
         if len(found) == 1
-        else gettext("Computed: {found} values.").format(found=len(found))
+        else gettext("{found} values computed.").format(found=len(found))
     )
     kept = {name: value for name, value in helper.typed.items() if name.removeprefix("help-") in _ABOUT_TLSA}
     return values.with_more(found), replace(helper, typed=kept, message=message)
@@ -140,7 +140,13 @@ def _compute_values(helper: Helper, act: str) -> list[dict[str, str]]:
         chain: Sequence[x509.Certificate] = computed.certificates_of(helper.certificate)
     else:
         if usage in computed.AUTHORITIES:
-            raise BadFields({"": gettext("A server shows its own certificate: paste that of the authority instead.")})
+            raise BadFields(
+                {
+                    "": gettext(
+                        "Servers only send their own certificate. Paste the certificate of the authority instead."
+                    )
+                }
+            )
         chain = [_certificate_of_server(helper)]
     certificate = computed.certificate_for(usage, chain)
     chosen = {name: helper.value_of(name) for name in _ABOUT_TLSA}
@@ -150,7 +156,7 @@ def _compute_values(helper: Helper, act: str) -> list[dict[str, str]]:
 def _certificate_of_server(helper: Helper) -> x509.Certificate:
     host, port = helper.typed_host.strip() or helper.host, helper.typed_port.strip() or helper.port
     if not host:
-        raise BadFields({"": gettext("Enter the name of the server to ask.")})
+        raise BadFields({"": gettext("Enter a server name.")})
     if not (port.isascii() and port.isdigit() and len(port) <= 5):
         raise BadFields({"": gettext("The port must be a number from 1 to 65535.")})
     with turn():
@@ -169,7 +175,7 @@ def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValu
             if not ipv4 and not ipv6:
                 raise BadFields(
                     {
-                        "": gettext("This zone has no A or AAAA for {value}.").format(
+                        "": gettext("This zone doesn’t have an A or AAAA record for {value}.").format(
                             value=target or gettext("the name of this record")
                         )
                     }

@@ -195,7 +195,9 @@ def values_of_lines(layout: Layout, text: str, zone: str, *, means: Reading | No
     """Return the values from lines of text. Raise Unreadable for an invalid line, AmbiguousName for an unclear name."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > MOST_VALUES:
-        raise Unreadable(gettext("{lines} values are too many for fields: edit them as text.").format(lines=len(lines)))
+        raise Unreadable(
+            gettext("{lines} values are too many for the form. Edit the values as text.").format(lines=len(lines))
+        )
     found = []
     for number, line in enumerate(lines, 1):
         is_off = line.startswith(OFF)
@@ -203,7 +205,9 @@ def values_of_lines(layout: Layout, text: str, zone: str, *, means: Reading | No
             value = read_rdata(layout.type, line.removeprefix(OFF).strip(), zone, means=means)
         except Unreadable as exc:
             raise Unreadable(
-                gettext("Line {number} does not fit into fields: {message}").format(number=number, message=exc.message),
+                gettext("Line {number} cannot be edited in the form. {message}").format(
+                    number=number, message=exc.message
+                ),
                 exc.column,
             ) from exc
         found.append(TypedValue(parse_fields(layout, value.rdata), is_off))

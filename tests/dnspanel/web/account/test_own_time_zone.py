@@ -28,7 +28,7 @@ def test_times_are_shown_and_read_by_the_clock_of_who_reads(
     found = expiry_of(zone, ("www.example.test.", rdtypes.A))
     assert found is not None
     assert found.remove_at == datetime(year, 2, 28 if year % 4 else 29, 20, 0, tzinfo=UTC)
-    assert f"It is removed on {year}-03-01 05:00 JST." in client.get(expiry).content.decode()
+    assert f"The record will be removed on {year}-03-01 05:00 JST." in client.get(expiry).content.decode()
     # Another person in the same thread gets times in their time zone.
     assert "20:00 UTC" in browser(alice).get(expiry).content.decode()
 

@@ -19,11 +19,11 @@ def zone(make_zone: MakeZone) -> Zone:
 def test_ticked_records_are_shown_and_then_drafted_in_the_other_zone(zone: Zone, browser: Browser, bob: User) -> None:
     client = browser(bob)
     assert f'formaction="{COPY}"' in client.get("/zones/example.test./").content.decode()
-    assert "To the zone" in client.post(COPY, TICKED).content.decode()
+    assert "Target zone" in client.post(COPY, TICKED).content.decode()
     chosen = {**TICKED, "target": "other.test", "existing": "skip"}
     preview = client.post(COPY, chosen | {"act": "preview"}).content.decode()
     assert "1 record</strong> would change" in preview
-    assert "1 stay as there" in preview
+    assert "1 existing records not changed" in preview
     assert Operation.objects.count() == 0
     assert client.post(COPY, chosen | {"act": "copy"}).url == "/zones/other.test./?in=draft"
     [operation] = Operation.objects.all()
@@ -33,7 +33,7 @@ def test_ticked_records_are_shown_and_then_drafted_in_the_other_zone(zone: Zone,
 def test_a_zone_that_cannot_be_the_target_is_told(zone: Zone, browser: Browser, bob: User, charlie: User) -> None:
     for person, target, word in (
         (bob, "nowhere.test", "nowhere.test."),
-        (bob, "example.test", "in this zone already"),
+        (bob, "example.test", "already in this zone"),
         (bob, "a..b", "a..b"),
         (charlie, "other.test", "role"),
     ):

@@ -49,9 +49,9 @@ def test_of_two_who_take_it_up_the_second_is_told_who_has_it(
     open_page: OpenPage, alice: User, bob: User, move: Draft
 ) -> None:
     hers, his = open_page(alice, address(move)), open_page(bob, address(move))
-    hers.get_by_role("button", name="Take up").click()
-    expect(hers.locator("main")).to_contain_text("You work in “Move”")
-    his.get_by_role("button", name="Take up").click()
+    hers.get_by_role("button", name="Resume").click()
+    expect(hers.locator("main")).to_contain_text("Your current draft is “Move”")
+    his.get_by_role("button", name="Resume").click()
     expect(his.locator("body")).to_contain_text("alice works in this draft now. Nothing was changed.")
     assert names_in(alice) == ["www"]
 
@@ -60,13 +60,13 @@ def test_what_she_types_after_its_owner_took_it_back_is_in_a_draft_of_her_own(
     open_page: OpenPage, alice: User, bob: User, move: Draft
 ) -> None:
     hers = open_page(alice, address(move))
-    hers.get_by_role("button", name="Take up").click()
+    hers.get_by_role("button", name="Resume").click()
     hers.get_by_role("link", name="example.test.").first.click()
     expect(hers.locator("#draft-bar")).to_contain_text("in “Move”")
     adds(hers, "new 60 A 192.0.2.9")
     his = open_page(bob, address(move))
-    his.get_by_role("button", name="Take back from alice").click()
-    expect(his.locator("body")).to_contain_text("is put aside, with everything that is in it")
+    his.get_by_role("button", name="Stop editing by alice").click()
+    expect(his.locator("body")).to_contain_text("saved with all changes")
     adds(hers, "late 60 A 192.0.2.10")
     expect(hers.locator("#draft-bar")).to_contain_text("in your draft")
     assert names_in(alice) == ["late"]
@@ -79,10 +79,10 @@ def test_a_line_typed_in_one_window_goes_into_what_was_taken_up_in_the_other(
     editor = open_page(bob)
     adds(editor, "new 60 A 192.0.2.9")
     other = open_page(bob, address(move))
-    other.get_by_text("Take up…").click()
-    expect(other.get_by_label("Put it aside as")).to_be_focused()
+    other.get_by_text("Resume…").click()
+    expect(other.get_by_label("Draft name")).to_be_focused()
     other.keyboard.press("Enter")  # puts the current draft aside, which already has a name
-    expect(other.locator("main")).to_contain_text("You work in “Move”")
+    expect(other.locator("main")).to_contain_text("Your current draft is “Move”")
     adds(editor, "late 60 A 192.0.2.10")
     assert names_in(bob) == ["late", "www"]
     (aside,) = Draft.objects.filter(name="Before Move")
@@ -109,8 +109,8 @@ def test_a_draft_is_shared_and_taken_up_without_script(
     theirs = open_page(charlie, "/drafts/", java_script_enabled=False)
     theirs.get_by_role("link", name="Move").click()
     expect(theirs.locator("main")).to_contain_text("192.0.2.8")
-    his.get_by_role("button", name="Take up").click()
-    expect(his.locator("main")).to_contain_text("You work in “Move”")
-    his.get_by_role("button", name="Put aside").click()
+    his.get_by_role("button", name="Resume").click()
+    expect(his.locator("main")).to_contain_text("Your current draft is “Move”")
+    his.get_by_role("button", name="Save draft").click()
     expect(his.locator("main")).to_contain_text("put aside")
     assert names_in(bob) == []

@@ -96,7 +96,7 @@ def test_publishing_shows_the_progress_and_then_the_records_as_they_are(page: Pa
     expect(page.locator("#drawer-title")).to_contain_text("Revision 2 of example.test.")
     published = Publication.objects.latest("sequence")
     assert published.reason == "moved"
-    page.get_by_role("button", name="Back to the records").click()
+    page.get_by_role("button", name="Back to records").click()
     closed(page)
     expect(page.locator('tbody[data-name="www.example.test."]')).to_contain_text("192.0.2.8")
     expect(page.locator("#draft-bar")).to_be_empty()
@@ -107,9 +107,9 @@ def test_publishing_shows_the_progress_and_then_the_records_as_they_are(page: Pa
 def test_an_undo_is_reviewed_and_published_in_it_too(page: Page) -> None:
     review(page)
     page.locator("button.publish").click()
-    page.get_by_role("button", name="Undo this…").click()
+    page.get_by_role("button", name="Undo publication…").click()
     expect(page.locator("#drawer-title")).to_contain_text("Review example.test.")
-    expect(page.locator("#review-drawer")).to_contain_text("as a draft. Nothing changes until you publish it.")
+    expect(page.locator("#review-drawer")).to_contain_text("Nothing changes until you publish the draft.")
     expect(page.get_by_label("Reason")).to_have_value("Undo of publication 2")
     page.locator("button.publish").click()
     expect(page.locator("#drawer-title")).to_contain_text("Revision 3")
@@ -166,8 +166,8 @@ def test_two_people_at_one_rrset_settle_it_in_the_drawer(
     hers.locator("button.publish").click()
     expect(hers.locator("#review-drawer #progress")).to_be_visible()
     review(page)
-    expect(page.locator("#review-drawer .conflict")).to_contain_text("Published since then")
-    page.get_by_role("button", name="Take mine").click()
+    expect(page.locator("#review-drawer .conflict")).to_contain_text("Published version")
+    page.get_by_role("button", name="Use my version").click()
     expect(page.locator("#review-drawer .conflict")).to_have_count(0)
     page.locator("button.publish").click()
     expect(page.locator("#drawer-title")).to_contain_text("Revision 3")
@@ -205,7 +205,7 @@ def test_it_fills_a_phone_and_leads_to_the_whole_page(open_page: OpenPage, bob: 
     assert box is not None
     assert (box["x"], box["y"], box["width"], box["height"]) == (0, 0, 360, 700)
     assert page.evaluate("document.querySelector('#review-drawer').scrollWidth") == 360
-    page.get_by_role("link", name="Whole page").click()
+    page.get_by_role("link", name="Open full page").click()
     page.wait_for_url("**/review/")
     page.go_back()
     expect(page.locator("#review-drawer")).to_be_hidden()
@@ -231,6 +231,6 @@ def test_what_was_put_aside_meanwhile_is_not_published_from_it(page: Page, bob: 
     review(page)
     named_drafts.put_aside(author=bob, name="Move", now=NOW)
     page.locator("button.publish").click()
-    expect(page.locator("#review-drawer")).to_contain_text("Nothing to publish")
+    expect(page.locator("#review-drawer")).to_contain_text("No changes to publish")
     assert not Publication.objects.filter(sequence__gt=1).exists()
     assert revision.preview(author=bob) == ()

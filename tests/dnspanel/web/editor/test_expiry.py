@@ -34,8 +34,8 @@ def test_a_time_is_set_shown_and_cancelled(zone: Zone, browser: Browser, bob: Us
     assert PAGE.replace("&", "&amp;") in client.get(f"{ZONE}rrset/{QUERY}").content.decode()
     at = timezone.now().replace(second=0, microsecond=0) + timedelta(days=3)
     response = client.post(PAGE, {"remove_at": f"{at:%Y-%m-%dT%H:%M}"}, follow=True)
-    mark = f"Removed on {at:%Y-%m-%d %H:%M} UTC"
-    assert f"www A is removed on {at:%Y-%m-%d %H:%M} UTC." in response.content.decode()
+    mark = f"Will be removed on {at:%Y-%m-%d %H:%M} UTC"
+    assert f"www A will be removed on {at:%Y-%m-%d %H:%M} UTC." in response.content.decode()
     found = expiry_of(zone, WWW)
     assert found is not None
     assert (found.remove_at, found.set_by) == (at, bob)
@@ -67,7 +67,9 @@ def test_what_is_only_in_the_draft_cannot_expire(zone: Zone, browser: Browser, b
     client = browser(bob)
     assert "rrset/expiry" not in client.get(f"{ZONE}rrset/?name=new.example.test.&type=A").content.decode()
     for response in (client.get(page, follow=True), client.post(page, {"remove_at": "2999-01-01T00:00"}, follow=True)):
-        assert "new A is not published, so it cannot be removed by itself." in response.content.decode()
+        assert (
+            "new A is not published. Only published records can be removed automatically." in response.content.decode()
+        )
     assert client.get(f"{ZONE}rrset/expiry/?name=www.other.test.&type=A").status_code == 404
 
 
@@ -89,6 +91,6 @@ def test_why_a_record_stays_is_said_in_its_row_and_on_its_page(zone: Zone, brows
     assert remove_due(now=at) == 0
     refusal = Expiry.objects.get().refusal
     assert refusal
-    assert "Expired, but stays: " in client.get(ZONE).content.decode()
+    assert "Expired, but not removed: " in client.get(ZONE).content.decode()
     page = client.get(f"{ZONE}rrset/expiry/{query}").content.decode()
-    assert "it is tried again every hour" in page
+    assert "The panel tries again every hour" in page

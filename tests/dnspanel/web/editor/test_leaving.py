@@ -101,7 +101,7 @@ def test_rows_that_block_publishing_are_marked_and_counted_as_the_draft_changes(
     marks, bar = page.locator("#rrsets [data-blocked]"), page.locator("#draft-bar")
     page.locator("#quick-line").fill("mail 300 CNAME www")
     page.keyboard.press("Enter")
-    expect(bar).to_contain_text("1 blocks publishing")
+    expect(bar).to_contain_text("1 blocking error")
     expect(marks).to_have_count(1)
     expect(marks).to_contain_text("Blocks publishing: A CNAME must be alone at its name")
     # A change of another row removes the fault, and the mark disappears from the first row.

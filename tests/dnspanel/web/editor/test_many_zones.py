@@ -66,17 +66,17 @@ def test_what_is_not_what_was_shown_is_shown_again(browser: Browser, bob: User) 
 @pytest.mark.usefixtures("zones")
 def test_what_would_be_no_value_is_named(browser: Browser, bob: User) -> None:
     page = browser(bob).post(MANY, {"act": "add", "lines": "nonsense", "all": "1", "q": "name:www"}).content.decode()
-    assert "Nothing would change" in page
+    assert "No changes" in page
     assert "www.other.test. A" in page
 
 
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ({"q": ""}, "Say which records"),
+        ({"q": ""}, "Enter a search"),
         ({"q": "type:nonsense"}, "type: takes a type"),
         ({"q": "typ:a"}, "Did you mean type:?"),
-        ({"q": "x", "ttl": "soon"}, "Give seconds"),
+        ({"q": "x", "ttl": "soon"}, "Enter seconds"),
         ({"q": "x", "act": "add"}, "1 to 100 values"),
         ({"q": "type:a", "act": "burn"}, "burn"),
     ],

@@ -40,7 +40,7 @@ def test_each_line_says_what_it_is_or_what_is_wrong(zone: Zone, browser: Browser
     assert "Add 4 of 7 lines" in panel
     assert "column 8" in panel
     assert "three.example.test has no final dot" in panel
-    assert "The zone keeps its own SOA" in panel
+    assert "The SOA cannot be pasted" in panel
     assert "&lt;script&gt;" in panel
     assert "<script>" not in panel
     assert Operation.objects.count() == 0
@@ -71,7 +71,7 @@ def test_doubled_names_are_left_out_until_the_question_is_answered(zone: Zone, b
 
 def test_a_second_cname_is_a_fault_of_its_line(zone: Zone, browser: Browser, bob: User) -> None:
     panel = browser(bob).post(PASTE, {"text": "shop CNAME mail"}, headers=HTMX).content.decode()
-    assert "There is a CNAME here already" in panel
+    assert "This name already has a CNAME record" in panel
 
 
 def test_a_stated_ttl_that_moves_an_rrset_says_so(zone: Zone, browser: Browser, bob: User) -> None:
@@ -83,7 +83,7 @@ def test_rows_of_a_table_go_into_the_draft_and_a_faulty_one_says_why(zone: Zone,
     table = "Name,Type,Value,Disabled\nwww,A,192.0.2.9,\nnew,A,192.0.2.1,\nnew,A,192.0.2.2,yes\nbad,A,192.0.2.300,\n"
     client = browser(bob)
     panel = client.post(PASTE, {"text": table}, headers=HTMX).content.decode()
-    assert "Read as a table with the columns name, type, value, disabled." in panel
+    assert "Recognized as a table with the columns name, type, value, disabled." in panel
     assert "Add 3 of 4 lines" in panel
     assert "bad,A,192.0.2.300," in panel
     client.post(PASTE, {"text": table, "act": "add"})

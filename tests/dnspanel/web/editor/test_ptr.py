@@ -37,7 +37,7 @@ def drafted(person: User) -> dict[str, str]:
     [
         ("new A 192.0.2.5", f'in <span class="mono">{REVERSE}</span>'),
         ("new A 192.0.2.8", '<span class="mono">gone.example.test.</span> now'),
-        ("new A 198.51.100.1", "no reverse zone here"),
+        ("new A 198.51.100.1", "no reverse zone in this panel"),
     ],
     ids=["zone-here", "other-name", "no-zone"],
 )
@@ -45,10 +45,12 @@ def test_quick_add_names_the_reverse_zone(
     zone: Zone, reverse: Zone, browser: Browser, bob: User, line: str, expected: str
 ) -> None:
     below = browser(bob).get(ZONE + "quick/", {"line": line}, headers=HTMX).content.decode()
-    assert "PTR too" in below
+    assert "Also update PTR" in below
     assert expected in below
     assert ("disabled" in below) is ("no reverse zone" in expected)
-    assert "PTR too" not in browser(bob).get(ZONE + "quick/", {"line": "new TXT a"}, headers=HTMX).content.decode()
+    assert (
+        "Also update PTR" not in browser(bob).get(ZONE + "quick/", {"line": "new TXT a"}, headers=HTMX).content.decode()
+    )
 
 
 @pytest.mark.parametrize("headers", [HTMX, {}], ids=["htmx", "plain"])
@@ -59,7 +61,7 @@ def test_quick_add_makes_the_ptr_in_the_same_draft_only_if_ticked(
     client.post(ZONE + "quick/", {"line": "one A 192.0.2.5"}, headers=headers)
     assert drafted(bob) == {"one.example.test.": "192.0.2.5"}
     answer = client.post(ZONE + "quick/", {"line": "www A 192.0.2.6", "ptr": "yes"}, headers=headers, follow=True)
-    assert f"1 PTR in {REVERSE} in draft too" in answer.content.decode()
+    assert f"1 PTR in {REVERSE} also added to draft" in answer.content.decode()
     assert drafted(bob)[f"6.{REVERSE}"] == "www.example.test."
     assert f"1.{REVERSE}" not in drafted(bob), "the other address of the name was not asked about"
     if headers:
@@ -73,12 +75,12 @@ def test_the_tick_of_a_row_is_set_if_the_ptr_was_made_and_follows(
 ) -> None:
     client = browser(bob)
     row = client.get(ZONE + "rrset/" + WWW, headers=HTMX).content.decode()
-    assert " checked> PTR too" in row
+    assert " checked> Also update PTR" in row
     mail = client.get(f"{ZONE}rrset/?name=mail.example.test.&type=A", headers=HTMX).content.decode()
-    assert "PTR too" in mail
-    assert " checked> PTR too" not in mail
+    assert "Also update PTR" in mail
+    assert " checked> Also update PTR" not in mail
     mx = client.get(f"{ZONE}rrset/?name=example.test.&type=MX", headers=HTMX).content.decode()
-    assert "PTR too" not in mx
+    assert "Also update PTR" not in mx
     seen = {"seen": digest_of(rr("www 300 A 192.0.2.1"))}
     typed = ROW | seen | {"name": "web", "values": "192.0.2.1\n192.0.2.7", "ptr": "yes"}
     answer = client.post(ZONE + "rrset/", typed, headers=HTMX).content.decode()
@@ -98,7 +100,7 @@ def test_without_the_tick_what_is_left_is_offered(
     typed = ROW | {"seen": digest_of(rr("www 300 A 192.0.2.1")), "values": "192.0.2.7"}
     client = browser(bob)
     answer = client.post(ZONE + at, typed, headers=HTMX).content.decode()
-    assert "1 PTR still names what is gone" in answer
+    assert "1 PTR still points to a deleted name" in answer
     assert drafted(bob) == {"www.example.test.": "192.0.2.7"}
     client.post(PTR, {"pair": "www.example.test. 192.0.2.1"}, headers=HTMX)
     assert drafted(bob)[f"1.{REVERSE}"] == ""
@@ -106,7 +108,7 @@ def test_without_the_tick_what_is_left_is_offered(
 
 def test_the_side_panel_has_the_tick_and_says_where(zone: Zone, reverse: Zone, browser: Browser, bob: User) -> None:
     client = browser(bob)
-    assert " checked> PTR too" in client.get(ZONE + "rrset/form/" + WWW, headers=HTMX).content.decode()
+    assert " checked> Also update PTR" in client.get(ZONE + "rrset/form/" + WWW, headers=HTMX).content.decode()
     typed = {"name": "n", "type": "A", "values": "192.0.2.5", "tab": "raw"}
     checks = client.post(ZONE + "rrset/form/?act=check", typed, headers=HTMX).content.decode()
     assert REVERSE in checks
@@ -138,14 +140,14 @@ def test_without_a_script_the_deletion_says_where_it_is_offered(
     zone: Zone, reverse: Zone, browser: Browser, bob: User
 ) -> None:
     page = browser(bob).post(ZONE + "rrset/delete/" + WWW, follow=True).content.decode()
-    assert "1 PTR still name what is gone: the tab Reverse" in page
+    assert "1 PTR outdated. Open the Reverse tab" in page
 
 
 def test_pasted_lines_get_their_ptrs(zone: Zone, reverse: Zone, browser: Browser, bob: User) -> None:
     text = "a A 192.0.2.3\n  A 192.0.2.4\nb A 192.0.2.3\nc A 198.51.100.1\nt TXT x"
     client = browser(bob)
     panel = client.post(ZONE + "paste/", {"text": text}, headers=HTMX).content.decode()
-    assert "PTR too" in panel
+    assert "Also update PTR" in panel
     assert REVERSE in panel
     client.post(ZONE + "paste/", {"text": text, "act": "add", "ptr": "yes"})
     found = drafted(bob)
@@ -162,30 +164,30 @@ def test_the_page_compares_a_zone_and_mends_what_is_ticked_or_all(
     page = client.get(PTR).content.decode()
     assert "<h2>1 to fix</h2>" in page
     assert 'value="mail.example.test. 192.0.2.9"' in page
-    assert "1 that cannot be compared or fixed here" in page
+    assert "1 cannot be compared or fixed" in page
     pair = "mail.example.test. 192.0.2.9"
     answer = client.post(PTR, {"act": "ticked", "pair": [pair, "nonsense", "a..b 1"]}, follow=True).content.decode()
-    assert "1 PTR in 2.0.192.in-addr.arpa. in draft too." in answer
+    assert "1 PTR in 2.0.192.in-addr.arpa. also added to draft." in answer
     assert drafted(bob) == {f"9.{REVERSE}": "mail.example.test."}
-    assert "Nothing to fix here" in answer
+    assert "No problems found" in answer
     backwards = client.get(f"/zones/{REVERSE}/ptr/").content.decode()
     assert "<h2>1 to fix</h2>" in backwards
-    assert "the PTR goes" in backwards
+    assert "is outdated and will be removed" in backwards
     client.post(f"/zones/{REVERSE}/ptr/", {"act": "all"})
     assert drafted(bob) == {f"9.{REVERSE}": "mail.example.test.", f"8.{REVERSE}": ""}
-    assert "Nothing to change" in client.post(PTR, {"act": "all"}, follow=True).content.decode()
+    assert "No changes needed" in client.post(PTR, {"act": "all"}, follow=True).content.decode()
 
 
 def test_the_page_can_be_about_the_draft_alone(zone: Zone, reverse: Zone, browser: Browser, bob: User) -> None:
     client = browser(bob)
-    assert "Your draft changes no address" in client.get(PTR + "?in=draft").content.decode()
+    assert "Your draft doesn’t change addresses" in client.get(PTR + "?in=draft").content.decode()
     draft.delete_rrset(author=bob, zone=zone, name="www.example.test.", type=1, now=NOW)
     assert 'value="www.example.test. 192.0.2.1"' in client.get(PTR + "?in=draft").content.decode()
 
 
 def test_a_reader_sees_the_page_without_its_buttons(zone: Zone, reverse: Zone, browser: Browser, charlie: User) -> None:
     page = browser(charlie).get(PTR).content.decode()
-    assert "No right to change" in page
+    assert "No permission to change" in page
     assert "Fix " not in page
 
 

@@ -108,7 +108,7 @@ def test_a_rename_onto_another_rrset_is_refused_not_merged(zone: Zone, browser: 
     client = browser(bob)
     status, fragment = save(client, fields_of(client, WWW), name="mail")
     assert status == 422
-    assert "exists already (192.0.2.9)" in fragment
+    assert "already exists (192.0.2.9)" in fragment
     assert Operation.objects.count() == 0
 
 

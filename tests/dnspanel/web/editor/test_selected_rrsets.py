@@ -59,17 +59,17 @@ def test_a_replacement_is_shown_before_it_is_made(zone: Zone, browser: Browser, 
 def test_what_is_refused_is_said_first_and_the_rest_can_go_on(zone: Zone, browser: Browser, bob: User) -> None:
     data = {"act": "replace", "find": "192.0.2.1", "replacement": "192.0.2.300", "all": "1"}
     page = browser(bob).post(MANY, data).content.decode()
-    assert "Nothing would change" in page
-    assert "These stay as they are" in page
+    assert "No changes" in page
+    assert "Not changed:" in page
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ({"act": "ttl", "ttl": "soon"}, "Give seconds"),
-        ({"act": "ttl", "ttl": "9999999w"}, "Give seconds"),
-        ({"act": "ttl", "ttl": ""}, "Give seconds"),
+        ({"act": "ttl", "ttl": "soon"}, "Enter seconds"),
+        ({"act": "ttl", "ttl": "9999999w"}, "Enter seconds"),
+        ({"act": "ttl", "ttl": ""}, "Enter seconds"),
         ({"act": "replace", "find": ""}, "Search for 1 to"),
         ({"act": "burn"}, "burn"),
     ],
@@ -107,7 +107,7 @@ def test_ticks_ranges_keys_and_a_ttl_in_a_browser(page: Page) -> None:
     page.keyboard.press("x")
     expect(page.locator("#many-count")).to_have_text("4 selected")
     page.get_by_text("Set TTL", exact=True).first.click()
-    page.get_by_label("TTL, in seconds").fill("60")
+    page.get_by_label("TTL in seconds").fill("60")
     page.keyboard.press("Enter")
     expect(page.locator("#draft-bar")).to_contain_text("4 changes")
     assert {op.wanted["ttl"] for op in Operation.objects.all()} == {60}
@@ -117,9 +117,9 @@ def test_ticks_ranges_keys_and_a_ttl_in_a_browser(page: Page) -> None:
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
 def test_the_head_ticks_all_that_is_shown(page: Page) -> None:
-    page.get_by_label("Select all records that are shown").check()
+    page.get_by_label("Select all shown records").check()
     expect(page.locator("#many-count")).to_have_text("9 selected")
-    page.get_by_label("Select all records that are shown").uncheck()
+    page.get_by_label("Select all shown records").uncheck()
     expect(page.locator("#many")).to_be_hidden()
 
 

@@ -136,15 +136,15 @@ def test_a_text_in_a_large_zone_is_looked_for_step_by_step(
     monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 4)
     client = browser(bob)
     page = client.get(ZONE, {"q": "192.0.2.1"}).content.decode()
-    assert "No record matches" not in page
-    assert 'Looked as far as <span class="mono">mail</span>' in page
+    assert "No matching records" not in page
+    assert 'Searched up to <span class="mono">mail</span>' in page
     step = re.search(r'hx-get="([^"]+)" hx-trigger="load, click"', page)
     assert step is not None
     rest = client.get(html.unescape(step[1]), headers=HTMX).content.decode()
     assert row_id("www.example.test.", 1) in rest
     assert "more-rows" not in rest
     after = html.unescape(step[1]).replace("192.0.2.1", "absent")
-    assert "no further record matches" in client.get(after, headers=HTMX).content.decode()
+    assert "No other records in this zone match" in client.get(after, headers=HTMX).content.decode()
 
 
 def test_filters_find_by_text_and_type_and_stay_in_the_form(zone: Zone, browser: Browser, bob: User) -> None:
@@ -160,7 +160,7 @@ def test_filters_find_by_text_and_type_and_stay_in_the_form(zone: Zone, browser:
 
 def test_a_filter_that_finds_nothing_shows_itself_and_a_way_out(zone: Zone, browser: Browser, bob: User) -> None:
     page = browser(bob).get(ZONE, {"q": "<b>none"}).content.decode()
-    assert "No record matches" in page
+    assert "No matching records" in page
     assert '<span class="chip">&lt;b&gt;none</span>' in page
 
 
@@ -237,7 +237,7 @@ def test_a_value_joins_its_rrset_and_adding_it_twice_is_adding_it_once(zone: Zon
 def test_a_value_that_is_there_makes_no_change(zone: Zone, browser: Browser, bob: User) -> None:
     status, fragment = add(browser(bob), "www A 192.0.2.1")
     assert (status, Operation.objects.count()) == (200, 0)
-    assert "has this value already" in fragment
+    assert "already has this value" in fragment
 
 
 def test_a_new_record_takes_the_ttl_of_the_soa(zone: Zone, browser: Browser, bob: User) -> None:
@@ -254,7 +254,7 @@ def test_while_typing_the_line_is_shown_as_understood(zone: Zone, browser: Brows
     fragment = client.get(QUICK, {"line": "www 60 A 192.0.2.3"}, headers=HTMX).content.decode()
     assert "www.example.test." in fragment
     assert "TTL 60" in fragment
-    assert "changes from 300 to 60 for the others too" in fragment
+    assert "also changes from 300 to 60" in fragment
     assert Operation.objects.count() == 0
     wrong = client.get(QUICK, {"line": "shop A 192.0.2.3"}, headers=HTMX).content.decode()
     assert "CNAME must be alone" in wrong
@@ -343,11 +343,11 @@ def test_news_says_what_others_published_and_whether_it_touches_mine(
     publish(zone, alice, "other 300 A 192.0.2.1")
     strip = client.get(news, {"since": "1"}, headers=HTMX).content.decode()
     assert "Revision 2 by alice" in strip
-    assert "none of yours" in strip
+    assert "none by you" in strip
     assert client.get(news, {"since": "1", "seen": "2"}, headers=HTMX).status_code == 204
     publish(zone, alice, "www 300 A 192.0.2.60")
     strip = client.get(news, {"since": "1", "seen": "2"}, headers=HTMX).content.decode()
-    assert "1 of yours" in strip
+    assert "1 by you" in strip
     assert reverse("zone-review", args=[zone.name]) in strip
 
 
@@ -366,9 +366,9 @@ def test_records_with_warnings_are_found_and_say_them(
     assert ">old</a>" in table
     assert "gone.example.test" in table.split(">old</a>")[1]
     assert ">www</a>" not in table
-    assert "Look further" not in table
+    assert "Search further" not in table
     monkeypatch.setattr(warned, "MOST_CHECKED", 1)
-    assert "Look further" in client.get(ZONE, {"q": "has:warning"}, headers=HTMX).content.decode()
+    assert "Search further" in client.get(ZONE, {"q": "has:warning"}, headers=HTMX).content.decode()
     for page in ("/zones/", "/search/"):
         refused = client.get(page, {"q": "has:warning"})
         assert refused.status_code == 422
@@ -420,8 +420,8 @@ def test_a_zone_too_large_for_a_column_says_so_at_its_head_and_stays_sorted_by_n
     monkeypatch.setitem(rrset_order.MOST_SORTED, RRsetColumn.VALUE, 5)
     client = browser(bob)
     page = client.get(ZONE, {"sort": "-value"}).content.decode()
-    assert page.count("Value: only up to 5 records are sorted by it") == 1
-    assert "Sorted by name: there are too many records" in page
+    assert page.count("Value: Sorting is limited to 5 records") == 1
+    assert "Sorted by name because the list is too long" in page
     assert page.index(">mail</a>") < page.index(">www</a>")
     assert "Sorted by name" not in client.get(ZONE, {"sort": "-value", "in": "draft"}).content.decode()
     assert "Sorted by name" not in client.get(ZONE, {"sort": "-ttl"}).content.decode()

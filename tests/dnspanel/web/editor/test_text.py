@@ -63,7 +63,7 @@ def test_the_text_is_a_zone_file_that_changes_nothing(zone: Zone, browser: Brows
     form["text"] = form["text"].replace("\n", "\r\n")
     response = client.post(ADDRESS, form | {"act": "save"}, follow=True)
     assert response.redirect_chain[0][0] == "/zones/example.test./"
-    assert "The text doesn’t change anything." in response.content.decode()
+    assert "The text contains no changes." in response.content.decode()
     assert Operation.objects.count() == 0
 
 

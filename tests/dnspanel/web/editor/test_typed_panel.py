@@ -52,18 +52,18 @@ def test_a_line_goes_on_in_the_panel_with_its_type_chosen(page: Page) -> None:
     page.locator("#quick-below").get_by_role("link", name="Form", exact=True).click()
     expect(page.get_by_label("Port", exact=True)).to_be_visible()
     expect(page.locator("#quick-line")).to_have_value("")
-    expect(page.locator("#quick-below")).to_contain_text("Use a form")
+    expect(page.locator("#quick-below")).to_contain_text("Use form")
     expect(page.locator("#typed-name")).to_have_value("_sip._tcp")
     page.get_by_label("Port", exact=True).fill("5060")
     page.get_by_label("Server").fill("mail")
-    page.get_by_role("button", name="Another value").click()
+    page.get_by_role("button", name="Add value").click()
     expect(page.get_by_label("Port", exact=True).nth(1)).to_be_visible()
     expect(page.get_by_label("Port", exact=True).first).to_have_value("5060")
     page.get_by_role("button", name="Remove Value 2").click()
     page.get_by_role("group", name="Edit as").get_by_role("button", name="Text").click()
     expect(page.get_by_label("Values", exact=True)).to_have_value("10 0 5060 mail")
     page.get_by_role("button", name="Fields").click()
-    page.get_by_role("button", name="Save into the draft").click()
+    page.get_by_role("button", name="Save to draft").click()
     expect(page.locator("#draft-bar")).to_contain_text("1 change")
     assert drafted() == [("_sip._tcp.example.test.", ["10 0 5060 mail.example.test."])]
 
@@ -81,7 +81,7 @@ def test_an_open_row_goes_on_in_the_panel_and_escape_leaves_it_as_it_was(page: P
 
 
 def test_another_type_has_other_fields_at_once(page: Page) -> None:
-    page.get_by_role("link", name="Use a form").click()
+    page.get_by_role("link", name="Use form").click()
     page.locator("#typed-type").select_option("LOC")
     expect(page.get_by_label("Latitude")).to_be_visible()
     expect(page.locator("#typed-type")).to_be_focused()
@@ -91,12 +91,12 @@ def test_another_type_has_other_fields_at_once(page: Page) -> None:
 def test_keys_are_computed_into_values_that_are_saved(page: Page) -> None:
     page.locator("#quick-line").fill("host SSHFP")
     page.locator("#quick-below").get_by_role("link", name="Form", exact=True).click()
-    page.get_by_text("Compute from public keys").click()
+    page.get_by_text("Generate from public keys").click()
     page.get_by_label("Public keys").fill(ED25519)
-    page.get_by_role("button", name="Compute the fingerprints").click()
-    expect(page.get_by_text("Computed: one value.")).to_be_visible()
+    page.get_by_role("button", name="Generate fingerprints").click()
+    expect(page.get_by_text("One value computed.")).to_be_visible()
     expect(page.get_by_label("Fingerprint", exact=True)).to_have_value(FINGERPRINT)
-    page.get_by_role("button", name="Save into the draft").click()
+    page.get_by_role("button", name="Save to draft").click()
     expect(page.locator("#draft-bar")).to_contain_text("1 change")
     assert drafted() == [("host.example.test.", [f"4 2 {FINGERPRINT}"])]
 
@@ -114,7 +114,7 @@ def test_the_open_panel_satisfies_axe_and_a_phone(page: Page, scheme: str) -> No
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     page.set_viewport_size({"width": 360, "height": 800})
     for type in ("HTTPS", "TLSA"):
-        page.get_by_role("link", name="Use a form").click()
+        page.get_by_role("link", name="Use form").click()
         page.locator("#typed-type").select_option(type)
         expect(page.locator("#typed-side")).to_contain_text("Priority" if type == "HTTPS" else "Usage")
         page.locator("#typed-helper summary").click()

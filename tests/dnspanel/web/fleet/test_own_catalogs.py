@@ -154,7 +154,7 @@ def test_the_page_says_who_transfers_it_and_changes_nothing_for_a_reader(
     assert f"/zones/{NAME}/delete/" in browser(alice).get(URL).content.decode()
     editor = browser(alice).get(f"/zones/{NAME}/").content.decode()
     assert f'href="{URL}"' in editor
-    assert "your role is" not in editor, "nobody's role changes it"
+    assert "Your role is" not in editor, "nobody's role changes it"
 
 
 def test_its_members_come_page_by_page(

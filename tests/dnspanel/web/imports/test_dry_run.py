@@ -149,7 +149,7 @@ def test_nothing_to_do_is_said_instead_of_a_button(
 ) -> None:
     job = planned(make_import({"a.test.zone": zone_text("a.test.", WWW)}, options=Options(new="skip")))
     page = browser(bob).get(at(job)).content.decode()
-    assert "Nothing to publish" in page
+    assert "No changes to publish" in page
     assert 'id="import-apply"' not in page
 
 

@@ -52,7 +52,7 @@ def test_a_locked_row_says_so_and_offers_nothing(browser: Browser, make_zone: Ma
     zone = make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2")
     lock(zone, bob, by_author=True)
     page = words(browser(alice).get("/zones/example.test./").content)
-    assert f"Locked: {TERRAFORM}. Only bob may change it." in page
+    assert f"Locked: {TERRAFORM}. Only bob can change this zone." in page
     assert f"/zones/example.test./rrset/?{ROW.replace('&', '&amp;')}" not in page
     assert "/zones/example.test./rrset/?name=mail.example.test.&amp;type=A" in page
     assert "Locked:" not in words(browser(bob).get("/zones/example.test./").content)

@@ -37,14 +37,14 @@ def test_a_zone_that_came_says_from_where_and_offers_no_change(
     transferred: Zone, primary: Primary, browser: Browser, alice: User, charlie: User
 ) -> None:
     page = words(browser(alice).get(DETAIL).content)
-    assert "This zone is transferred from elsewhere." in page
-    assert f'It is changed at <span class="mono wrap">{primary.address}</span>, and read here.' in page
+    assert "This is a secondary zone." in page
+    assert f'The zone is transferred from <span class="mono wrap">{primary.address}</span>, and read here.' in page
     assert f'Serial <span class="mono">{row_of(transferred).serial}</span>' in page
     assert PAGE in page
     for offer in ("/zones/abroad.test./review/", "/zones/abroad.test./paste/", "rrset/?name=www"):
         assert offer not in page
     reader = words(browser(charlie).get(DETAIL).content)
-    assert "This zone is transferred from elsewhere." in reader
+    assert "This is a secondary zone." in reader
     assert "confirmed" not in reader
     assert PAGE not in reader
     assert browser(charlie).get(PAGE).status_code == 403
@@ -61,13 +61,13 @@ def test_what_is_wrong_is_said_and_an_expired_zone_is_told_as_that(
     client = browser(alice)
     page = words(client.get(DETAIL).content)
     assert 'class="strip is-warn" id="transferred-from"' in page
-    assert "Nothing comes, first noticed" in page
+    assert "Transfers have failed since" in page
     assert "127.0.0.1 port 1024 does not answer." in page
     assert "refused from other servers: 1,234" in words(client.get(PAGE).content)
     assert apply_transfer.expire_due(now=NOW + timedelta(days=1)) == 1
     page = words(client.get(DETAIL).content)
     assert 'class="strip is-bad" id="transferred-from"' in page
-    assert "This zone has expired: no node answers for it." in page
+    assert "This zone has expired, and nodes don’t answer for the zone." in page
 
 
 def test_a_zone_here_comes_from_elsewhere_once_that_was_asked(
@@ -149,7 +149,7 @@ def test_a_zone_that_waits_says_so_and_is_not_taken_over(browser: Browser, alice
         name=ZONE, terms=Terms(["9.9.9.9"]), acting=Acting(alice, Channel.WEB, NOW)
     )
     client = browser(alice)
-    assert "This zone waits for its first transfer." in words(client.get(DETAIL).content)
+    assert "This zone is waiting for the first transfer." in words(client.get(DETAIL).content)
     page = words(client.get(PAGE).content)
     assert "none yet" in page
     assert "Change to primary…" not in page

@@ -126,7 +126,7 @@ def test_a_zone_that_has_all_of_it_can_still_be_kept_in_step(
     make_zone("@ 3600 A 192.0.2.1")
     made = make_template("@ A 192.0.2.1")
     path, client = f"{TEMPLATES}{made.pk}/", browser(bob)
-    assert "have all of this already" in client.post(path, {}).content.decode()
+    assert "already contains these records" in client.post(path, {}).content.decode()
     assert not applying_of(client.post(path, {})).may_add
     preview = client.post(path, {"keep": "yes"})
     sent = {"keep": "yes", "act": "add", "seen": applying_of(preview).seen}

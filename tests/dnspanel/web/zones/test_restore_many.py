@@ -128,14 +128,14 @@ def test_a_publication_that_deleted_zones_offers_to_restore_them(
     deletion: Publication, browser: Browser, bob: User, charlie: User
 ) -> None:
     client, address = browser(bob), f"/publications/{deletion.sequence}/"
-    assert "Restore what it deleted…" in client.get(address).content.decode()
-    assert "Restore what it deleted…" not in browser(charlie).get(address).content.decode()
+    assert "Restore deleted zones…" in client.get(address).content.decode()
+    assert "Restore deleted zones…" not in browser(charlie).get(address).content.decode()
     page = client.post(f"{address}undo/", follow=True).content.decode()
     assert f"publication {deletion.sequence}" in page
     assert "<strong>3 zones</strong>" in page
     confirmed(client, {"publication": str(deletion.sequence)}, page)
     assert len(living()) == 3
-    assert "Restore what it deleted…" not in client.get(address).content.decode()
+    assert "Restore deleted zones…" not in client.get(address).content.decode()
     page = client.get(RESTORE, {"publication": str(deletion.sequence)}).content.decode()
     assert "No zones to restore" in page
 

@@ -87,11 +87,14 @@ def test_a_late_node_is_told_in_words_and_asked_about_rarely(
     Publication.objects.filter(pk=published.pk).update(at=timezone.now() - timedelta(minutes=5))
     page = browser(bob).get(url(published)).content.decode()
     assert 'data-live="2"' in page
-    assert "late nodes catch up by themselves" in page
+    assert "Nodes that are behind catch up automatically" in page
 
 
 def test_without_nodes_it_is_saved_and_says_so(published: Publication, browser: Browser, bob: User) -> None:
-    assert "It is saved; nodes get it as soon as they join." in browser(bob).get(url(published)).content.decode()
+    assert (
+        "The revision is saved. Nodes will be updated when they join."
+        in browser(bob).get(url(published)).content.decode()
+    )
 
 
 def test_when_encoding_stands_still_the_page_says_why(published: Publication, browser: Browser, bob: User) -> None:
@@ -103,7 +106,7 @@ def test_when_encoding_stands_still_the_page_says_why(published: Publication, br
         now=timezone.now(),
     )
     page = browser(bob).get(url(published)).content.decode()
-    assert "Publishing has stopped: The disk is full." in page
+    assert "Publishing has stopped. The disk is full." in page
 
 
 def test_why_it_stands_still_is_not_told_of_a_zone_that_a_person_may_not_know_about(
@@ -118,7 +121,7 @@ def test_why_it_stands_still_is_not_told_of_a_zone_that_a_person_may_not_know_ab
     stall.record_stall(schema=4, sequence=published.sequence, zone_name="secret.test.", message=message, now=now)
     page = browser(mia).get(url(published)).content.decode()
     assert "secret.test." not in page
-    assert "Publishing has stopped: what was published before cannot be made ready for the nodes" in page
+    assert "Publishing has stopped. An earlier revision cannot be prepared for the nodes" in page
     assert message in browser(alice).get(url(published)).content.decode()
 
 
@@ -135,7 +138,7 @@ def test_undo_makes_the_inverse_draft_and_leads_to_its_review(
 def test_what_cannot_be_undone_by_a_draft_says_what_to_do_instead(zone: Zone, browser: Browser, bob: User) -> None:
     created = Publication.objects.earliest("sequence")
     client = browser(bob)
-    assert "Undo this" not in client.get(url(created)).content.decode()
+    assert "Undo publication" not in client.get(url(created)).content.decode()
     assert "delete the zone instead" in client.post(url(created) + "undo/", follow=True).content.decode()
 
 
@@ -147,7 +150,7 @@ def test_the_records_of_a_large_new_zone_go_with_the_zone(
     rrsets = [rr(f"n{number} 300 A 192.0.2.1", origin="large.test.") for number in range(5)]
     filled = edit.create_zone(zone=edit.NewZone("large.test.", rrsets), acting=Acting(alice, "web", NOW))
     assert filled.part_of is not None
-    assert "Undo this" not in browser(alice).get(url(filled)).content.decode()
+    assert "Undo publication" not in browser(alice).get(url(filled)).content.decode()
     page = browser(alice).post(url(filled) + "undo/", follow=True).content.decode()
     assert page.count("delete the zone instead") == 1
     assert not Operation.objects.exists()
@@ -168,10 +171,10 @@ def test_words_of_the_machinery_are_for_who_looks_after_it(
     path = url(published)
     assert f"sequence {published.sequence} of the log" in browser(alice).get(path).content.decode()
     page = browser(bob).get(path).content.decode()
-    assert "Ready for the nodes" in page
+    assert "Ready for nodes" in page
     Publication.objects.filter(pk=published.pk).update(failed_reason="ns9 answered SERVFAIL.")
     page += browser(bob).get(path).content.decode()
-    assert "own name server, which gets everything first" in page
+    assert "canary name server, which is updated first" in page
     for word in ("of the log", "Encoded", "ring 0"):
         assert word not in page
 
@@ -180,7 +183,7 @@ def test_a_deleted_zone_keeps_its_progress_page(zone: Zone, browser: Browser, bo
     gone = edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, timezone.now()))
     page = browser(bob).get(url(gone)).content.decode()
     assert "example.test. deleted" in page
-    assert "Undo this" not in page
+    assert "Undo publication" not in page
 
 
 def test_a_publication_that_never_was_is_not_found(zone: Zone, browser: Browser, bob: User) -> None:
@@ -189,7 +192,7 @@ def test_a_publication_that_never_was_is_not_found(zone: Zone, browser: Browser,
 
 def test_a_reader_sees_progress_but_no_undo(published: Publication, browser: Browser, charlie: User) -> None:
     page = browser(charlie).get(url(published)).content.decode()
-    assert "Undo this" not in page
+    assert "Undo publication" not in page
 
 
 def test_a_publication_that_failed_says_why_and_can_be_a_draft_again(
@@ -239,7 +242,7 @@ def test_stages_show_who_waits_for_whom(
     assert page.index('<span class="strong">canary</span>') < page.index('<span class="strong">rest</span>')
     assert f"it waits for ns1 of canary, at sequence {published.sequence - 1} of {published.sequence}" in page
     plain = browser(make_person("rita", role="reader")).get(url(published)).content.decode()
-    assert "the panel’s own name server" in plain
-    assert '<span class="strong">rest</span> <span class="quiet">it gets this later</span>' in plain
+    assert "canary name server" in plain
+    assert '<span class="strong">rest</span> <span class="quiet">updated later</span>' in plain
     for word in ("ring 0", "at sequence"):
         assert word not in plain

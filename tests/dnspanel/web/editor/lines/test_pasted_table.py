@@ -40,7 +40,7 @@ def told(entry: Entry) -> str:
             "www;A;192.0.2.1\nx;B;1\ny;A;192.0.2.300\n",
             [
                 (1, "www.example.test. 1 192.0.2.1"),
-                (2, "! 'B' is not a record type."),
+                (2, "! 'B' isn’t a valid record type."),
                 (3, "! The address 192.0.2.300 is not a valid IPv4 address"),
             ],
             id="semicolons, and faults at their rows",
@@ -56,7 +56,7 @@ def told(entry: Entry) -> str:
             "other.test,a,A,192.0.2.1,,\n",
             [
                 (2, "off a.example.test. 1 192.0.2.1 ; the old one"),
-                (3, "! The row is of the zone other.test.: paste it there, or import the table."),
+                (3, "! The row belongs to the zone other.test.. Paste the row there, or import the table."),
             ],
             id="zones, comments and disabled records",
         ),

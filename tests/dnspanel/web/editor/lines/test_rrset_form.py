@@ -37,7 +37,7 @@ def test_an_empty_ttl_is_inherited() -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "words"),
     [
-        ({"name": ""}, "name", "@ for the zone itself"),
+        ({"name": ""}, "name", "@ for the zone apex"),
         ({"name": "a..b"}, "name", "empty label"),
         ({"name": "www.other.test."}, "name", "not inside"),
         ({"type": "NONSENSE"}, "type", "not a record type"),

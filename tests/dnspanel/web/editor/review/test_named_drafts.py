@@ -52,23 +52,23 @@ def publish(client: Client, of: Draft, **data: object) -> object:
 
 def test_a_draft_is_put_aside_listed_and_taken_up(bob: User, browser: Browser, zone: Zone) -> None:
     client = browser(bob)
-    assert "No draft is put aside" in client.get(LIST).content.decode()
+    assert "No saved drafts yet" in client.get(LIST).content.decode()
     edits(bob, zone, "www 60 A 192.0.2.8")
-    assert "Put aside…" in client.get(reverse("changes")).content.decode()
+    assert "Save draft as…" in client.get(reverse("changes")).content.decode()
     move = aside(client, "Move to Paris")
     page = client.get(LIST).content.decode()
     assert "Move to Paris" in page
     assert "1 in" in page
-    assert "Nothing to publish" in client.get(reverse("changes")).content.decode()
+    assert "No changes to publish" in client.get(reverse("changes")).content.decode()
     review = client.get(address(move)).content.decode()
     assert "192.0.2.8" in review
     assert "Drop" not in review  # the person who takes up the draft changes it
     page = act(client, move, "take-up")
-    assert "You work in" in page
+    assert "Your current draft is" in page
     assert "Drop" in page
     assert "“Move to Paris”" in client.get(reverse("zone-detail", args=[zone.name])).content.decode()
     page = client.post(reverse("draft-aside"), follow=True).content.decode()
-    assert "“Move to Paris” is put aside" in page
+    assert "“Move to Paris” saved" in page
 
 
 def test_what_cannot_be_put_aside_is_told_and_stays(bob: User, browser: Browser, zone: Zone) -> None:
@@ -120,22 +120,22 @@ def test_it_is_shared_with_a_person_a_team_or_by_its_link(
     move = aside(client)
     assert reader.get(address(move)).status_code == editor.get(address(move)).status_code == 404
     assert "There is no person or team with this name" in act(client, move, "share", **{"with": "dora"})
-    assert "charlie may read it" in act(client, move, "share", **{"with": "charlie", "may": "read"})
+    assert "Draft shared with charlie for viewing" in act(client, move, "share", **{"with": "charlie", "may": "read"})
     page = reader.get(address(move)).content.decode()
     assert "192.0.2.8" in page
     assert "You can view this draft" in page
     assert 'class="btn btn-primary btn-wide publish"' not in page
     assert "Shared with" not in page
     assert "Move" in reader.get(LIST).content.decode()
-    assert "Each member of Web may read it and work in it" in act(
+    assert "Draft shared with all members of Web for editing" in act(
         client, move, "share", **{"with": "web", "may": "edit"}
     )
     team.memberships.create(user=alice, role="editor")
-    assert "You work in" in act(editor, move, "take-up")
+    assert "Your current draft is" in act(editor, move, "take-up")
     page = client.get(address(move)).content.decode()
-    assert "alice works in it" in page
-    assert "Take back from alice" in page
-    assert "It can be published" not in act(client, move, "put-back")
+    assert "alice is editing" in page
+    assert "Stop editing by alice" in page
+    assert "You can publish the draft" not in act(client, move, "put-back")
     share = move.shares.get(user=charlie)
     act(client, move, "unshare", share=str(share.pk))
     assert reader.get(address(move)).status_code == 404
@@ -144,7 +144,9 @@ def test_it_is_shared_with_a_person_a_team_or_by_its_link(
     assert f"http://testserver{address(move)}" in page
     assert reader.get(address(move)).status_code == 200
     assert "Move" not in reader.get(LIST).content.decode()
-    assert "Its link works only for people it is shared with." in act(client, move, "link", open="no")
+    assert "Only people and teams that the draft is shared with can use the link." in act(
+        client, move, "link", open="no"
+    )
 
 
 def test_it_is_renamed_and_discarded(bob: User, browser: Browser, zone: Zone) -> None:
@@ -153,7 +155,7 @@ def test_it_is_renamed_and_discarded(bob: User, browser: Browser, zone: Zone) ->
     move = aside(client)
     assert '<h1 class="wrap">Moved &lt;b&gt;</h1>' in act(client, move, "rename", name="Moved <b>")
     assert "needs a name. Nothing was changed." in act(client, move, "rename", name="")
-    assert "is gone, with 1 change." in act(client, move, "discard")
+    assert "discarded with 1 change." in act(client, move, "discard")
     assert not Operation.objects.exists()
     assert client.post(reverse("draft-act", args=[move.key, "discard"])).status_code == 404
     other = aside_of(bob, zone)
@@ -174,9 +176,9 @@ def test_conflicts_are_shown_and_settled_by_who_takes_it_up(
     revision.publish(acting=Acting(alice, "web", NOW), consent=revision.Consent(accept_warnings=True))
     page = client.get(address(move)).content.decode()
     assert "A change to 1 RRset of this draft was published" in page
-    assert "Take mine" not in page
-    assert "Settle the conflict first" in page
-    assert "Take mine" in act(client, move, "take-up")
+    assert "Use my version" not in page
+    assert "Resolve the conflict before publishing" in page
+    assert "Use my version" in act(client, move, "take-up")
 
 
 def test_the_list_has_pages(bob: User, browser: Browser, zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Pages of publish requests, from "Ask for approval" to the publication, as author and as approver."""
+"""Pages of publish requests, from "Request approval" to the publication, as author and as approver."""
 
 from datetime import timedelta
 from typing import Any
@@ -68,22 +68,22 @@ def test_a_draft_is_asked_for_approved_by_another_and_published(
     edits(bob, zone)
     review = reverse("zone-review", args=[zone.name])
     page = client.get(review).content.decode()
-    assert "Ask for approval" in page
+    assert "Request approval" in page
     assert "Publish revision" not in page
     page = send(client, review, "ask", name="The new web", reason="Since the old one is slow")
     assert "The new web" in page
     request = PublishRequest.objects.get()
     assert "You cannot approve this with any account" in page
     waiting = other.get(LIST).content.decode()
-    assert "They wait for you" in waiting
+    assert "Waiting for you" in waiting
     assert "The new web" in waiting
-    assert "They wait for you" not in client.get(LIST).content.decode()
+    assert "Waiting for you" not in client.get(LIST).content.decode()
     displayed = other.get(reverse("draft-request", args=[request.key])).content.decode()
     assert "192.0.2.9" in displayed
     assert "Approve" in displayed
-    assert "You approved it" in act(other, request, "approve", text="Good")
+    assert "Request approved" in act(other, request, "approve", text="Good")
     page = client.get(reverse("draft-request", args=[request.key])).content.decode()
-    assert "Publish it now" in page
+    assert "Publish now" in page
     act(client, request, "publish")
     request.refresh_from_db()
     assert request.state == RequestState.PUBLISHED
@@ -110,7 +110,7 @@ def test_a_changed_draft_is_reviewed_again_for_what_moved(bob: User, erin: User,
     client.post(reverse("draft-act", args=[key, "put-back"]))
     page = other.get(reverse("draft-request", args=[request.key]))
     displayed = page.content.decode()
-    assert "just what moved" in displayed
+    assert "changes since then" in displayed
     assert "192.0.2.66" in displayed
     assert "192.0.2.20" not in displayed
     assert "192.0.2.20" in other.get(reverse("draft-request", args=[request.key]) + "?all=yes").content.decode()
@@ -118,7 +118,7 @@ def test_a_changed_draft_is_reviewed_again_for_what_moved(bob: User, erin: User,
     refused = other.post(reverse("draft-request-act", args=[request.key, "approve"]), {"seen": seen}, follow=True)
     assert "changed since you saw it" in refused.content.decode()
     assert "after enough approvals" in act(client, request, "publish")
-    assert "its request" in client.get(reverse("draft-detail", args=[key])).content.decode()
+    assert "This draft is waiting for approval" in client.get(reverse("draft-detail", args=[key])).content.decode()
 
 
 @pytest.mark.usefixtures("rule")
@@ -166,15 +166,15 @@ def test_a_freeze_refuses_with_its_reason_and_who_governs_goes_past_it(
     assert "Year’s end" in refused.content.decode()
     displayed = client.get(address).content.decode()
     assert "Frozen until" in displayed
-    assert "Publish past the rules" not in displayed
-    assert "Say why you skip the approval rules." not in displayed
+    assert "Bypass rules and publish" not in displayed
+    assert "Enter a reason for bypassing the approval rules." not in displayed
     edits(alice, zone, "192.0.2.70")
     admin = browser(alice)
-    assert "Publish past the rules" in admin.get(address).content.decode()
-    assert "Say why you skip the approval rules." in send(admin, address, "past")
+    assert "Bypass rules and publish" in admin.get(address).content.decode()
+    assert "Enter a reason for bypassing the approval rules." in send(admin, address, "past")
     send(admin, address, "past", reason="The web is down")
     assert PublishRequest.objects.get().state == RequestState.PAST_RULES
-    assert "Went past the rules" in client.get(LIST).content.decode()
+    assert "Rules bypassed" in client.get(LIST).content.decode()
 
 
 def test_a_draft_is_published_at_a_time_shown_and_cancelled(bob: User, browser: Browser, zone: Zone) -> None:
@@ -188,9 +188,9 @@ def test_a_draft_is_published_at_a_time_shown_and_cancelled(bob: User, browser: 
     page = send(client, address, "plan", name="Tonight", publish_at=f"{soon:%Y-%m-%dT%H:%M}")
     request = PublishRequest.objects.get()
     assert "planned" in page
-    assert "not published by itself" in act(client, request, "plan", when="never")
+    assert "Schedule cancelled" in act(client, request, "plan", when="never")
     assert "Use a time" in act(client, request, "plan", publish_at="soon")
-    assert "It is published on" in act(client, request, "plan", publish_at=f"{soon:%Y-%m-%dT%H:%M}")
+    assert "The request will be published on" in act(client, request, "plan", publish_at=f"{soon:%Y-%m-%dT%H:%M}")
     assert publish_due(now=soon) == 1
     assert "published" in client.get(LIST).content.decode()
 

@@ -71,8 +71,8 @@ def test_the_review_shows_each_change_with_signs_and_words(zone: Zone, browser: 
     for words in ("added", "changed", "deleted", "<del>300</del>", "<ins>60</ins>", "Publish revision 2"):
         assert words in page
     assert "<script>alert" not in page
-    assert "Some resolvers keep the old value until" in page
-    assert "not served by any node yet" in page
+    assert "Some resolvers cache the old value until" in page
+    assert "not served by nodes yet" in page
 
 
 def test_the_review_reads_as_a_zone_file_too(zone: Zone, browser: Browser, bob: User) -> None:
@@ -85,7 +85,7 @@ def test_the_review_reads_as_a_zone_file_too(zone: Zone, browser: Browser, bob: 
 def test_an_empty_draft_has_nothing_to_publish(zone: Zone, browser: Browser, bob: User) -> None:
     client = browser(bob)
     for url in (REVIEW, CHANGES):
-        assert b"Nothing to publish" in client.get(url).content
+        assert b"No changes to publish" in client.get(url).content
 
 
 def test_each_change_can_be_dropped(zone: Zone, browser: Browser, bob: User) -> None:
@@ -131,7 +131,7 @@ def test_a_draft_that_changed_since_it_was_seen_is_shown_again(zone: Zone, brows
     response = client.post(REVIEW, form | {"reason": "typed <b>"})
     assert response.status_code == 422
     page = response.content.decode()
-    assert "Your draft changed since you saw this page" in page
+    assert "Your draft has changed since this page was loaded" in page
     assert "192.0.2.66" in page
     assert 'value="typed &lt;b&gt;"' in page
     assert published(zone, "www.example.test.") == rr("www 300 A 192.0.2.1")
@@ -141,7 +141,7 @@ def test_one_tick_accepts_a_group_that_says_how_many_it_is(zone: Zone, browser: 
     for number in range(3):
         put(bob, zone, f"m{number} 300 MX 10 gone{number}")
     page = browser(bob).get(REVIEW).content.decode()
-    assert "Accept all 3 of these:" in page
+    assert "Accept all 3 warnings:" in page
     assert page.count('name="accept"') == 1
     assert "(required)" in page
 
@@ -214,7 +214,7 @@ def test_the_whole_draft_can_be_discarded(zone: Zone, make_zone: MakeZone, brows
     back = re.search(r'action="(/changes/discarded/\d+/)"', page)
     assert back is not None
     page = client.post(back[1], follow=True).content.decode()
-    assert "2 changes taken back into your draft." in page
+    assert "2 changes restored to your draft." in page
     assert "Recently discarded" not in page
     assert draft.operations_of(bob).count() == 2
     assert client.post(back[1]).status_code == 404
@@ -246,7 +246,7 @@ def test_the_second_publisher_sees_base_theirs_and_mine(
     zone: Zone, clash: Operation, browser: Browser, bob: User
 ) -> None:
     page = browser(bob).get(REVIEW).content.decode()
-    for words in ("Before your change", "Published since then", "Yours", "by alice", "Alice was first"):
+    for words in ("Original version", "Published version", "Yours", "by alice", "Alice was first"):
         assert words in page
     for value in ("192.0.2.1", "192.0.2.60", "192.0.2.50"):
         assert value in page
@@ -355,12 +355,12 @@ def test_a_large_draft_is_reviewed_page_by_page_and_published_as_one(
     pages = [client.get(f"{CHANGES}?page={number}").content.decode() for number in (1, 2, 3)]
     found = [_owners(page) for page in pages]
     assert found == [["m0", "m1", "m2", "m3"], ["m4", "m5", "n0", "n1"], ["n2"]]
-    assert "Changes 5 to 8 of 9: all of them are published" in pages[1]
+    assert "Changes 5 to 8 of 9. Publishing includes all pages" in pages[1]
     assert f'href="{CHANGES}?page=1&amp;as="' in pages[1]
     assert f'href="{CHANGES}?page=3&amp;as="' in pages[1]
     assert "in 2 zones" in pages[2]
     assert pages[2].count("gone") == 3  # of the warnings of one kind, the first three
-    assert "And 3 more like these." in pages[2]
+    assert "And 3 more of the same kind." in pages[2]
     assert _owners(client.get(f"{CHANGES}?page=99").content.decode()) == ["n2"]
     form = see(client, f"{CHANGES}?page=2") | {"accept": ["target-missing"], "reason": "many"}
     assert client.post(CHANGES, form).status_code == 302

@@ -48,7 +48,7 @@ def test_errors_and_conflicts_are_counted_and_lead_to_their_rows(
 def test_a_draft_that_can_be_published_has_no_mark(zone: Zone, browser: Browser, bob: User) -> None:
     put(bob, zone, "new 300 A 192.0.2.1")
     page = browser(bob).get(ZONE).content.decode()
-    assert "block publishing" not in page
+    assert "blocking errors" not in page
     assert page.count("Blocks publishing:") == 1
 
 
@@ -70,7 +70,7 @@ def test_warnings_are_counted_marked_and_can_be_looked_at_alone(
     assert sorted(changed) == ["example.test.", "new.example.test."], "and no other record"
     assert client.get(ZONE + "?in=warnings", headers=HTMX).content.decode().count('<tbody class="rrset') == 1
     discard(author=bob, now=NOW)
-    assert "No record of your draft has a warning" in client.get(ZONE + "?in=warnings").content.decode()
+    assert "No records in your draft have warnings" in client.get(ZONE + "?in=warnings").content.decode()
     assert browser(charlie).get(ZONE + "?in=warnings").status_code == 200
 
 
@@ -81,5 +81,5 @@ def test_a_large_draft_is_left_to_the_review(
     put(bob, zone, "mail 300 CNAME www")
     put(bob, zone, "new 300 A 192.0.2.1")
     page = browser(bob).get(ZONE).content.decode()
-    assert "The review checks so large a draft." in page
-    assert "block publishing" not in page
+    assert "Large drafts are only checked in the review." in page
+    assert "blocking errors" not in page

@@ -109,7 +109,7 @@ def test_tabs_change_without_losing_what_was_typed(client: Client) -> None:
     as_text = fields_in(text)
     back = client.post(FORM, as_text | {"act": "fields"})
     assert back.context["panel"].tab == "raw"
-    assert "Line 1 does not fit into fields" in back.content.decode()
+    assert "Line 1 cannot be edited in the form" in back.content.decode()
     mended = client.post(FORM, as_text | {"act": "fields", "values": "5 new\n; 20 other.test."})
     again = fields_in(mended)
     assert (again["v0-preference"], again["v0-host"]) == ("5", "new.example.test.")
@@ -216,15 +216,15 @@ def test_fifty_values_are_the_most_that_have_fields(make_zone: MakeZone, browser
 
 def test_a_soa_says_how_its_serial_moves_and_is_always_served(client: Client) -> None:
     page = client.get(FORM + "?name=example.test.&type=SOA").content.decode()
-    assert "Its serial moves as SOA-EDIT-API says, INCREASE." in page
-    assert "Keep it without serving it" not in page
-    assert "Another value" not in page
+    assert "The serial is updated according to SOA-EDIT-API: INCREASE." in page
+    assert "Disable this value" not in page
+    assert "Add value" not in page
 
 
 def test_a_text_says_how_long_it_is_and_how_it_is_cut(client: Client, zone: Zone, bob: User) -> None:
     fields = sent(client, "?type=TXT&name=long") | {"v0-text": "x" * 300}
     _, checks = post(client, fields, act="check")
-    assert "300 bytes, cut into strings of 255, 45." in checks
+    assert "300 bytes, split into strings of 255, 45 bytes." in checks
     assert post(client, fields)[0] == 200
     assert fields_in(client.get(FORM + "?name=long.example.test.&type=TXT"))["v0-text"] == "x" * 300
     _, checks = post(client, fields | {"v0-text": "a"}, act="check")
@@ -265,7 +265,7 @@ def test_hints_come_from_the_zone_with_the_draft(client: Client) -> None:
     client.post("/zones/example.test./quick/", {"line": "mail AAAA 2001:db8::9"})
     assert fields_in(client.post(FORM, fields))["v0-ipv6hint"] == "2001:db8::9"
     elsewhere = client.post(FORM, fields | {"v0-target": "www.elsewhere.test."}).content.decode()
-    assert "This zone has no A or AAAA for www.elsewhere.test." in elsewhere
+    assert "This zone doesn’t have an A or AAAA record for www.elsewhere.test." in elsewhere
 
 
 def test_a_server_is_asked_only_where_the_panel_may_connect_to(client: Client) -> None:
