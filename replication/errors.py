@@ -75,9 +75,11 @@ class Gap(Transient):
 
     def __init__(self, *, have: _Position | None, got: int) -> None:
         super().__init__(
-            gettext("the node has no position and cannot apply a segment that starts at {got}").format(got=got)
+            gettext("the node doesn’t have a position, so it can’t apply a segment that starts at {got}").format(
+                got=got
+            )
             if have is None
-            else gettext("the node is at sequence {at} and cannot apply a segment that starts at {got}").format(
+            else gettext("the node is at sequence {at}, so it can’t apply a segment that starts at {got}").format(
                 at=have.sequence, got=got
             )
         )
@@ -91,7 +93,7 @@ class UnknownSealingKey(Transient):
     """
 
     def __init__(self, *, sealing_key: int) -> None:
-        super().__init__(gettext("sealing key {sealing_key} is not known on this node").format(sealing_key=sealing_key))
+        super().__init__(gettext("the node doesn’t know sealing key {sealing_key}").format(sealing_key=sealing_key))
         self.sealing_key = sealing_key
 
 
@@ -116,15 +118,15 @@ class WrongClock(NodeUnreachable):
             else ngettext("{count} hour", "{count} hours", hours).format(count=hours)
         )
         if not days and not hours:
-            reason = gettext("it does not take the panel's certificate, which is not valid now")
+            reason = gettext("the node rejects the panel’s certificate, which isn’t valid now")
         elif clock > now:
-            reason = gettext("its clock is {time} ahead, so the panel's certificate has expired for it").format(
-                time=time
-            )
+            reason = gettext(
+                "the node’s clock is {time} ahead, so the node considers the panel’s certificate expired"
+            ).format(time=time)
         else:
-            reason = gettext("its clock is {time} behind, so the panel's certificate is not valid yet for it").format(
-                time=time
-            )
+            reason = gettext(
+                "the node’s clock is {time} behind, so the panel’s certificate isn’t valid yet for the node"
+            ).format(time=time)
         super().__init__(host=host, port=port, reason=reason)
         self.clock, self.now = clock, now
 
@@ -134,7 +136,7 @@ class NotServed(Transient):
 
     def __init__(self, *, question: str, expected: str, found: str) -> None:
         super().__init__(
-            gettext("asked for {question}: expected {expected}, got {found}").format(
+            gettext("wrong answer for {question}: expected {expected}, got {found}").format(
                 question=question, expected=expected, found=found
             )
         )
@@ -161,7 +163,7 @@ class DiskFull(Transient):
     """The disk did not accept data written to `path`. None of the data is visible."""
 
     def __init__(self, *, path: str, reason: str) -> None:
-        super().__init__(gettext("{path} could not be written: {reason}").format(path=path, reason=reason))
+        super().__init__(gettext("{path} couldn’t be written: {reason}").format(path=path, reason=reason))
         self.path, self.reason = path, reason
 
 
@@ -170,7 +172,7 @@ class BadName(Permanent):
 
     def __init__(self, *, text: str, reason: str) -> None:
         super().__init__(
-            gettext("“{text}” is not a domain name: {reason}").format(text=_shorten_text(text), reason=reason)
+            gettext("“{text}” isn’t a valid domain name: {reason}").format(text=_shorten_text(text), reason=reason)
         )
         self.text, self.reason = text, reason
 
@@ -225,7 +227,7 @@ class BadSegment(Permanent):
     """The bytes are not a segment, or the segment is damaged."""
 
     def __init__(self, *, reason: str) -> None:
-        super().__init__(gettext("not a usable segment: {reason}").format(reason=reason))
+        super().__init__(gettext("invalid segment: {reason}").format(reason=reason))
         self.reason = reason
 
 
@@ -233,7 +235,7 @@ class BadSnapshot(Permanent):
     """The bytes are not a snapshot, the snapshot is damaged, or this node must refuse it."""
 
     def __init__(self, *, reason: str) -> None:
-        super().__init__(gettext("not a usable snapshot: {reason}").format(reason=reason))
+        super().__init__(gettext("invalid snapshot: {reason}").format(reason=reason))
         self.reason = reason
 
 
@@ -241,7 +243,7 @@ class BadSignature(Permanent):
     """Data is not signed with a key that the receiver accepts."""
 
     def __init__(self, *, reason: str) -> None:
-        super().__init__(gettext("signature refused: {reason}").format(reason=reason))
+        super().__init__(gettext("invalid signature: {reason}").format(reason=reason))
         self.reason = reason
 
 
@@ -250,7 +252,9 @@ class WrongCluster(Permanent):
 
     def __init__(self, *, ours: UUID, theirs: UUID) -> None:
         super().__init__(
-            gettext("this node belongs to cluster {ours}, the segment to {theirs}").format(ours=ours, theirs=theirs)
+            gettext("this node belongs to cluster {ours}, but the segment belongs to cluster {theirs}").format(
+                ours=ours, theirs=theirs
+            )
         )
         self.ours, self.theirs = ours, theirs
 
@@ -260,7 +264,9 @@ class WrongEpoch(Permanent):
 
     def __init__(self, *, ours: UUID, theirs: UUID) -> None:
         super().__init__(
-            gettext("this side holds epoch {ours}, the other is of epoch {theirs}").format(ours=ours, theirs=theirs)
+            gettext("this side has epoch {ours}, but the other side has epoch {theirs}").format(
+                ours=ours, theirs=theirs
+            )
         )
         self.ours, self.theirs = ours, theirs
 
@@ -270,7 +276,7 @@ class UnknownSchema(Permanent):
 
     def __init__(self, *, schema: int) -> None:
         super().__init__(
-            gettext("PowerDNS LMDB schema {schema} is not supported, only 4, 5 and 6 are").format(schema=schema)
+            gettext("PowerDNS LMDB schema {schema} is not supported (supported: 4, 5 and 6)").format(schema=schema)
         )
         self.schema = schema
 
@@ -280,9 +286,7 @@ class Unfinished(Permanent):
 
     def __init__(self, *, what: str) -> None:
         super().__init__(
-            gettext("{what} holds a part of a snapshot: nothing else fits until a snapshot is installed").format(
-                what=what
-            )
+            gettext("{what} contains an incomplete snapshot and must get a full snapshot first").format(what=what)
         )
         self.what = what
 
@@ -292,7 +296,7 @@ class Diverged(Permanent):
 
     def __init__(self, *, expected: bytes, found: bytes, what: str = "the database") -> None:
         super().__init__(
-            gettext("{what} has digest {found} where {expected} was expected").format(
+            gettext("{what} has digest {found}, but {expected} was expected").format(
                 what=what, found=found.hex(), expected=expected.hex()
             )
         )
@@ -303,9 +307,7 @@ class MapFull(Permanent):
     """The LMDB file has reached its map size. PowerDNS must be configured with a larger one first."""
 
     def __init__(self, *, path: str, map_size: int) -> None:
-        super().__init__(
-            gettext("{path} is full: its map size is {size} MiB").format(path=path, size=map_size // 1048576)
-        )
+        super().__init__(gettext("{path} is full (map size {size} MiB)").format(path=path, size=map_size // 1048576))
         self.path, self.map_size = path, map_size
 
 
@@ -322,7 +324,7 @@ class NodeAhead(Permanent):
 
     def __init__(self, *, node: _Position, head: _Position) -> None:
         super().__init__(
-            gettext("the node is at sequence {at}, the panel only at {head}").format(
+            gettext("the node is at sequence {at}, but the panel is only at {head}").format(
                 at=node.sequence, head=head.sequence
             )
         )

@@ -390,7 +390,7 @@ class NodeClient:
         accepted = self.certificate_sha256
         if accepted is not None and presented not in (accepted if isinstance(accepted, frozenset) else {accepted}):
             message = gettext(
-                "the agent at {host} port {port} shows an unexpected certificate ({fingerprint}…)"
+                "the agent at {host} port {port} presented an unexpected certificate ({fingerprint}…)"
             ).format(host=self.host, port=self.port, fingerprint=presented[:16])
             raise Refused(error="WrongCertificate", message=message)
 
@@ -401,12 +401,13 @@ class NodeClient:
         """
         message = (
             gettext(
-                "the certificate of the agent at {host} port {port} has expired; revoke it on the node's page and "
-                "enroll the node again"
+                "the certificate of the agent at {host} port {port} has expired. Revoke the certificate on the "
+                "node’s page and enroll the node again"
             )
             if error.verify_code == _EXPIRED
             else gettext(
-                "the certificate of the agent at {host} port {port} is not valid yet; one of the two clocks is wrong"
+                "the certificate of the agent at {host} port {port} is not valid yet, so the panel’s or the "
+                "node’s clock is wrong"
             )
         )
         return message.format(host=self.host, port=self.port)

@@ -163,10 +163,10 @@ def judge(count):
     logger.info("A line of a log is none.")
     assert count, "This must not be."
     if not count:
-        return gettext("It has everything.")
-    return Verdict(count, f"It lacks {count} changes.", "too late", "SELECT 1")
+        return gettext("The node is up to date.")
+    return Verdict(count, f"The node is {count} changes behind.", "too late", "SELECT 1")
 '''
-    assert [said for _, said in unmarked_anywhere(nodes_in(module))] == ["It lacks … changes."]
+    assert [said for _, said in unmarked_anywhere(nodes_in(module))] == ["The node is … changes behind."]
 
 
 def test_texts_that_are_stored_and_not_marked_are_found() -> None:

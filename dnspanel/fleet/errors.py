@@ -23,13 +23,13 @@ class FleetError(Exception):
 class UnknownNode(FleetError):
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(gettext("There is no node {name}.").format(name=name))
+        super().__init__(gettext("Node {name} not found.").format(name=name))
 
 
 class NameTaken(FleetError):
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(gettext("A node named {name} exists already.").format(name=name))
+        super().__init__(gettext("A node named {name} already exists.").format(name=name))
 
 
 class BadNode(FleetError):
@@ -76,11 +76,13 @@ class CodeRefused(FleetError):
     """An unknown, expired or used code. All three give the same error, so that a stranger learns nothing from it."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("This code is unknown, has expired, or was used. Make a new one on the node's page."))
+        super().__init__(
+            gettext("The code is invalid, expired or already used. Generate a new code on the node’s page.")
+        )
 
 
 class BadRequest(FleetError):
     """A certificate signing request that the panel doesn't sign."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(gettext("The signing request cannot be used: {reason}.").format(reason=reason))
+        super().__init__(gettext("The certificate signing request can’t be used: {reason}.").format(reason=reason))

@@ -339,8 +339,8 @@ class PeriodicTask(models.Model):
 class Choice(models.TextChoices):
     """The side whose content is kept if nodes have publications that the panel doesn't know."""
 
-    TAKE_OVER = "take_over", gettext_lazy("take over what the nodes have")
-    KEEP = "keep", gettext_lazy("keep what the panel has")
+    TAKE_OVER = "take_over", gettext_lazy("import content from nodes")
+    KEEP = "keep", gettext_lazy("keep the panel’s content")
 
 
 class AheadReport(models.Model):
@@ -409,12 +409,12 @@ class AheadRRset(models.Model):
 class ParentState(models.TextChoices):
     """The result of the last successful check of a zone's parent."""
 
-    UNKNOWN = "unknown", gettext_lazy("not known yet")
-    MATCHES = "matches", gettext_lazy("the DS names a key that signs")
+    UNKNOWN = "unknown", gettext_lazy("unknown")
+    MATCHES = "matches", gettext_lazy("DS matches a signing key")
     NO_DS = "no-ds", gettext_lazy("no DS")
-    PARTIAL = "partial", gettext_lazy("a DS at some servers only")
-    DIFFERS = "differs", gettext_lazy("a DS that leads to no key")
-    BOGUS = "bogus", gettext_lazy("signatures do not validate")
+    PARTIAL = "partial", gettext_lazy("DS at some servers only")
+    DIFFERS = "differs", gettext_lazy("DS doesn’t match a key")
+    BOGUS = "bogus", gettext_lazy("signatures don’t validate")
 
 
 class ParentCheck(models.Model):

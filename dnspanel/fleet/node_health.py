@@ -98,21 +98,22 @@ _Judgement = tuple[Word, str]
 
 def _judge_state(inputs: HealthInputs) -> _Judgement | None:
     if inputs.state == NodeState.AWAITING_APPROVAL:
-        return Word.WAITING, gettext("Its agent has not been approved yet.")
+        return Word.WAITING, gettext("The node’s agent hasn’t been approved yet.")
     if inputs.state == NodeState.DRAINED:
         return Word.DRAINED, _describe_drain(inputs)
     if inputs.state == NodeState.RETIRED:
-        return Word.RETIRED, gettext("It has left the fleet.")
+        return Word.RETIRED, gettext("The node is retired.")
     return None
 
 
 def _judge_refusal(inputs: HealthInputs, now: datetime) -> _Judgement | None:
     if inputs.certificate_expires_at is not None and inputs.certificate_expires_at <= now:
         return Word.REJECTING, gettext(
-            "It stays at sequence {acked}: its certificate expired {day}. Revoke it and enroll the node again."
+            "The node stays at sequence {acked}, because the node’s certificate expired {day}. Revoke the "
+            "certificate and enroll the node again."
         ).format(acked=inputs.acked, day=inputs.certificate_expires_at.date().isoformat())
     if inputs.refusal:
-        return Word.REJECTING, gettext("It stays at sequence {acked}: {refusal}.").format(
+        return Word.REJECTING, gettext("The node stays at sequence {acked}: {refusal}.").format(
             acked=inputs.acked, refusal=inputs.refusal
         )
     return None
@@ -121,16 +122,16 @@ def _judge_refusal(inputs: HealthInputs, now: datetime) -> _Judgement | None:
 def _judge_silence(inputs: HealthInputs, now: datetime) -> _Judgement | None:
     if inputs.contact_at is None:
         return Word.OFFLINE, (
-            gettext("The panel has not reached its agent yet: {problem}.").format(problem=inputs.contact_problem)
+            gettext("The panel hasn’t reached the node’s agent yet: {problem}.").format(problem=inputs.contact_problem)
             if inputs.contact_problem
-            else gettext("The panel has not reached its agent yet.")
+            else gettext("The panel hasn’t reached the node’s agent yet.")
         )
     silent = _since(inputs.contact_at, now)
     if silent > OFFLINE_AFTER:
         message = (
-            gettext("No contact for {silent}: {problem}. It keeps serving sequence {acked}.")
+            gettext("No contact for {silent}: {problem}. The node still serves sequence {acked}.")
             if inputs.contact_problem
-            else gettext("No contact for {silent}; it keeps serving sequence {acked}.")
+            else gettext("No contact for {silent}. The node still serves sequence {acked}.")
         )
         return Word.OFFLINE, message.format(
             silent=duration_text(silent), problem=inputs.contact_problem, acked=inputs.acked
@@ -140,39 +141,39 @@ def _judge_silence(inputs: HealthInputs, now: datetime) -> _Judgement | None:
 
 def _judge_lag(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime) -> _Judgement:
     if inputs.snapshot:
-        return Word.CATCHING_UP, gettext("{snapshot} Until then, the node serves sequence {acked}.").format(
+        return Word.CATCHING_UP, gettext("{snapshot} The node still serves sequence {acked}.").format(
             snapshot=inputs.snapshot, acked=inputs.acked
         )
     if not lag:
-        return Word.LIVE, gettext("It answers with everything up to sequence {head}.").format(head=inputs.head)
+        return Word.LIVE, gettext("The node serves everything up to sequence {head}.").format(head=inputs.head)
     if inputs.behind_since is not None and timedelta(0) <= now - inputs.behind_since <= IN_FLIGHT:
-        return Word.LIVE, gettext("It answers with sequence {acked}; {head} is on its way.").format(
+        return Word.LIVE, gettext("The node serves sequence {acked}. Sequence {head} is on the way.").format(
             acked=inputs.acked, head=inputs.head
         )
     if inputs.limit is not None and inputs.limit <= inputs.acked and inputs.epoch == inputs.head_epoch:
-        return Word.LIMITED, gettext("It answers with sequence {acked} of {head}; {waits}.").format(
+        return Word.LIMITED, gettext("The node serves sequence {acked} of {head}: {waits}.").format(
             acked=inputs.acked, head=inputs.head, waits=inputs.waits
         )
     progress = gettext("sequence {acked} of {head}, behind for {time}").format(
         acked=inputs.acked, head=inputs.head, time=duration_text(behind)
     )
     if behind <= LATE_AFTER or _moved_lately(inputs, now):
-        return Word.CATCHING_UP, gettext("It is taking changes: {progress}.").format(progress=progress)
+        return Word.CATCHING_UP, gettext("The node is catching up: {progress}.").format(progress=progress)
     if behind <= STALE_AFTER:
-        return Word.LATE, gettext("It is reachable but late: {progress}.").format(progress=progress)
-    return Word.STALE, gettext("It serves old answers: {progress}.").format(progress=progress)
+        return Word.LATE, gettext("The node is reachable but late: {progress}.").format(progress=progress)
+    return Word.STALE, gettext("The node serves old data: {progress}.").format(progress=progress)
 
 
 def _describe_drain(inputs: HealthInputs) -> str:
     until = f"{inputs.drained_until:%Y-%m-%d %H:%M} UTC" if inputs.drained_until else ""
     if until and inputs.drain_reason:
-        message = gettext("It takes no pushes until {until} ({reason}) and serves sequence {acked}.")
+        message = gettext("Updates are paused until {until} ({reason}). The node serves sequence {acked}.")
     elif until:
-        message = gettext("It takes no pushes until {until} and serves sequence {acked}.")
+        message = gettext("Updates are paused until {until}. The node serves sequence {acked}.")
     elif inputs.drain_reason:
-        message = gettext("It takes no pushes ({reason}) and serves sequence {acked}.")
+        message = gettext("Updates are paused ({reason}). The node serves sequence {acked}.")
     else:
-        message = gettext("It takes no pushes and serves sequence {acked}.")
+        message = gettext("Updates are paused. The node serves sequence {acked}.")
     return message.format(until=until, reason=inputs.drain_reason, acked=inputs.acked)
 
 

@@ -38,7 +38,7 @@ def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
     if schema not in KNOWN or schema == node.schema or node.is_front:
         raise WrongState(node.name, gettext("cannot be rebuilt with schema {schema}").format(schema=schema))
     with transaction.atomic():
-        _ask(node, reason=gettext("its PowerDNS needs schema {schema}").format(schema=schema), schema=schema, now=now)
+        _ask(node, reason=gettext("PowerDNS needs schema {schema}").format(schema=schema), schema=schema, now=now)
         audit.record(action="node.rebuild", by=by, now=now, target=node.name, schema=schema)
     wake(bootstrap_node, node.pk, lifetime=_LIFETIME)
 
@@ -50,20 +50,18 @@ def check_now(*, node: Node, now: datetime, by: Author) -> None:
     """
     require_permission(by)
     if node.is_front:
-        raise WrongState(node.name, gettext("is a front, and has no rows"))
+        raise WrongState(node.name, gettext("is a front and doesn’t store rows"))
     if node.state not in (NodeState.ACTIVE, NodeState.DRAINED):
         raise WrongState(node.name, gettext("is not enrolled"))
     if not wake(check_node, node.pk, lifetime=_LIFETIME):
-        raise WrongState(node.name, gettext("cannot be asked just now: the queue of tasks does not answer"))
+        raise WrongState(node.name, gettext("can’t be checked now, because the task queue doesn’t respond"))
     with transaction.atomic():
         audit.record(action="node.check", by=by, now=now, target=node.name)
-        events.note(
-            node_id=node.pk, kind="check", message=gettext("A check of every row was asked for."), now=now, by=by
-        )
+        events.note(node_id=node.pk, kind="check", message=gettext("Check of every row requested."), now=now, by=by)
 
 
 def _ask(node: Node, *, reason: str, schema: int, now: datetime) -> None:
     if node.state != NodeState.ACTIVE:
-        raise WrongState(node.name, gettext("takes no pushes"))
+        raise WrongState(node.name, gettext("doesn’t receive updates"))
     if not ask_for_snapshot(node_id=node.pk, reason=reason, now=now, schema=schema):
-        raise WrongState(node.name, gettext("is being given a snapshot already"))
+        raise WrongState(node.name, gettext("is already getting a snapshot"))

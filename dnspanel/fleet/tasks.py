@@ -199,7 +199,7 @@ def check_node(node_id: int) -> None:
             with NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins) as client:
                 client.check()
         except ReplicationError as exc:
-            message = gettext("It could not be asked for a check: {exc}.").format(exc=exc)
+            message = gettext("The check couldn’t be started: {exc}.").format(exc=exc)
             events.note(node_id=node_id, kind="check", message=message, now=timezone.now())
 
 

@@ -27,13 +27,13 @@ def messages(
 ) -> Iterator[bytes]:
     """Yield a transfer's messages, or only the SOA over UDP. Raise MessageRefused if it is not allowed now."""
     if not over_tcp and message.question[0].rdtype != dns.rdatatype.IXFR:
-        raise MessageRefused(dns.rcode.REFUSED, gettext("zones are transferred over TCP"))
+        raise MessageRefused(dns.rcode.REFUSED, gettext("zone transfers require TCP"))
     try:
         zone = access.zone_open_to(name, address)
     except TransferRefused as exc:
         raise MessageRefused(dns.rcode.REFUSED, str(exc)) from exc
     if not _rates.allows(address, now=now.timestamp(), per_second=PER_SECOND, burst=BURST):
-        raise MessageRefused(dns.rcode.REFUSED, gettext("too many transfers without a key"))
+        raise MessageRefused(dns.rcode.REFUSED, gettext("too many transfers without a TSIG key"))
     since = to_secondaries.serial_known(message)
     with to_secondaries.turn_for(zone), to_secondaries.transfer_of_zone(zone, since) as transfer:
         yield from to_secondaries.wires(transfer, message, name=name, over_tcp=over_tcp)

@@ -65,9 +65,7 @@ logger = logging.getLogger(__name__)
 HEADER_SIZE = 12
 # No client proves its identity in a network that zones are open to, so each address has this limit.
 QUESTIONS_PER_SECOND, QUESTIONS_BURST = 20, 100
-ONLY_APEX = gettext_noop(
-    "without a key that may transfer or update the zone, only the SOA and NS of zones are answered here"
-)
+ONLY_APEX = gettext_noop("without a TSIG key for the zone, only SOA and NS queries are answered")
 _TRANSFERS = frozenset({dns.rdatatype.AXFR, dns.rdatatype.IXFR})
 _rates = Rates()
 
@@ -222,7 +220,7 @@ def _lookup(query: Query) -> Reply:
     """Answer from a zone that the client can read, else as `_answer_discovery` does (or raise MessageRefused)."""
     message = query.message
     if len(message.question) != 1:  # RFC 9619
-        raise MessageRefused(dns.rcode.FORMERR, gettext("not one question"))
+        raise MessageRefused(dns.rcode.FORMERR, gettext("the message must have exactly one question"))
     question = message.question[0]
     type_ = int(question.rdtype)
     if question.rdclass != dns.rdataclass.IN or (_is_of_messages(type_) and type_ != lookup.ANY):
@@ -249,7 +247,7 @@ def _answer_discovery(name: str, type_: int) -> Reply:
     zone = zone_discovery.zone_around(name)
     apex = {} if zone is None else zone_discovery.apex_of(zone)
     if zone is None or rdtypes.SOA not in apex:
-        raise MessageRefused(dns.rcode.REFUSED, gettext("{name} is in no zone of this panel").format(name=name))
+        raise MessageRefused(dns.rcode.REFUSED, gettext("{name} isn’t in a zone of this panel").format(name=name))
     if not zone.is_transferable:
         raise MessageRefused(dns.rcode.REFUSED, unserved_reason(zone.name))
     found = apex.get(type_) if name == zone.name else None
@@ -285,11 +283,11 @@ def _transfer(query: Query) -> Iterator[bytes]:
         )
         return
     if not query.over_tcp or question.rdclass != dns.rdataclass.IN:
-        raise MessageRefused(dns.rcode.REFUSED, gettext("zones are transferred over TCP"))
+        raise MessageRefused(dns.rcode.REFUSED, gettext("zone transfers require TCP"))
     signed = _signature_of(query)
     id = seen_updates.id_of(signed, query.message.id)
     if seen_updates.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
-        raise MessageRefused(dns.rcode.REFUSED, gettext("this message was taken before: sign another one"))
+        raise MessageRefused(dns.rcode.REFUSED, gettext("this message was already accepted, so sign a new message"))
     yield from to_keys.messages(
         signed.actor,
         query.message,
@@ -304,13 +302,13 @@ def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[
     """Yield the messages of a transfer to a secondary. Raise MessageRefused if it is not allowed, or for a replay."""
     question, secondary = query.message.question[0], signed.secondary
     if question.rdclass != dns.rdataclass.IN:
-        raise MessageRefused(dns.rcode.REFUSED, gettext("only class IN is here"))
+        raise MessageRefused(dns.rcode.REFUSED, gettext("only class IN is supported"))
     id = seen_updates.id_of(signed, query.message.id)
     if query.over_tcp and seen_updates.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
-        reason = gettext("this message was taken before: sign another one")
+        reason = gettext("this message was already accepted, so sign a new message")
         record.note_refusal(
             secondary_id=secondary.pk,
-            reason=gettext("A replay: {reason}.").format(reason=reason),
+            reason=gettext("Replayed message: {reason}.").format(reason=reason),
             address=query.address,
             now=query.now,
         )
@@ -332,9 +330,9 @@ def _signature_of(query: Query) -> Signed:
     Raise MessageRefused if the message is unsigned, signed by a secondary's key, or over the key's rate limit.
     """
     if isinstance(query.signed, SignedBySecondary):
-        raise MessageRefused(dns.rcode.REFUSED, gettext("the key of a secondary is for transfers alone"))
+        raise MessageRefused(dns.rcode.REFUSED, gettext("the key of a secondary can only be used for transfers"))
     if not isinstance(query.signed, Signed):
-        raise MessageRefused(dns.rcode.REFUSED, gettext("this needs a TSIG key"))
+        raise MessageRefused(dns.rcode.REFUSED, gettext("a TSIG key is required"))
     _count(query.signed, query.now)
     return query.signed
 
@@ -344,7 +342,7 @@ def _count(signed: Signed, now: datetime) -> None:
     for key, limit in request_limits(signed.token).items():
         if not _rates.allows(key, now=now.timestamp(), per_second=limit / 60, burst=limit):
             raise MessageRefused(
-                dns.rcode.REFUSED, gettext("more than {limit} messages in a minute").format(limit=limit)
+                dns.rcode.REFUSED, gettext("more than {limit} messages per minute").format(limit=limit)
             )
 
 
@@ -355,7 +353,7 @@ def _count_question(query: Query) -> None:
     elif query.signed is None:
         clock = query.now.timestamp()
         if not _rates.allows(query.address, now=clock, per_second=QUESTIONS_PER_SECOND, burst=QUESTIONS_BURST):
-            raise MessageRefused(dns.rcode.REFUSED, gettext("too many questions without a key"))
+            raise MessageRefused(dns.rcode.REFUSED, gettext("too many queries without a TSIG key"))
 
 
 # first and last byte

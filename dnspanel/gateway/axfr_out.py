@@ -44,7 +44,7 @@ Row = tuple[str, int, int, list[str], list[str]]  # name, type, TTL, rdata, disa
 def a_turn() -> Iterator[None]:
     """Occupy one of the limited transfer places during the block. Raise MessageRefused if all are taken."""
     if not _at_once.acquire(blocking=False):
-        raise MessageRefused(dns.rcode.SERVFAIL, gettext("too many transfers at once"))
+        raise MessageRefused(dns.rcode.SERVFAIL, gettext("too many concurrent transfers"))
     try:
         yield
     finally:

@@ -28,7 +28,7 @@ def answer_by_signer(zone: Zone, name: str, type: int, *, dnssec: bool) -> dns.m
     """Ask ring 0's PowerDNS, with the DO bit if `dnssec`. Raise MessageRefused (SERVFAIL) while ring 0 can't answer."""
     node = patiently(lambda: _ready_signer(zone))
     if not _at_once.acquire(timeout=SECONDS):
-        raise _failure(zone, gettext("too many questions wait for ring 0"))
+        raise _failure(zone, gettext("too many queries are waiting for the canary"))
     try:
         found = ask(str(node.dns_address), node.dns_port, name, type, SECONDS, dnssec=dnssec)
     except NotServed as exc:
@@ -43,12 +43,12 @@ def answer_by_signer(zone: Zone, name: str, type: int, *, dnssec: bool) -> dns.m
 def _ready_signer(zone: Zone) -> Node:
     node = signer()
     if node is None:
-        raise _failure(zone, gettext("there is no ring 0"))
+        raise _failure(zone, gettext("the panel doesn’t have a canary"))
     if node.epoch != head().epoch or node.acked < zone.sequence:
-        raise _failure(zone, gettext("ring 0 has not proved the newest change yet"))
+        raise _failure(zone, gettext("the canary hasn’t confirmed the newest change yet"))
     return node
 
 
 def _failure(zone: Zone, reason: str) -> MessageRefused:
-    text = gettext("PowerDNS makes this answer of {name}, and cannot now: {reason}")
+    text = gettext("PowerDNS can’t create this answer for {name} now: {reason}")
     return MessageRefused(dns.rcode.SERVFAIL, text.format(name=zone.name, reason=reason))

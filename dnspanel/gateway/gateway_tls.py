@@ -19,11 +19,11 @@ logger = logging.getLogger(__name__)
 ALPN = "dot"  # RFC 7858's, which RFC 9103 uses for transfers
 # OpenSSL's names of common errors, and our messages for them.
 _REASONS = {
-    "UNSUPPORTED_PROTOCOL": gettext_noop("it offers no TLS 1.3"),
-    "CERTIFICATE_VERIFY_FAILED": gettext_noop("its certificate is that of no secondary, or has expired"),
-    "NO_SHARED_CIPHER": gettext_noop("it shares no cipher with us"),
-    "HTTP_REQUEST": gettext_noop("it speaks no TLS"),
-    "WRONG_VERSION_NUMBER": gettext_noop("it speaks no TLS"),
+    "UNSUPPORTED_PROTOCOL": gettext_noop("the client doesn’t support TLS 1.3"),
+    "CERTIFICATE_VERIFY_FAILED": gettext_noop("the certificate doesn’t belong to a secondary or has expired"),
+    "NO_SHARED_CIPHER": gettext_noop("no common cipher"),
+    "HTTP_REQUEST": gettext_noop("the client doesn’t use TLS"),
+    "WRONG_VERSION_NUMBER": gettext_noop("the client doesn’t use TLS"),
 }
 _GIVEN_UP = ("TLSV1_ALERT", "SSLV3_ALERT", "TLSV13_ALERT", "UNEXPECTED_EOF")
 
@@ -73,7 +73,7 @@ def context_of(identity: ServerIdentity, certificates: tuple[str, ...]) -> ssl.S
 def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
     """Return the facts about a client after its handshake. Raise TlsRefused if it does not speak DNS over TLS."""
     if connection.selected_alpn_protocol() != ALPN:
-        raise TlsRefused(gettext("it does not offer the protocol “{alpn}” (ALPN)").format(alpn=ALPN))
+        raise TlsRefused(gettext("the client doesn’t offer the ALPN protocol “{alpn}”").format(alpn=ALPN))
     peer = connection.getpeercert(binary_form=True)
     return OverTls(fingerprint(peer) if peer else "")
 
@@ -84,7 +84,7 @@ def note_refused_handshake(refusal: TlsRefused, address: str, now: datetime) -> 
     for pk in secondaries_at(address):
         record.note_refusal(
             secondary_id=pk,
-            reason=gettext("No TLS with it: {refusal}.").format(refusal=refusal),
+            reason=gettext("TLS connection failed: {refusal}.").format(refusal=refusal),
             address=address,
             now=now,
         )

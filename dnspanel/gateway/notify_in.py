@@ -57,11 +57,11 @@ def take_notice(
     their key.
     """
     if len(message.question) != 1 or message.question[0].rdtype != dns.rdatatype.SOA:
-        raise MessageRefused(dns.rcode.FORMERR, gettext("a NOTIFY is about the SOA of one zone"))
+        raise MessageRefused(dns.rcode.FORMERR, gettext("a NOTIFY must contain one SOA question"))
     row = signed_for or row_for(message)
     if row is None or not (signed_for or _is_primary(row, address)):
         note_refused(row, address=address, now=now)
-        raise MessageRefused(dns.rcode.REFUSED, gettext("NOTIFY is taken from a zone's primaries alone"))
+        raise MessageRefused(dns.rcode.REFUSED, gettext("NOTIFY is only accepted from the zone’s primaries"))
     set_up_primaries.note_notice(row=row, now=now)
     logger.info("noticed zone=%s from=%s signed=%s", row.zone.name, address, signed_for is not None)
 

@@ -98,7 +98,10 @@ def _open_transfer(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
     node = signed_zones.signer()
     if node is None:
         raise MessageRefused(
-            dns.rcode.SERVFAIL, gettext("{name} is signed, and there is no ring 0 to sign it").format(name=zone.name)
+            dns.rcode.SERVFAIL,
+            gettext("{name} is signed, but the panel doesn’t have a canary to sign the transfer").format(
+                name=zone.name
+            ),
         )
     server = Server(node.dns_address, node.dns_port, None, SECONDS, lambda host, port: [host])
     with _refusals(zone):
@@ -117,12 +120,12 @@ def _reason_against(zone: Zone, serial: int, node: Node) -> str:
     between, PowerDNS signs with old keys or none, but a rollover would conclude that the secondary has the new keys.
     """
     if Serial(serial) < Serial(zone.serial):
-        return gettext("ring 0 has {name} at {serial} in place of {expected}").format(
+        return gettext("the canary has serial {serial} of {name} instead of {expected}").format(
             name=zone.name, serial=serial, expected=zone.serial
         )
     change = last_change_of(zone)
     if change is not None and (node.epoch != head().epoch or node.acked < change.publication_id):
-        return gettext("ring 0 has not proved yet how {name} is signed").format(name=zone.name)
+        return gettext("the canary hasn’t confirmed the signing of {name} yet").format(name=zone.name)
     return ""
 
 
@@ -178,7 +181,8 @@ def _refusals(zone: Zone) -> Iterator[None]:
         yield
     except (NotGiven, Broken, BadMessage, SourceAway) as exc:
         raise MessageRefused(
-            dns.rcode.SERVFAIL, gettext("ring 0 does not give {name} signed: {exc}").format(name=zone.name, exc=exc)
+            dns.rcode.SERVFAIL,
+            gettext("the canary can’t transfer {name} with signatures: {exc}").format(name=zone.name, exc=exc),
         ) from exc
 
 

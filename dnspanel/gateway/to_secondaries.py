@@ -62,7 +62,7 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
         record.note_refusal(secondary_id=secondary.pk, reason=str(exc), address=address, now=now, zone_name=name)
         raise MessageRefused(dns.rcode.REFUSED, str(exc)) from exc
     if not over_tcp and message.question[0].rdtype != dns.rdatatype.IXFR:
-        raise MessageRefused(dns.rcode.REFUSED, gettext("zones are transferred over TCP"))
+        raise MessageRefused(dns.rcode.REFUSED, gettext("zone transfers require TCP"))
     sent, count = 0, 0
     try:
         with turn_for(zone), _transfer_of(secondary, zone, since) as transfer:
@@ -121,7 +121,9 @@ def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = No
                 yield transfer
                 return
     if sees is not None:
-        reason = gettext("{name} is signed, and this key sees a part of it only: a part cannot be given signed.")
+        reason = gettext(
+            "{name} is signed, but this key has access to only a part of the zone. Partial transfers can’t be signed."
+        )
         raise MessageRefused(dns.rcode.REFUSED, reason.format(name=zone.name))
     with signed_transfers.transfer_of(zone, since=since) as transfer:
         yield transfer

@@ -137,7 +137,9 @@ def _verify_secondary(
         key = _signing_key(secondary_keys.good_keys_of(secondary, now), tsig, wire, now)
     if not is_within(address, secondary.networks, secondary.addresses):
         # A client must not learn what is wrong with its key. The secondary's page shows it.
-        reason = gettext("it came from {address}, which is in none of its networks").format(address=address)
+        reason = gettext("the request came from {address}, which isn’t in the secondary’s networks").format(
+            address=address
+        )
         raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text(), secondary_id=secondary.pk, reason=reason)
     return SignedBySecondary(secondary, key, tsig)
 

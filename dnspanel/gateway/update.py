@@ -157,7 +157,7 @@ def read_update(message: dns.update.UpdateMessage) -> Update:
     if len(message.zone) != 1:
         raise MessageRefused(dns.rcode.FORMERR, "an UPDATE is about one zone")
     if message.zone[0].rdclass != dns.rdataclass.IN:
-        raise MessageRefused(dns.rcode.NOTAUTH, "only class IN is here")
+        raise MessageRefused(dns.rcode.NOTAUTH, "only class IN is supported")
     zone_name = name_of(message.zone[0].name)
     prerequisites = []
     values: dict[Key, set[str]] = {}

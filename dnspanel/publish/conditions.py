@@ -33,7 +33,7 @@ def read_publishing(now: datetime, reading: Reading) -> PublishInputs:
 def publishing_conditions(inputs: PublishInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
     """Yield an alert condition if publishing has stopped, and one if segments are damaged."""
     if inputs.stalls:
-        message = gettext("Publishing has stopped: {reason}").format(reason=inputs.stalls[0])
+        message = gettext("Publishing is stopped. Reason: {reason}").format(reason=inputs.stalls[0])
         yield Condition("panel.stall", "panel.stall", Severity.CRITICAL, message)
     if inputs.damaged_segments:
         message = ngettext(

@@ -19,7 +19,7 @@ class Kind(models.TextChoices):
     NSD = "nsd", "NSD"
     KNOT = "knot", "Knot DNS"
     POWERDNS = "powerdns", "PowerDNS"
-    OTHER = "other", gettext_lazy("another one")
+    OTHER = "other", gettext_lazy("other")
 
 
 class ZoneChoice(models.TextChoices):

@@ -115,7 +115,7 @@ def allowed_addresses(host: str, port: int) -> Sequence[str]:
         name = outbound.canonical_host(host)
         return outbound.allowed_addresses(name, port, settings.SOURCE_NETWORKS)
     except outbound.NotReachable as exc:
-        message = gettext("{exc} The operator can allow networks by PANEL_SOURCE_NETWORKS.").format(exc=exc)
+        message = gettext("{exc} The operator can allow networks with PANEL_SOURCE_NETWORKS.").format(exc=exc)
         if isinstance(exc, outbound.NotAllowed):
             raise ServerRefused("", message) from exc
         raise SourceAway(message) from exc

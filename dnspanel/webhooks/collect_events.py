@@ -239,7 +239,7 @@ def _node_event(node: Node, word: str, watch: NodeWatch, status: NodeStatus | No
         "state": word,
         "was": watch.told or None,
         "since": moment(watch.seen_since),
-        "sentence": status.health.message if status else gettext("It has left the fleet."),
+        "sentence": status.health.message if status else gettext("The node is retired."),
         "acked": node.acked,
         "lag": status.health.lag if status else 0,
     }

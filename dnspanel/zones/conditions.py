@@ -24,7 +24,7 @@ NODES_FOR, PARENT_FOR, DS_FOR = timedelta(minutes=30), timedelta(hours=6), timed
 SIGNATURES_CRITICAL = timedelta(days=2)  # the first signature of a zone ends within this time, or has ended
 
 KINDS = {
-    "panel.held": "Publishing is held",
+    "panel.held": "Publishing on hold",
     "panel.failed": "A publication was taken back",
     "panel.past_rules": "A publication went past the rules of approval",
     "panel.planned": "A planned publication was not published at its time",

@@ -50,7 +50,7 @@ def parse(text: str, origin: str | None = None) -> str:
     if len(text) > MAX_TEXT:
         raise BadName(
             text=text,
-            reason=gettext("it has {count} characters, at most {max_text} are allowed").format(
+            reason=gettext("the name has {count} characters, but at most {max_text} are allowed").format(
                 count=len(text), max_text=MAX_TEXT
             ),
         )
@@ -87,12 +87,12 @@ def _parse_slowly(text: str, origin: str | None, *, keep_case: bool = False) -> 
     if text == "":
         raise BadName(text=text, reason=gettext("it is empty"))
     if any("\ud800" <= char <= "\udfff" for char in text):
-        raise BadName(text=ascii(text), reason=gettext("it contains half a character"))
+        raise BadName(text=ascii(text), reason=gettext("the name contains an invalid character"))
     if text == ROOT:
         return ROOT
     if text == "@":
         if origin is None:
-            raise BadName(text=text, reason=gettext("“@” means the zone, but there is no zone here"))
+            raise BadName(text=text, reason=gettext("“@” needs a zone, but no zone is given"))
         return origin
     relative, absolute = _split(text)
     if not keep_case:
@@ -121,7 +121,7 @@ def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
             label.append(byte)
             unicode_label += chr(byte)
         elif char.isspace():
-            raise BadName(text=text, reason=gettext("it contains a space"))
+            raise BadName(text=text, reason=gettext("the name contains a space"))
         else:
             label += char.encode()
             unicode_label += char
@@ -132,7 +132,9 @@ def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
 
 def _finish_label(label: bytearray, unicode_label: str, text: str) -> bytes:
     if not label:
-        raise BadName(text=text, reason=gettext("it has an empty label (two dots in a row, or one at the start)"))
+        raise BadName(
+            text=text, reason=gettext("the name has an empty label (two dots in a row, or a dot at the start)")
+        )
     # A label with an escaped byte over 127 has as many bytes as characters: it is meant as bytes.
     if len(label) != len(unicode_label):
         return _idna(unicode_label, text)
@@ -160,7 +162,7 @@ def _idna(label: str, text: str) -> bytes:
     except (idna.IDNAError, UnicodeError) as exc:
         raise BadName(
             text=text,
-            reason=gettext("“{label}” is not a legal international label ({exc})").format(label=label, exc=exc),
+            reason=gettext("“{label}” isn’t a valid international label ({exc})").format(label=label, exc=exc),
         ) from exc
 
 
@@ -169,17 +171,17 @@ def _check_lengths(labels_: tuple[bytes, ...], text: str) -> str:
         if len(label) > MAX_LABEL:
             raise BadName(
                 text=text,
-                reason=gettext("a label has {count} bytes, at most {max_label} are allowed").format(
+                reason=gettext("a label has {count} bytes, but at most {max_label} are allowed").format(
                     count=len(label), max_label=MAX_LABEL
                 ),
             )
         if 0 in label:
-            raise BadName(text=text, reason=gettext("a label contains a zero byte, which PowerDNS cannot store"))
+            raise BadName(text=text, reason=gettext("a label contains a zero byte, which PowerDNS can’t store"))
     length = sum(len(label) + 1 for label in labels_) + 1
     if length > MAX_WIRE:
         raise BadName(
             text=text,
-            reason=gettext("it takes {length} bytes, at most {max_wire} are allowed").format(
+            reason=gettext("the name has {length} bytes, but at most {max_wire} are allowed").format(
                 length=length, max_wire=MAX_WIRE
             ),
         )
@@ -218,7 +220,7 @@ def from_wire(wire: bytes) -> str:
     """Parse an uncompressed name that fills all of `wire`. Raise BadName if the bytes are not such a name."""
     name, end = from_wire_at(wire, 0)
     if end != len(wire):
-        raise BadName(text=wire.hex(), reason=gettext("bytes follow the end of the name"))
+        raise BadName(text=wire.hex(), reason=gettext("extra bytes follow the name"))
     return name
 
 
@@ -234,11 +236,11 @@ def from_rdata_at(wire: bytes, at: int) -> tuple[str, int]:
     try:
         while length := wire[at]:
             if length > MAX_LABEL:
-                raise BadName(text=wire.hex(), reason=gettext("it is compressed"))
+                raise BadName(text=wire.hex(), reason=gettext("the name is compressed"))
             at += 1 + length
             found.append(wire[at - length : at])
     except IndexError:
-        raise BadName(text=wire.hex(), reason=gettext("the bytes end inside the name")) from None
+        raise BadName(text=wire.hex(), reason=gettext("the name is incomplete")) from None
     plain = b".".join(found)
     # Nearly every name has nothing to escape, and dots only between labels.
     if len(plain) <= MAX_WIRE - 2 and plain.count(b".") == len(found) - 1 and _PLAIN_LABELS.fullmatch(plain):

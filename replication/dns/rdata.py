@@ -78,10 +78,7 @@ def from_wire(type: int, wire: bytes) -> str:
     try:
         text = form.decode(wire) if form is not None else _decode_by_dnspython(type, wire)
     except (ValueError, BadName) as exc:
-        message = (
-            gettext("not an {type} record: {reason}") if _has_an(type) else gettext("not a {type} record: {reason}")
-        )
-        reason = message.format(type=type_to_text(type), reason=exc)
+        reason = gettext("invalid {type} record: {reason}").format(type=type_to_text(type), reason=exc)
         raise BadRdata(type=type, text=wire.hex(), reason=reason) from exc
     _check_length(type, text)
     return text
@@ -190,7 +187,7 @@ def with_names(type: int, text: str, rename: Callable[[str], str]) -> str:
 
 def _check_length(type: int, text: str) -> None:
     if len(text) > MAX_TEXT:
-        reason = gettext("the value has {count} characters, at most {max_text} are allowed").format(
+        reason = gettext("the value has {count} characters, but at most {max_text} are allowed").format(
             count=len(text), max_text=MAX_TEXT
         )
         raise BadRdata(type=type, text=text, reason=reason)
@@ -199,12 +196,8 @@ def _check_length(type: int, text: str) -> None:
 def _encode(type: int, text: str, origin: str | None) -> bytes:
     _check_length(type, text)
     if text == "":
-        message = (
-            gettext("the value of an {type} record is empty")
-            if _has_an(type)
-            else gettext("the value of a {type} record is empty")
-        )
-        raise BadRdata(type=type, text=text, reason=message.format(type=type_to_text(type)))
+        reason = gettext("the value of the {type} record is empty").format(type=type_to_text(type))
+        raise BadRdata(type=type, text=text, reason=reason)
     if text.startswith("\\#"):
         return _encode_generic(type, text)
     form = FORMS.get(type)
@@ -217,7 +210,7 @@ def _encode(type: int, text: str, origin: str | None) -> bytes:
         raise BadRdata(
             type=type,
             text=text,
-            reason=gettext("the value takes {count} bytes, at most {max_rdata} are allowed").format(
+            reason=gettext("the value has {count} bytes, but at most {max_rdata} are allowed").format(
                 count=len(wire), max_rdata=MAX_RDATA
             ),
         )
@@ -227,14 +220,9 @@ def _encode(type: int, text: str, origin: str | None) -> bytes:
 def _describe(type: int, text: str, reason: str) -> str:
     if type in (rdtypes.A, rdtypes.AAAA):
         return reason
-    return gettext("“{text}” is not a valid {type} value: {reason}").format(
+    return gettext("“{text}” isn’t a valid {type} value: {reason}").format(
         text=shorten_text(text), type=type_to_text(type), reason=reason
     )
-
-
-def _has_an(type: int) -> bool:
-    """Return True if the English article before the type is "an"."""
-    return type_to_text(type)[0] in "AEFHILMNORSX"
 
 
 def _encode_generic(type: int, text: str) -> bytes:
@@ -260,7 +248,7 @@ def _encode_generic(type: int, text: str) -> bytes:
         raise BadRdata(
             type=type,
             text=text,
-            reason=gettext("the value takes {length} bytes, at most {max_rdata} are allowed").format(
+            reason=gettext("the value has {length} bytes, but at most {max_rdata} are allowed").format(
                 length=length, max_rdata=MAX_RDATA
             ),
         )
@@ -321,7 +309,7 @@ def _check_comment(line: str, comment: str | None) -> None:
     `0 issue ca.test;policy=x` lacks quotes and would lose its end.
     """
     if comment is not None and not line.rstrip("\r\n").removesuffix(";" + comment)[-1:].isspace():
-        raise ValueError(gettext("an unquoted “;” begins a comment: put the text that contains it in double quotes"))
+        raise ValueError(gettext("an unquoted “;” starts a comment, so put the text in double quotes"))
 
 
 def _decode_by_dnspython(type: int, wire: bytes) -> str:
@@ -337,7 +325,7 @@ def _decode_by_dnspython(type: int, wire: bytes) -> str:
         # dnspython prints some rdata that it can't read (a KEY without a key), which must not be stored. Nor must an
         # APL without items, which is legal, but can't be typed.
         if text == "" or dns.rdata.from_text(dns.rdataclass.IN, found.rdtype, text).to_wire() != wire:
-            raise ValueError(gettext("the bytes are not in the one form that this type allows"))
+            raise ValueError(gettext("the data isn’t in the required form for this type"))
         return text
     except (dns.exception.DNSException, OverflowError) as exc:
         raise ValueError(_plain(exc)) from exc
@@ -348,5 +336,5 @@ def _plain(exc: Exception) -> str:
         return own
     text = own.strip().removesuffix(".")
     if text == "" or text.startswith(("Text input is malformed", "Text input ended")):
-        return gettext("the text is malformed or incomplete")
+        return gettext("the text is invalid or incomplete")
     return text

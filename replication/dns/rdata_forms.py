@@ -67,13 +67,13 @@ class AddressForm:
         except (OSError, ValueError):
             return reason
         if ":" in text:
-            return gettext("{reason}: it is IPv6, which goes into AAAA").format(reason=reason)
-        return gettext("{reason}: it is IPv4, which goes into A").format(reason=reason)
+            return gettext("{reason} (use AAAA for IPv6 addresses)").format(reason=reason)
+        return gettext("{reason} (use A for IPv4 addresses)").format(reason=reason)
 
     def decode(self, wire: bytes) -> str:
         if len(wire) != self.size:
             raise ValueError(
-                gettext("an {title} address has {size} bytes, not {count}").format(
+                gettext("an {title} address must have {size} bytes, but this address has {count}").format(
                     title=self.title, size=self.size, count=len(wire)
                 )
             )
@@ -94,7 +94,7 @@ class FieldsForm:
         if len(parts) != len(self.fields):
             titles = joined(", ", (gettext(title) for title, _ in self.fields))
             raise ValueError(
-                gettext("expected {expected} value(s) ({titles}), found {found}").format(
+                gettext("expected {expected} fields ({titles}), but found {found}").format(
                     expected=len(self.fields), titles=titles, found=len(parts)
                 )
             )
@@ -112,11 +112,11 @@ class FieldsForm:
             else:
                 size = 2 if kind == "u16" else 4
                 if at + size > len(wire):
-                    raise ValueError(gettext("the bytes end before {title}").format(title=gettext(title)))
+                    raise ValueError(gettext("the data ends before {title}").format(title=gettext(title)))
                 word, at = str(int.from_bytes(wire[at : at + size], "big")), at + size
             parts.append(word)
         if at != len(wire):
-            raise ValueError(gettext("{count} byte(s) follow the end").format(count=len(wire) - at))
+            raise ValueError(gettext("{count} extra bytes at the end").format(count=len(wire) - at))
         return " ".join(parts)
 
 
@@ -144,13 +144,13 @@ def _encode_number(word: str, title: str, kind: str) -> bytes:
         value = sum(int(n) * _UNITS[unit] for n, unit in _DURATION_PART.findall(word.lower()))
     else:
         raise ValueError(
-            gettext("the {title} “{word}” is not a whole number").format(title=gettext(title), word=shorten_text(word))
+            gettext("the {title} “{word}” must be a whole number").format(title=gettext(title), word=shorten_text(word))
         )
     # RFC 2181 section 8 limits times in a SOA, like TTLs.
     limit = 1 << (31 if kind == "seconds" else 8 * size)
     if value >= limit:
         raise ValueError(
-            gettext("the {title} {word} is out of range: 0 to {highest}").format(
+            gettext("the {title} {word} must be from 0 to {highest}").format(
                 title=gettext(title), word=shorten_text(word), highest=limit - 1
             )
         )
@@ -184,11 +184,11 @@ class StringsForm:
         while at < len(wire):
             end = at + 1 + wire[at]
             if end > len(wire):
-                raise ValueError(gettext("the bytes end inside a string"))
+                raise ValueError(gettext("the data ends inside a string"))
             texts.append(f'"{_escape(wire[at + 1 : end])}"')
             at = end
         if not texts:
-            raise ValueError(gettext("there is no string"))
+            raise ValueError(gettext("no string found"))
         return " ".join(texts)
 
 
@@ -212,9 +212,7 @@ def _quoted_strings(text: str, closing: str = "") -> list[bytes]:
         strings.append(_unescape(match[1]))
         at = match.end()
     if not text.startswith(closing, at) or not _COMMENT.fullmatch(text, at + len(closing)):
-        raise ValueError(
-            gettext('the quotes do not match: each string must be like "this", with a space between strings')
-        )
+        raise ValueError(gettext('the quotes don’t match. Write each string like "this", with a space between strings'))
     return strings
 
 
@@ -260,7 +258,7 @@ class KeyForm:
 
     def decode(self, wire: bytes) -> str:
         if len(wire) < 5:
-            raise ValueError(gettext("the bytes end before the key"))
+            raise ValueError(gettext("the data ends before the key"))
         flags, protocol, algorithm = struct.unpack_from(">HBB", wire)
         return f"{flags} {protocol} {algorithm} {base64.b64encode(wire[4:]).decode()}"
 
@@ -280,7 +278,7 @@ class LuaForm:
 
     def decode(self, wire: bytes) -> str:
         if len(wire) < 3:
-            raise ValueError(gettext("the bytes end before the code"))
+            raise ValueError(gettext("the data ends before the code"))
         return f"{rdtypes.type_to_text(int.from_bytes(wire[:2], 'big'))} {_STRINGS.decode(wire[2:])}"
 
 

@@ -21,17 +21,17 @@ _MNEMONICS: dict[int, str] = {number: name for name, number in _SERVED.items()}
 RRSIG, NSEC, NSEC3, NSEC3PARAM = 46, 47, 50, 51  # people do not edit them
 SIGNING_STATE = 65534  # BIND stores its signing progress at the apex with this type; elsewhere it is any private type
 
-_SYNTHESISED = gettext_noop("PowerDNS makes {type} records itself when a zone is signed; they cannot be edited")
+_SYNTHESISED = gettext_noop("{type} records can’t be edited, because PowerDNS creates them when a zone is signed")
 _REFUSED: dict[int, str] = {
     0: gettext_noop("type 0 is reserved"),
-    24: gettext_noop("SIG is obsolete and PowerDNS cannot serve it from a zone"),
-    30: gettext_noop("NXT is obsolete; signed zones get NSEC or NSEC3 records by themselves"),
-    41: gettext_noop("OPT belongs to a message, not to a zone"),
+    24: gettext_noop("SIG is obsolete, and PowerDNS can’t serve SIG records"),
+    30: gettext_noop("NXT is obsolete, because signed zones get NSEC or NSEC3 records automatically"),
+    41: gettext_noop("OPT is only used in messages, not in zones"),
     46: _SYNTHESISED,
     47: _SYNTHESISED,
     50: _SYNTHESISED,
     51: gettext_noop("NSEC3PARAM is a setting of the signed zone, not a record to edit"),
-    65400: gettext_noop("ADDR is a type that PowerDNS uses inside itself"),
+    65400: gettext_noop("ADDR is an internal type of PowerDNS"),
     65535: gettext_noop("type 65535 is reserved"),
 }
 
@@ -74,7 +74,5 @@ def refusal(type: int) -> str | None:
     if type in _REFUSED:
         return gettext(_REFUSED[type]).format(type=type_to_text(type))
     if 128 <= type <= 255:
-        return gettext("{type} is a type of questions and messages, not of records in a zone").format(
-            type=type_to_text(type)
-        )
+        return gettext("{type} is only used in queries and messages, not in zones").format(type=type_to_text(type))
     return None

@@ -143,7 +143,7 @@ def make(  # noqa: PLR0913  # the fields of an RRset
         notes_of_values(notes, type, ordered),
     )
     if not off.issubset(spelled):
-        raise _bad(found, gettext("a disabled value is not among the values"))
+        raise _bad(found, gettext("a disabled value is missing from the values"))
     _check(found, wires)
     return found
 
@@ -171,7 +171,9 @@ def notes_of_values(notes: Notes, type: int, texts: Collection[str]) -> Notes:
 def _check(rrset: RRset, wires: Iterable[bytes]) -> None:
     mnemonic = rdata.type_to_text(rrset.type)
     if not rrset.rdata:
-        raise _bad(rrset, gettext("{mnemonic} of {name} has no value").format(mnemonic=mnemonic, name=rrset.name))
+        raise _bad(
+            rrset, gettext("{mnemonic} at {name} doesn’t have a value").format(mnemonic=mnemonic, name=rrset.name)
+        )
     if not 0 <= rrset.ttl <= MAX_TTL:
         raise _bad(
             rrset,
@@ -180,7 +182,7 @@ def _check(rrset: RRset, wires: Iterable[bytes]) -> None:
     if rrset.type in _SINGLE and len(rrset.served) > 1:
         raise _bad(
             rrset,
-            gettext("a name can have only one {mnemonic}, {name} would have {count}").format(
+            gettext("a name can have only one {mnemonic}, but {name} would have {count}").format(
                 mnemonic=mnemonic, name=rrset.name, count=len(rrset.served)
             ),
         )
@@ -189,8 +191,8 @@ def _check(rrset: RRset, wires: Iterable[bytes]) -> None:
         raise _bad(
             rrset,
             gettext(
-                "the {count} values of {mnemonic} {name} take {size} bytes together; a DNS answer has room "
-                "for {max_message}"
+                "the {count} values of {mnemonic} {name} have {size} bytes, but a DNS message can have only "
+                "{max_message}"
             ).format(count=len(rrset.rdata), mnemonic=mnemonic, name=rrset.name, size=size, max_message=MAX_MESSAGE),
         )
 
@@ -211,7 +213,7 @@ class Serial:
     def __post_init__(self) -> None:
         if not 0 <= self.value < 2**32:
             raise ValueError(
-                gettext("{value} is not a serial: 0 to {highest}").format(value=self.value, highest=2**32 - 1)
+                gettext("the serial {value} must be from 0 to {highest}").format(value=self.value, highest=2**32 - 1)
             )
 
     def __lt__(self, other: "Serial") -> bool:

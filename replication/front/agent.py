@@ -376,7 +376,7 @@ def _report(config: FrontConfig, looked: Looked | None, numbers: Numbers | None,
     for backend in config.backends:
         verdict = looked.verdicts.get(backend.name) if looked else None
         server = found.get(backend.name)
-        told = Told.of(verdict.reason if verdict else gettext("It was not asked yet."))
+        told = Told.of(verdict.reason if verdict else gettext("The node hasn’t been checked yet."))
         reports.append(
             BackendReport(
                 name=backend.name,

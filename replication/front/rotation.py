@@ -92,14 +92,14 @@ class Rotation:
         late.sort(key=lambda name: (name in known.out, answered[name].epoch != self._epoch, verdicts[name].behind))
         for name in late[: max(0, self._rules.minimum - left)]:
             found = verdicts[name]
-            reason = gettext("{reason} But it stays: no fewer than {minimum} may be left.").format(
-                reason=found.reason, minimum=self._rules.minimum
-            )
+            reason = gettext(
+                "{reason} The node stays in rotation, because at least {minimum} nodes must remain."
+            ).format(reason=found.reason, minimum=self._rules.minimum)
             verdicts[name] = replace(found, is_in=True, reason=reason)
         if any(verdicts[name].is_in for name in answered):
             for name in known.down - answered.keys():
                 if name in verdicts:
-                    verdicts[name] = replace(verdicts[name], is_in=False, reason=gettext("It does not answer."))
+                    verdicts[name] = replace(verdicts[name], is_in=False, reason=gettext("The node doesn’t answer."))
         return verdicts
 
     def _follow(self, positions: Sequence[Position], now: float) -> None:
@@ -123,28 +123,36 @@ class Rotation:
         if reason := known.out.get(name):
             return Verdict(position, 0, reason, is_in=False)
         if position is None:
-            return Verdict(None, 0, gettext("It has not answered yet: dnsdist's own check decides."), is_in=True)
+            return Verdict(
+                None, 0, gettext("The node hasn’t answered yet, so the health check of dnsdist decides."), is_in=True
+            )
         if position.epoch != self._epoch:
             since = self._strange_since.setdefault(name, now)
             is_in = now - since < self._rules.behind_seconds
-            return Verdict(position, 0, gettext("It is in another history of the log than most are."), is_in=is_in)
+            return Verdict(
+                position, 0, gettext("The node has another history of the log than most nodes."), is_in=is_in
+            )
         self._strange_since.pop(name, None)
         behind = max(0, self._sequences[-1] - position.sequence)
         lacking = bisect_right(self._sequences, position.sequence + self._rules.most_behind)
         if lacking == len(self._sequences):
-            lacks = ngettext("It lacks {count} change.", "It lacks {count} changes.", behind).format(count=behind)
-            return Verdict(position, behind, lacks if behind else gettext("It has everything."), is_in=True)
+            lacks = ngettext(
+                "The node is {count} change behind.", "The node is {count} changes behind.", behind
+            ).format(count=behind)
+            return Verdict(position, behind, lacks if behind else gettext("The node is up to date."), is_in=True)
         seconds = now - self._seen_at[lacking]
         floor = known.floor
         if floor is not None and floor.epoch == position.epoch and position.sequence < floor.sequence:
             answered = ngettext(
-                "It lacks {count} change with which the front answers already.",
-                "It lacks {count} changes with which the front answers already.",
+                "The node is missing {count} change that the front already serves.",
+                "The node is missing {count} changes that the front already serves.",
                 behind,
             )
             return Verdict(position, behind, answered.format(count=behind), is_in=False)
         reason = ngettext(
-            "It lacks {count} change, for {seconds:.1f} s.", "It lacks {count} changes, for {seconds:.1f} s.", behind
+            "The node has been {count} change behind for {seconds:.1f} s.",
+            "The node has been {count} changes behind for {seconds:.1f} s.",
+            behind,
         )
         is_in = seconds < self._rules.behind_seconds
         return Verdict(position, behind, reason.format(count=behind, seconds=seconds), is_in=is_in)

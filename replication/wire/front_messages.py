@@ -72,7 +72,7 @@ def is_weight(weight: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A sentence that begins with "It", as sent between panel and agents. Empty fields mean no sentence."""
+    """A sentence that begins with "The node", as sent between panel and agents. Empty fields mean no sentence."""
 
     clause: str  # the rest of the sentence in English, which is all that older releases know
     spoken: str  # the whole sentence as `texts.format_text` stores it; empty if it is too long
@@ -80,7 +80,7 @@ class Told:
     @classmethod
     def of(cls, sentence: str) -> Self:
         spoken = format_text(sentence)
-        clause = in_english(sentence).removeprefix("It ").removesuffix(".")
+        clause = in_english(sentence).removeprefix("The node ").removesuffix(".")
         return cls(clause[:_LONGEST_REASON], spoken if len(spoken) <= _LONGEST_SPOKEN else "")
 
     @property
@@ -88,7 +88,7 @@ class Told:
         """The sentence in the current language, or in English if an older release wrote it (the inverse of `of`)."""
         if self.spoken:
             return parse_text(self.spoken)
-        return f"It {self.clause}." if self.clause else ""
+        return f"The node {self.clause}." if self.clause else ""
 
 
 @dataclass(frozen=True, slots=True)

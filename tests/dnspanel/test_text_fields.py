@@ -45,16 +45,16 @@ def raw(table: str, column: str) -> str:
 
 def test_a_text_is_stored_without_a_language_and_read_in_each() -> None:
     with speaking("fr"):
-        message = gettext("{name} has no address.").format(name="<b>ns1</b> {x}")
+        message = gettext("{name} doesn’t have an address.").format(name="<b>ns1</b> {x}")
         keep([Condition("k1", "node.late", Severity.WARNING, message)], now=NOW)
-    assert raw("alerts_alert", "sentence").startswith('{"text":"{name} has no address."')
-    assert Alert.objects.get().sentence == "<b>ns1</b> {x} has no address."
+    assert raw("alerts_alert", "sentence").startswith('{"text":"{name} doesn’t have an address."')
+    assert Alert.objects.get().sentence == "<b>ns1</b> {x} doesn’t have an address."
     with speaking("de"):
         alert = Alert.objects.get()
         assert alert.sentence == "<b>ns1</b> {x} hat keine Adresse."
         alert.save()
         assert Alert.objects.filter(sentence=alert.sentence).exists()
-    assert Alert.objects.get().sentence == "<b>ns1</b> {x} has no address."
+    assert Alert.objects.get().sentence == "<b>ns1</b> {x} doesn’t have an address."
 
 
 def test_what_was_stored_before_is_read_as_it_is() -> None:
@@ -70,11 +70,11 @@ def test_such_columns_need_no_migration() -> None:
 
 def test_the_audit_log_keeps_english_whoever_the_request_was_for(bob: User) -> None:
     with speaking("ja"):
-        reason = gettext("{name} has no address.").format(name="ns1")
+        reason = gettext("{name} doesn’t have an address.").format(name="ns1")
         audit.record(action="node.refuse", by=bob, now=NOW, target="ns1", reason=reason, each=[{"reason": reason}])
         assert AuditEntry.objects.get().details == {
-            "reason": "ns1 has no address.",
-            "each": [{"reason": "ns1 has no address."}],
+            "reason": "ns1 doesn’t have an address.",
+            "each": [{"reason": "ns1 doesn’t have an address."}],
         }
 
 
@@ -117,7 +117,7 @@ def test_a_german_reads_what_a_node_refuses(browser: Browser, hans: User, active
     status, body = encode_refusal(Diverged(expected=b"\1", found=b"\2"), None)
     older = body.replace(b'"spoken"', b'"other"')
     with speaking("de"):
-        assert str(decode_refusal(status, older)) == "the database has digest 02 where 01 was expected"
+        assert str(decode_refusal(status, older)) == "the database has digest 02, but 01 was expected"
         assert "hat den Digest 02" in str(decode_refusal(status, body))
 
 
@@ -132,4 +132,4 @@ def test_a_record_error_speaks_german_at_once() -> None:
 
 def test_outside_of_pages_texts_are_english() -> None:
     with translation.override("de"), speaking("en"):
-        assert gettext("{name} has no address.").format(name="ns1") == "ns1 has no address."
+        assert gettext("{name} doesn’t have an address.").format(name="ns1") == "ns1 doesn’t have an address."

@@ -37,12 +37,12 @@ def test_what_is_only_collected_stays_english() -> None:
 
 
 def test_a_lazy_text_is_one_when_it_is_made() -> None:
-    later = format_lazy(gettext_lazy("There is no node {name}."), name="<b>")
+    later = format_lazy(gettext_lazy("Node {name} not found."), name="<b>")
     with speaking("de"):
         said = str(later)
     assert isinstance(said, Text)
-    assert said != "There is no node <b>."
-    assert in_english(said) == "There is no node <b>."
+    assert said != "Node <b> not found."
+    assert in_english(said) == "Node <b> not found."
 
 
 def test_in_a_block_of_one_language_it_is_that_of_its_begin() -> None:

@@ -288,22 +288,22 @@ def test_every_error_between_panel_and_node_is_explained() -> None:
     unseen = bases | panels_own | {"BadName", "NameOutside", "BadRdata", "BadRRset"}  # errors about typed values
     explained = {
         "NodeUnreachable": "no connection to",
-        "NotServed": "asked for",
+        "NotServed": "wrong answer for",
         "Busy": "in use by another process",
-        "DiskFull": "could not be written",
+        "DiskFull": "couldn’t be written",
         "Damaged": "the file is damaged",
-        "BadSegment": "not a usable segment",
-        "BadSnapshot": "not a usable snapshot",
-        "BadSignature": "signature refused",
+        "BadSegment": "invalid segment",
+        "BadSnapshot": "invalid snapshot",
+        "BadSignature": "invalid signature",
         "WrongCluster": "belongs to cluster",
-        "WrongEpoch": "holds epoch",
+        "WrongEpoch": "has epoch",
         "UnknownSchema": "is not supported",
-        "UnknownSealingKey": "is not known on this node",
-        "Unfinished": "holds a part of a snapshot",
+        "UnknownSealingKey": "doesn’t know sealing key",
+        "Unfinished": "contains an incomplete snapshot",
         "Diverged": "has digest",
-        "MapFull": "its map size is",
-        "NodeAhead": "the panel only at",
-        "WrongClock": "its clock is",
+        "MapFull": "is full (map size",
+        "NodeAhead": "the panel is only at",
+        "WrongClock": "the node’s clock is",
     }
     text = (OPERATE / "troubleshooting.md").read_text()
     names = {kind.__name__ for kind in _below(ReplicationError) if kind.__module__ == "replication.errors"}

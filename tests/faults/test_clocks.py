@@ -67,7 +67,7 @@ def test_a_node_whose_clock_is_wrong_is_in_sync_all_the_same(
 
 @pytest.mark.row(33)
 @pytest.mark.parametrize(
-    ("days", "words"), [(400, "its clock is 400 days ahead"), (-400, "its clock is 400 days behind")]
+    ("days", "words"), [(400, "the node’s clock is 400 days ahead"), (-400, "the node’s clock is 400 days behind")]
 )
 def test_a_node_for_whose_clock_the_panels_certificate_is_not_valid_says_so(
     days: int, words: str, panel: Panel, member: Member

@@ -66,7 +66,7 @@ def test_lost_nodes_and_a_lost_panel_lmdb_come_back_by_themselves(fresh_stack: S
         assert answer(node, "kept.test.") == "192.0.2.1"
         assert answer(node, "new.test.") == "192.0.2.3"
         assert answer(node, "gone.test.") == "REFUSED"
-        assert "It has got a whole snapshot" in str(run_inside(stack, "bootstrap.events", node.name))
+        assert "Full snapshot installed" in str(run_inside(stack, "bootstrap.events", node.name))
     wait_until_in_sync(stack)
 
     # The panel's own LMDB files are only a cache.

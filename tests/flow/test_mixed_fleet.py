@@ -170,7 +170,7 @@ def upgrade(stack: Stack, server: Server, powerdns: PowerDNS) -> None:
     shutil.copy(server.node.lmdb, server.node.directory / "before.lmdb")
     server.start("pdns")
     page_address = f"/nodes/{server.node.name}/"
-    sentence = f"is installed on {server.node.name}, and it needs LMDB schema {powerdns.schema}"
+    sentence = f" on {server.node.name} needs LMDB schema {powerdns.schema}"
     until(lambda: sentence in page(stack, "GET", page_address), seconds=60, what="the page to explain")
     assert not server.answers("www.first.test.", "192.0.2.1"), "a release that needs another schema refuses to start"
     assert server.state()["schema"] == 4

@@ -157,7 +157,7 @@ def sees_the_hold(panel: Panel) -> None:
     state = panel.state()
     assert "restored from the backup" in state["held"]
     status, reply = panel.publishes(KEPT, "192.0.2.66", wait="")
-    assert (status, "Publishing is held" in reply["error"]) == (503, True)
+    assert (status, "Publishing on hold" in reply["error"]) == (503, True)
     made = {"name": "another.test.", "nameservers": ["ns1.example.net."]}
     status, reply = panel.call("POST", "/api/v2/zones", made)
     assert (status, reply["code"]) == (503, "publishing-held"), reply
@@ -181,7 +181,7 @@ def decides(browser: Browser, panel: Panel, *, card: str, typed: str, button: st
         form = rita.page.locator(card)
         form.get_by_label("Type").fill(typed)
         form.get_by_role("button", name=button).click()
-        expect(main).to_contain_text("Everything is published as it should be", timeout=60_000)
+        expect(main).to_contain_text("Publishing works normally", timeout=60_000)
         assert rita.complaints == []
 
 
@@ -236,7 +236,7 @@ def test_a_restored_panel_keeps_its_own_content(
         before = panel.state()
         restore(fresh_stack, archive)
         sees_the_hold(panel)
-        decides(chromium, panel, card="#decide-keep", typed="keep the panel's", button="Keep the panel’s")
+        decides(chromium, panel, card="#decide-keep", typed="keep the panel's", button="Use panel content")
         in_sync_again(panel, before)
         assert {answer.rdata for answer in ask_all(fresh_stack, f"www.{CHANGED}")} == {("192.0.2.1",)}
         assert {answer.rdata for answer in ask_all(fresh_stack, f"www.{DELETED}")} == {("192.0.2.1",)}

@@ -25,20 +25,20 @@ def keeps(browser: Browser, panel: Panel, broken: str) -> None:
         rita.signs_in("rita", "correct horse battery staple")
         rita.page.get_by_role("link", name="Review hold").click()
         main, form = rita.page.locator("#main"), rita.page.locator("#decide-keep")
-        expect(form).to_contain_text("1 zone would not validate afterwards")
+        expect(form).to_contain_text("1 zone would fail validation")
         expect(rita.page.locator("#decide-take_over")).not_to_contain_text("would not validate")
-        form.get_by_role("link", name="Which, and why").click()
+        form.get_by_role("link", name="Show affected zones").click()
         expect(main.get_by_role("link", name=broken)).to_be_visible()
-        expect(main).to_contain_text("until it expires there")
+        expect(main).to_contain_text("caches still have a DS for")
         for accepts, reason, refusal in (
-            (False, "we want yesterday's", "There are zones that would not validate: say that they may break."),
-            (True, "", "Say why zones may break."),
+            (False, "we want yesterday's", "Some zones would no longer validate. Confirm that these zones can break."),
+            (True, "", "Enter a reason for breaking these zones."),
         ):
             decides_to_keep(rita, accepts=accepts, reason=reason)
             expect(form).to_contain_text(refusal)
         assert panel.state()["held"]
         decides_to_keep(rita, accepts=True, reason="we want yesterday's")
-        expect(main).to_contain_text("Everything is published as it should be", timeout=60_000)
+        expect(main).to_contain_text("Publishing works normally", timeout=60_000)
         rita.complaints = [line for line in rita.complaints if "422" not in line]  # the refused form
 
 
@@ -47,7 +47,7 @@ def decides_to_keep(rita: Person, *, accepts: bool, reason: str) -> None:
     form.get_by_role("textbox", name="Reason").fill(reason)
     form.get_by_label("Accept that these zones can break, for the reason above").set_checked(accepts)
     form.get_by_label("Type").fill("keep the panel's")
-    form.get_by_role("button", name="Keep the panel’s").click()
+    form.get_by_role("button", name="Use panel content").click()
 
 
 def test_a_backup_restored_in_the_middle_of_rollovers_breaks_only_what_a_person_accepted(

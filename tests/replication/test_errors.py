@@ -17,7 +17,7 @@ EXAMPLES: list[ReplicationError] = [
     errors.NodeUnreachable(host="ns1.test", port=8443, reason="refused"),
     errors.NotServed(question="www.test. A", expected="192.0.2.1", found="nothing"),
     errors.Busy(what="the store"),
-    errors.BadName(text="a..b", reason="it has an empty label"),
+    errors.BadName(text="a..b", reason="the name has an empty label"),
     errors.BadRdata(type=1, text="x", reason="the address x is not a valid IPv4 address"),
     errors.BadRRset(name="www.test.", type=5, reason="two CNAMEs"),
     errors.BadBytes(what="records", reason="cut"),
@@ -51,7 +51,7 @@ def test_every_error_is_in_the_drawn_tree() -> None:
 
 
 def test_errors_carry_their_attributes() -> None:
-    assert str(EXAMPLES[1]) == "the node is at sequence 7 and cannot apply a segment that starts at 9"
+    assert str(EXAMPLES[1]) == "the node is at sequence 7, so it can’t apply a segment that starts at 9"
     assert "1 MiB" in str(errors.MapFull(path="x", map_size=1 << 20))
 
 

@@ -79,7 +79,7 @@ def test_an_error_keeps_its_text_on_its_way(german: None) -> None:
     assert isinstance(said, Text)
     assert in_english(gettext("{error}").format(error=caught.value)) == "ns1 is gone."
     error = pickle.loads(pickle.dumps(Diverged(expected=b"\1", found=b"\2")))
-    assert in_english(str(error)) == "the database has digest 02 where 01 was expected"
+    assert in_english(str(error)) == "the database has digest 02, but 01 was expected"
     for made in (pickle.loads(pickle.dumps(said)), copy.deepcopy(said)):
         assert format_text(made) == format_text(said)
 

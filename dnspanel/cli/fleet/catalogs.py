@@ -33,7 +33,7 @@ _RULES = (
     Column("GROUP", "group"),
     Column("TEAM", "team", right=True),
     Column("TAGS", lambda row: " ".join(row["tags"])),
-    Column("FROM", lambda row: " ".join(row["primaries"]["addresses"]) if row["primaries"] else "as the catalog"),
+    Column("FROM", lambda row: " ".join(row["primaries"]["addresses"]) if row["primaries"] else "same as catalog"),
 )
 _OURS = (
     Column("CATALOG", "name"),

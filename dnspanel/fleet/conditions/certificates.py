@@ -18,15 +18,15 @@ def certificate_condition(
     severity = Severity.CRITICAL if left <= CERTIFICATE_NOW else Severity.WARNING
     if node is None:
         message = (
-            gettext("The certificate of the panel ends in {time}, on {day}, and was not renewed by itself.")
+            gettext("The panel’s certificate expires in {time}, on {day}. Automatic renewal failed.")
             if left > timedelta(0)
-            else gettext("The certificate of the panel ended {time} ago, on {day}, and was not renewed by itself.")
+            else gettext("The panel’s certificate expired {time} ago, on {day}. Automatic renewal failed.")
         )
     else:
         message = (
-            gettext("The certificate of {name} ends in {time}, on {day}, and was not renewed by itself.")
+            gettext("The certificate of {name} expires in {time}, on {day}. Automatic renewal failed.")
             if left > timedelta(0)
-            else gettext("The certificate of {name} ended {time} ago, on {day}, and was not renewed by itself.")
+            else gettext("The certificate of {name} expired {time} ago, on {day}. Automatic renewal failed.")
         )
     message = message.format(
         name=node.name if node else "", time=duration_text(abs(left)), day=expires_at.date().isoformat()

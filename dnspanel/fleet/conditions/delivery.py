@@ -48,7 +48,7 @@ def _of_log_age(unencoded_since: datetime | None, now: datetime) -> Iterator[Con
     if unencoded_since is not None and (age := now - unencoded_since) >= LOG_AGE:
         severity = Severity.CRITICAL if age >= LOG_AGE_CRITICAL else Severity.WARNING
         message = gettext(
-            "The oldest publication that waits to be encoded is {time} old: no node can get it yet."
+            "The oldest unencoded publication is {time} old. Nodes can’t get this publication yet."
         ).format(time=duration_text(age))
         yield Condition("panel.log_age", "panel.log_age", severity, message)
 
@@ -67,13 +67,13 @@ def _of_waiting(waiting: Waiting | None, now: datetime, is_open: Collection[str]
 
 def _of_delivery(delivery: DeliveryInputs, now: datetime) -> Iterator[Condition]:
     if delivery.stopped_reason:
-        message = gettext("Delivery was stopped: {reason}").format(reason=delivery.stopped_reason)
+        message = gettext("Delivery is stopped. Reason: {reason}").format(reason=delivery.stopped_reason)
         yield Condition("panel.stopped", "panel.stopped", Severity.CRITICAL, message)
     if delivery.pinned is not None and delivery.pinned_at is not None and now - delivery.pinned_at >= PINNED_FOR:
         message = (
-            gettext("The fleet has been pinned at {sequence:,} for {time} ({reason}).")
+            gettext("The fleet has been pinned at sequence {sequence:,} for {time} ({reason}).")
             if delivery.pinned_reason
-            else gettext("The fleet has been pinned at {sequence:,} for {time}.")
+            else gettext("The fleet has been pinned at sequence {sequence:,} for {time}.")
         ).format(sequence=delivery.pinned, time=duration_text(now - delivery.pinned_at), reason=delivery.pinned_reason)
         yield Condition("panel.pinned", "panel.pinned", Severity.WARNING, message)
 

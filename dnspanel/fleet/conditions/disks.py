@@ -20,15 +20,15 @@ def disk_share(
     share, is_inodes = min((share, is_inodes) for is_inodes, share in left.items())
     if node is None:
         message = (
-            gettext("The panel's disk has {count:,} inodes free, {share} of them: without one no file can be made.")
+            gettext("The panel’s disk has only {count:,} free inodes ({share}).")
             if is_inodes
-            else gettext("The panel's disk has {free} free, {share} of it.")
+            else gettext("The panel’s disk has only {free} free ({share}).")
         )
     else:
         message = (
-            gettext("The disk of {name} has {count:,} inodes free, {share} of them: without one no file can be made.")
+            gettext("The disk of {name} has only {count:,} free inodes ({share}).")
             if is_inodes
-            else gettext("The disk of {name} has {free} free, {share} of it.")
+            else gettext("The disk of {name} has only {free} free ({share}).")
         )
     severity = Severity.CRITICAL if share < DISK_SHARE_CRITICAL else Severity.WARNING
     message = message.format(

@@ -90,7 +90,7 @@ def _powerdns(node: NodeInputs) -> Condition | None:
     if not (unserved := str(node.report.get("unserved", ""))):
         return None
     program = "dnsdist" if node.report.get("front") else "PowerDNS"
-    message = gettext("{program} on {name} does not answer as it should: {reason}").format(
+    message = gettext("{program} on {name} doesn’t answer correctly. Reason: {reason}").format(
         program=program, name=node.name, reason=unserved
     )
     return Condition(f"node.powerdns:{node.name}", "node.powerdns", Severity.CRITICAL, message, node.node_id)
@@ -101,7 +101,7 @@ def _front(node: NodeInputs) -> Condition | None:
     report = front_report_in(node.report)
     if report is None or not report.is_below_minimum:
         return None
-    message = gettext("{name} has {count} of {total} nodes in rotation, and should have {minimum} at least.").format(
+    message = gettext("{name} has {count} of {total} nodes in rotation. The minimum is {minimum}.").format(
         name=node.name, count=report.in_rotation, total=len(report.backends), minimum=report.minimum
     )
     return Condition(f"node.front:{node.name}", "node.front", Severity.CRITICAL, message, node.node_id)
@@ -114,15 +114,15 @@ def _condition_of_divergence(node: NodeInputs, now: datetime) -> Condition | Non
     """
     if node.diverged and node.diverged_since is not None and now - node.diverged_since >= DIVERGED_FOR:
         message = ngettext(
-            "On {name}, {count} zone is not what the panel sent, for {time}.",
-            "On {name}, {count:,} zones are not what the panel sent, for {time}.",
+            "On {name}, {count} zone has differed from the panel for {time}.",
+            "On {name}, {count:,} zones have differed from the panel for {time}.",
             node.diverged,
         ).format(name=node.name, count=node.diverged, time=duration_text(now - node.diverged_since))
         return Condition(f"node.diverged:{node.name}", "node.diverged", Severity.CRITICAL, message, node.node_id)
     if node.digest_equal is False and not node.diverged and node.bootstrap_since is None:
-        message = gettext("The digest of {name} is not the panel's, and no zone is known that differs.").format(
-            name=node.name
-        )
+        message = gettext(
+            "The digest of {name} differs from the panel’s digest, but no zone is known to differ."
+        ).format(name=node.name)
         return Condition(f"node.digest:{node.name}", "node.digest", Severity.CRITICAL, message, node.node_id)
     return None
 
@@ -137,9 +137,9 @@ def _disk(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     days = free / node.bytes_a_day
     if days > (DISK_DAYS_AGAIN if key in is_open else DISK_DAYS):
         return None
-    message = gettext(
-        "The disk of {name} will be full in {days:.0f} days if it goes on like this: {free} free."
-    ).format(name=node.name, days=days, free=size_text(free))
+    message = gettext("At the current rate, the disk of {name} will be full in {days:.0f} days ({free} free).").format(
+        name=node.name, days=days, free=size_text(free)
+    )
     return Condition(key, "node.disk", Severity.WARNING, message, node.node_id)
 
 
@@ -149,7 +149,7 @@ def _map(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
         return None
     severity = Severity.CRITICAL if used > MAP_SHARE_CRITICAL else Severity.WARNING
     message = gettext(
-        "The LMDB map of {name} is {used} full: raise lmdb-map-size and the agent's map_size_mib."
+        "The LMDB map of {name} is {used} full. Increase lmdb-map-size and the agent’s map_size_mib."
     ).format(name=node.name, used=f"{used:.0%}")
     return Condition(key, "node.map", severity, message, node.node_id)
 
@@ -159,7 +159,7 @@ def _reader(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     if lag <= (READER_LAG_AGAIN if key in is_open else READER_LAG):
         return None
     message = gettext(
-        "A reader on {name} is {count:,} transactions old: its files grow until that program ends."
+        "An LMDB reader on {name} is {count:,} transactions behind. The node’s files grow until this reader ends."
     ).format(name=node.name, count=lag)
     return Condition(key, "node.reader", Severity.WARNING, message, node.node_id)
 
@@ -169,14 +169,15 @@ def _clock(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     if offset is None or abs(offset) <= (CLOCK_OFF_AGAIN if key in is_open else CLOCK_OFF):
         return None
     message = (
-        gettext("The clock of {name} is {time} ahead of the panel's.")
+        gettext("The clock of {name} is {time} ahead of the panel’s clock.")
         if offset > 0
-        else gettext("The clock of {name} is {time} behind the panel's.")
+        else gettext("The clock of {name} is {time} behind the panel’s clock.")
     ).format(name=node.name, time=duration_text(timedelta(seconds=abs(offset))))
     if abs(offset) < CLOCK_OFF_CRITICAL:
         return Condition(key, "node.clock", Severity.WARNING, message, node.node_id)
     message = gettext(
-        "{message} It signs by that clock: off by a week, resolvers that validate answer nothing of its signed zones."
+        "{message} The node signs with this clock. If the clock is off by a week, validating resolvers "
+        "reject the node’s signed zones."
     ).format(message=message)
     return Condition(key, "node.clock", Severity.CRITICAL, message, node.node_id)
 
@@ -186,7 +187,7 @@ def _bootstrap(node: NodeInputs, now: datetime) -> Condition | None:
         return None
     key, kind = f"node.bootstrap:{node.name}", "node.bootstrap"
     if node.bootstrap_error:
-        message = gettext("{name} does not get its snapshot: {reason}").format(
+        message = gettext("{name} can’t get its snapshot. Reason: {reason}").format(
             name=node.name, reason=node.bootstrap_error
         )
         return Condition(key, kind, Severity.CRITICAL, message, node.node_id)

@@ -17,18 +17,18 @@ KINDS = {
 def validation_conditions(inputs: FleetInputs, now: datetime) -> Iterator[Condition]:
     """Yield one condition for each kind of validation problem. One condition covers all affected zones."""
     if inputs.misled.count:
-        message = gettext("{zones}: what the parent has leads resolvers to no valid signatures.").format(
+        message = gettext("{zones}: the DS at the parent doesn’t lead to valid signatures.").format(
             zones=inputs.misled.message(now)
         )
         yield Condition("panel.ds", "panel.ds", Severity.CRITICAL, message)
     if inputs.unproven.count:
         message = gettext(
-            "{zones}: the signatures that PowerDNS answers there are not good, and nothing that was published did "
-            "that. All other zones are published."
+            "{zones}: signatures from PowerDNS are invalid, but no publication is the cause. All other zones "
+            "are published."
         ).format(zones=inputs.unproven.message(now))
         yield Condition("panel.unproven", "panel.unproven", Severity.CRITICAL, message)
     if inputs.unknown.count:
-        message = gettext("{zones}: it is unknown whether the parent has the right DS.").format(
+        message = gettext("{zones}: the DS at the parent couldn’t be checked.").format(
             zones=inputs.unknown.message(now)
         )
         yield Condition("panel.parents", "panel.parents", Severity.WARNING, message)

@@ -32,7 +32,7 @@ def setup_faults(name: str, setup: Setup) -> Iterator[Fault]:
         ).format(name=name, agent=setup.agent, panel=setup.panel)
         yield Fault("node.agent", Severity.WARNING, message)
     if setup.differences:
-        message = gettext("{name} is not set up as the panel has it. {differences}").format(
+        message = gettext("The setup of {name} differs from the panel’s settings. {differences}").format(
             name=name, differences=" ".join(setup.differences)
         )
         yield Fault("node.setup", Severity.WARNING, message)

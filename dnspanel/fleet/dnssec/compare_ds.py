@@ -55,17 +55,19 @@ def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) ->
         )
     if without:
         message = gettext(
-            "{count} of {total} servers of the parent {parent} have no DS of the zone, the others do."
+            "{count} of {total} servers of the parent {parent} don’t have a DS for the zone. The other servers do."
         ).format(count=len(without), total=len(sets), parent=parent)
         return Finding(ParentState.PARTIAL, message)
     tags = sorted({int(text.split()[0]) for ds in sets.values() for text in ds if _is_key_named(signed, text)})
     message = ngettext(
-        "The DS at the parent {parent} names key {keys}.", "The DS at the parent {parent} names keys {keys}.", len(tags)
+        "The DS at the parent {parent} matches key {keys}.",
+        "The DS at the parent {parent} matches keys {keys}.",
+        len(tags),
     )
     if len(sets) > 1:
         message = ngettext(
-            "The DS at the parent {parent} names key {keys}, seen at {count} servers.",
-            "The DS at the parent {parent} names keys {keys}, seen at {count} servers.",
+            "The DS at the parent {parent} matches key {keys} on all {count} servers.",
+            "The DS at the parent {parent} matches keys {keys} on all {count} servers.",
             len(tags),
         )
     keys = ", ".join(map(str, tags))
@@ -74,11 +76,11 @@ def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) ->
 
 def _at(parent: str, sets: Mapping[str, Sequence[str]], servers: Sequence[str]) -> str:
     if len(servers) == len(sets):
-        return gettext("The DS at the parent {parent}").format(parent=parent)
+        return gettext("The DS at the parent {parent} is wrong.").format(parent=parent)
     named: str = ", ".join(servers[:_MOST_NAMED])
     if len(servers) > _MOST_NAMED:
         named = gettext("{listed} and {count} more").format(listed=named, count=len(servers) - _MOST_NAMED)
-    return gettext("The DS at {servers}, of {count} servers of the parent {parent},").format(
+    return gettext("The DS is wrong at {servers}. The parent {parent} has {count} servers.").format(
         servers=named, count=len(sets), parent=parent
     )
 
@@ -90,24 +92,24 @@ def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
     Every algorithm in the DS records must sign the zone (RFC 6840 section 5.11).
     """
     if not signed.algorithms:
-        return gettext("exists, but the zone isn’t signed: validating resolvers can’t resolve the zone.")
+        return gettext("The zone isn’t signed, so validating resolvers can’t resolve the zone.")
     types = {int(text.split()[2]) for text in ds} & key_material.EVERY_DIGEST.keys()
     if types - {_SHA1}:  # RFC 4509 section 3
         types -= {_SHA1}
     if not types:
-        return gettext("has only unknown digest types: resolvers don’t check the signatures.")
+        return gettext("The DS has only unknown digest types, so resolvers don’t check the signatures.")
     leading = {int(text.split()[2]) for text in ds if _is_key_named(signed, text)}
     if not types & leading:
-        return gettext("doesn’t name a key that signs the zone: validating resolvers can’t resolve the zone.")
-    if not types <= leading:
         return gettext(
-            "names signing keys with one digest type, and other keys with another type: some resolvers don’t "
-            "find a key."
+            "The DS doesn’t match a key that signs the zone, so validating resolvers can’t resolve the zone."
         )
+    if not types <= leading:
+        return gettext("One digest type of the DS doesn’t match a signing key, so some resolvers don’t find a key.")
     lost = sorted({int(text.split()[1]) for text in ds} - signed.algorithms)
     if lost:
         return gettext(
-            "names {algorithms}, but the zone isn’t signed with it: some validating resolvers can’t resolve the zone."
+            "The zone isn’t signed with {algorithms}, as the DS requires. Some validating resolvers can’t "
+            "resolve the zone."
         ).format(algorithms=join_list([ALGORITHMS.get(number, str(number)) for number in lost]))
     return ""
 

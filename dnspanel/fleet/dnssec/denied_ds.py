@@ -66,7 +66,7 @@ def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.
     """
     if len(rrsets) > MOST_RECORDS:
         raise Unproven(
-            gettext("more than {most_records} NSEC and NSEC3 records are to prove that {name} has no DS").format(
+            gettext("the denial of a DS for {name} has more than {most_records} NSEC and NSEC3 records").format(
                 most_records=MOST_RECORDS, name=name
             )
         )
@@ -75,7 +75,7 @@ def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.
     if found is None:
         found = _by_nsec3(name, zone, [(owner, record) for owner, record in links if isinstance(record, NSEC3)])
     if found is None:
-        raise Unproven(gettext("nothing proves that {name} has no DS").format(name=name))
+        raise Unproven(gettext("no proof that {name} doesn’t have a DS").format(name=name))
     return found
 
 
@@ -106,9 +106,7 @@ def _by_nsec3(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dn
         return Denial.ITERATIONS
     if len({(record.iterations, record.salt) for _, record in usable}) > 1:
         raise Unproven(
-            gettext("the NSEC3 records that are to prove that {name} has no DS do not belong together").format(
-                name=name
-            )
+            gettext("the NSEC3 records that deny a DS for {name} have different parameters").format(name=name)
         )
     chain = [_Hashed(at, record) for owner, record in usable if (at := _hash_in(owner, zone, record)) is not None]
     iterations, salt = usable[0][1].iterations, usable[0][1].salt
@@ -139,14 +137,12 @@ def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
     kind = dns.rdatatype.to_text(record.rdtype)
     if _has(record, rdtypes.SOA):
         raise Unproven(
-            gettext("the {kind} of {name} is that of an apex, which proves nothing of its DS").format(
-                kind=kind, name=name
-            )
+            gettext("the {kind} of {name} is from the apex, so the record can’t deny a DS").format(kind=kind, name=name)
         )
     for type in (dns.rdatatype.DS, dns.rdatatype.CNAME):
         if _has(record, type):
             raise Unproven(
-                gettext("the {kind} of {name} says that a {to_text} exists").format(
+                gettext("the {kind} of {name} shows that a {to_text} exists").format(
                     kind=kind, name=name, to_text=dns.rdatatype.to_text(type)
                 )
             )

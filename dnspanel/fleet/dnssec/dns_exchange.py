@@ -77,7 +77,9 @@ def _tcp(query: dns.message.Message, address: str, port: int, deadline: float) -
         left = max(0.1, min(2 * TRY_SECONDS, deadline - time.monotonic()))
         return dns.query.tcp(query, address, left, port, ignore_trailing=True)
     except (dns.exception.DNSException, OSError, EOFError, ValueError) as exc:
-        raise NoAnswer(gettext("cut short over UDP, and over TCP {exc}").format(exc=_describe_failure(exc))) from exc
+        raise NoAnswer(
+            gettext("truncated over UDP, and then over TCP: {exc}").format(exc=_describe_failure(exc))
+        ) from exc
 
 
 def _describe_failure(exc: Exception) -> str:
@@ -88,7 +90,7 @@ def _describe_failure(exc: Exception) -> str:
         return exc.strerror or gettext("no connection")
     if isinstance(exc, EOFError):
         return gettext("the connection was closed")
-    return gettext("an answer that cannot be read")
+    return gettext("malformed answer")
 
 
 def has_route(address: str, port: int = 53) -> bool:

@@ -173,7 +173,7 @@ def _look_of(  # noqa: PLR0913  # what a look collects
 def _with_signers(row: Rollover, look: Look, found: SignersLook | None) -> Look:
     """Add the `ask_signers` result to the look. `found` is None if the name servers weren't asked this time."""
     if found is None:
-        lack = row.signers_lack if row.signers_at else gettext("Their name servers were not asked yet.")
+        lack = row.signers_lack if row.signers_at else gettext("The zone’s name servers haven’t been checked yet.")
         goals = {**look.goals, **({Goal.SIGNERS: _since(row)} if Goal.SIGNERS in row.goals else {})}
         return replace(look, signers_lack=lack, signers_at=row.signers_at, goals=goals)
     goals = {goal: since for goal, since in look.goals.items() if goal is not Goal.SIGNERS}
@@ -234,4 +234,4 @@ def _describe_lacking(lacking: Mapping[str, str]) -> str:
     told = joined("; ", clauses[:MOST_TOLD])
     if len(clauses) <= MOST_TOLD:
         return joined("", [told, "."])
-    return gettext("{clauses}; and {count} more.").format(clauses=told, count=len(clauses) - MOST_TOLD)
+    return gettext("{clauses}, and {count} more.").format(clauses=told, count=len(clauses) - MOST_TOLD)

@@ -100,7 +100,9 @@ def look_at_signers(
     """
     zone = Zone(zone_name, tuple(sorted(nameservers)))
     if not nameservers or len(nameservers) > MOST_SERVERS:
-        return SignersLook(gettext("{name} has {count} name servers.").format(name=zone_name, count=len(nameservers)))
+        return SignersLook(
+            gettext("{name} has no name servers or too many ({count}).").format(name=zone_name, count=len(nameservers))
+        )
     deadline = time.monotonic() + SECONDS
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="signers") as pool:
         servers, faults = servers_of(zone, Probe(resolver, networks, port, deadline, pool))
@@ -113,7 +115,9 @@ def look_at_signers(
         answers = list(pool.map(lambda server: _ask(server, zone_name, wanted, port, deadline), servers))
     faults += [joined(": ", (server, fault)) for server, (fault, _) in zip(servers, answers, strict=True) if fault]
     return SignersLook(
-        describe_faults(gettext("Not every name server of {name} has it").format(name=zone_name), faults),
+        describe_faults(
+            gettext("Some name servers of {name} don’t have the DNSKEY records").format(name=zone_name), faults
+        ),
         max((ttl for _, ttl in answers), default=0),
     )
 
@@ -127,13 +131,13 @@ def _ask(
         if answer.rcode() != dns.rcode.NOERROR:
             raise Unusable(rcode_text(answer))
         if not answer.flags & dns.flags.AA:
-            raise Unusable(gettext("it answers without authority"))
+            raise Unusable(gettext("not authoritative"))
         found = rrset_at(answer.answer, name_of(zone_name), rdtypes.DNSKEY)
         if found is None or len(found) > _MOST_KEYS:
             raise Unusable(
-                gettext("it has no DNSKEY records")
+                gettext("no DNSKEY records")
                 if found is None
-                else gettext("it has more than {most_keys} keys").format(most_keys=_MOST_KEYS)
+                else gettext("more than {most_keys} keys").format(most_keys=_MOST_KEYS)
             )
     except (NoAnswer, Unusable) as exc:
         return str(exc), 0
@@ -141,4 +145,4 @@ def _ask(
     lacking = [key_material.key_tag(*key) for key in wanted if key not in known]
     if not lacking:
         return "", found.ttl
-    return gettext("it lacks key {keys}").format(keys=", ".join(map(str, sorted(lacking)))), found.ttl
+    return gettext("missing key {keys}").format(keys=", ".join(map(str, sorted(lacking)))), found.ttl

@@ -81,7 +81,7 @@ def _ask(
         soa_answer = _answer(address, port, zone_name, rdtypes.SOA, deadline)
         soa = rrset_at(soa_answer.answer, name_of(zone_name), rdtypes.SOA)
         if soa is None:
-            raise _Unusable(gettext("it has no SOA of the zone"))
+            raise _Unusable(gettext("no SOA record for the zone"))
         key_answer = _answer(address, port, zone_name, rdtypes.DNSKEY, deadline)
     except (NoAnswer, _Unusable) as exc:
         return NodeAnswer(node, Verdict.SILENT, str(exc))
@@ -93,7 +93,7 @@ def _ask(
         return NodeAnswer(
             node,
             Verdict.BOGUS,
-            gettext("it has more than {most_keys} DNSKEY records").format(most_keys=MOST_KEYS),
+            gettext("more than {most_keys} DNSKEY records").format(most_keys=MOST_KEYS),
             serial,
         )
     tags = tuple(sorted(dns.dnssec.key_id(key) for key in zone_keys(found)))
@@ -107,9 +107,9 @@ def _ask(
 def _answer(address: str, port: int, name: str, type: int, deadline: float) -> dns.message.Message:
     answer = exchange(address, name, type, deadline=deadline, port=port, dnssec=True)
     if answer.rcode() != dns.rcode.NOERROR:
-        raise _Unusable(gettext("it answers {answer}").format(answer=rcode_text(answer)))
+        raise _Unusable(gettext("answer {answer}").format(answer=rcode_text(answer)))
     if not answer.flags & dns.flags.AA:
-        raise _Unusable(gettext("it answers without authority"))
+        raise _Unusable(gettext("not authoritative"))
     return answer
 
 
@@ -129,6 +129,6 @@ def _validate_soa(  # noqa: PLR0913  # the answers that validate each other
     keys = zone_keys(dnskey)
     known = [key for key in keys if (int(key.flags), int(key.algorithm), bytes(key.key)) in signers]
     if not known:
-        raise NotSigned(gettext("none of its DNSKEY records is of a key that the panel knows of"))
+        raise NotSigned(gettext("the DNSKEY records don’t contain a key of the panel"))
     validate(key_answer.answer, dnskey, zone_name, known, now)
     return validate(soa_answer.answer, soa, zone_name, keys, now)

@@ -147,7 +147,7 @@ def look(claim: Claim, *, resolver: Resolver, now: datetime, port: int = 53) -> 
         return Look(parent, finding)
     if parent.silent or finding.state is None:
         return Look(
-            parent, Finding(None, silent=parent.silent or gettext("The parent has no server that could be asked."))
+            parent, Finding(None, silent=parent.silent or gettext("The parent doesn’t have a reachable name server."))
         )
     if finding.state is ParentState.NO_DS or not settings.TRUST_ANCHORS:
         return Look(parent, finding)
@@ -159,14 +159,14 @@ def _validate_from_root(finding: Finding, zone_name: str, resolver: Resolver, no
     if chain.verdict is Verdict.BOGUS:
         return Finding(
             ParentState.BOGUS,
-            gettext("{zone_name} does not validate from the root down: {reason}.").format(
+            gettext("{zone_name} doesn’t validate from the root: {reason}.").format(
                 zone_name=zone_name, reason=chain.reason
             ),
         )
     if chain.verdict is Verdict.UNKNOWN:
         return Finding(
             None,
-            silent=gettext("Whether {zone_name} validates is not known: {reason}.").format(
+            silent=gettext("Validation of {zone_name} couldn’t be checked: {reason}.").format(
                 zone_name=zone_name, reason=chain.reason
             ),
         )
@@ -180,7 +180,7 @@ def _validate_from_root(finding: Finding, zone_name: str, resolver: Resolver, no
 
 def _proven(finding: Finding) -> Finding:
     return Finding(
-        finding.state, gettext("{message} The zone validates from the root down.").format(message=finding.message)
+        finding.state, gettext("{message} The zone validates from the root.").format(message=finding.message)
     )
 
 

@@ -79,12 +79,15 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
     deadline = time.monotonic() + SECONDS
     above = names.parent(zone_name)
     if above is None:
-        return ParentLook("", {}, None, gettext("The root has no parent."))
+        return ParentLook("", {}, None, gettext("The root zone doesn’t have a parent."))
     try:
         parent = resolver.zone_of(above, deadline=deadline)
     except NoAnswer as exc:
         return ParentLook(
-            "", {}, None, gettext("The parent of {zone_name} is not known: {exc}.").format(zone_name=zone_name, exc=exc)
+            "",
+            {},
+            None,
+            gettext("The parent of {zone_name} couldn’t be found: {exc}.").format(zone_name=zone_name, exc=exc),
         )
     if len(parent.nameservers) > MOST_SERVERS:
         return _too_many(parent.name)
@@ -134,7 +137,7 @@ def _look_at(zone_name: str, parent: str, servers: Sequence[Server], faults: lis
         else:
             found[str(server)], ttl = answer
             ttls.append(ttl)
-    silent = describe_faults(gettext("Not every server of {parent} answers").format(parent=parent), faults)
+    silent = describe_faults(gettext("Some servers of {parent} don’t answer").format(parent=parent), faults)
     return ParentLook(parent, found, max(ttls, default=None), silent)
 
 
@@ -160,7 +163,7 @@ def servers_of(
         if known and known.get(host):
             return known[host]
         try:
-            return probe.resolver.addresses(host, deadline=probe.deadline) or gettext("it has no address")
+            return probe.resolver.addresses(host, deadline=probe.deadline) or gettext("no address")
         except NoAnswer as exc:
             return str(exc)
 
@@ -170,7 +173,7 @@ def servers_of(
         if isinstance(found, str):
             faults.append(joined(": ", (host, found)))
         elif not all(is_allowed(address, probe.networks) for address in found):
-            faults.append(gettext("{host} leads to what is not a public address").format(host=host))
+            faults.append(gettext("{host} doesn’t have a public address").format(host=host))
         else:
             servers += [Server(host, address) for address in found]
     return _with_route(servers, probe.port), faults
@@ -200,12 +203,12 @@ def _ds_in(answer: dns.message.Message, zone_name: str, parent: str) -> tuple[tu
     if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         raise Unusable(rcode_text(answer))
     if not answer.flags & dns.flags.AA:
-        raise Unusable(gettext("it answers without authority for {parent}").format(parent=parent))
+        raise Unusable(gettext("not authoritative for {parent}").format(parent=parent))
     found = rrset_at(answer.answer, name_of(zone_name), rdtypes.DS)
     if found is None:
         return (), _negative_ttl(answer, parent)
     if len(found) > MOST_DS:
-        raise Unusable(gettext("it has more than {most_ds} DS records").format(most_ds=MOST_DS))
+        raise Unusable(gettext("more than {most_ds} DS records").format(most_ds=MOST_DS))
     return ds_texts(found), _ttl(found.ttl)
 
 
@@ -220,11 +223,9 @@ def _negative_ttl(answer: dns.message.Message, parent: str) -> int:
     """Return the seconds that caches keep a negative answer (RFC 2308 section 5). Raise Unusable if it isn't one."""
     soa = next((each for each in answer.authority if each.rdtype == rdtypes.SOA), None)
     if soa is None or answer.answer:
-        raise Unusable(gettext("it answers neither with DS records nor that {parent} has none").format(parent=parent))
+        raise Unusable(gettext("no DS records and no denial from {parent}").format(parent=parent))
     if text_of(soa.name) != parent:
-        raise Unusable(
-            gettext("it answers from {name}, not from {parent}").format(name=text_of(soa.name), parent=parent)
-        )
+        raise Unusable(gettext("answer from {name} instead of {parent}").format(name=text_of(soa.name), parent=parent))
     return min(_ttl(soa.ttl), _ttl(soa[0].minimum))
 
 

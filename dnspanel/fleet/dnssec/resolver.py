@@ -36,16 +36,16 @@ class Resolver:
 
     def ask(self, name: str, type: int, *, deadline: float, dnssec: bool = False) -> dns.message.Message:
         """Return an answer whose response code is NOERROR or NXDOMAIN. Raise NoAnswer if no resolver gives one."""
-        failure = gettext("no resolver is set up")
+        failure = gettext("no resolver configured")
         for address, port in self.servers:
             try:
                 answer = exchange(address, name, type, deadline=deadline, port=port, is_recursive=True, dnssec=dnssec)
             except NoAnswer as exc:
-                failure = gettext("the resolver: {exc}").format(exc=exc)
+                failure = gettext("resolver: {exc}").format(exc=exc)
                 continue
             if answer.rcode() in _USABLE:
                 return answer
-            failure = gettext("the resolver answers {rcode_text} for {name}").format(
+            failure = gettext("the resolver answered {rcode_text} for {name}").format(
                 rcode_text=rcode_text(answer), name=name
             )
         raise NoAnswer(failure)
@@ -58,7 +58,7 @@ class Resolver:
             try:
                 chain = dns.message.QueryMessage.resolve_chaining(answer)  # type: ignore[arg-type]
             except dns.exception.DNSException as exc:  # a loop of aliases, or what is no answer to the question
-                raise NoAnswer(gettext("the resolver has no sense to make of {host}").format(host=host)) from exc
+                raise NoAnswer(gettext("the resolver’s answer for {host} is invalid").format(host=host)) from exc
             if chain.answer is not None:
                 found += [item.address for item in chain.answer]
         return tuple(dict.fromkeys(found))[:_MOST_ADDRESSES]
@@ -72,7 +72,7 @@ class Resolver:
             if found is not None:
                 return Zone(at, tuple(sorted(text_of(item.target) for item in found)))
             at = _above(answer, at)
-        raise NoAnswer(gettext("the resolver knows no root"))
+        raise NoAnswer(gettext("the resolver doesn’t know the root zone"))
 
 
 def _above(answer: dns.message.Message, name: str) -> str | None:

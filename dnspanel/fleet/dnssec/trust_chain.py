@@ -36,9 +36,9 @@ SECONDS = 15.0
 MOST_DS = 32
 _SHA1 = 1
 _INSECURE = {
-    Denial.UNSIGNED: gettext_noop("{name} has no DS"),
-    Denial.OPT_OUT: gettext_noop("{name} has no DS, and {above} does not sign whether it is there (opt-out)"),
-    Denial.ITERATIONS: gettext_noop("{above} hashes the names that it has more than {most} times (NSEC3)"),
+    Denial.UNSIGNED: gettext_noop("{name} doesn’t have a DS"),
+    Denial.OPT_OUT: gettext_noop("{name} doesn’t have a signed delegation, because {above} uses NSEC3 opt-out"),
+    Denial.ITERATIONS: gettext_noop("{above} uses more than {most} NSEC3 iterations"),
 }
 
 
@@ -100,7 +100,7 @@ def read_anchors(texts: Iterable[str]) -> list[DS]:
         try:
             read = dns.rdata.from_text(dns.rdataclass.IN, dns.rdatatype.DS, text)
         except (dns.exception.DNSException, ValueError) as exc:
-            raise ValueError(gettext("“{text}” is not a DS record").format(text=text)) from exc
+            raise ValueError(gettext("“{text}” isn’t a valid DS record").format(text=text)) from exc
         assert isinstance(read, DS)
         found.append(read)
     return found
@@ -136,9 +136,9 @@ class _Walk:
         answer = self._ask(name, rdtypes.DNSKEY)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.DNSKEY)
         if name == names.ROOT and (rrset is None or not signatures_of(answer.answer, rrset)):
-            raise _Broken(Verdict.UNKNOWN, gettext("the resolver passes no signatures on"))
+            raise _Broken(Verdict.UNKNOWN, gettext("the resolver removes signatures from answers"))
         if rrset is None:
-            raise _Broken(Verdict.BOGUS, gettext("{name} has a DS and no DNSKEY records").format(name=name))
+            raise _Broken(Verdict.BOGUS, gettext("{name} has a DS but no DNSKEY records").format(name=name))
         keys = zone_keys(rrset)
         if len(rrset) > MOST_KEYS:
             raise _Broken(
@@ -149,9 +149,9 @@ class _Walk:
         if not entries:
             raise _Broken(
                 Verdict.BOGUS,
-                gettext("the trust anchor of the root names no key")
+                gettext("the trust anchor of the root doesn’t match a key")
                 if name == names.ROOT
-                else gettext("the DS of {name} names no key").format(name=name),
+                else gettext("the DS of {name} doesn’t match a key").format(name=name),
             )
         self._validate(answer.answer, rrset, name, entries)
         self.is_at_root = False
@@ -197,10 +197,10 @@ class _Walk:
         answer = self._ask(name, rdtypes.SOA)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.SOA)
         if rrset is None:
-            raise _Broken(Verdict.UNKNOWN, gettext("the resolver has no SOA of {name}").format(name=name))
+            raise _Broken(Verdict.UNKNOWN, gettext("the resolver found no SOA for {name}").format(name=name))
         if name != above:
             raise _Broken(
-                Verdict.BOGUS, gettext("{above} proves that it does not delegate {name}").format(above=above, name=name)
+                Verdict.BOGUS, gettext("{above} proves that {name} is not delegated").format(above=above, name=name)
             )
         self._validate(answer.answer, rrset, name, keys)
 

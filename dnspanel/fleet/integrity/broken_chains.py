@@ -33,7 +33,7 @@ _AT_ONCE = 500
 _LOOKS_AT_ONCE = 8
 # Parents that were not queried within this time count as unknown.
 _LOOK_SECONDS = 120.0
-_NO_LOOK = ParentLook("", {}, None, gettext_lazy("There was no time to ask it."))
+_NO_LOOK = ParentLook("", {}, None, gettext_lazy("The parent wasn’t queried in time."))
 
 _SIGNED_OTHERWISE = Q(signing__isnull=False) | ~Q(signing_error="") | ~Q(error="")
 
@@ -147,21 +147,17 @@ def _reason(zone_name: str, above: _Above, before: _Signed | None, after: _Signe
         return next(filter(None, reasons), "")
 
     if reason := against(above.after):
-        return gettext("its parent has a DS for {zone_name}, {reason}").format(zone_name=zone_name, reason=reason)
+        return gettext("the parent has a DS for {zone_name}, {reason}").format(zone_name=zone_name, reason=reason)
     if above.silent:
-        return gettext("what its parent has for it is not known: {silent}").format(silent=above.silent.rstrip("."))
+        return gettext("the parent’s DS is unknown: {silent}").format(silent=above.silent.rstrip("."))
     if reason := against(above.cached):
-        return gettext("caches have a DS for {zone_name}, {reason}, until it expires there").format(
-            zone_name=zone_name, reason=reason
-        )
+        return gettext("caches still have a DS for {zone_name}, {reason}").format(zone_name=zone_name, reason=reason)
     if not any(above.after) or not after.state.keys:
         return ""
     if before is None:
-        return gettext("how nodes sign it is not known, and caches have keys and signatures of theirs")
+        return gettext("the nodes’ signing of the zone is unknown, and caches have the nodes’ keys and signatures")
     if before.state.keys and not (after.signing & before.visible and before.signing & after.visible):
-        return gettext(
-            "caches have keys and signatures of the nodes that do not go with those of the panel, until they expire"
-        )
+        return gettext("caches still have the nodes’ keys and signatures, which don’t match the panel’s keys")
     return ""
 
 

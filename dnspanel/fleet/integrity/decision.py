@@ -48,7 +48,7 @@ def _carry_out(report: AheadReport, now: datetime) -> str:
         AheadReport.objects.filter(pk=report.pk).update(
             choice="",
             decided_at=None,
-            error=gettext("The decision could not be carried out, nothing was changed: {exc}").format(exc=exc),
+            error=gettext("The decision failed, and nothing was changed: {exc}").format(exc=exc),
         )
         return "the decision could not be carried out"
     return f"epoch {epoch.epoch} has begun"

@@ -42,11 +42,11 @@ def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: da
                 node_id,
                 gettext("{name}: {description}.").format(name=name, description=description)
                 if name
-                else gettext("Its files: {description}.").format(description=description),
+                else gettext("Database files: {description}.").format(description=description),
                 now,
             )
         if len(new) > _MOST_NOTED:
-            more = gettext("{count} more zones are not what the panel wrote.").format(count=len(new) - _MOST_NOTED)
+            more = gettext("{count} more zones differ from the panel.").format(count=len(new) - _MOST_NOTED)
             _note(node_id, more, now)
     for zone_id, name, description in new:
         logger.error("diverged node_id=%s zone_id=%s zone=%s: %s", node_id, zone_id, name, description)
@@ -71,8 +71,8 @@ def record_repaired(*, node_id: int, zone_id: int, zone_name: str, differences: 
 
 
 def _repaired_message(zone_name: str, found: str) -> str:
-    values = {"name": zone_name, "found": found or gettext("nothing differed any more")}
-    message = gettext("{name}: repaired ({found}).") if zone_name else gettext("Its files: repaired ({found}).")
+    values = {"name": zone_name, "found": found or gettext("no differences left")}
+    message = gettext("{name}: repaired ({found}).") if zone_name else gettext("Database files: repaired ({found}).")
     return message.format(**values)
 
 
@@ -93,7 +93,7 @@ def record_compared(*, node_id: int, is_equal: bool, now: datetime) -> None:
     if not is_news:
         Node.objects.filter(pk=node_id).update(digest_compared_at=now)
     elif not is_equal:
-        _note(node_id, gettext("Its content does not add up to what the panel has at the same position."), now)
+        _note(node_id, gettext("The node’s content differs from the panel’s content at the same position."), now)
 
 
 def _note(node_id: int, message: str, now: datetime) -> None:

@@ -35,14 +35,13 @@ def suspicion(node_name: str, position: Position, head: Position, *, is_known: b
     """
     if position.epoch == head.epoch and position.sequence > head.sequence:
         return gettext(
-            "The node {node_name} answers with change {sequence}, and this panel has published only "
-            "{head}. The database looks like one restored from a backup, or one that lost its "
-            "last changes."
+            "Node {node_name} has change {sequence}, but this panel has published only {head}. The panel’s "
+            "database was probably restored from a backup or lost its last changes."
         ).format(node_name=node_name, sequence=position.sequence, head=head.sequence)
     if position.epoch != head.epoch and not is_known:
         return gettext(
-            "The node {node_name} answers with a history of changes that this panel does not know. The "
-            "database looks like one restored from a backup."
+            "Node {node_name} has a history of changes that this panel doesn’t know. The panel’s database was "
+            "probably restored from a backup."
         ).format(node_name=node_name)
     return ""
 
@@ -138,9 +137,9 @@ def numbers(report: AheadReport) -> Numbers:
 def may_choose(report: AheadReport, choice: str) -> str:
     """Return why a person can't make this choice, or an empty string if it is possible."""
     if report.ended_at is None:
-        return gettext("The nodes are still being asked.")
+        return gettext("The nodes are still being compared.")
     if choice == Choice.TAKE_OVER and not report.is_ahead:
-        return gettext("No node that answered knows anything that the panel does not.")
+        return gettext("The nodes that answered don’t have changes that the panel lacks.")
     return ""
 
 
@@ -160,25 +159,27 @@ def decide(  # noqa: PLR0913  # the fields of a decision
     """
     access.require(by, Permission.NODES)
     if choice not in Choice.values:
-        raise WrongDecision("choice", gettext("Choose one of the two."))
+        raise WrongDecision("choice", gettext("Choose an option."))
     if refusal := may_choose(report, choice):
         raise WrongDecision("choice", refusal)
     if typed.strip().lower() != TYPED[Choice(choice)]:
-        raise WrongDecision("typed", gettext("Type “{typed}” to confirm it.").format(typed=TYPED[Choice(choice)]))
+        raise WrongDecision(
+            "typed", gettext("Type “{typed}” to confirm the decision.").format(typed=TYPED[Choice(choice)])
+        )
     broken = report.zones.filter(breaks__has_key=choice)
     count = broken.count()
     if count and not accepts_breaks:
         raise WrongDecision(
-            "accepts_breaks", gettext("There are zones that would not validate: say that they may break.")
+            "accepts_breaks", gettext("Some zones would no longer validate. Confirm that these zones can break.")
         )
     if count and not reason.strip():
-        raise WrongDecision("reason", gettext("Say why zones may break."))
+        raise WrongDecision("reason", gettext("Enter a reason for breaking these zones."))
     with transaction.atomic():
         decided = AheadReport.objects.filter(pk=report.pk, choice="").update(
             choice=choice, reason=reason, decided_by=by, decided_at=now, error=""
         )
         if not decided:
-            raise WrongDecision("choice", gettext("Another person decided first."))
+            raise WrongDecision("choice", gettext("Someone else has already decided."))
         accepted = {}
         if count:
             accepted = {"broken": count, "zones": list(broken.order_by("pk").values_list("name", flat=True)[:_NAMED])}

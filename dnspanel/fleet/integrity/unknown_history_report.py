@@ -99,7 +99,7 @@ def make_report(*, report: AheadReport, now: datetime) -> None:
         furthest = _furthest(answered)
         if furthest is None:
             AheadReport.objects.filter(pk=report.pk).update(
-                silent_nodes=silent, ended_at=None, error=gettext("No node that holds zones answered.")
+                silent_nodes=silent, ended_at=None, error=gettext("No node with zones answered.")
             )
             return
         client = clients[furthest.node.pk][1]
@@ -113,7 +113,7 @@ def make_report(*, report: AheadReport, now: datetime) -> None:
         note_breaks(report)
     except ReplicationError as exc:
         AheadReport.objects.filter(pk=report.pk).update(
-            error=gettext("The node could not be asked to the end: {exc}").format(exc=exc)
+            error=gettext("The comparison with the node failed: {exc}").format(exc=exc)
         )
     else:
         AheadReport.objects.filter(pk=report.pk).update(error="", ended_at=timezone.now())
@@ -299,7 +299,7 @@ def _compare_records(report: AheadReport, client: Knows, schema: int) -> None:
         try:
             rrsets = list(_differences(zone, client))
             if zone.serial_there is None:
-                raise BadBytes(what=gettext("its apex"), reason=gettext("there is no SOA record on the node"))
+                raise BadBytes(what=gettext("the apex"), reason=gettext("the node doesn’t have an SOA record"))
         except NodeUnreachable:
             raise
         except ReplicationError as exc:
@@ -342,7 +342,7 @@ def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
         raise
     except ReplicationError as exc:
         AheadZone.objects.filter(pk=zone.pk).update(
-            signing_error=gettext("How the node signs it is not known: {exc}").format(exc=exc)
+            signing_error=gettext("The node’s signing of the zone is unknown: {exc}").format(exc=exc)
         )
     else:
         if signing is not None:

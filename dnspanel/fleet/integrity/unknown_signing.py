@@ -81,7 +81,7 @@ def _state(
         except ValueError as exc:
             raise BadBytes(
                 what=gettext("{nsec3param} of {zone_name}").format(nsec3param=NSEC3PARAM, zone_name=zone_name),
-                reason=gettext("it has parameters of another hash"),
+                reason=gettext("unsupported hash algorithm"),
             ) from exc
     cds, cdnskey = metadata.get(PUBLISH_CDS, ""), PUBLISH_CDNSKEY in metadata
     return SigningState(tuple(keys), nsec3, cds, cdnskey, rows, metadata.get(PRESIGNED) == "1")

@@ -136,8 +136,8 @@ def _ask(name: str, server: Server, port: int, deadline: float) -> "frozenset[st
     except (NoAnswer, Unusable) as exc:
         return str(exc)
     if not answer.flags & dns.flags.AA:
-        return gettext("it answers without authority for {name}").format(name=name)
-    return _nameservers(answer, name) or gettext("it has no NS records of {name}").format(name=name)
+        return gettext("not authoritative for {name}").format(name=name)
+    return _nameservers(answer, name) or gettext("no NS records for {name}").format(name=name)
 
 
 def _parent_names(name: str, probe: Probe) -> "frozenset[str] | str | None":
@@ -151,7 +151,7 @@ def _parent_names(name: str, probe: Probe) -> "frozenset[str] | str | None":
     try:
         parent = probe.resolver.zone_of(above, deadline=probe.deadline)
     except NoAnswer as exc:
-        return gettext("the parent of {name} is not known: {exc}").format(name=name, exc=exc)
+        return gettext("the parent of {name} couldn’t be found: {exc}").format(name=name, exc=exc)
     servers, faults = _servers(parent.nameservers, {}, probe)
     found: set[str] = set()
     is_known, has_both = False, False
@@ -168,7 +168,7 @@ def _parent_names(name: str, probe: Probe) -> "frozenset[str] | str | None":
     return (
         None
         if has_both
-        else gettext("no server of {parent} says which servers it has for {name}: {fault}").format(
+        else gettext("no server of {parent} answers with the name servers of {name}: {fault}").format(
             parent=parent.name, name=name, fault=faults[0]
         )
     )
@@ -184,14 +184,14 @@ def _referral(name: str, server: Server, port: int, deadline: float) -> "frozens
         return None
     referred = rrset_at(answer.authority, name_of(name), rdtypes.NS)
     if referred is None and not answer.flags & dns.flags.AA:
-        return gettext("{server}: it answers without authority").format(server=server)
+        return gettext("{server}: not authoritative").format(server=server)
     return frozenset(text_of(one.target) for one in referred or ())
 
 
 def _answer(name: str, server: Server, port: int, deadline: float) -> dns.message.Message:
     answer = exchange(server.address, name, rdtypes.NS, deadline=deadline, port=port)
     if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
-        raise Unusable(gettext("it answers {answer}").format(answer=rcode_text(answer)))
+        raise Unusable(gettext("answer {answer}").format(answer=rcode_text(answer)))
     return answer
 
 

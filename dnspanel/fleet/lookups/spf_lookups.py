@@ -112,7 +112,7 @@ class _Walk:
                 continue
             if self.lookups >= MOST_LOOKUPS or time.monotonic() >= self.deadline:
                 self.is_complete = False
-                yield SpfStep(depth, term, 0, gettext("Not followed: there is too much of it."))
+                yield SpfStep(depth, term, 0, gettext("Not followed, because the limit of lookups or time is reached."))
                 return
             self.lookups += 1
             number = self.lookups
@@ -153,15 +153,17 @@ class _Walk:
     def _record(self, name: str, above: frozenset[str]) -> tuple[tuple[str, str] | None, str]:
         if name in above:
             self.is_complete = False
-            return None, gettext("The records include each other without an end.")
+            return None, gettext("The SPF records include each other in a loop.")
         texts = [text for text in self._texts(name) if is_spf(text)]
         if len(texts) == 1:
             return (name, texts[0]), ""
         self.is_complete = False
         if not texts:
             self.void += 1
-            return None, gettext("{name} has no SPF record: receivers take yours for broken.").format(name=name)
-        return None, gettext("{name} has {count} SPF records: receivers take yours for broken.").format(
+            return None, gettext(
+                "{name} doesn’t have an SPF record, so receivers treat your SPF record as invalid."
+            ).format(name=name)
+        return None, gettext("{name} has {count} SPF records, so receivers treat your SPF record as invalid.").format(
             name=name, count=len(texts)
         )
 
@@ -172,14 +174,14 @@ class _Walk:
             hosts = [str(item.exchange) for item in found if str(item.exchange) != "."]
         if len(hosts) > MOST_HOSTS:
             self.is_complete = False
-            return gettext("{name} has more than {most_hosts} mail servers: receivers take yours for broken.").format(
-                name=name, most_hosts=MOST_HOSTS
-            )
+            return gettext(
+                "{name} has more than {most_hosts} mail servers, so receivers treat your SPF record as invalid."
+            ).format(name=name, most_hosts=MOST_HOSTS)
         addresses = [each for host in hosts for each in self.resolver.addresses(host.lower(), deadline=self.deadline)]
         if not addresses:
             self.void += 1
             self.is_complete = False
-            return gettext("{name} has no address.").format(name=name)
+            return gettext("{name} doesn’t have an address.").format(name=name)
         self.addresses += addresses[: MOST_ADDRESSES - len(self.addresses)]
         return ""
 
@@ -192,5 +194,5 @@ def _follow_aliases(answer: dns.message.Message) -> list[Any]:
     try:
         chain = dns.message.QueryMessage.resolve_chaining(answer)  # type: ignore[arg-type]
     except dns.exception.DNSException as exc:
-        raise NoAnswer(gettext("the resolver has no sense to make of this name")) from exc
+        raise NoAnswer(gettext("the resolver’s answer for this name is invalid")) from exc
     return list(chain.answer or ())

@@ -29,9 +29,9 @@ def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: ou
     """
     if port not in (*TLS_PORTS, *SMTP_PORTS) and not _FIRST_FREE_PORT <= port <= 65535:
         raise NoCertificate(
-            gettext("Port {port} is not one of TLS: use 443, 25 for mail, or one from {first_free_port} on.").format(
-                port=port, first_free_port=_FIRST_FREE_PORT
-            )
+            gettext(
+                "Port {port} can’t be used for TLS. Use port 443, port 25 for mail, or a port from {first_free_port}."
+            ).format(port=port, first_free_port=_FIRST_FREE_PORT)
         )
     deadline = time.monotonic() + SECONDS
     try:
@@ -39,7 +39,7 @@ def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: ou
         addresses = outbound.allowed_addresses(name, port, networks, resolve=resolve)
     except outbound.NotReachable as exc:
         raise NoCertificate(
-            gettext("{exc} The operator can allow networks by PANEL_SOURCE_NETWORKS.").format(exc=exc)
+            gettext("{exc} The operator can allow networks with PANEL_SOURCE_NETWORKS.").format(exc=exc)
         ) from exc
     except outbound.OutboundError as exc:
         raise NoCertificate(str(exc)) from exc
@@ -49,7 +49,7 @@ def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: ou
         except (OSError, ValueError):
             continue
     raise NoCertificate(
-        gettext("No certificate came from {name} at port {port} within {seconds:.0f} seconds.").format(
+        gettext("{name} didn’t send a certificate on port {port} within {seconds:.0f} seconds.").format(
             name=name, port=port, seconds=SECONDS
         )
     )

@@ -18,9 +18,7 @@ class Busy(Exception):
 def turn() -> Iterator[None]:
     """Hold one of the process's look-up slots during the block. Raise Busy at once if none is free."""
     if not _turns.acquire(blocking=False):
-        raise Busy(
-            gettext("The panel is asking other servers for several people just now. Try again in a few seconds.")
-        )
+        raise Busy(gettext("The panel is busy with other lookups. Try again in a few seconds."))
     try:
         yield
     finally:

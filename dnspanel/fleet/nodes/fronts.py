@@ -74,7 +74,7 @@ def set_terms(*, node: Node, terms: Terms, now: datetime, by: Author) -> None:
         if unknown := [name for name in terms.backends if name not in nodes]:
             raise BadFront(
                 "backends",
-                not_found(gettext("There is no node {unknown} that could be asked.").format(unknown=unknown[0])),
+                not_found(gettext("Node {unknown} not found or not usable by a front.").format(unknown=unknown[0])),
             )
         FrontBackend.objects.filter(front=front).delete()
         FrontBackend.objects.bulk_create(
@@ -178,15 +178,15 @@ def _reason_out(node: Node) -> str:
     """Return a sentence on why fronts must not use this node. Return "" if they decide by the node's answers."""
     if node.state == NodeState.DRAINED:
         return (
-            gettext("It is drained: {drain_reason}").format(drain_reason=node.drain_reason)
+            gettext("The node is drained. Reason: {drain_reason}").format(drain_reason=node.drain_reason)
             if node.drain_reason
-            else gettext("It is drained.")
+            else gettext("The node is drained.")
         )
     if node.state != NodeState.ACTIVE:
-        return gettext("It is not enrolled.")
+        return gettext("The node is not enrolled.")
     if node.refusal or node.other_machine:
-        return gettext("It refuses what is published: {reason}").format(
-            reason=node.refusal or gettext("two machines are this node")
+        return gettext("The node rejects updates. Reason: {reason}").format(
+            reason=node.refusal or gettext("two machines use this node’s identity")
         )
     return ""
 
@@ -205,7 +205,7 @@ def _terms(front: Front) -> Terms:
 def _front_of(node: Node, rows: "QuerySet[Front]") -> Front:
     front = rows.filter(node=node).first()
     if front is None:
-        raise WrongState(node.name, gettext("is no front"))
+        raise WrongState(node.name, gettext("is not a front"))
     return front
 
 
@@ -213,14 +213,16 @@ def _check(terms: Terms) -> None:
     """Raise BadFront for the first invalid setting."""
     if len(terms.backends) > MOST_BACKENDS:
         raise BadFront(
-            "backends", gettext("A front asks at most {most_backends} nodes.").format(most_backends=MOST_BACKENDS)
+            "backends", gettext("A front can use at most {most_backends} nodes.").format(most_backends=MOST_BACKENDS)
         )
     for name, weight in terms.backends.items():
         if not is_weight(weight):
-            raise BadFront("backends", gettext("The weight of {name} is a number from 1 to 1000.").format(name=name))
+            raise BadFront(
+                "backends", gettext("The weight of {name} must be a number from 1 to 1000.").format(name=name)
+            )
     for name, (lowest, highest) in RANGES.items():
         if not lowest <= getattr(terms, name) <= highest:
             raise BadFront(
                 name,
-                gettext("This is a number from {lowest:g} to {highest:,.10g}.").format(lowest=lowest, highest=highest),
+                gettext("Enter a number from {lowest:g} to {highest:,.10g}.").format(lowest=lowest, highest=highest),
             )

@@ -79,12 +79,12 @@ def describe_conflict(node: Node) -> str:
     )
     if node.other_machine == node.machine:
         return gettext(
-            "two agents show this identity in turns, at {first} and at {other}: one is an exact copy of the other; "
-            "stop the copy, or enroll it as a node of its own"
+            "two identical agents use this identity, at {first} and {other}. Stop the copy, or enroll the "
+            "copy as a separate node"
         ).format(first=first, other=other)
     return gettext(
-        "two machines show this identity: {machine} at {first} and {other_machine} at {other}; both keep serving and "
-        "neither is given anything before a person has chosen"
+        "two machines use this identity: {machine} at {first} and {other_machine} at {other}. Neither "
+        "machine gets updates until you choose one"
     ).format(machine=node.machine[:12], first=first, other_machine=node.other_machine[:12], other=other)
 
 
@@ -106,9 +106,9 @@ def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None
             )
         )
         if not moved:
-            raise WrongState(node.name, gettext("shows no such machine any more"))
+            raise WrongState(node.name, gettext("no longer reports this machine"))
         audit.record(action="node.machine", by=by, now=now, target=node.name, machine=machine)
-        message = gettext("The machine {machine} was accepted as this node.").format(machine=machine[:12])
+        message = gettext("Machine {machine} accepted as this node.").format(machine=machine[:12])
         events.note(node_id=node.pk, kind="machine", message=message, now=now, by=by)
 
 
@@ -122,9 +122,9 @@ def keep_first(*, node: Node, now: datetime, by: Author) -> None:
             .update(other_machine="", other_machine_address="", other_machine_at=None, refusal="", refused_at=None)
         )
         if not moved:
-            raise WrongState(node.name, gettext("is shown by one machine only"))
+            raise WrongState(node.name, gettext("is used by only one machine"))
         audit.record(action="node.machine", by=by, now=now, target=node.name, machine=node.machine)
-        message = gettext("The machine {machine} stays this node; the other one was dismissed.").format(
+        message = gettext("Machine {machine} confirmed as this node. The other machine was rejected.").format(
             machine=node.machine[:12]
         )
         events.note(node_id=node.pk, kind="machine", message=message, now=now, by=by)

@@ -69,8 +69,7 @@ def _set_up(now: datetime) -> Iterator[Node]:
         except NotServed as exc:
             logger.error("PowerDNS did not come back node=%s: %s", node.name, exc)
             message = gettext(
-                "Its PowerDNS didn’t restart correctly after the setup for ALIAS and LUA: {exc}. No other node is "
-                "set up."
+                "PowerDNS didn’t restart correctly after the setup for ALIAS and LUA: {exc}. No other node is set up."
             ).format(exc=exc)
             _note_once(node, message, now)
             return
@@ -80,7 +79,7 @@ def _set_up(now: datetime) -> Iterator[Node]:
             # Without this, the node would be due again until its agent is asked for its status.
             report = {**node.report, "computed_types": chosen.to_json(), "serves_stored_keys": True}
             Node.objects.filter(pk=node.pk).update(report=report)
-            message = gettext("Its PowerDNS was set up again: {types}.").format(types=describe_computed(chosen))
+            message = gettext("PowerDNS reconfigured: {types}.").format(types=describe_computed(chosen))
             _note_once(node, message, now)
             yield node
 
@@ -99,13 +98,13 @@ def reasons_against(types: Collection[int]) -> dict[int, str]:
     found = {}
     for type in sorted(concerned):
         if not nodes and type == rdtypes.ALIAS and not settings.ALIAS_RESOLVER:
-            found[type] = gettext("ALIAS is not answered: no resolver is set up (PANEL_ALIAS_RESOLVER)")
+            found[type] = gettext("ALIAS is not answered, because no resolver is configured (PANEL_ALIAS_RESOLVER)")
         problems = [(node.name, problem) for node in nodes if (problem := _problem(node, type))]
         if problems:
             named = [joined("", (name, " (", problem, ")")) for name, problem in problems[:_MOST_NAMED]]
             if len(problems) > _MOST_NAMED:
                 named.append(gettext("and {count} more").format(count=len(problems) - _MOST_NAMED))
-            found[type] = gettext("{type} is not answered by every node: {nodes}").format(
+            found[type] = gettext("some nodes don’t answer {type}: {nodes}").format(
                 type=rdata.type_to_text(type), nodes=joined(", ", named)
             )
     return found
@@ -120,17 +119,17 @@ def _problem(node: Node, type: int) -> str:
     """Return why this node doesn't answer the type, or an empty string if it does."""
     report: dict[str, Any] = node.report
     if not report:
-        return gettext("not heard yet")
+        return gettext("no report yet")
     if type not in COMPUTED:
-        return "" if report.get("serves_stored_keys") else gettext("its PowerDNS has no direct-dnskey=yes")
+        return "" if report.get("serves_stored_keys") else gettext("direct-dnskey=yes is not set in PowerDNS")
     if "computed_types" not in report:
-        return gettext("its agent is too old")
+        return gettext("the agent is too old")
     found = reported_types(node)
     if found is None:
-        return gettext("its PowerDNS has not said yet")
+        return gettext("no report from PowerDNS yet")
     if type == rdtypes.LUA:
         return "" if found.lua else gettext("LUA is off")
-    return str(report.get("resolver_problem", "")) if found.resolver else gettext("no resolver is set up")
+    return str(report.get("resolver_problem", "")) if found.resolver else gettext("no resolver configured")
 
 
 def _is_due(node: Node, choice: ComputedTypes) -> bool:

@@ -153,5 +153,7 @@ def _send_if_heard(node: Node, context: ssl.SSLContext, now: datetime) -> KeysSe
     ) as client:
         result = send_keys(client)
     if result == KeysSent.NOW:
-        events.note(node_id=node.pk, kind="keys", message=gettext("It was given the keys that sign segments."), now=now)
+        events.note(
+            node_id=node.pk, kind="keys", message=gettext("The node received the current signing keys."), now=now
+        )
     return result

@@ -148,7 +148,7 @@ def make_code(*, node: Node, now: datetime, by: Author) -> str:
     """
     require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
-        raise WrongState(node.name, gettext("is enrolled already"))
+        raise WrongState(node.name, gettext("is already enrolled"))
     authority = ensure_authority(now=now)
     # Hexadecimal: a code that begins with a dash would look like an option on the agent's command line.
     secret = secrets.token_hex(24)
@@ -205,7 +205,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
     require_permission(by)
     waiting = request_of(node)
     if waiting is None:
-        raise WrongState(node.name, gettext("has not asked for a certificate yet"))
+        raise WrongState(node.name, gettext("hasn’t requested a certificate yet"))
     certificate = sign_node_certificate(
         authority=ensure_authority(now=now),
         public_key=public_key(checked_request(waiting.csr_pem)),
@@ -230,7 +230,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
             other_machine_at=None,
         )
         audit.record(action="node.approve", by=by, now=now, target=node.name, fingerprint=waiting.csr_sha256)
-        message = gettext("It was approved with the fingerprint {csr_sha256}.").format(csr_sha256=waiting.csr_sha256)
+        message = gettext("Node approved with fingerprint {csr_sha256}.").format(csr_sha256=waiting.csr_sha256)
         events.note(node_id=node.pk, kind="enrolment", message=message, now=now, by=by)
     logger.info("approved node=%s by=%s", node.name, user_of(by) or "command line")
     return node
@@ -260,7 +260,7 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
             node,
             to=NodeState.AWAITING_APPROVAL,
             expected=(NodeState.ACTIVE, NodeState.DRAINED),
-            refused=gettext("has no certificate that counts"),
+            refused=gettext("doesn’t have a valid certificate"),
             **_NO_CERTIFICATE,
             **_NOT_DRAINED,
             refusal="",
@@ -269,7 +269,7 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
         EnrolmentCode.objects.filter(node=node).delete()
         audit.record(action="node.revoke", by=by, now=now, target=node.name)
         message = gettext(
-            "Its certificate was revoked. The panel doesn’t connect to the node until it is enrolled again."
+            "Certificate revoked. The panel doesn’t connect to the node until the node is enrolled again."
         )
         events.note(node_id=node.pk, kind="certificate", message=message, now=now, by=by)
         # Others may have the keys on its disk. These keys must not open later data.
@@ -285,7 +285,7 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
     """
     require_permission(by)
     if until is not None and until <= now:
-        raise BadNode("until", gettext("The end of the drain is in the past."))
+        raise BadNode("until", gettext("The end of the drain must be in the future."))
     with transaction.atomic():
         _move(
             node,
@@ -319,9 +319,7 @@ def resume(*, node: Node, now: datetime, by: Author, is_due: bool = False) -> No
         )
         audit.record(action="node.resume", by=by, now=now, target=node.name)
         message = (
-            gettext("It takes pushes again: the end of its drain has come.")
-            if is_due
-            else gettext("It takes pushes again.")
+            gettext("Updates resumed automatically at the end of the drain.") if is_due else gettext("Updates resumed.")
         )
         events.note(node_id=node.pk, kind="resume", message=message, now=now, by=by)
     logger.info("resumed node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
@@ -350,11 +348,11 @@ def retire(*, node: Node, now: datetime, by: Author) -> Node:
             node,
             to=NodeState.RETIRED,
             expected=(NodeState.AWAITING_APPROVAL, NodeState.ACTIVE, NodeState.DRAINED),
-            refused=gettext("is retired already"),
+            refused=gettext("is already retired"),
         )
         EnrolmentCode.objects.filter(node=node).delete()
         audit.record(action="node.retire", by=by, now=now, target=node.name, number=node.pk)
-        events.note(node_id=node.pk, kind="retire", message=gettext("It was retired."), now=now, by=by)
+        events.note(node_id=node.pk, kind="retire", message=gettext("Node retired."), now=now, by=by)
         sealing_keys.rotate(now=now, by=by)
     logger.info("retired node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())
     return node
@@ -463,9 +461,9 @@ def checked_request(csr_pem: str) -> x509.CertificateSigningRequest:
         request = x509.load_pem_x509_csr(csr_pem.encode())
         signed = request.is_signature_valid
     except (ValueError, TypeError, InvalidSignature) as exc:
-        raise BadRequest(gettext("it is not a PEM signing request")) from exc
+        raise BadRequest(gettext("the request is not in PEM format")) from exc
     if not signed:
-        raise BadRequest(gettext("its signature is wrong"))
+        raise BadRequest(gettext("the signature is invalid"))
     public_key(request)
     return request
 
@@ -473,17 +471,17 @@ def checked_request(csr_pem: str) -> x509.CertificateSigningRequest:
 def public_key(request: x509.CertificateSigningRequest) -> ec.EllipticCurvePublicKey:
     key = request.public_key()
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise BadRequest(gettext("its key is not an EC key on P-256"))
+        raise BadRequest(gettext("the key is not a P-256 EC key"))
     return key
 
 
 def _drain_message(reason: str, until: datetime | None) -> str:
     if until and reason:
-        message = gettext("It was drained until {until}: {reason}")
+        message = gettext("Node drained until {until}. Reason: {reason}")
     elif until:
-        message = gettext("It was drained until {until}.")
+        message = gettext("Node drained until {until}.")
     else:
-        message = gettext("It was drained: {reason}") if reason else gettext("It was drained.")
+        message = gettext("Node drained. Reason: {reason}") if reason else gettext("Node drained.")
     return message.format(until=f"{until:%Y-%m-%d %H:%M} UTC" if until else "", reason=reason)
 
 

@@ -19,27 +19,33 @@ _TAG = re.compile(r"[a-z0-9][a-z0-9.-]{0,31}")
 def check_node(name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int) -> None:
     """Raise BadNode with the field name of the first invalid value."""
     if not _NODE_NAME.fullmatch(name):
-        raise BadNode("name", gettext("A node's name has 1 to 63 lower-case letters, digits and hyphens, such as ns1."))
+        raise BadNode(
+            "name", gettext("A node name must have 1 to 63 lowercase letters, digits and hyphens, such as ns1.")
+        )
     if not (_is_address(agent_host) or _HOST_NAME.fullmatch(agent_host)):
-        raise BadNode("agent_host", gettext("The agent's host is a host name or an IP address."))
+        raise BadNode("agent_host", gettext("The agent host must be a host name or an IP address."))
     if not _is_address(dns_address):
-        raise BadNode("dns_address", gettext("The DNS address is an IPv4 or IPv6 address."))
+        raise BadNode("dns_address", gettext("The DNS address must be an IPv4 or IPv6 address."))
     for field, port in (("dns_port", dns_port), ("agent_port", agent_port)):
         if not 0 < port < 65536:
-            raise BadNode(field, gettext("A port is a number from 1 to 65535."))
+            raise BadNode(field, gettext("A port must be a number from 1 to 65535."))
     if schema not in KNOWN:
-        raise BadNode("schema", gettext("PowerDNS schemas are {list}.").format(list=", ".join(map(str, KNOWN))))
+        raise BadNode(
+            "schema", gettext("The PowerDNS schema must be one of {list}.").format(list=", ".join(map(str, KNOWN)))
+        )
 
 
 def checked_tags(tags: Collection[str]) -> list[str]:
     """Return the tags in lowercase, sorted and without duplicates. Raise BadNode for an invalid tag."""
     found = sorted({tag.strip().lower() for tag in tags if tag.strip()})
     if len(found) > MAX_TAGS:
-        raise BadNode("tags", gettext("A node has at most {max_tags} tags.").format(max_tags=MAX_TAGS))
+        raise BadNode("tags", gettext("A node can have at most {max_tags} tags.").format(max_tags=MAX_TAGS))
     if wrong := [tag for tag in found if not _TAG.fullmatch(tag)]:
         raise BadNode(
             "tags",
-            gettext("{wrong} is no tag: letters, digits, dots and hyphens, at most 32 of them.").format(wrong=wrong[0]),
+            gettext("{wrong} isn’t a valid tag. Use at most 32 letters, digits, dots and hyphens.").format(
+                wrong=wrong[0]
+            ),
         )
     return found
 
@@ -49,13 +55,13 @@ def checked_addresses(addresses: Collection[str]) -> list[str]:
     if wrong := [text for text in addresses if not _is_address(text) or "%" in text]:
         raise BadNode(
             "public_addresses",
-            gettext("{value} isn’t an IP address that everyone can reach.").format(value=wrong[0][:60]),
+            gettext("{value} isn’t a public IP address.").format(value=wrong[0][:60]),
         )
     found = sorted({ipaddress.ip_address(text) for text in addresses}, key=lambda each: (each.version, int(each)))
     if len(found) > MOST_ADDRESSES:
         raise BadNode(
             "public_addresses",
-            gettext("A node has at most {most_addresses} public addresses.").format(most_addresses=MOST_ADDRESSES),
+            gettext("A node can have at most {most_addresses} public addresses.").format(most_addresses=MOST_ADDRESSES),
         )
     return list(map(str, found))
 

@@ -28,7 +28,7 @@ def reasons_against(kinds: Collection[int]) -> dict[int, str]:
     releases = [(node.name, release_of(node)) for node in serving.order_by("-is_ring0", "name")]
     if not releases:
         return {
-            kind: gettext("PowerDNS before {release} does not read it").format(release=_release_text(kind))
+            kind: gettext("PowerDNS before {release} can’t read the value").format(release=_release_text(kind))
             for kind in concerned
         }
     found = {}
@@ -38,7 +38,7 @@ def reasons_against(kinds: Collection[int]) -> dict[int, str]:
             named = [f"{name} (PowerDNS {major}.{minor})" for name, (major, minor) in unable[:_MOST_NAMED]]
             if len(unable) > _MOST_NAMED:
                 named.append(gettext("and {count} more").format(count=len(unable) - _MOST_NAMED))
-            found[kind] = gettext("not every node reads it: {nodes}").format(nodes=joined(", ", named))
+            found[kind] = gettext("some nodes can’t read the value: {nodes}").format(nodes=joined(", ", named))
     return found
 
 

@@ -53,13 +53,13 @@ class Reported:
         found: list[str] = []
         if self.needed_schema:
             installed = self.installed or release(self.needed_schema)
-            found.append(gettext("PowerDNS {release} installed, rebuild").format(release=installed))
+            found.append(gettext("PowerDNS {release} needs a rebuild").format(release=installed))
         if count := self.diverged_count:
             found.append(ngettext("{count:,} zone differs", "{count:,} zones differ", count).format(count=count))
         if self.resolver_problem:
-            found.append(gettext("resolver gone, no ALIAS"))
+            found.append(gettext("ALIAS resolver not found"))
         if self.unanswered_count:
-            found.append(gettext("no answer for {count} ALIAS or LUA").format(count=self.unanswered_count))
+            found.append(gettext("{count} ALIAS or LUA without answer").format(count=self.unanswered_count))
         if self.map_used is not None and self.map_used > MAP_ALARM:
             found.append(gettext("map {share} full").format(share=f"{100 * self.map_used:.0f} %"))
         if self.disk_free_share is not None and self.disk_free_share < DISK_ALARM:
@@ -68,9 +68,9 @@ class Reported:
             message = gettext("clock {time} ahead") if (self.clock_ahead or 0) > 0 else gettext("clock {time} behind")
             found.append(message.format(time=_clock_off(self.clock_ahead or 0)))
         if self.is_old:
-            found.append(gettext("update agent, still served"))
+            found.append(gettext("agent update needed"))
         elif self.is_older:
-            found.append(gettext("agent older than panel"))
+            found.append(gettext("agent outdated"))
         return tuple(found)
 
     @property
@@ -128,14 +128,14 @@ def describe_computed(types: ComputedTypes | None) -> str:
     """Describe computed types, such as "ALIAS by 192.0.2.53, LUA off". Return an empty text for None."""
     if types is None:
         return ""
-    alias = gettext("ALIAS by {resolver}").format(resolver=types.resolver) if types.resolver else gettext("ALIAS off")
+    alias = gettext("ALIAS via {resolver}").format(resolver=types.resolver) if types.resolver else gettext("ALIAS off")
     return joined(", ", [alias, gettext("LUA on") if types.lua else gettext("LUA off")])
 
 
 def release(schema: int) -> str:
     """Return the PowerDNS releases that use this schema."""
     if schema not in _RELEASES:
-        return gettext("of schema {schema}").format(schema=schema)
+        return gettext("with schema {schema}").format(schema=schema)
     return gettext(_RELEASES[schema])
 
 
@@ -155,8 +155,8 @@ def explain_rebuild(node: Node, reported: Reported) -> str:
         return ""
     installed = reported.installed or release(reported.needed_schema)
     return gettext(
-        "PowerDNS {release} is installed on {name}, and it needs LMDB schema {needed}. The files there have schema "
-        "{schema} and pdns.conf says so, which keeps the new release from starting and from converting files that the "
-        "panel writes. The rebuild sends a snapshot of the right schema beside the old files, checks it whole, and "
-        "only then puts it in their place and restarts PowerDNS."
+        "PowerDNS {release} on {name} needs LMDB schema {needed}, but the files have schema {schema}. The "
+        "setting in pdns.conf stops the new release from starting and converting the files. The rebuild "
+        "sends a snapshot with the right schema and checks the snapshot. Then the agent replaces the old "
+        "files and restarts PowerDNS."
     ).format(release=installed, name=node.name, needed=reported.needed_schema, schema=node.schema)

@@ -32,27 +32,27 @@ def setup_differences(node: Node, *, is_rebuilding: bool) -> tuple[str, ...]:
 def _differences(node: Node, *, is_rebuilding: bool) -> Iterator[str]:
     report, known = node.report, settings_of(node)
     if (name := str(report.get("node") or node.name)) != node.name:
-        yield gettext("Its name on the server is {reported}; in the panel it is {known}.").format(
+        yield gettext("Node name: {reported} on the server, {known} in the panel.").format(
             reported=name, known=node.name
         )
     if (role := report.get("role") or known.role) != known.role:
-        yield gettext("It joined as {reported}; the panel has it as {known}.").format(
+        yield gettext("Role: {reported} on the server, {known} in the panel.").format(
             reported=gettext(ROLES.get(role, str(role))), known=gettext(ROLES[known.role])
         )
     expected = Endpoint(known.dns_address, known.dns_port)
     listening = _endpoints(report.get("listen") or ())
     if listening and not any(serves(each, expected) for each in listening):
-        yield gettext("It answers at {reported}; the panel has {known}.").format(
+        yield gettext("DNS address: {reported} on the server, {known} in the panel.").format(
             reported=", ".join(map(str, listening)), known=expected
         )
     if (port := report.get("agent_port") or known.agent_port) != known.agent_port:
-        yield gettext("Its agent listens on port {reported}; the panel calls port {known}.").format(
+        yield gettext("Agent port: {reported} on the server, {known} in the panel.").format(
             reported=port, known=known.agent_port
         )
     # A front reads segments of any schema, and keeps no files.
     schema = report.get("schema") or node.schema
     if schema != node.schema and not node.is_front and not is_rebuilding:
-        yield gettext("Its files have schema {reported}; the panel has {known}.").format(
+        yield gettext("Schema: {reported} on the server, {known} in the panel.").format(
             reported=schema, known=node.schema
         )
 

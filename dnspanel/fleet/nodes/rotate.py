@@ -69,7 +69,7 @@ def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
     """
     require_permission(by)
     if node.state not in _ENROLLED or not node.certificate_sha256:
-        raise WrongState(node.name, gettext("has no certificate that counts"))
+        raise WrongState(node.name, gettext("doesn’t have a valid certificate"))
     audit.record(action="node.rotate", by=by, now=now, target=node.name)
     rotate_node(node=node, now=now, by=by)
 
@@ -130,7 +130,7 @@ def _adopt(node: Node, now: datetime, by: Author) -> bool:
         )
         if moved:
             message = gettext(
-                "Its certificate was replaced; the new one expires {not_valid_after_utc:%Y-%m-%d}."
+                "Certificate replaced. The new certificate expires {not_valid_after_utc:%Y-%m-%d}."
             ).format(not_valid_after_utc=certificate.not_valid_after_utc)
             events.note(node_id=node.pk, kind="certificate", message=message, now=now, by=by)
     node.refresh_from_db()

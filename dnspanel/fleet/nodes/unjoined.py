@@ -68,9 +68,12 @@ def _lock_unjoined(node: Node) -> Node:
     """Lock the node's row and return it as stored now. Raise WrongState if the node has joined or no longer exists."""
     current = Node.objects.select_for_update(of=("self",)).select_related("group").filter(pk=node.pk).first()
     if current is None:
-        raise WrongState(node.name, gettext("is removed already"))
+        raise WrongState(node.name, gettext("is already removed"))
     if has_joined(current):
-        raise WrongState(node.name, gettext("has joined: its group and tags can be changed, and it can be retired"))
+        raise WrongState(
+            node.name,
+            gettext("has already joined, so you can only edit its group, tags and addresses or retire the node"),
+        )
     return current
 
 

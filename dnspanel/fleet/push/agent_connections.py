@@ -80,7 +80,7 @@ class AgentConnection:
         Raise Busy if a push takes longer than `seconds`. A push that is requested during the block runs at its end.
         """
         if not self._free.acquire(timeout=seconds):
-            raise Busy(what=gettext("the line to the node"))
+            raise Busy(what=gettext("the connection to the node"))
         try:
             yield self
         finally:

@@ -36,7 +36,7 @@ def ask_for_snapshot(*, node_id: int, reason: str, now: datetime, schema: int | 
             events.note(
                 node_id=node_id,
                 kind="snapshot",
-                message=gettext("It will get a whole snapshot: {reason}.").format(reason=reason),
+                message=gettext("Full snapshot requested. Reason: {reason}.").format(reason=reason),
                 now=now,
             )
     if is_new:

@@ -42,9 +42,9 @@ def regression(epoch: UUID, acked: int, report: Mapping[str, Any]) -> str:
     except BadBytes:
         return ""
     if has is None:
-        return gettext("it has lost what it had at sequence {acked}").format(acked=acked)
+        return gettext("the node lost its data at sequence {acked}").format(acked=acked)
     if has.epoch == epoch and has.sequence < acked:
-        return gettext("it has gone back from sequence {acked} to {sequence}").format(
+        return gettext("the node went back from sequence {acked} to {sequence}").format(
             acked=acked, sequence=has.sequence
         )
     return ""

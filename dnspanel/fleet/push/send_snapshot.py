@@ -63,7 +63,7 @@ def send_snapshot(*, lease: Lease) -> bool:
         if snapshot is not None:
             drop_snapshot(snapshot=snapshot, reason=exc.reason, now=timezone.now())
         request_snapshot(schema=bootstrap.schema)
-        lease.leave(error=gettext("{exc}; another snapshot is being made").format(exc=exc))
+        lease.leave(error=gettext("{exc}. The panel is creating another snapshot").format(exc=exc))
         return False
     except NeedsSnapshot as exc:
         request_snapshot(schema=bootstrap.schema)
@@ -105,10 +105,10 @@ def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
     if isinstance(step, Refuse):
         raise step.error
     if way.head is None or way.snapshot is None or way.snapshot < _least(have, way):
-        raise NeedsSnapshot(reason=gettext("a snapshot is being made"))
+        raise NeedsSnapshot(reason=gettext("the panel is still creating the snapshot"))
     found = Snapshot.objects.filter(schema=schema, epoch=way.head.epoch, sequence=way.snapshot).first()
     if found is None:
-        raise NeedsSnapshot(reason=gettext("a snapshot is being made"))
+        raise NeedsSnapshot(reason=gettext("the panel is still creating the snapshot"))
     return found
 
 
@@ -196,7 +196,7 @@ def _conclude(node: Node, bootstrap: Bootstrap, ack: Ack, lease: Lease, now: dat
     before = Position(node.epoch, node.acked) if node.epoch else None
     acks.record_snapshot_ack(node_id=node.pk, ack=ack, schema=bootstrap.schema, before=before, now=now)
     if lease.end():
-        message = gettext("It has got a whole snapshot, at sequence {sequence}: {reason}.").format(
+        message = gettext("Full snapshot installed at sequence {sequence}. Reason: {reason}.").format(
             sequence=ack.position.sequence, reason=bootstrap.reason
         )
         events.note(node_id=node.pk, kind="snapshot", message=message, now=now)

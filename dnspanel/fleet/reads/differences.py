@@ -112,7 +112,7 @@ def _cell(
     return Cell(
         "behind",
         f"{first - 1}",
-        gettext("It serves revision {served}; the panel has {revision}.").format(
+        gettext("The node serves revision {served}. The panel has revision {revision}.").format(
             served=first - 1, revision=zone.revision
         ),
     )

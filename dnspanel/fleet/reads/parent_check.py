@@ -12,7 +12,7 @@ from dnspanel.zones.signing.safety import ParentHere
 
 # Results are not waited for longer, in case no worker runs.
 PATIENCE = timedelta(seconds=60)
-NOBODY_KNOWS = gettext_noop("It isn’t known yet whether the parent has the DS.")
+NOBODY_KNOWS = gettext_noop("DS at parent: not checked yet.")
 
 
 @dataclass(frozen=True, slots=True)

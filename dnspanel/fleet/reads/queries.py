@@ -158,11 +158,11 @@ def _describe_snapshot(node: Node) -> str:
     if bootstrap is None:
         return ""
     if bootstrap.error:
-        return gettext("A snapshot does not get through: {error}.").format(error=bootstrap.error)
+        return gettext("Sending the snapshot failed: {error}.").format(error=bootstrap.error)
     if not bootstrap.chunks:
-        return gettext("It waits for a snapshot: {reason}.").format(reason=bootstrap.reason)
+        return gettext("The node is waiting for a snapshot. Reason: {reason}.").format(reason=bootstrap.reason)
     if bootstrap.chunks_sent < bootstrap.chunks:
-        return gettext("It gets a snapshot, {sent} of {count} parts are there: {reason}.").format(
+        return gettext("The node has received {sent} of {count} parts of a snapshot. Reason: {reason}.").format(
             sent=bootstrap.chunks_sent, count=bootstrap.chunks, reason=bootstrap.reason
         )
-    return gettext("It installs a snapshot: {reason}.").format(reason=bootstrap.reason)
+    return gettext("The node is installing a snapshot. Reason: {reason}.").format(reason=bootstrap.reason)

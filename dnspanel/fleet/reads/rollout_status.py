@@ -71,7 +71,7 @@ class RolloutStatus:
     def ring0_patience(self) -> str:
         """The time that other nodes wait for a silent ring 0, as text."""
         return (
-            gettext("a minute")
+            gettext("1 minute")
             if settings.RING0_PATIENCE == 60
             else gettext("{count} seconds").format(count=settings.RING0_PATIENCE)
         )

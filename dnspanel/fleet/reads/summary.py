@@ -158,9 +158,9 @@ def _follower(status: NodeStatus, encoded: Mapping[int, int], now: datetime, *, 
 def _trouble_of_publishing() -> str:
     """Return why nothing is published or delivered, or an empty string in normal operation."""
     if stalled := stalls():
-        return gettext("Publishing has stopped: {reason}").format(reason=stalled[0].message)
+        return gettext("Publishing is stopped. Reason: {reason}").format(reason=stalled[0].message)
     if stopped := Delivery.objects.exclude(stopped_reason="").values_list("stopped_reason", flat=True).first():
-        return gettext("Delivery is stopped: {reason}").format(reason=stopped)
+        return gettext("Delivery is stopped. Reason: {reason}").format(reason=stopped)
     return ""
 
 

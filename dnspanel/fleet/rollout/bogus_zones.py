@@ -70,7 +70,7 @@ def _keep(node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
     defaults = {"problem": str(error), "since": now, "looked_at": now}
     _, is_new = UnprovenZone.objects.get_or_create(node=node, zone=zone, defaults=defaults)
     if is_new:
-        message = gettext("{name} does not validate here, and nothing that was published did that: {error}.").format(
+        message = gettext("{name} doesn’t validate on this node, but no publication is the cause: {error}.").format(
             name=zone.name, error=error
         )
         events.note(node_id=node.pk, kind="unproven", message=message, now=now)
@@ -153,7 +153,7 @@ def look(*, now: datetime) -> None:
             events.note(
                 node_id=row.node_id,
                 kind="unproven",
-                message=gettext("{name} validates here again.").format(name=row.zone.name),
+                message=gettext("{name} validates on this node again.").format(name=row.zone.name),
                 now=now,
             )
 

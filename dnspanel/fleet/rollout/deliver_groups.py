@@ -80,9 +80,7 @@ def stop(*, reason: str, by: Author, now: datetime) -> None:
             stopped_reason=reason, stopped_at=now, stopped_group=None, stopped_whole=True
         )
         audit.record(action="delivery.stop", by=by, now=now, reason=reason)
-        _note_all(
-            "delivery", gettext("Delivery to the whole fleet was stopped: {reason}").format(reason=reason), now, by
-        )
+        _note_all("delivery", gettext("Delivery to all nodes stopped. Reason: {reason}").format(reason=reason), now, by)
     logger.warning("delivery stopped by=%s: %s", user_of(by) or "command line", reason)
 
 
@@ -101,7 +99,7 @@ def resume(*, by: Author, now: datetime) -> None:
             stopped_reason="", stopped_at=None, stopped_group=None, stopped_whole=False, resumed_at=now
         )
         audit.record(action="delivery.resume", by=by, now=now, reason=delivery.stopped_reason)
-        _note_all("delivery", gettext("Delivery goes on."), now, by)
+        _note_all("delivery", gettext("Delivery resumed."), now, by)
     logger.info("delivery goes on by=%s", user_of(by) or "command line")
     advance(now=now)
     _wake(_active_ids())
@@ -126,8 +124,8 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
         if sequence < acked:
             raise DeliveryRefused(
                 gettext(
-                    "A node answers with sequence {acked} already, and a pin takes nothing back: pin at "
-                    "{acked} or later, and undo the publications that should not be."
+                    "A node already serves sequence {acked}, and a pin can’t revert changes. Pin at {acked} or later, "
+                    "and undo the unwanted publications."
                 ).format(acked=acked)
             )
         Delivery.objects.filter(pk=delivery.pk).update(
@@ -136,7 +134,7 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
         audit.record(action="delivery.pin", by=by, now=now, sequence=sequence, reason=reason)
         _note_all(
             "delivery",
-            gettext("The fleet was pinned at sequence {sequence}: {reason}").format(sequence=sequence, reason=reason),
+            gettext("Fleet pinned at sequence {sequence}. Reason: {reason}").format(sequence=sequence, reason=reason),
             now,
             by,
         )
@@ -155,7 +153,7 @@ def unpin(*, by: Author, now: datetime) -> None:
         audit.record(action="delivery.unpin", by=by, now=now, sequence=delivery.pinned)
         _note_all(
             "delivery",
-            gettext("The fleet is no longer pinned at sequence {pinned}.").format(pinned=delivery.pinned),
+            gettext("Fleet unpinned from sequence {pinned}.").format(pinned=delivery.pinned),
             now,
             by,
         )
@@ -175,20 +173,22 @@ def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
         stage = next((s for s in read_gates(now=now).stages if s.group_id == group.pk), None)
         if stage is None or not stage.members:
             raise DeliveryRefused(
-                gettext("{name} doesn’t have a node that takes pushes, so delivery doesn’t wait for it.").format(
+                gettext("{name} doesn’t have active nodes, so delivery doesn’t wait for this group.").format(
                     name=group.name
                 )
             )
         if stage.live:
             raise DeliveryRefused(
-                gettext("{name} of {name2} is live; drain it if it must not count.").format(
+                gettext("Node {name} in {name2} is live. To skip this group, drain the node first.").format(
                     name=stage.live[0].name, name2=group.name
                 )
             )
         NodeGroup.objects.filter(pk=group.pk).update(skipped_reason=reason, skipped_at=now)
         audit.record(action="delivery.skip", by=by, now=now, target=group.name, reason=reason)
         for member in stage.members:
-            message = gettext("Other groups no longer wait for {name}: {reason}").format(name=group.name, reason=reason)
+            message = gettext("Other groups no longer wait for {name}. Reason: {reason}").format(
+                name=group.name, reason=reason
+            )
             events.note(node_id=member.id, kind="delivery", message=message, now=now, by=by)
     advance(now=now)
 
@@ -238,7 +238,9 @@ def _stop_behind(found: Stop, now: datetime) -> None:
     )
     audit.record(action="delivery.stop", by=None, now=now, target=found.stage.name, reason=found.reason)
     for member in found.stage.members:
-        message = gettext("Delivery stopped behind {name}: {reason}").format(name=found.stage.name, reason=found.reason)
+        message = gettext("Delivery stopped after {name}. Reason: {reason}").format(
+            name=found.stage.name, reason=found.reason
+        )
         events.note(node_id=member.id, kind="delivery", message=message, now=now)
     logger.error("delivery stopped behind group=%s: %s", found.stage.name, found.reason)
 
@@ -286,9 +288,7 @@ def _check_reason(reason: str) -> str:
     reason = " ".join(reason.split())
     if not reason or len(reason) > LONGEST_REASON:
         raise DeliveryRefused(
-            gettext("Say why, in up to {longest_reason} characters: others will ask.").format(
-                longest_reason=LONGEST_REASON
-            )
+            gettext("Enter a reason of up to {longest_reason} characters.").format(longest_reason=LONGEST_REASON)
         )
     return reason
 

@@ -76,7 +76,7 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
     if found is None:
         return _examine_signing(node, error, position, now)
     suspect, failure = found
-    reason = gettext("PowerDNS {failure} when asked for {suspect}.").format(failure=failure, suspect=suspect)
+    reason = gettext("PowerDNS failed a query for {suspect}: {failure}.").format(failure=failure, suspect=suspect)
     return take_back.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
 
 
@@ -98,14 +98,14 @@ def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotSer
         node = copy.copy(node)
         node.acked = first[0] - 1 if first else position.sequence
     server = _Server(str(node.dns_address), node.dns_port)
-    expected = gettext("what was published")
+    expected = gettext("the published data")
     told = gettext("the snapshot of sequence {sequence}").format(sequence=position.sequence)
     if server.position(BACK_SECONDS) is None:
         raise NotServed(question=told, expected=expected, found=gettext("none"))
-    accused = NotServed(question=told, expected=expected, found=gettext("another one"))
+    accused = NotServed(question=told, expected=expected, found=gettext("another sequence"))
     if blamed := culprit(suspects(after=node.acked, up_to=position.sequence), accused, server):
         suspect, failure = blamed
-        reason = gettext("PowerDNS {failure} when asked for {suspect}.").format(failure=failure, suspect=suspect)
+        reason = gettext("PowerDNS failed a query for {suspect}: {failure}.").format(failure=failure, suspect=suspect)
         take_back.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
         return NotServed(question=str(suspect), expected=expected, found=failure)
     found: NotServed | None = None
@@ -145,7 +145,7 @@ def _examine_signing(node: Node, error: NotServed, position: int, now: datetime)
     zone = bogus_zones.zone_of(error)
     if zone is None:
         return None
-    reason = gettext("{name} does not validate: {error}.").format(name=zone.name, error=error)
+    reason = gettext("{name} doesn’t validate: {error}.").format(name=zone.name, error=error)
     if (brought := bogus_zones.brought_by(node, zone)) is not None:
         return take_back.isolate(node=node, sequence=brought, reason=reason, now=now)
     inverse = take_back.isolate_signing(node=node, zone=zone, up_to=position, reason=reason, now=now)
@@ -279,8 +279,8 @@ class _Server:
         try:
             answer = verify.ask(self._address, self._port, expectation.name, expectation.type, ASK_SECONDS)
         except (NotServed, OSError, dns.exception.DNSException):
-            return gettext("gives no answer")
+            return gettext("no answer")
         if answer.rcode() == dns.rcode.SERVFAIL:
-            return gettext("answers SERVFAIL")
+            return gettext("SERVFAIL")
         difference = expectation.difference(answer) if must_equal else None
-        return gettext("answers something else ({difference})").format(difference=difference) if difference else ""
+        return gettext("wrong answer ({difference})").format(difference=difference) if difference else ""

@@ -23,7 +23,7 @@ from dnspanel.fleet.rollout.stages import Answers, Clearance, Member, Ring0, Sta
 from dnspanel.texts import gettext, gettext_noop
 from replication.message_texts import parse_text
 
-RING0 = gettext_noop("ring 0")
+RING0 = gettext_noop("the panel’s canary")
 # Nodes of a fleet without groups.
 EVERYONE = gettext_noop("all nodes")
 # The period before a publication that its answers are compared with, and how long its effect is watched.
@@ -142,7 +142,7 @@ class Gates:
     def reason_to_wait(self, *, group_id: int | None, is_ring0: bool) -> str:
         """Return why nodes of this group wait at their limit."""
         if self.is_stopped:
-            return gettext("delivery is stopped: {reason}").format(reason=self.stopped_reason)
+            return gettext("delivery is stopped ({reason})").format(reason=self.stopped_reason)
         cleared = self.clearances()
         groups = [c for c in cleared if c.stage.ring0 is Ring0.NO]
         # A node without a group belongs to the last one.
@@ -150,7 +150,7 @@ class Gates:
         is_first = mine.sequence is None or (self.pinned is not None and self.pinned <= mine.sequence)
         if self.pinned is not None and is_first:
             return gettext("the fleet is pinned at sequence {sequence}").format(sequence=self.pinned)
-        return mine.reason or gettext("the next is about to be sent")
+        return mine.reason or gettext("the next publication is about to be sent")
 
     def _cap_clearance(self, clearance: Clearance) -> Clearance:
         sequence = clearance.sequence
@@ -161,7 +161,7 @@ class Gates:
         return replace(
             clearance,
             sequence=max(self.isolated - 1, clearance.stage.released or 0),
-            reason=gettext("sequence {sequence} made ring 0 fail and is being taken back").format(
+            reason=gettext("sequence {sequence} failed on the canary and is being reverted").format(
                 sequence=self.isolated
             ),
         )

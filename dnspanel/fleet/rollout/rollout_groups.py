@@ -36,9 +36,7 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
             groups = NodeGroup.objects.select_for_update().order_by("order")
             if len(groups) >= MOST_GROUPS:
                 raise GroupRefused(
-                    gettext("There are {most_groups} groups already, which is as many as there may be.").format(
-                        most_groups=MOST_GROUPS
-                    )
+                    gettext("The limit of {most_groups} groups is reached.").format(most_groups=MOST_GROUPS)
                 )
             last = max((group.order for group in groups), default=0)
             if groups:
@@ -47,7 +45,7 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
             group = NodeGroup.objects.create(name=name, order=last + 1, verify_seconds=verify_seconds)
             audit.record(action="group.create", by=by, now=now, target=name, verify_seconds=verify_seconds)
     except IntegrityError as exc:
-        raise GroupRefused(gettext("A group named {name} exists already.").format(name=name), field="name") from exc
+        raise GroupRefused(gettext("A group named {name} already exists.").format(name=name), field="name") from exc
     deliver_groups.advance(now=now)
     return group
 
@@ -61,7 +59,7 @@ def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> N
             NodeGroup.objects.filter(pk=group.pk).update(name=name)
             audit.record(action="group.rename", by=by, now=now, target=name, before=group.name)
     except IntegrityError as exc:
-        raise GroupRefused(gettext("A group named {name} exists already.").format(name=name), field="name") from exc
+        raise GroupRefused(gettext("A group named {name} already exists.").format(name=name), field="name") from exc
 
 
 def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datetime) -> None:
@@ -83,9 +81,12 @@ def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) 
     _require(by)
     if resolver and not is_resolver(resolver):
         message = gettext(
-            "An IP address, with a port where it is not 53: 192.0.2.53, 192.0.2.53:5300, [2001:db8::53]:5300."
+            "Enter an IP address, with the port if it isn’t 53, such as 192.0.2.53, 192.0.2.53:5300 or "
+            "[2001:db8::53]:5300."
         )
-        raise GroupRefused(gettext("The resolver is no address. {message}").format(message=message), field="resolver")
+        raise GroupRefused(
+            gettext("The resolver isn’t a valid address. {message}").format(message=message), field="resolver"
+        )
     with transaction.atomic():
         NodeGroup.objects.filter(pk=group.pk).update(resolver=resolver)
         audit.record(action="group.resolver", by=by, now=now, target=group.name, before=group.resolver, after=resolver)
@@ -101,9 +102,9 @@ def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) ->
         if at is None or to is None or not 0 <= to < len(groups):
             raise GroupRefused(
                 (
-                    gettext("{name} is the first group already.")
+                    gettext("{name} is already the first group.")
                     if earlier
-                    else gettext("{name} is the last group already.")
+                    else gettext("{name} is already the last group.")
                 ).format(name=group.name)
             )
         if len(groups) - 1 in (at, to):
@@ -126,12 +127,14 @@ def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
         inside = Node.objects.filter(group=group).exclude(state=NodeState.RETIRED)
         if first := inside.order_by("name").first():
             raise GroupRefused(
-                gettext("{name} is in {name2}; put its nodes into another group first.").format(
+                gettext("Group {name2} still has nodes, such as {name}. Move the nodes to another group first.").format(
                     name=first.name, name2=group.name
                 )
             )
         if Delivery.objects.filter(stopped_group=group).exclude(stopped_reason="").exists():
-            raise GroupRefused(gettext("Delivery is stopped behind {name}; resume it first.").format(name=group.name))
+            raise GroupRefused(
+                gettext("Delivery is stopped after {name}. Resume delivery first.").format(name=group.name)
+            )
         homeless = Node.objects.filter(group=None, is_ring0=False).exclude(state=NodeState.RETIRED)
         if groups and groups[-1].pk == group.pk and len(groups) > 1 and homeless.exists():
             homeless.update(group=groups[-2])
@@ -143,17 +146,17 @@ def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        message = gettext("A group's name has 1 to 63 lower-case letters, digits and hyphens, such as canary.")
+        message = gettext("A group name must have 1 to 63 lowercase letters, digits and hyphens, such as canary.")
         raise GroupRefused(message, field="name")
     if name in _RESERVED:
         raise GroupRefused(
-            gettext("{name} is what the panel's own private server is called.").format(name=name), field="name"
+            gettext("The name {name} is reserved for the panel’s own server.").format(name=name), field="name"
         )
 
 
 def _check_seconds(seconds: int) -> None:
     if not 0 <= seconds <= LONGEST_VERIFY_SECONDS:
-        raise GroupRefused(gettext("Between 0 seconds and a day, 86400 seconds."), field="verify_seconds")
+        raise GroupRefused(gettext("Enter a number of seconds from 0 to 86400."), field="verify_seconds")
 
 
 def _require(by: Author) -> None:

@@ -108,7 +108,7 @@ def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = No
             cleared.append(Clearance(stage, may, reason if may < head else ""))
         gate, reason_here = _gate(stage, head)
         if stage == stopped:
-            gate, reason_here = 0, gettext("delivery is stopped behind {name}").format(name=stage.name)
+            gate, reason_here = 0, gettext("delivery is stopped after {name}").format(name=stage.name)
         if gate is not None and (limit is None or gate < limit):
             limit, reason = gate, reason_here
     return cleared
@@ -131,17 +131,17 @@ def trouble(stage: Stage) -> str:
     refusing = [member for member in stage.members if member.refusal]
     if refusing:
         first = refusing[0]
-        return gettext("{node} of {name} refuses: {reason}").format(
+        return gettext("{node} in {name} rejects updates: {reason}").format(
             node=first.name, name=stage.name, reason=first.refusal
         )
     diverged = [member.name for member in stage.members if member.is_diverged]
     if diverged:
-        return gettext("{nodes} of {name}: the content is not the panel's").format(
+        return gettext("{nodes} in {name}: content differs from the panel").format(
             nodes=_list_names(diverged), name=stage.name
         )
     if rose(stage.before, stage.after, stage.elsewhere):
         return gettext(
-            "{name} answers {after} of its questions with SERVFAIL or REFUSED; before, it was {before}"
+            "{name} answers {after} of queries with SERVFAIL or REFUSED, compared with {before} earlier"
         ).format(name=stage.name, after=_percent(stage.after.share), before=_percent(stage.before.share))
     return ""
 
@@ -164,19 +164,19 @@ def _gate(stage: Stage, head: int) -> tuple[int | None, str]:
     if not stage.live:
         if stage.is_skipped:
             return None, ""
-        return 0, gettext("it waits for {name}, which has no live node").format(name=stage.name)
+        return 0, gettext("waiting for {name}, which doesn’t have a live node").format(name=stage.name)
     slowest = min(stage.live, key=lambda member: member.verified)
     lacking = [member.name for member in stage.live if member.acked < head]
     if stage.ring0 is not Ring0.NO:
-        return slowest.verified, gettext("it waits for {name}, which is at sequence {acked} of {head}").format(
+        return slowest.verified, gettext("waiting for {name}, which is at sequence {acked} of {head}").format(
             name=stage.name, acked=slowest.acked, head=head
         )
     if lacking:
         lowest = min(member.acked for member in stage.live)
-        return slowest.verified, gettext("it waits for {nodes} of {name}, at sequence {lowest} of {head}").format(
+        return slowest.verified, gettext("waiting for {nodes} in {name}, at sequence {lowest} of {head}").format(
             nodes=_list_names(lacking), name=stage.name, lowest=lowest, head=head
         )
-    return slowest.verified, gettext("it waits until {name} has answered well for {verify_seconds} s").format(
+    return slowest.verified, gettext("waiting until {name} has answered correctly for {verify_seconds} s").format(
         name=stage.name, verify_seconds=stage.verify_seconds
     )
 

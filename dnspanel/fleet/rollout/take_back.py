@@ -58,7 +58,7 @@ def _keep(inverse: Publication, sequence: int, now: datetime) -> None:
 
 
 def _note(node: Node, sequence: int, inverse: Publication, reason: str, now: datetime) -> None:
-    message = gettext("Publication {sequence} was taken back, no other node got it: {reason}").format(
+    message = gettext("Publication {sequence} reverted before reaching other nodes. Reason: {reason}").format(
         sequence=sequence, reason=reason
     )
     events.note(node_id=node.pk, kind="isolated", message=message, now=now)

@@ -199,31 +199,32 @@ def _place_of(node: Follower) -> Place:
 
 
 _PLACES: Mapping[Place, str] = {
-    Place.HOLD: gettext_noop("The oldest publication that waits is {time} old: publishing is on hold."),
+    Place.HOLD: gettext_noop("The oldest pending publication is {time} old. Publishing is on hold."),
     Place.ENCODER: gettext_noop(
-        "Publications do not reach the nodes: the oldest has waited {time} for the encoder, the worker “publish”."
+        "Publications don’t reach the nodes. The oldest publication has waited {time} for the encoder "
+        "(worker “publish”)."
     ),
     Place.PUSH: gettext_noop(
-        "Publications do not reach the nodes: the oldest has waited {time} for the worker “push”."
+        "Publications don’t reach the nodes. The oldest publication has waited {time} for the worker “push”."
     ),
     Place.CANARY: gettext_noop(
-        "Publications do not reach the nodes: the oldest has waited {time} for the canary {name}."
+        "Publications don’t reach the nodes. The oldest publication has waited {time} for the canary {name}."
     ),
     Place.GROUP: gettext_noop(
-        "Publications do not reach all nodes: the oldest has waited {time} for the group {name}."
+        "Publications don’t reach all nodes. The oldest publication has waited {time} for the group {name}."
     ),
-    Place.NODE: gettext_noop("Publications do not reach all nodes: the oldest has waited {time} for the node {name}."),
-    Place.STOPPED: gettext_noop("The oldest publication that waits is {time} old: delivery is stopped."),
-    Place.PINNED: gettext_noop("The oldest publication that waits is {time} old: the fleet is pinned."),
+    Place.NODE: gettext_noop(
+        "Publications don’t reach all nodes. The oldest publication has waited {time} for the node {name}."
+    ),
+    Place.STOPPED: gettext_noop("The oldest pending publication is {time} old. Delivery is stopped."),
+    Place.PINNED: gettext_noop("The oldest pending publication is {time} old. The fleet is pinned."),
 }
 
 
 def describe(waiting: Waiting, now: datetime) -> str:
     """Return a sentence with the age and place of the oldest publication."""
     message = (
-        gettext(
-            "Publications arrive late: {name} is catching up, and the oldest publication that it lacks is {time} old."
-        )
+        gettext("Publications arrive late. {name} is catching up, and its oldest missing publication is {time} old.")
         if waiting.is_moving
         else gettext(_PLACES[waiting.place])
     )

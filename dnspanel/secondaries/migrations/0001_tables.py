@@ -65,7 +65,7 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('name', models.CharField(max_length=40)),
-                        ('kind', models.CharField(choices=[('bind', 'BIND 9.18 or later'), ('nsd', 'NSD'), ('knot', 'Knot DNS'), ('powerdns', 'PowerDNS'), ('other', 'another one')], default='other', max_length=8)),
+                        ('kind', models.CharField(choices=[('bind', 'BIND 9.18 or later'), ('nsd', 'NSD'), ('knot', 'Knot DNS'), ('powerdns', 'PowerDNS'), ('other', 'other')], default='other', max_length=8)),
                         ('addresses', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=47), size=None)),
                         ('networks', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=49), default=list, size=None)),
                         ('transport', models.CharField(choices=[('any', 'TCP or TLS'), ('tls', 'TLS only'), ('certificate', 'TLS only, with its own certificate')], default='any', max_length=11)),

@@ -40,7 +40,7 @@ class Connections:
 
 def connect(addresses: Sequence[str], port: int, seconds: float) -> socket.socket:
     """Connect to the first of at most MOST_ADDRESSES addresses that accepts. If none does, raise the last OSError."""
-    failure = OSError(gettext("it has no address"))
+    failure = OSError(gettext("no address"))
     for address in addresses[:MOST_ADDRESSES]:
         try:
             return socket.create_connection((address, port), seconds)

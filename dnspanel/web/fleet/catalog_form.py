@@ -20,14 +20,14 @@ class TeamAndTagsForm(PanelForm):
     """A form with the team and tags that catalog members get."""
 
     team = forms.ModelChoiceField(
-        Team.objects.order_by("name"), label=gettext_lazy("Team of members"), required=False, empty_label="none"
+        Team.objects.order_by("name"), label=gettext_lazy("Team"), required=False, empty_label="none"
     )
     tags = forms.CharField(
-        label=gettext_lazy("Tags of members"),
+        label=gettext_lazy("Tags"),
         required=False,
         max_length=1000,
         widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("With blanks between them."),
+        help_text=gettext_lazy("Separate tags with spaces."),
     )
 
     def _team_and_tags(self) -> tuple[int | None, list[str]]:
@@ -39,25 +39,26 @@ class CatalogForm(TeamAndTagsForm):
     """The form for the settings that the members of a catalog get."""
 
     within = forms.CharField(
-        label=gettext_lazy("Members below"),
+        label=gettext_lazy("Allowed zones"),
         required=False,
         max_length=1100 * 4,
         widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
         help_text=gettext_lazy(
-            "Names, one a line; empty: any. Members inside or above another zone are taken only if that zone is named."
+            "Enter one zone name per line, or leave empty for any zone. Members inside or above an existing "
+            "zone need that zone in this list."
         ),
     )
     most_members = forms.IntegerField(
-        label=gettext_lazy("Members at most"), initial=1_000, min_value=1, max_value=set_up_catalogs.MOST_MEMBERS
+        label=gettext_lazy("Member limit"), initial=1_000, min_value=1, max_value=set_up_catalogs.MOST_MEMBERS
     )
     most_lost = forms.IntegerField(
-        label=gettext_lazy("May leave at once"),
+        label=gettext_lazy("Removal limit"),
         initial=20,
         min_value=0,
         max_value=100,
         help_text=gettext_lazy(
-            "Percent of the members. If more members leave, an alert is raised and nothing is removed until a "
-            "person confirms it."
+            "Enter a percentage of the members. If more members leave at once, they are only removed after "
+            "confirmation."
         ),
     )
 
@@ -77,7 +78,7 @@ class NewCatalogForm(CatalogForm, PrimariesForm, PublishingForm):
         label=gettext_lazy("Catalog zone"),
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
-        help_text=gettext_lazy("Its name, as its primaries have it."),
+        help_text=gettext_lazy("Enter the name that the primaries use."),
     )
 
     def clean_name(self) -> str:
@@ -99,7 +100,7 @@ class RuleForm(TeamAndTagsForm, PrimariesForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["addresses"].required = False
-        self.fields["addresses"].help_text = gettext_lazy("Empty: they come from where the catalog comes.")
+        self.fields["addresses"].help_text = gettext_lazy("Leave empty to use the catalog’s primaries.")
 
     @property
     def rule_terms(self) -> RuleTerms:

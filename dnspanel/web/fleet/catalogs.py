@@ -51,7 +51,7 @@ def catalog_new(request: PanelRequest) -> HttpResponse:
     form = NewCatalogForm(request.POST or None, initial={"form_id": uuid4()})
     if form.is_valid() and (catalog := _follow(request, form)) is not None:
         messages.success(
-            request, gettext("{name} is followed: its primaries are being asked.").format(name=catalog.zone.name)
+            request, gettext("Now following {name}. The catalog is being transferred.").format(name=catalog.zone.name)
         )
         return redirect("catalog-detail", catalog.pk)
     return render(request, "fleet/catalog_new.html", {"form": form}, status=422 if form.is_bound else 200)
@@ -96,7 +96,7 @@ def catalog_rule(request: PanelRequest, catalog_id: int) -> HttpResponse:
         except CatalogRefused as exc:  # another rule can have become invalid
             messages.error(request, str(exc))
         else:
-            messages.success(request, gettext("The rule is gone."))
+            messages.success(request, gettext("Rule deleted."))
         return redirect("catalog-detail", catalog.pk)
     form = RuleForm(request.POST, auto_id="rule_%s")
     if form.is_valid():
@@ -106,9 +106,7 @@ def catalog_rule(request: PanelRequest, catalog_id: int) -> HttpResponse:
         except CatalogRefused as exc:
             form.refuse_all(exc.fields)
         else:
-            messages.success(
-                request, gettext("The rule about the group {group} is set.").format(group=form.rule_terms.group)
-            )
+            messages.success(request, gettext("Rule for group {group} saved.").format(group=form.rule_terms.group))
             return redirect("catalog-detail", catalog.pk)
     return render(request, "fleet/catalog.html", {**_context(request, catalog), "rule_form": form}, status=422)
 
@@ -126,7 +124,7 @@ def catalog_confirm(request: PanelRequest, catalog_id: int) -> HttpResponse:
     except NothingKept as exc:
         messages.warning(request, str(exc))
     else:
-        messages.success(request, gettext("They are being removed."))
+        messages.success(request, gettext("Removal of members started."))
     return redirect("catalog-detail", catalog.pk)
 
 
@@ -136,7 +134,7 @@ def catalog_ask(request: PanelRequest, catalog_id: int) -> HttpResponse:
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     primaries.ask_now(zone=catalog.zone, author=request.user, now=timezone.now())
-    messages.success(request, gettext("The primaries of {name} are being asked.").format(name=catalog.zone.name))
+    messages.success(request, gettext("Checking the primaries of {name}.").format(name=catalog.zone.name))
     return redirect("catalog-detail", catalog.pk)
 
 
@@ -148,7 +146,7 @@ def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
     if (question := ask(request, _about_unfollowing(catalog))) is not None:
         return question
     set_up_catalogs.unfollow_catalog(catalog=catalog, author=request.user, channel=Channel.WEB, now=timezone.now())
-    messages.success(request, gettext("The panel no longer follows {name}.").format(name=catalog.zone.name))
+    messages.success(request, gettext("No longer following {name}.").format(name=catalog.zone.name))
     return redirect("catalog-list")
 
 
@@ -206,14 +204,14 @@ def _next(found: Sequence[Listing], search: str, state: str) -> str:
 
 def _about_removing(catalog: Catalog) -> Question:
     effect = ngettext(
-        "{count} zone that left the catalog moves to the trash, and nodes stop answering for it.",
-        "{count} zones that left the catalog move to the trash, and nodes stop answering for them.",
+        "{count} zone that left the catalog is moved to the trash and removed from the nodes.",
+        "{count} zones that left the catalog are moved to the trash and removed from the nodes.",
         catalog.kept_count,
     ).format(count=f"{catalog.kept_count:,}")
     return Question(
         title=gettext("Remove members of {name}").format(name=catalog.zone.name),
-        effects=(effect, gettext("Zones that were taken over stay.")),
-        button=gettext("Remove them"),
+        effects=(effect, gettext("Zones that existed before the catalog are kept.")),
+        button=gettext("Remove members"),
         back=reverse("catalog-detail", args=[catalog.pk]),
     )
 
@@ -223,8 +221,8 @@ def _about_unfollowing(catalog: Catalog) -> Question:
     return Question(
         title=title,
         effects=(
-            gettext("The catalog zone goes to the trash."),
-            gettext("Its member zones stay, and are still transferred from their primaries."),
+            gettext("The catalog zone is moved to the trash."),
+            gettext("The member zones are kept and still transferred from their primaries."),
         ),
         button=title,
         back=reverse("catalog-detail", args=[catalog.pk]),

@@ -33,8 +33,8 @@ class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
         super().__init__(
             groups,
             required=False,
-            empty_label=gettext_lazy("the last group"),
-            help_text=gettext_lazy("Groups decide which nodes get publications first."),
+            empty_label=gettext_lazy("last group"),
+            help_text=gettext_lazy("Groups set the order in which nodes get publications."),
         )
 
     def label_from_instance(self, group: Any) -> str:
@@ -45,7 +45,9 @@ class TagsField(forms.CharField):
     """A field for tags separated by spaces or commas. The cleaned value is a list."""
 
     def __init__(
-        self, label: str = gettext_lazy("Tags"), help_text: str = gettext_lazy("Site, role: berlin anycast.")
+        self,
+        label: str = gettext_lazy("Tags"),
+        help_text: str = gettext_lazy("Enter tags such as site or role, separated by spaces: berlin anycast."),
     ) -> None:
         widget = forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
         super().__init__(label=label, required=False, max_length=700, help_text=help_text, widget=widget)
@@ -61,7 +63,7 @@ class NodeDescriptionForm(PanelForm):
     tags = TagsField()
     public_addresses = TagsField(
         gettext_lazy("Public addresses"),
-        gettext_lazy("For names of name servers: what resolvers reach. Empty: the DNS address."),
+        gettext_lazy("Enter the addresses that resolvers use, or leave empty to use the DNS address."),
     )
 
     @classmethod
@@ -90,30 +92,33 @@ class NewNodeForm(PanelForm):
 
     name = forms.CharField(
         max_length=63,
-        help_text=gettext_lazy("Short and lasting, such as ns3."),
+        help_text=gettext_lazy("Enter a short, permanent name, such as ns3."),
         widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "off", "spellcheck": "false"}),
     )
     is_front = forms.ChoiceField(
-        label=gettext_lazy("It is"),
-        choices=[("False", gettext_lazy("a node: PowerDNS")), ("True", gettext_lazy("a front: dnsdist before nodes"))],
+        label=gettext_lazy("Type"),
+        choices=[
+            ("False", gettext_lazy("Node (PowerDNS)")),
+            ("True", gettext_lazy("Front (dnsdist in front of nodes)")),
+        ],
         required=False,
     )
     schema = forms.TypedChoiceField(
         label="PowerDNS",
         coerce=int,
         choices=list(SCHEMA_LABELS.items()),
-        help_text=gettext_lazy("The release on the server."),
+        help_text=gettext_lazy("Choose the release installed on the server."),
     )
     group = GroupField()
     tags = TagsField()
     dns_address = forms.GenericIPAddressField(
-        label=gettext_lazy("DNS address"), help_text=gettext_lazy("Where PowerDNS answers.")
+        label=gettext_lazy("DNS address"), help_text=gettext_lazy("Enter the address on which PowerDNS answers.")
     )
     dns_port = forms.IntegerField(label=gettext_lazy("DNS port"), min_value=1, max_value=65535, initial=53)
     agent_host = forms.CharField(
         label=gettext_lazy("Agent host"),
         max_length=253,
-        help_text=gettext_lazy("Where this panel reaches the agent; a name or an address."),
+        help_text=gettext_lazy("Enter the name or address at which the panel reaches the agent."),
     )
     agent_port = forms.IntegerField(label=gettext_lazy("Agent port"), min_value=1, max_value=65535, initial=8533)
 

@@ -28,31 +28,33 @@ class FrontForm(PanelForm):
     minimum = forms.IntegerField(
         label=gettext_lazy("Minimum nodes"),
         min_value=1,
-        help_text=gettext_lazy("At least this many answering nodes stay in rotation, even if they are behind."),
+        help_text=gettext_lazy("Enter how many answering nodes must stay in rotation, even if they are behind."),
     )
     behind_seconds = forms.FloatField(
-        label=gettext_lazy("Behind for seconds"),
+        label=gettext_lazy("Lag limit (seconds)"),
         min_value=RANGES["behind_seconds"][0],
         max_value=RANGES["behind_seconds"][1],
         help_text=gettext_lazy(
-            "A node that lacks changes for longer leaves. With groups that wait, more than the longest wait."
+            "Enter the time after which a node that is behind leaves rotation. Use more than the longest wait "
+            "of a group."
         ),
     )
     most_behind = forms.IntegerField(
-        label=gettext_lazy("Changes behind"),
+        label=gettext_lazy("Lag limit (changes)"),
         min_value=0,
-        help_text=gettext_lazy("A node can be behind by this many changes for any length of time."),
+        help_text=gettext_lazy("Enter how many changes a node can be behind without leaving rotation."),
     )
     cache_entries = forms.IntegerField(
         label=gettext_lazy("Cached answers"),
         min_value=0,
-        help_text=gettext_lazy("0: no cache. If you change the number, dnsdist restarts."),
+        help_text=gettext_lazy("Enter 0 for no cache. dnsdist restarts if you change this number."),
     )
     queries_per_second = forms.IntegerField(
-        label=gettext_lazy("Queries per second per client"),
+        label=gettext_lazy("Client rate limit"),
         min_value=0,
         help_text=gettext_lazy(
-            "Over UDP. Above this rate, clients must use TCP. 0: no limit. If you change the number, dnsdist restarts."
+            "Enter the UDP queries per second above which a client must use TCP, or 0 for no limit. dnsdist "
+            "restarts if you change this number."
         ),
     )
 
@@ -99,6 +101,9 @@ def front_settings(request: PanelRequest, name: str) -> HttpResponse:
         except BadFront as exc:
             form.add_error(exc.field if exc.field in form.fields else None, str(exc))
         else:
-            messages.success(request, gettext("{name} goes by this within a second.").format(name=node.name))
+            messages.success(
+                request,
+                gettext("Settings of {name} saved. The change takes effect within a second.").format(name=node.name),
+            )
             return redirect("node-detail", node.name)
     return render(request, "fleet/front.html", {"node": node, "form": form}, status=422 if form.is_bound else 200)

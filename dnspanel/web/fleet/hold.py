@@ -30,12 +30,15 @@ RRSETS_PER_PAGE = 100
 
 _KINDS = {
     "": gettext_lazy("All"),
-    "nodes": gettext_lazy("Only on the nodes"),
+    "nodes": gettext_lazy("Only on nodes"),
     "panel": gettext_lazy("Only in the panel"),
     "differs": gettext_lazy("Different"),
-    "breaks": gettext_lazy("Would not validate"),
+    "breaks": gettext_lazy("Breaks validation"),
 }
-_AFTER = {Choice.TAKE_OVER.value: gettext_lazy("Taken over"), Choice.KEEP.value: gettext_lazy("Kept")}
+_AFTER = {
+    Choice.TAKE_OVER.value: gettext_lazy("After import from nodes"),
+    Choice.KEEP.value: gettext_lazy("After keeping the panel’s content"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Mark:
 
 
 _MARKS = {
-    "nodes": Mark("is-add", "ok", "plus", gettext_lazy("only on the nodes")),
+    "nodes": Mark("is-add", "ok", "plus", gettext_lazy("only on nodes")),
     "panel": Mark("is-delete", "bad", "minus", gettext_lazy("only in the panel")),
     "differs": Mark("is-change", "warn", "alert", gettext_lazy("different")),
 }
@@ -105,10 +108,10 @@ def hold_again(request: PanelRequest) -> HttpResponse:
     access.require(request.user, Permission.NODES)
     report = unknown_history.newest_report()
     if current_hold() is None or (report is not None and report.choice):
-        messages.error(request, gettext("There is nothing to ask for now. Nothing was changed."))
+        messages.error(request, gettext("Publishing isn’t on hold, or a decision is in progress. Nothing was changed."))
     else:
         unknown_history.ask_anew(now=timezone.now())
-        messages.success(request, gettext("The nodes are being asked again."))
+        messages.success(request, gettext("Comparison with the nodes restarted."))
     return redirect("node-hold")
 
 
@@ -119,10 +122,10 @@ def hold_decide(request: PanelRequest) -> HttpResponse:
     report = unknown_history.newest_report()
     form = DecisionForm(request.POST)
     if current_hold() is None or report is None:
-        messages.error(request, gettext("Publishing is not held any more. Nothing was changed."))
+        messages.error(request, gettext("Publishing is no longer on hold. Nothing was changed."))
         return redirect("node-hold")
     if report.choice:
-        messages.error(request, gettext("Another person decided first. Nothing was changed."))
+        messages.error(request, gettext("Someone else has already decided. Nothing was changed."))
         return redirect("node-hold")
     if form.is_valid():
         try:
@@ -130,7 +133,7 @@ def hold_decide(request: PanelRequest) -> HttpResponse:
         except WrongDecision as exc:
             form.refuse(exc.field, str(exc))
         else:
-            messages.success(request, gettext("Decided. A new history begins as soon as everything is written."))
+            messages.success(request, gettext("Decision saved. Publishing resumes after all changes are written."))
             return redirect("node-hold")
     return _page(request, form, status=422)
 

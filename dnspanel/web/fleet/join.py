@@ -82,7 +82,9 @@ def node_change(request: PanelRequest, name: str) -> HttpResponse:
                 changed = unjoined.change_node(node=node, described=described, now=timezone.now(), by=request.user)
                 messages.success(
                     request,
-                    gettext("{name} is changed. Make a new code: one from before is void.").format(name=changed.name),
+                    gettext("{name} saved. Generate a new code, because earlier codes are no longer valid.").format(
+                        name=changed.name
+                    ),
                 )
                 return redirect("node-enrolment", changed.name)
         except WrongState as exc:

@@ -17,11 +17,11 @@ BLOCK = 25  # rows of the table that are fetched together
 
 SORTS = {
     "name": gettext_lazy("by group and name"),
-    "state": gettext_lazy("troubles first"),
+    "state": gettext_lazy("problems first"),
     "lag": gettext_lazy("most behind first"),
 }
 _LAYOUTS = ("tiles", "table")
-_STATE_GROUPS = (gettext_noop("well"), gettext_noop("faults"))
+_STATE_GROUPS = (gettext_noop("healthy"), gettext_noop("faults"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class FleetView:
 
     group: str = ""
     tag: str = ""
-    state: str = ""  # a health state, "well" or "faults"
+    state: str = ""  # a health state, "healthy" or "faults"
     search: str = ""
     layout: str = ""  # empty: chosen by the number of nodes
     sort: str = "name"
@@ -105,7 +105,7 @@ def _fits(status: NodeStatus, view: FleetView) -> bool:
         return False
     if view.tag and view.tag not in node.tags:
         return False
-    if view.state == "well":
+    if view.state in ("healthy", "well"):
         return word in WELL
     if view.state == "faults":
         return word in FAULTS

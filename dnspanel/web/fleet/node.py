@@ -148,7 +148,7 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
         return redirect("node-detail", node.slug)
     except ReplicationError as exc:
-        messages.error(request, gettext("The agent did not do it: {exc}.").format(exc=exc))
+        messages.error(request, gettext("The agent couldn’t complete the action: {exc}.").format(exc=exc))
         return redirect("node-detail", node.slug)
     messages.success(request, message.format(node.name))
     return redirect("node-list") if act in {"retire", "remove"} else redirect("node-detail", node.slug)
@@ -169,14 +169,14 @@ def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:
 def _approve(request: PanelRequest, node: Node, now: datetime) -> None:
     waiting = node_lifecycle.request_of(node)
     if waiting is None or waiting.csr_sha256 != request.POST.get("fingerprint"):
-        raise FleetError(gettext("The request has changed since you compared it."))
+        raise FleetError(gettext("The request has changed since you compared the fingerprint."))
     node_lifecycle.approve(node=node, now=now, by=request.user)
 
 
 def _drain(request: PanelRequest, node: Node, now: datetime) -> None:
     form = DrainForm(request.POST)
     if not form.is_valid():
-        raise BadNode("reason", gettext("The reason has at most 200 characters, and the time is one of the list."))
+        raise BadNode("reason", gettext("Enter a reason of at most 200 characters and choose a time from the list."))
     node_lifecycle.drain(node=node, now=now, by=request.user, reason=form.cleaned_data["reason"], until=form.until(now))
 
 
@@ -188,17 +188,17 @@ def _describe(request: PanelRequest, node: Node, now: datetime) -> None:
 
 
 def _retire(request: PanelRequest, node: Node, now: datetime) -> None:
-    _require_typed(request, node, gettext("retire it"))
+    _require_typed(request, node, gettext("retire this node"))
     node_lifecycle.retire(node=node, now=now, by=request.user)
 
 
 def _remove(request: PanelRequest, node: Node, now: datetime) -> None:
-    _require_typed(request, node, gettext("remove it"))
+    _require_typed(request, node, gettext("remove this node"))
     unjoined.remove_node(node=node, now=now, by=request.user)
 
 
 def _revoke(request: PanelRequest, node: Node, now: datetime) -> None:
-    _require_typed(request, node, gettext("revoke its certificate"))
+    _require_typed(request, node, gettext("revoke the certificate"))
     node_lifecycle.revoke(node=node, now=now, by=request.user)
 
 
@@ -211,7 +211,7 @@ def _rebuild(request: PanelRequest, node: Node, now: datetime) -> None:
     """Rebuild the node. Raise WrongState if the node no longer needs the schema that the page showed."""
     required = read_report(node).needed_schema
     if not required or request.POST.get("schema") != str(required):
-        raise WrongState(node.name, gettext("wants no such schema any more"))
+        raise WrongState(node.name, gettext("no longer needs this schema"))
     resync.rebuild(node=node, schema=required, now=now, by=request.user)
 
 
@@ -223,39 +223,39 @@ _Act = Callable[[PanelRequest, Node, datetime], Any]
 
 # The action of each button, and the message after it.
 _ACTS: dict[str, tuple[_Act, str]] = {
-    "approve": (_approve, gettext_lazy("{} is approved; its first zones are on their way.")),
+    "approve": (_approve, gettext_lazy("{} approved. The first zones are on the way.")),
     "decline": (
         lambda request, node, now: node_lifecycle.decline(node=node, now=now, by=request.user),
-        gettext_lazy("The request of {} was declined. With a new code, the node can ask again."),
+        gettext_lazy("Request of {} declined. The node can send another request with a new code."),
     ),
-    "drain": (_drain, gettext_lazy("{} no longer takes pushes, but still serves what it has.")),
+    "drain": (_drain, gettext_lazy("{} drained. The node still serves its current data.")),
     "resume": (
         lambda request, node, now: node_lifecycle.resume(node=node, now=now, by=request.user),
-        gettext_lazy("{} takes pushes again, starting with the changes that it missed."),
+        gettext_lazy("{} resumed. The node now gets the missed changes."),
     ),
-    "describe": (_describe, gettext_lazy("The group, tags and addresses of {} were saved.")),
+    "describe": (_describe, gettext_lazy("Group, tags and addresses of {} saved.")),
     "check": (
         lambda request, node, now: resync.check_now(node=node, now=now, by=request.user),
-        gettext_lazy("{} is checking every row that it serves. This page shows the progress."),
+        gettext_lazy("Check of every row on {} started. This page shows the progress."),
     ),
     "resync": (
         lambda request, node, now: resync.resync(node=node, now=now, by=request.user),
-        gettext_lazy("A full snapshot is on its way to {}. The node keeps serving in the meantime."),
+        gettext_lazy("Full resync of {} started. The node keeps serving in the meantime."),
     ),
-    "rebuild": (_rebuild, gettext_lazy("The snapshot for the PowerDNS installed on {} is on its way.")),
+    "rebuild": (_rebuild, gettext_lazy("Rebuild of {} started.")),
     "rotate": (
         lambda request, node, now: rotate.rotate_now(node=node, now=now, by=request.user),
-        gettext_lazy("The certificate of {} was replaced."),
+        gettext_lazy("Certificate of {} replaced."),
     ),
     "revoke": (
         _revoke,
-        gettext_lazy("The certificate of {} is no longer valid. Create a code to enroll the node again."),
+        gettext_lazy("Certificate of {} revoked. Generate a code to enroll the node again."),
     ),
-    "accept-machine": (_accept_machine, gettext_lazy("{} is the other machine from now on.")),
+    "accept-machine": (_accept_machine, gettext_lazy("{} now uses the other machine.")),
     "keep-machine": (
         lambda request, node, now: machines.keep_first(node=node, now=now, by=request.user),
-        gettext_lazy("{} stays the machine it was."),
+        gettext_lazy("{} keeps its current machine."),
     ),
-    "retire": (_retire, gettext_lazy("{} has left the fleet.")),
-    "remove": (_remove, gettext_lazy("{} is removed; its name is free.")),
+    "retire": (_retire, gettext_lazy("{} retired.")),
+    "remove": (_remove, gettext_lazy("{} removed. The name can be used again.")),
 }

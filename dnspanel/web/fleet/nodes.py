@@ -104,7 +104,7 @@ def node_acts(request: PanelRequest) -> HttpResponse:
         else:
             done.append(node.name)
     if not names:
-        messages.error(request, gettext("No node is ticked. Nothing was changed."))
+        messages.error(request, gettext("No nodes selected. Nothing was changed."))
     if done:
         messages.success(request, act[1].format(_list_names(done)))
     if refused:
@@ -115,7 +115,7 @@ def node_acts(request: PanelRequest) -> HttpResponse:
 def _drain(request: PanelRequest, node: Node, now: datetime) -> None:
     form = DrainForm(request.POST)
     if not form.is_valid():
-        raise FleetError(gettext("The reason has at most 200 characters."))
+        raise FleetError(gettext("The reason must have at most 200 characters."))
     node_lifecycle.drain(node=node, now=now, by=request.user, reason=form.cleaned_data["reason"], until=form.until(now))
 
 
@@ -125,22 +125,22 @@ def _disable(request: PanelRequest, node: Node, now: datetime) -> None:
 
 
 _ACTS: dict[str, tuple[Callable[[PanelRequest, Node, datetime], Any], str]] = {
-    "drain": (_drain, gettext_lazy("{} no longer take pushes, but still serve what they have.")),
+    "drain": (_drain, gettext_lazy("{} drained. The nodes still serve their current data.")),
     "disable": (
         _disable,
-        gettext_lazy("{} take no pushes until a person resumes them, but still serve what they have."),
+        gettext_lazy("{} drained until someone resumes updates. The nodes still serve their current data."),
     ),
     "resume": (
         lambda request, node, now: node_lifecycle.resume(node=node, now=now, by=request.user),
-        gettext_lazy("Pushing again to {}."),
+        gettext_lazy("Updates resumed on {}."),
     ),
     "resync": (
         lambda request, node, now: resync.resync(node=node, now=now, by=request.user),
-        gettext_lazy("{}: a whole snapshot is on its way."),
+        gettext_lazy("Full resync of {} started."),
     ),
     "check": (
         lambda request, node, now: resync.check_now(node=node, now=now, by=request.user),
-        gettext_lazy("{}: every row is being read and compared."),
+        gettext_lazy("Check of every row on {} started."),
     ),
 }
 

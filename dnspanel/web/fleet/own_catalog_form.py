@@ -21,8 +21,8 @@ class GroupsForm(PanelForm):
         required=False,
         max_length=1000,
         help_text=gettext_lazy(
-            "Tags, with blanks between them. A member is in the group of the first one here that it has, such as a "
-            "template of Knot DNS."
+            "Enter tags, separated by spaces. The first of these tags on a zone is its group, such as a Knot "
+            "DNS template."
         ),
         widget=forms.TextInput(attrs=MONO),
     )
@@ -42,7 +42,9 @@ class NewOwnCatalogForm(GroupsForm, PublishingForm):
         label=gettext_lazy("Catalog zone"),
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
-        help_text=gettext_lazy("Enter a name that no zone has. Only secondaries of the catalog ask for it."),
+        help_text=gettext_lazy(
+            "Enter a name that isn’t used by another zone. Only secondaries of the catalog query this name."
+        ),
     )
     team = forms.ModelChoiceField(
         Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("no team")
@@ -66,21 +68,21 @@ class PutInForm(PanelForm):
         label=gettext_lazy("Zones"),
         required=False,
         max_length=300_000,
-        help_text=gettext_lazy("Names, one per line."),
+        help_text=gettext_lazy("Enter one zone name per line."),
         widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
     )
     tag = forms.CharField(
-        label=gettext_lazy("And all that have the tag"),
+        label=gettext_lazy("Zones with tag"),
         required=False,
         max_length=60,
         widget=forms.TextInput(attrs=MONO),
     )
     team = forms.ModelChoiceField(
         Team.objects.none(),
-        label=gettext_lazy("And all of the team"),
+        label=gettext_lazy("Zones of team"),
         required=False,
         empty_label="–",
-        help_text=gettext_lazy("Those whose settings you may change; zones that come later are not put in."),
+        help_text=gettext_lazy("Adds the zones whose settings you can change. Later zones are not added."),
     )
 
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:

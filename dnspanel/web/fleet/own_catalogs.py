@@ -38,7 +38,7 @@ def own_catalog_new(request: PanelRequest) -> HttpResponse:
         raise Forbidden(Permission.EDIT)
     form = NewOwnCatalogForm(request.POST or None, initial={"form_id": uuid4()}, person=request.user)
     if form.is_valid() and (zone := _create(request, form)) is not None:
-        messages.success(request, gettext("{name} is here. Put zones into it.").format(name=zone.name))
+        messages.success(request, gettext("{name} created. Add zones to this catalog.").format(name=zone.name))
         return redirect("catalog-ours", zone.name)
     return render(request, "fleet/own_catalog_new.html", {"form": form}, status=422 if form.is_bound else 200)
 
@@ -64,7 +64,7 @@ def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
         except Forbidden as exc:  # the person can't change the catalog that a zone would leave
             form.refuse("zones", str(exc))
         else:
-            said = ngettext("{count} zone was put in.", "{count} zones were put in.", count)
+            said = ngettext("{count} zone added.", "{count} zones added.", count)
             messages.success(request, said.format(count=f"{count:,}"))
             return redirect("catalog-ours", catalog.zone.name)
     return _page(request, catalog, put_in=form)
@@ -84,7 +84,7 @@ def own_catalog_take_out(request: PanelRequest, zone_name: str) -> HttpResponse:
     except CatalogRefused as exc:
         messages.error(request, str(exc))
     else:
-        said = ngettext("{count} zone was taken out.", "{count} zones were taken out.", count)
+        said = ngettext("{count} zone removed.", "{count} zones removed.", count)
         messages.success(request, said.format(count=f"{count:,}"))
     return redirect("catalog-ours", catalog.zone.name)
 

@@ -45,16 +45,16 @@ def delivery_act(request: PanelRequest, act: str) -> HttpResponse:
     acts: dict[str, tuple[Callable[[], None], str]] = {
         "stop": (
             lambda: deliver_groups.stop(reason=reason, by=by, now=now),
-            gettext("Delivery is stopped: every node stays where it is, and keeps answering."),
+            gettext("Delivery stopped. Nodes keep serving their current data."),
         ),
-        "resume": (lambda: deliver_groups.resume(by=by, now=now), gettext("Delivery goes on.")),
+        "resume": (lambda: deliver_groups.resume(by=by, now=now), gettext("Delivery resumed.")),
         "pin": (
             lambda: deliver_groups.pin(sequence=_number(request, "sequence"), reason=reason, by=by, now=now),
-            gettext("The fleet is pinned. Publications are saved, and wait."),
+            gettext("Fleet pinned. New publications are saved and wait."),
         ),
         "unpin": (
             lambda: deliver_groups.unpin(by=by, now=now),
-            gettext("The fleet goes on to the newest publication."),
+            gettext("Fleet unpinned. Nodes now get the newest publications."),
         ),
     }
     if act not in acts:
@@ -74,7 +74,7 @@ def group_new(request: PanelRequest) -> HttpResponse:
         rollout_groups.create_group(name=name, verify_seconds=seconds, by=request.user, now=timezone.now())
 
     return _run_verb(
-        request, create, gettext("The group {name} is there; put nodes into it on their pages.").format(name=name)
+        request, create, gettext("Group {name} created. Add nodes to the group on their pages.").format(name=name)
     )
 
 
@@ -96,22 +96,22 @@ def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
             rollout_groups.set_resolver(group=group, resolver=resolver, by=by, now=now)
 
     acts: dict[str, tuple[Callable[[], None], str]] = {
-        "change": (change, gettext("The group is changed.")),
+        "change": (change, gettext("Group saved.")),
         "earlier": (
             lambda: rollout_groups.move_group(group=group, earlier=True, by=by, now=now),
-            gettext("{name} now comes earlier.").format(name=group.name),
+            gettext("{name} moved earlier.").format(name=group.name),
         ),
         "later": (
             lambda: rollout_groups.move_group(group=group, earlier=False, by=by, now=now),
-            gettext("{name} now comes later.").format(name=group.name),
+            gettext("{name} moved later.").format(name=group.name),
         ),
         "skip": (
             lambda: deliver_groups.skip(group=group, reason=request.POST.get("reason", ""), by=by, now=now),
-            gettext("Delivery doesn’t wait for {name} until one of its nodes is live again.").format(name=group.name),
+            gettext("Delivery skips {name} until one of its nodes is live again.").format(name=group.name),
         ),
         "delete": (
             lambda: rollout_groups.delete_group(group=group, by=by, now=now),
-            gettext("The group {name} is deleted.").format(name=group.name),
+            gettext("Group {name} deleted.").format(name=group.name),
         ),
     }
     if act not in acts:

@@ -94,7 +94,7 @@ def secondary_notify(request: PanelRequest, secondary_id: int) -> HttpResponse:
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
     set_up_secondaries.notify_now(secondary=secondary, by=request.user, now=timezone.now())
-    messages.success(request, gettext("NOTIFY for each of its zones is on its way."))
+    messages.success(request, gettext("Sending NOTIFY for all zones of this secondary."))
     return redirect("secondary-detail", secondary.pk)
 
 
@@ -115,12 +115,14 @@ def secondary_delete(request: PanelRequest, secondary_id: int) -> HttpResponse:
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
     set_up_secondaries.delete_secondary(secondary=secondary, by=request.user, now=timezone.now())
-    messages.success(request, gettext("{name} is deleted; it transfers nothing any more.").format(name=secondary.name))
+    messages.success(
+        request, gettext("{name} deleted. The server can no longer transfer zones.").format(name=secondary.name)
+    )
     return redirect("secondary-list")
 
 
 _ABOUT_SECRET = before_secret(
-    forged=gettext_lazy("NOTIFY in our name, and transfer the zones of it"), back="/secondaries/"
+    forged=gettext_lazy("send NOTIFY as this panel and transfer the secondary’s zones"), back="/secondaries/"
 )
 
 

@@ -17,18 +17,18 @@ class SecondaryForm(PublishingForm):
 
     name = forms.CharField(
         max_length=set_up_secondaries.LONGEST_NAME,
-        help_text=gettext_lazy("Letters, digits and dashes; its key is named by it."),
+        help_text=gettext_lazy("Enter letters, digits and hyphens. The TSIG key gets the same name."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     kind = forms.ChoiceField(
-        label=gettext_lazy("Program"),
+        label=gettext_lazy("Software"),
         choices=Kind.choices,
-        help_text=gettext_lazy("Whose configuration you get to copy."),
+        help_text=gettext_lazy("Choose the software for the configuration example."),
     )
     addresses = forms.CharField(
         max_length=1000,
         help_text=gettext_lazy(
-            "Addresses that get NOTIFY: one per line, with the port if it isn’t 53 (192.0.2.53:5300)."
+            "Enter addresses for NOTIFY, one per line, with the port if it isn’t 53: 192.0.2.53:5300."
         ),
         widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
     )
@@ -37,7 +37,8 @@ class SecondaryForm(PublishingForm):
         max_length=4000,
         required=False,
         help_text=gettext_lazy(
-            "Networks, one per line (192.0.2.0/24). Empty: only from its addresses. The key is also required."
+            "Enter one network per line, or leave empty to allow only the addresses above: 192.0.2.0/24. The "
+            "key is always required."
         ),
         widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
     )
@@ -46,24 +47,24 @@ class SecondaryForm(PublishingForm):
         choices=Transport.choices,
         widget=forms.RadioSelect,
         initial=Transport.ANY,
-        help_text=gettext_lazy("Its key signs every message, whichever it is."),
+        help_text=gettext_lazy("The key signs every message with either transport."),
     )
     certificate = forms.CharField(
-        label=gettext_lazy("Its certificate"),
+        label=gettext_lazy("Certificate"),
         required=False,
         max_length=server_certificates.LONGEST,
         help_text=gettext_lazy(
-            "PEM, without the private key; two while one follows the other. It shows it as a client "
-            "of ours, and as a server where it is asked over TLS."
+            "Enter the secondary’s PEM certificate without the private key. During a replacement, enter the "
+            "old and the new certificate."
         ),
         widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
     )
     tls_port = forms.IntegerField(
-        label=gettext_lazy("Asked over TLS at port"),
+        label=gettext_lazy("TLS port"),
         required=False,
         min_value=1,
         max_value=set_up_secondaries.LAST_PORT,
-        help_text=gettext_lazy("For the serials that it serves, such as 853. Empty: it is asked over UDP."),
+        help_text=gettext_lazy("Enter the port for SOA queries over TLS, or leave empty to use UDP: 853."),
     )
     choice = forms.ChoiceField(
         label=gettext_lazy("Zones"),
@@ -74,28 +75,28 @@ class SecondaryForm(PublishingForm):
     tag = forms.CharField(
         required=False,
         max_length=60,
-        help_text=gettext_lazy("For zones with a tag."),
+        help_text=gettext_lazy("Choose the zones with this tag."),
         widget=forms.TextInput(attrs=MONO),
     )
     team = forms.ModelChoiceField(
         Team.objects.order_by("name"),
         required=False,
         empty_label="none",
-        help_text=gettext_lazy("For the zones of a team."),
+        help_text=gettext_lazy("Choose the zones of this team."),
     )
     zones = forms.CharField(
-        label=gettext_lazy("Names of zones"),
+        label=gettext_lazy("Zone names"),
         required=False,
         max_length=300_000,
-        help_text=gettext_lazy("For zones by name: one per line."),
+        help_text=gettext_lazy("Enter one zone name per line."),
         widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
     )
     group_tags = forms.CharField(
-        label=gettext_lazy("Groups of its catalog"),
+        label=gettext_lazy("Catalog groups"),
         required=False,
         max_length=1000,
         help_text=gettext_lazy(
-            "Tags. A zone is in the group of the first one here that it has, such as a template of Knot DNS."
+            "Enter tags. The first of these tags on a zone is its group in the catalog, such as a Knot DNS template."
         ),
         widget=forms.TextInput(attrs=MONO),
     )
@@ -104,7 +105,7 @@ class SecondaryForm(PublishingForm):
         initial=300,
         min_value=set_up_secondaries.LEAST_BOUND,
         max_value=set_up_secondaries.MOST_BOUND,
-        help_text=gettext_lazy("Seconds that the secondary can be behind a publication before an alert is raised."),
+        help_text=gettext_lazy("Enter how many seconds the secondary can be behind before an alert is raised."),
     )
     active = forms.BooleanField(
         label=gettext_lazy("Allow transfers and send NOTIFY"),

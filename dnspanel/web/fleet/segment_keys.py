@@ -51,12 +51,12 @@ def node_keys_act(request: PanelRequest, act: str) -> HttpResponse:
     except KeyRefused as exc:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     else:
-        messages.success(request, message) if done else messages.error(request, gettext("There was nothing to do."))
+        messages.success(request, message) if done else messages.error(request, gettext("No former keys to retire."))
     return redirect("node-keys")
 
 
 _ACTS: dict[str, tuple[Any, str]] = {
-    "rotate": (keys_of_nodes.rotate, gettext_lazy("A new key was made; the nodes are given it now.")),
-    "use": (keys_of_nodes.force, gettext_lazy("Segments are sealed with the new key from now on.")),
-    "retire": (keys_of_nodes.retire_former, gettext_lazy("Only the key in use counts from now on.")),
+    "rotate": (keys_of_nodes.rotate, gettext_lazy("New key created. The nodes are getting the key now.")),
+    "use": (keys_of_nodes.force, gettext_lazy("The new key is now in use.")),
+    "retire": (keys_of_nodes.retire_former, gettext_lazy("Former keys retired.")),
 }

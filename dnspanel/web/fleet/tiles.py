@@ -97,7 +97,7 @@ def tile_of(status: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
         spark=sparkline(minute),
         spark_top=rate(max((point for point in minute if point is not None), default=None)),
         bar=rcode_bar(now.rcodes if now else {}),
-        position=f"{status.node.acked:,}" if status.node.epoch else gettext("nothing yet"),
+        position=f"{status.node.acked:,}" if status.node.epoch else gettext("no data yet"),
         behind=_behind(status, head),
         lag=_lag(status),
         latency=milliseconds(now.latency_ms if now else None),
@@ -155,7 +155,7 @@ def _behind(status: NodeStatus, head: Position) -> str:
     if status.node.epoch is None:
         return ""
     if status.node.epoch != head.epoch:
-        return gettext("of another history")
+        return gettext("other history")
     return f"−{status.health.lag:,}" if status.health.lag else gettext("current")
 
 

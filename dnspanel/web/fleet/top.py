@@ -74,14 +74,14 @@ def view_of(top: Top) -> TopView:
     """Return a node's top lists for display."""
     lists = [
         _list(gettext("Names"), top.names, gettext("No queries yet.")),
-        _list(gettext("Names that do not exist"), top.nxdomain, gettext("No queries for names that don’t exist.")),
-        _list(gettext("Names answered with SERVFAIL"), top.servfail, gettext("Every question got an answer.")),
-        _list(gettext("Names of other zones, refused"), top.refused, gettext("No queries for zones that aren’t here.")),
+        _list(gettext("Nonexistent names"), top.nxdomain, gettext("No queries for nonexistent names.")),
+        _list(gettext("SERVFAIL answers"), top.servfail, gettext("No SERVFAIL answers.")),
+        _list(gettext("Refused queries"), top.refused, gettext("No queries for unknown zones.")),
         _list(gettext("Types"), top.types, gettext("No queries yet."), questions=False),
         _list(
-            gettext("Answers by rcode, five minutes"),
+            gettext("Answers by rcode (5 minutes)"),
             top.rcodes,
-            gettext("No answer in five minutes."),
+            gettext("No answers in the last 5 minutes."),
             questions=False,
         ),
     ]

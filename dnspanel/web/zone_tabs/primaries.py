@@ -77,7 +77,7 @@ def zone_primaries_ask(request: PanelRequest, zone_name: str) -> HttpResponse:
     def ask_now() -> None:
         set_up_primaries.ask_now(zone=zone, author=request.user, now=timezone.now(), wants_all=wants_all)
 
-    return _run_act(request, zone, ask_now, gettext("The primaries of {name} are being asked.").format(name=zone.name))
+    return _run_act(request, zone, ask_now, gettext("Checking the primaries of {name}.").format(name=zone.name))
 
 
 @require_POST

@@ -178,8 +178,8 @@ def _lists(samples: Sequence[NodeSample]) -> tuple[DisplayList, ...]:
             tuple(DisplayRow(rrtype, "", small_rate(qps)) for rrtype, qps in by_type),
             gettext("No recent queries."),
         ),
-        _display_most_frequent(gettext("Names that do not exist"), [sample.top.nxdomain for sample in samples]),
-        _display_most_frequent(gettext("Names answered with SERVFAIL"), [sample.top.servfail for sample in samples]),
+        _display_most_frequent(gettext("Nonexistent names"), [sample.top.nxdomain for sample in samples]),
+        _display_most_frequent(gettext("SERVFAIL answers"), [sample.top.servfail for sample in samples]),
     )
 
 

@@ -405,7 +405,7 @@ def _signers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
     if since is None or inputs.signers_lack:
         return Wait(
             gettext("The other signers of the zone have to add the new key to their DNSKEY records. {reason}").format(
-                reason=inputs.signers_lack or gettext("Their name servers were not asked yet.")
+                reason=inputs.signers_lack or gettext("The zone’s name servers haven’t been checked yet.")
             )
         )
     earliest = since + timedelta(seconds=inputs.ttls.keys) + inputs.margin

@@ -85,11 +85,11 @@ def test_a_webhook_gets_facts_that_programs_can_use() -> None:
 def test_a_mail_speaks_the_language_of_the_moment() -> None:
     many = [message(1, severity=Severity.CRITICAL), message(2)]
     assert many[1].alert is not None
-    many[1].alert.sentence = gettext("{name} has no address.").format(name="ns2")
+    many[1].alert.sentence = gettext("{name} doesn’t have an address.").format(name="ns2")
     with speaking("de"):
         assert subject_of(many) == "[dnspanel] 2 Alarme (1 kritisch)"
         text = text_of(many, panel_url=URL)
         assert subject_of(many[1:]) == "[dnspanel] ns2 hat keine Adresse."
     assert text.startswith("2 Sachen stimmen nicht:\n- kritisch: ns1 is late\n")
     assert "- Warnung: ns2 hat keine Adresse.\n" in text
-    assert json.loads(payload_of(many, now=NOW))["data"]["raised"][1]["sentence"] == "ns2 has no address."
+    assert json.loads(payload_of(many, now=NOW))["data"]["raised"][1]["sentence"] == "ns2 doesn’t have an address."

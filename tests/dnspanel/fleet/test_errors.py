@@ -13,7 +13,7 @@ from dnspanel.fleet import errors
         (errors.BadNode("agent_port", "A port is a number."), "port"),
         (errors.WrongState("ns1", "is not drained"), "ns1 is not drained."),
         (errors.CodeRefused(), "new one"),
-        (errors.BadRequest("its signature is wrong"), "signature"),
+        (errors.BadRequest("the signature is invalid"), "signature"),
     ],
 )
 def test_every_message_says_what_is_wrong(error: errors.FleetError, words: str) -> None:

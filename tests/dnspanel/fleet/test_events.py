@@ -16,12 +16,12 @@ pytestmark = pytest.mark.django_db
 def test_an_event_is_a_sentence_with_its_moment_and_who_it_was(waiting_node: MakeNode) -> None:
     alice = make_person("alice", Role.ADMINISTRATOR)
     node = waiting_node()
-    events.note(node_id=node.pk, kind="drain", message="It was drained.", now=NOW, by=alice)
+    events.note(node_id=node.pk, kind="drain", message="Node drained.", now=NOW, by=alice)
     event = NodeEvent.objects.get()
     assert (event.node, event.kind, event.sentence, event.at, event.by) == (
         node,
         "drain",
-        "It was drained.",
+        "Node drained.",
         NOW,
         alice,
     )

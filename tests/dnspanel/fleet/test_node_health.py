@@ -47,12 +47,12 @@ def test_the_word_is_the_one_that_matters_most(facts: HealthInputs, word: Word) 
 
 
 def test_a_node_that_is_offline_says_why() -> None:
-    problem = "its clock is 400 days ahead, so the panel's certificate has expired for it"
+    problem = "the node’s clock is 400 days ahead, so the node considers the panel’s certificate expired"
     silent = replace(LIVE, contact_at=NOW - timedelta(seconds=60), contact_problem=problem)
-    assert health(silent, NOW).message == f"No contact for 60 s: {problem}. It keeps serving sequence 41."
+    assert health(silent, NOW).message == f"No contact for 60 s: {problem}. The node still serves sequence 41."
     never = replace(silent, contact_at=None)
-    assert health(never, NOW).message == f"The panel has not reached its agent yet: {problem}."
-    assert health(replace(silent, contact_problem=""), NOW).message.startswith("No contact for 60 s;")
+    assert health(never, NOW).message == f"The panel hasn’t reached the node’s agent yet: {problem}."
+    assert health(replace(silent, contact_problem=""), NOW).message.startswith("No contact for 60 s.")
 
 
 def test_lag_is_told_in_changes_and_seconds() -> None:
@@ -77,4 +77,4 @@ def test_a_refusal_is_told_in_its_own_words() -> None:
 def test_a_change_on_its_way_does_not_make_a_live_node_blink() -> None:
     found = health(replace(LIVE, head=42, behind_since=NOW - timedelta(milliseconds=80)), NOW)
     assert (found.word, found.lag) == (Word.LIVE, 1)
-    assert "42 is on its way" in found.message
+    assert "42 is on the way" in found.message

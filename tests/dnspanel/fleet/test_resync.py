@@ -22,7 +22,7 @@ def test_everything_anew_is_asked_for_once(active_node: MakeNode) -> None:
     node = active_node()
     resync.resync(node=node, now=NOW, by=None)
     assert (Bootstrap.objects.get().schema, AuditEntry.objects.latest("pk").action) == (4, "node.resync")
-    with pytest.raises(WrongState, match="is being given a snapshot already"):
+    with pytest.raises(WrongState, match="is already getting a snapshot"):
         resync.resync(node=node, now=NOW, by=None)
     assert AuditEntry.objects.filter(action="node.resync").count() == 1
 
@@ -40,7 +40,7 @@ def test_a_rebuild_makes_the_publisher_write_the_schema(active_node: MakeNode) -
 def test_a_drained_node_is_given_nothing(active_node: MakeNode) -> None:
     node = active_node()
     node_lifecycle.drain(node=node, now=NOW, by=None)
-    with pytest.raises(WrongState, match="takes no pushes"):
+    with pytest.raises(WrongState, match="doesn’t receive updates"):
         resync.resync(node=node, now=NOW, by=None)
 
 
@@ -51,8 +51,8 @@ def test_a_check_is_asked_of_the_agent_and_noted(enrolled_agent: Callable[..., E
     agent.stop()
     tasks.check_node(agent.node.pk)
     newest, requested = NodeEvent.objects.filter(kind="check").order_by("-pk")
-    assert requested.sentence == "A check of every row was asked for."
-    assert newest.sentence.startswith("It could not be asked for a check: no connection")
+    assert requested.sentence == "Check of every row requested."
+    assert newest.sentence.startswith("The check couldn’t be started: no connection")
 
 
 def test_only_who_may_change_nodes_asks(active_node: MakeNode) -> None:

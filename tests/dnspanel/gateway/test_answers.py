@@ -297,7 +297,7 @@ def test_what_powerdns_makes_is_refused_with_the_reason(zone: Zone, key: Key, ty
     assert rcode_of(reply) == "REFUSED"
     (option,) = reply.options
     assert isinstance(option, dns.edns.EDEOption)
-    assert f"PowerDNS makes {type_} records itself" in (option.text or "")
+    assert f"PowerDNS makes {type_} records can’t be edited" in (option.text or "")
 
 
 def test_a_refusal_is_explained_to_who_speaks_edns(zone: Zone, key: Key) -> None:

@@ -315,7 +315,7 @@ def test_wrong_keys_wrong_networks_and_replays_are_refused_counted_and_audited_o
     assert rcode_of(good) == "REFUSED"
     secondary.refresh_from_db()
     assert (secondary.refusals, secondary.refused_from) == (4, ADDRESS)
-    assert secondary.refused_reason.startswith("A replay")
+    assert secondary.refused_reason.startswith("Replayed message")
     (entry,) = AuditEntry.objects.filter(action="secondary.refused")
     assert (entry.target, entry.user) == ("partner", None)
 

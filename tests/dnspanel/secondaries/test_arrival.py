@@ -76,7 +76,7 @@ def test_what_a_rollover_waits_for_is_the_serial_of_its_step_or_one_that_the_zon
     Zone.objects.update(serial=3)
     step.serial = 2**32 - 2
     for serial, answers in ((2**32 - 3, False), (2**32 - 2, True), (1, True), (3, True), (4, False)):
-        Member.objects.update(served_serial=serial, question_error="It does not answer.")
+        Member.objects.update(served_serial=serial, question_error="The node doesn’t answer.")
         assert (secondaries_before({zone.pk: step}) == {}) is answers, serial
     [[reason]] = [found.values() for found in secondaries_before({zone.pk: step}).values()]
     assert reason == "knot (Knot DNS) does not answer now, and had serial 4 in place of 4294967294"

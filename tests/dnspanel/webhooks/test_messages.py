@@ -68,7 +68,7 @@ def test_a_mail_says_how_it_is_stopped() -> None:
 
 
 def test_a_sentence_speaks_the_language_of_who_gets_it() -> None:
-    late = gettext("It has left the fleet.")
+    late = gettext("The node is retired.")
     node = {"node": "ns<1>", "state": "live", "was": "offline", "sentence": late}
     with speaking("de"):
         assert line_of("publication.saved", saved("a.test.", actor=by("alice", "{CI}"))).text == (
@@ -79,4 +79,4 @@ def test_a_sentence_speaks_the_language_of_who_gets_it() -> None:
         assert told.text.endswith("Er hat die Flotte verlassen.")
         assert "[Im Panel öffnen]" in json.loads(chat_body("mattermost", [Line(told.text, URL)]))["text"]
         assert "Abbestellen: https://x.test/" in mail_text([told], settings_url="", stop_url="https://x.test/")
-    assert line_of("node.state", node).text == "Node ns<1> is live (it was offline). It has left the fleet."
+    assert line_of("node.state", node).text == "Node ns<1> is live (it was offline). The node is retired."

@@ -71,7 +71,7 @@ def test_another_nodes_certificate_is_not_the_panels(shared_node: RunningNode) -
 
 
 @pytest.mark.parametrize(
-    ("days", "words"), [(400, "its clock is 400 days ahead"), (-400, "its clock is 400 days behind")]
+    ("days", "words"), [(400, "the node’s clock is 400 days ahead"), (-400, "the node’s clock is 400 days behind")]
 )
 def test_an_agent_whose_clock_is_off_says_so_and_does_nothing_else(
     shared_node: RunningNode, days: int, words: str

@@ -72,19 +72,19 @@ def test_ttls_outside_rfc_2181_are_refused(ttl: int) -> None:
 
 
 def test_an_rrset_without_values_is_refused() -> None:
-    with pytest.raises(BadRRset, match="no value"):
+    with pytest.raises(BadRRset, match="doesn’t have a value"):
         rrset.make("www", A, 300, [], origin=ZONE)
 
 
 def test_a_disabled_value_that_is_missing_is_refused() -> None:
-    with pytest.raises(BadRRset, match="not among"):
+    with pytest.raises(BadRRset, match="missing from the values"):
         rrset.make("www", A, 300, ["192.0.2.1"], disabled=["192.0.2.2"], origin=ZONE)
 
 
 def test_an_rrset_that_fits_no_dns_message_is_refused() -> None:
     texts = [f'"{n:05}{"x" * 250}"' for n in range(245)]
     assert len(rrset.make("big", TXT, 300, texts[:243], origin=ZONE).rdata) == 243
-    with pytest.raises(BadRRset, match="has room for 65535"):
+    with pytest.raises(BadRRset, match="can have only 65535"):
         rrset.make("big", TXT, 300, texts, origin=ZONE)
 
 
@@ -121,5 +121,5 @@ def test_serials_compare_one_way_or_not_at_all(one: Serial, other: Serial) -> No
 
 @pytest.mark.parametrize("value", [-1, 2**32])
 def test_a_serial_has_32_bits(value: int) -> None:
-    with pytest.raises(ValueError, match="not a serial"):
+    with pytest.raises(ValueError, match="must be from 0 to"):
         Serial(value)

@@ -165,7 +165,7 @@ def test_rdata_is_measured_before_anything_parses_it(type: int) -> None:
         "( " * 2 * rdata.MAX_RDATA + "x",
         "\\# 1 " + " " * rdata.MAX_TEXT + "00",
     ):
-        reason = f"the value has {len(text)} characters, at most {rdata.MAX_TEXT} are allowed"
+        reason = f"the value has {len(text)} characters, but at most {rdata.MAX_TEXT} are allowed"
         for entry in partial(rdata.parse, type, text, ORIGIN), partial(rdata.to_wire, type, text):
             with pytest.raises(BadRdata, match=reason):
                 entry()
@@ -183,7 +183,7 @@ def test_all_that_an_answer_can_hold_fits_as_text() -> None:
 def test_a_comment_is_looked_for_where_it_was_read() -> None:
     """The last occurrence of the comment's text doesn't count, because text after the record's line is ignored."""
     assert rdata.parse(rdtypes.CAA, '0 issue "ca.test" ;x\n;x') == '0 issue "ca.test"'
-    with pytest.raises(BadRdata, match="begins a comment"):
+    with pytest.raises(BadRdata, match="starts a comment"):
         rdata.parse(rdtypes.CAA, "0 issue ca.test;x\n ;x")
 
 
@@ -191,7 +191,9 @@ def test_a_name_is_measured_before_anything_parses_it() -> None:
     longest = ".".join("\\200" * count for count in (63, 63, 63, 61))
     assert len(names.to_wire(names.parse(longest))) == names.MAX_WIRE
     for text in ("a" * (names.MAX_TEXT + 1), "é" * 60_000):
-        with pytest.raises(BadName, match=f"it has {len(text)} characters, at most {names.MAX_TEXT} are allowed"):
+        with pytest.raises(
+            BadName, match=f"the name has {len(text)} characters, but at most {names.MAX_TEXT} are allowed"
+        ):
             names.parse(text)
         assert work_of(lambda text=text: names.parse(text)).steps < 1500  # type: ignore[misc]
 

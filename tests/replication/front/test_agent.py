@@ -113,7 +113,7 @@ def test_a_node_that_was_dead_meanwhile_answers_nothing_old_when_it_is_back(site
     site.push(sealed)
     until(lambda: site.client.ack().position.sequence == 2, "the dead one is out")
     site.nodes[1].pdns.start()
-    lacks = "lacks 1 change with which the front answers already"
+    lacks = "missing 1 change that the front already serves"
     until(lambda: lacks in {backend.reason for backend in site.report().backends}, "it is asked, and kept out")
     assert {site.answer() for _ in range(200)} == {"192.0.2.2"}
     site.nodes[1].agent.start()
@@ -138,10 +138,13 @@ def test_whom_the_panel_takes_out_is_out_at_once_but_never_below_the_minimum(sit
     site.set_up(backends=(first, drained))
     assert site.rotation() == "ns1"
     assert [b.reason for b in site.report().backends][1] == "is drained: new disks"
-    assert [b.sentence for b in site.report().backends] == ["It has everything.", "It is drained: new disks."]
+    assert [b.sentence for b in site.report().backends] == [
+        "The node is up to date.",
+        "The node is drained. Reason: new disks.",
+    ]
     site.set_up(backends=(first, drained), minimum=2)
     assert site.rotation() == "ns1 ns2"
-    assert "But it stays: no fewer than 2 may be left" in site.report().backends[1].reason
+    assert "The node stays in rotation, because at least 2 nodes must remain" in site.report().backends[1].reason
     site.set_up()
     assert site.rotation() == "ns1 ns2"
     site.set_up(backends=(first,))

@@ -139,7 +139,10 @@ def test_never_fewer_than_the_minimum_are_left(site: Site) -> None:
     front.look(1.0)
     verdict = front.look(9.0).verdicts["ns1"]
     assert verdict.is_in
-    assert verdict.reason == "It lacks 1 change, for 8.0 s. But it stays: no fewer than 2 may be left."
+    assert (
+        verdict.reason == "The node has been 1 change behind for 8.0 s. The node stays in rotation, because "
+        "at least 2 nodes must remain."
+    )
     site.nodes[0].pdns.kill()
     until(lambda: site.has_states("down", "up"), "dnsdist finds out by itself who does not answer")
     Front(site.config).look(10.0)
@@ -245,8 +248,8 @@ def test_the_command_line_looks_after_it_and_tells_its_numbers(site: Site) -> No
         agent.send_signal(signal.SIGTERM)
         _, log = agent.communicate(timeout=30)
     assert agent.returncode == 0
-    assert b"backend=ns1 goes out of rotation: It lacks 1 change" in log
-    assert b"backend=ns1 goes into rotation: It has everything" in log
+    assert b"backend=ns1 goes out of rotation: The node" in log
+    assert b"backend=ns1 goes into rotation: The node is up to date" in log
     status = json.loads(subprocess.run(command("status"), capture_output=True, cwd=ROOT, check=True).stdout)
     assert [server["position"].rpartition("=")[2] for server in status["servers"]] == ["2", "2"]
     site.dnsdist.kill()

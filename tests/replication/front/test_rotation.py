@@ -89,7 +89,7 @@ def test_each_verdict_says_explain() -> None:
     seen = rotation()
     seen.see({"a": at(5), "b": at(5), "c": None}, 0.0)
     verdicts = seen.see({"a": at(8), "b": at(5), "c": None}, 2.0)
-    assert verdicts["a"].reason == "It has everything."
-    assert verdicts["b"].reason == "It lacks 3 changes, for 0.0 s."
-    assert verdicts["c"].reason == "It has not answered yet: dnsdist's own check decides."
+    assert verdicts["a"].reason == "The node is up to date."
+    assert verdicts["b"].reason == "The node has been 3 changes behind for 0.0 s."
+    assert verdicts["c"].reason == "The node hasn’t answered yet, so the health check of dnsdist decides."
     assert seen.see({"a": at(8), "b": at(5), "c": None}, 3.5)["b"].behind == 3

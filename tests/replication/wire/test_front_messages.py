@@ -67,24 +67,24 @@ def test_a_report_comes_out_as_it_went_in_and_knows_whether_enough_nodes_answer(
 def test_a_reason_is_told_in_the_language_of_whoever_reads_it_and_older_releases_get_its_clause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = Told.of(gettext("It is drained: {drain_reason}").format(drain_reason="new disks"))
-    assert told.clause == "is drained: new disks"
+    told = Told.of(gettext("The node is drained. Reason: {drain_reason}").format(drain_reason="new disks"))
+    assert told.clause == "is drained. Reason: new disks"
     assert Told.of("") == Told("", "")
-    assert Told("has everything", "").sentence == "It has everything.", "as an older agent says it"
-    assert Told.of(gettext("It lacks {what}").format(what="x" * 5000)).sentence == f"It lacks {'x' * 494}."
+    assert Told("has everything", "").sentence == "The node has everything.", "as an older agent says it"
+    assert Told.of(gettext("The node lacks {what}").format(what="x" * 5000)).sentence == f"The node lacks {'x' * 494}."
     monkeypatch.setattr(message_texts, "_of_this_moment", lambda: lambda english, plural, number: f"[{english}]")
-    assert told.sentence == "[It is drained: new disks]"
+    assert told.sentence == "[The node is drained. Reason: new disks]"
 
 
 def test_settings_are_the_same_to_an_agent_that_knows_no_sentences() -> None:
-    spoken = format_text(gettext("It is drained."))
+    spoken = format_text(gettext("The node is drained."))
     known = FrontSettings((Backend("ns1", Endpoint("192.0.2.53", 53), 1, "is drained", spoken),))
     message = known.to_json()
-    assert FrontSettings.from_json(message).backends[0].sentence == "It is drained."
+    assert FrontSettings.from_json(message).backends[0].sentence == "The node is drained."
     del message["backends"][0]["spoken"]
     assert FrontSettings.from_json(message).digest == known.digest
     message["backends"][0]["spoken"] = 5
-    assert FrontSettings.from_json(message).backends[0].sentence == "It is drained."
+    assert FrontSettings.from_json(message).backends[0].sentence == "The node is drained."
 
 
 def test_an_endpoint_is_an_address_with_a_port() -> None:

@@ -43,7 +43,7 @@ def test_what_is_no_number_in_range_is_refused(value: Any) -> None:
 def test_an_answer_that_no_message_could_hold_is_refused() -> None:
     records = [{"content": '"' + "x" * 250 + f'{number}"'} for number in range(300)]
     parsed = read({**WWW, "type": "TXT", "records": records})
-    with pytest.raises(Refusal, match=r"RRset www\.example\.test\. IN TXT: .* a DNS answer has room"):
+    with pytest.raises(Refusal, match=r"RRset www\.example\.test\. IN TXT: .* a DNS message can have"):
         parsed.rrset(300, "")
 
 

@@ -616,7 +616,9 @@ def test_a_hostile_txt_of_an_acme_client_costs_what_it_is_long(make_caller: Make
             assert steps() < 20 * size
         refused = acme.patch(ZONE, replace(name, "TXT", '"a" ' * rdata.MAX_RDATA + "x"))
     assert refused.status_code == 422
-    assert f"the value has {4 * rdata.MAX_RDATA + 1} characters, at most {rdata.MAX_TEXT} are allowed" in texts(refused)
+    assert f"the value has {4 * rdata.MAX_RDATA + 1} characters, but at most {rdata.MAX_TEXT} are allowed" in texts(
+        refused
+    )
 
 
 def test_a_reader_reads_and_changes_nothing(make_caller: MakeCaller, charlie: User, zone: Zone) -> None:

@@ -182,14 +182,14 @@ RRSETS = [
     Wrong(422, "PUT", WWW, {**A, "rdata": []}, at="/rdata", **says("a list of 1 to 5,000 strings")),
     Wrong(422, "PUT", WWW, {**A, "rdata": [1]}, at="/rdata/0", **says("`rdata/0` must be a string")),
     Wrong(422, "PUT", WWW, content("192.0.2.300"), at="/rdata/0", **says("192.0.2.300", "IPv4")),
-    Wrong(422, "PUT", "/zones/example.test./rrsets/www/AAAA", A, at="/rdata/0", **says("goes into A")),
+    Wrong(422, "PUT", "/zones/example.test./rrsets/www/AAAA", A, at="/rdata/0", **says("use A for IPv4")),
     Wrong(
         422,
         "PUT",
         "/zones/example.test./rrsets/@/MX",
         content("mail.example.test."),
         at="/rdata/0",
-        **says("expected 2 value(s) (preference, host)"),
+        **says("expected 2 fields (preference, host)"),
     ),
     Wrong(
         422,

@@ -185,7 +185,7 @@ def test_what_the_parent_has_and_what_nodes_answer(run: Run, monkeypatch: pytest
     run("zones", "create", "example.test")
     assert run("dnssec", "parent", "example.test", "--ask").code == 1
     run("dnssec", "sign", "example.test")
-    assert "It isn’t known yet" in run("dnssec", "parent", "example.test").out
+    assert "DS at parent: not checked yet" in run("dnssec", "parent", "example.test").out
     waiting = run("dnssec", "parent", "example.test", "--ask", "--timeout", "0")
     assert (waiting.code, waiting.err) == (1, "Error: The parent has not been checked yet. Try again later.\n")
     found = {"servers": {"a.test. 192.0.2.1": ["1 13 2 ab"], "b.test. 192.0.2.2": []}, "ttl": 60}

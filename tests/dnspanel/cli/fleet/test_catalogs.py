@@ -44,7 +44,7 @@ def test_one_is_followed_changed_given_rules_confirmed_and_followed_no_more(as_a
     assert as_alice("set", NAME, "--most-lost", "5", "--tag", "partner").code == 0
     catalog.refresh_from_db()
     assert (catalog.most_lost, catalog.tags, catalog.within) == (5, ["partner"], ["test."])
-    assert "as the catalog" in as_alice("set-rule", NAME, "gold", "--tag", "gold").out
+    assert "same as catalog" in as_alice("set-rule", NAME, "gold", "--tag", "gold").out
     assert "9.9.9.10" in as_alice("set-rule", NAME, "silver", "9.9.9.10").out
     assert "9.9.9.11" in as_alice("set-rule", NAME, "gold", "9.9.9.11").out
     assert [line.split()[0] for line in as_alice("rules", NAME).out.splitlines()[1:]] == ["gold", "silver"]

@@ -23,7 +23,7 @@ def test_nodes_are_listed_shown_and_watched(run: Run, erin: User, active_node: M
     assert listed.code == 0
     assert listed.out.splitlines()[1].startswith("ns1   offline")
     displayed = run("nodes", "show", "ns1")
-    assert "The panel has not reached its agent yet." in displayed.out
+    assert "The panel hasn’t reached the node’s agent yet." in displayed.out
     assert run("nodes", "show", "ns1", "--output", "json").json["name"] == "ns1"
     watched = run("nodes", "watch", "--count", "2", "--interval", "0.1", "--output", "json")
     assert [[node["name"] for node in json.loads(line)] for line in watched.out.splitlines()] == [["ns1"], ["ns1"]]

@@ -13,9 +13,9 @@ from tests.people import NOW
     ("left", "expected", "words"),
     [
         (timedelta(days=31), None, ""),
-        (timedelta(days=29), "warning", "ends in 29 days"),
-        (timedelta(days=6), "critical", "ends in 6 days"),
-        (timedelta(hours=-5), "critical", "ended 5 h ago"),
+        (timedelta(days=29), "warning", "expires in 29 days"),
+        (timedelta(days=6), "critical", "expires in 6 days"),
+        (timedelta(hours=-5), "critical", "expired 5 h ago"),
     ],
 )
 def test_certificates_of_nodes_and_of_the_panel(left: timedelta, expected: str | None, words: str) -> None:

@@ -31,7 +31,10 @@ def test_publications_that_wait_are_an_alert_by_the_age_of_the_oldest(seconds: i
 
 def test_the_alert_names_the_place_and_lasts_until_it_is_clearly_better() -> None:
     trouble = only(inputs(waiting=waiting(Place.PUSH, 421)))
-    assert trouble.message == "Publications do not reach the nodes: the oldest has waited 7 min for the worker “push”."
+    assert (
+        trouble.message
+        == "Publications don’t reach the nodes. The oldest publication has waited 7 min for the worker “push”."
+    )
     assert found(inputs(waiting=waiting(Place.GROUP, 31, "rest")), "panel.late") == [("panel.late", "warning")]
     assert found(inputs(waiting=waiting(Place.GROUP, 29, "rest")), "panel.late") == []
     verifying = waiting(Place.GROUP, 350, "first", verify_time=timedelta(minutes=5))
@@ -58,7 +61,7 @@ def test_a_node_that_is_late_and_what_waits_for_it_are_one_alert() -> None:
     moving = node(health=health(Word.CATCHING_UP, 400))
     [trouble] = conditions(inputs(moving, waiting=replace(at_node, is_moving=True)), NOW)
     assert (trouble.kind, trouble.severity) == ("panel.late", "critical")
-    assert trouble.message.startswith("Publications arrive late: ns1 is catching up")
+    assert trouble.message.startswith("Publications arrive late. ns1 is catching up")
     # The first alert stays, even if the node alternates between late and catching up.
     assert found(inputs(late, waiting=at_node), "panel.late") == [("panel.late", "critical")]
     assert found(inputs(late, waiting=at_node), "panel.late", "node.standing:ns1") == [("node.stale", "critical")]
@@ -95,4 +98,4 @@ def test_delivery_that_was_stopped_or_has_been_pinned_for_long() -> None:
     pinned = DeliveryInputs(pinned=5, pinned_reason="maintenance", pinned_at=ago(minutes=59))
     assert found(inputs(delivery=pinned)) == []
     late = only(inputs(delivery=replace(pinned, pinned_at=ago(hours=2))))
-    assert late.message == "The fleet has been pinned at 5 for 2 h (maintenance)."
+    assert late.message == "The fleet has been pinned at sequence 5 for 2 h (maintenance)."

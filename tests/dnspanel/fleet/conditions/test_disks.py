@@ -34,6 +34,6 @@ def test_a_disk_without_inodes_is_as_full_as_one_without_bytes(free: int, severi
         "panel.disk",
         severity,
     )
-    assert f"{free} inodes free, {free}.0% of them" in of_node.message
-    assert f"{free} inodes free" in of_panel.message
+    assert f"{free} free inodes ({free}.0%" in of_node.message
+    assert f"{free} free inodes" in of_panel.message
     assert found(inputs(node(report={"disk_free_inodes": 0, "disk_inodes": 0}))) == [], "it makes them as it needs them"

@@ -57,11 +57,11 @@ def test_a_front_below_its_minimum_is_told_with_how_many_are_left() -> None:
     report = FrontReport("ab", 2, 0, (backend, replace(backend, name="ns2", is_up=False)))
     trouble = only(inputs(node("front1", report={"front": report.to_json()})))
     assert (trouble.kind, trouble.severity) == ("node.front", Severity.CRITICAL)
-    assert trouble.message == "front1 has 1 of 2 nodes in rotation, and should have 2 at least."
+    assert trouble.message == "front1 has 1 of 2 nodes in rotation. The minimum is 2."
     assert found(inputs(node(report={"front": replace(report, minimum=1).to_json()}))) == []
     assert found(inputs(node(report={"front": {"backends": 1}}))) == [], "of another release"
     trouble = only(inputs(node("front1", report={"front": {"backends": []}, "unserved": "nothing listens"})))
-    assert trouble.message.startswith("dnsdist on front1 does not answer")
+    assert trouble.message.startswith("dnsdist on front1 doesn’t answer correctly")
 
 
 def test_powerdns_that_does_not_answer_is_told_in_its_agents_words() -> None:
@@ -73,7 +73,7 @@ def test_powerdns_that_does_not_answer_is_told_in_its_agents_words() -> None:
 def test_zones_that_differ_are_an_alert_when_repair_has_had_its_time() -> None:
     assert found(inputs(node(diverged=2, diverged_since=ago(minutes=4), digest_equal=False))) == []
     trouble = only(inputs(node(diverged=2, diverged_since=ago(minutes=5), digest_equal=False)))
-    assert (trouble.kind, trouble.message.startswith("On ns1, 2 zones are")) == ("node.diverged", True)
+    assert (trouble.kind, trouble.message.startswith("On ns1, 2 zones have differed")) == ("node.diverged", True)
     assert found(inputs(node(digest_equal=False))) == [("node.digest", "critical")]
     assert found(inputs(node(digest_equal=False, bootstrap_since=ago(seconds=5)))) == []  # a repair is under way
     assert found(inputs(node(digest_equal=None))) == []
@@ -107,10 +107,13 @@ def test_a_reader_that_never_ends_and_a_clock_that_is_off() -> None:
     assert found(inputs(node(report={"oldest_reader": 10_001}))) == [("node.reader", "warning")]
     assert found(inputs(node(report={"oldest_reader": 2_000}))) == []
     assert found(inputs(node(report={"oldest_reader": 2_000})), "node.reader:ns1") == [("node.reader", "warning")]
-    assert only(inputs(node(clock_offset=-11.0))).message == "The clock of ns1 is 11 s behind the panel's."
+    assert only(inputs(node(clock_offset=-11.0))).message == "The clock of ns1 is 11 s behind the panel’s clock."
     far = only(inputs(node(clock_offset=7200.0)))
-    assert (far.severity, far.message.partition(".")[0]) == ("critical", "The clock of ns1 is 2 h ahead of the panel's")
-    assert "It signs by that clock" in far.message
+    assert (far.severity, far.message.partition(".")[0]) == (
+        "critical",
+        "The clock of ns1 is 2 h ahead of the panel’s clock",
+    )
+    assert "The node signs with this clock" in far.message
     assert found(inputs(node(clock_offset=6.0))) == []
     assert found(inputs(node(clock_offset=6.0)), "node.clock:ns1") == [("node.clock", "warning")]
 

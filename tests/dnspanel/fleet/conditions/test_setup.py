@@ -19,14 +19,19 @@ def test_a_node_that_is_set_up_as_it_should_be_raises_nothing() -> None:
 
 
 def test_each_fault_names_the_node_and_both_values() -> None:
-    setup = Setup("1.0.0.dev1+ga", "1.0.0.dev2+gb", is_older=True, differences=("It answers at A; the panel has B.",))
+    setup = Setup(
+        "1.0.0.dev1+ga", "1.0.0.dev2+gb", is_older=True, differences=("DNS address: A on the server, B in the panel.",)
+    )
     assert [(fault.kind, fault.message) for fault in setup_faults("ns1", setup)] == [
         (
             "node.agent",
             "The agent of ns1 is older than the panel: 1.0.0.dev1+ga. "
             "Install the panel’s version, 1.0.0.dev2+gb, on the node.",
         ),
-        ("node.setup", "ns1 is not set up as the panel has it. It answers at A; the panel has B."),
+        (
+            "node.setup",
+            "The setup of ns1 differs from the panel’s settings. DNS address: A on the server, B in the panel.",
+        ),
     ]
 
 
@@ -50,4 +55,4 @@ def test_a_node_at_another_port_than_the_panel_has_raises_an_alert(active_node: 
     Node.objects.filter(pk=active_node("ns1").pk).update(contact_at=NOW, report=report, reported_at=NOW)
     beat(process=COLLECTOR, now=NOW)
     [found] = [each for each in conditions(read(NOW), NOW) if each.kind == "node.setup"]
-    assert found.message.endswith("It answers at 192.0.2.53:5399; the panel has 192.0.2.53:53.")
+    assert found.message.endswith("DNS address: 192.0.2.53:5399 on the server, 192.0.2.53:53 in the panel.")

@@ -60,16 +60,16 @@ def test_a_ds_of_a_zone_that_is_not_signed_leads_nowhere() -> None:
 
 
 def test_the_message_names_keys_and_servers() -> None:
-    assert found([ds(FIRST)])[1] == f"The DS at the parent test. names key {tag(FIRST)}."
+    assert found([ds(FIRST)])[1] == f"The DS at the parent test. matches key {tag(FIRST)}."
     assert found([ds(FIRST)], [ds(SECOND)])[1] == (
-        f"The DS at the parent test. names keys {min(tag(FIRST), tag(SECOND))}, {max(tag(FIRST), tag(SECOND))}, "
-        "seen at 2 servers."
+        f"The DS at the parent test. matches keys {min(tag(FIRST), tag(SECOND))}, {max(tag(FIRST), tag(SECOND))} "
+        "on all 2 servers."
     )
     assert found([ds(FIRST)], [ds(STRANGER)])[1] == (
-        "The DS at ns1.test. 192.0.2.1, of 2 servers of the parent test., doesn’t name a key that signs the zone: "
-        "validating resolvers can’t resolve the zone."
+        "The DS is wrong at ns1.test. 192.0.2.1. The parent test. has 2 servers. "
+        "The DS doesn’t match a key that signs the zone, so validating resolvers can’t resolve the zone."
     )
-    assert "RSASHA256, but the zone isn’t signed with it" in found([ds(FIRST), ds(RSA)])[1]
+    assert "isn’t signed with RSASHA256, as the DS requires" in found([ds(FIRST), ds(RSA)])[1]
     assert found([ds(FIRST)], [], [])[1] == (
-        "2 of 3 servers of the parent test. have no DS of the zone, the others do."
+        "2 of 3 servers of the parent test. don’t have a DS for the zone. The other servers do."
     )

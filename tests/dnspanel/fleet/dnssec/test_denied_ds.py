@@ -8,7 +8,7 @@ import pytest
 from dnspanel.fleet.dnssec.denied_ds import MOST_ITERATIONS, MOST_RECORDS, Denial, Unproven, denial_of_ds
 
 ZONE = dns.name.from_text("test.")
-NOTHING = "nothing proves that b.test. has no DS"
+NOTHING = "no proof that b.test. doesn’t have a DS"
 _NUMBERS = "0123456789ABCDEFGHIJKLMNOPQRSTUV"
 
 
@@ -65,12 +65,12 @@ def found(*rrsets: dns.rrset.RRset, name: str = "b.test.") -> Denial | str:
         ("B.TEST.", "c.test. NS RRSIG NSEC", Denial.UNSIGNED),
         ("b.test.", "c.test. A RRSIG NSEC", Denial.NO_DELEGATION),
         ("b.test.", "c.test. NS CERT", Denial.UNSIGNED),  # its bitmap ends a byte before the DS bit
-        ("b.test.", "c.test. NS DS RRSIG NSEC", "the NSEC of b.test. says that a DS exists"),
-        ("b.test.", "c.test. CNAME RRSIG NSEC", "the NSEC of b.test. says that a CNAME exists"),
+        ("b.test.", "c.test. NS DS RRSIG NSEC", "the NSEC of b.test. shows that a DS exists"),
+        ("b.test.", "c.test. CNAME RRSIG NSEC", "the NSEC of b.test. shows that a CNAME exists"),
         (
             "b.test.",
             "c.test. NS SOA RRSIG NSEC",
-            "the NSEC of b.test. is that of an apex, which proves nothing of its DS",
+            "the NSEC of b.test. is from the apex, so the record can’t deny a DS",
         ),
         ("a.test.", "c.test. A RRSIG NSEC", Denial.NO_DELEGATION),
         ("a.test.", "c.b.test. A RRSIG NSEC", Denial.NO_DELEGATION),  # an empty non-terminal
@@ -91,9 +91,9 @@ def test_an_nsec_proves(owner: str, text: str, expected: Denial | str) -> None:
     ("types", "expected"),
     [
         ("A", Denial.NO_DELEGATION),
-        ("NS", "nothing proves that x.b.test. has no DS"),
-        ("NS DS", "nothing proves that x.b.test. has no DS"),
-        ("DNAME", "nothing proves that x.b.test. has no DS"),
+        ("NS", "no proof that x.b.test. doesn’t have a DS"),
+        ("NS DS", "no proof that x.b.test. doesn’t have a DS"),
+        ("DNAME", "no proof that x.b.test. doesn’t have a DS"),
         ("NS SOA", Denial.NO_DELEGATION),
     ],
 )
@@ -110,8 +110,8 @@ def test_of_what_is_below_a_cut_or_a_dname_the_zone_above_proves_nothing(types: 
         ([nsec3_at("b.test.", "NS", flags=1)], Denial.UNSIGNED),
         ([nsec3_at("b.test.", "A RRSIG")], Denial.NO_DELEGATION),
         ([nsec3_at("b.test.", "")], Denial.NO_DELEGATION),  # an empty non-terminal
-        ([nsec3_at("b.test.", "NS DS RRSIG")], "the NSEC3 of b.test. says that a DS exists"),
-        ([nsec3_at("b.test.", "NS SOA")], "the NSEC3 of b.test. is that of an apex, which proves nothing of its DS"),
+        ([nsec3_at("b.test.", "NS DS RRSIG")], "the NSEC3 of b.test. shows that a DS exists"),
+        ([nsec3_at("b.test.", "NS SOA")], "the NSEC3 of b.test. is from the apex, so the record can’t deny a DS"),
         ([APEX, nsec3_over("b.test.")], Denial.NO_DELEGATION),
         ([APEX, nsec3_over("b.test.", flags=1)], Denial.OPT_OUT),
         ([APEX, LAST], Denial.NO_DELEGATION),
@@ -128,12 +128,12 @@ def test_of_what_is_below_a_cut_or_a_dname_the_zone_above_proves_nothing(types: 
         ([nsec3_at("b.test.", "NS", salt="abcd")], Denial.UNSIGNED),
         (
             [APEX, nsec3_over("b.test.", flags=1, salt="abcd")],
-            "the NSEC3 records that are to prove that b.test. has no DS do not belong together",
+            "the NSEC3 records that deny a DS for b.test. have different parameters",
         ),
         ([], NOTHING),
         (
             [nsec(f"n{number}.test.", "z.test. A") for number in range(MOST_RECORDS + 1)],
-            "more than 8 NSEC and NSEC3 records are to prove that b.test. has no DS",
+            "the denial of a DS for b.test. has more than 8 NSEC and NSEC3 records",
         ),
         ([nsec(f"n{number}.test.", "z.test. A") for number in range(MOST_RECORDS)], NOTHING),
     ],
@@ -146,7 +146,9 @@ def test_what_lies_above_an_opt_out_is_the_next_closer_name() -> None:
     """An empty non-terminal between unsigned delegations has no NSEC3, so the opt-out record covers its name."""
     rrsets = [APEX, nsec3_over("b.test.", flags=1)]
     assert found(*rrsets, name="x.b.test.") is Denial.OPT_OUT
-    assert found(APEX, nsec3_over("x.b.test.", flags=1), name="x.b.test.") == "nothing proves that x.b.test. has no DS"
+    assert (
+        found(APEX, nsec3_over("x.b.test.", flags=1), name="x.b.test.") == "no proof that x.b.test. doesn’t have a DS"
+    )
 
 
 @pytest.mark.parametrize(

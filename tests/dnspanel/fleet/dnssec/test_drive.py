@@ -442,7 +442,7 @@ def test_times_are_shown_by_the_clock_on_the_wall(world: World) -> None:
 def test_new_keys_wait_until_the_name_servers_of_other_signers_have_them(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = {"lack": "Not every name server has it: ns1.other. 192.0.2.53: it lacks key 1."}
+    looks = {"lack": "Some name servers don’t have the keys: ns1.other. 192.0.2.53: missing key 1."}
     requested: list[object] = []
 
     def look(zone_name: str, nameservers: object, wanted: object, **_: object) -> SignersLook:
@@ -458,7 +458,9 @@ def test_new_keys_wait_until_the_name_servers_of_other_signers_have_them(
     for _ in range(90):
         world.answer()
         assert world.look(seconds=55) is Step.PUBLISH
-    assert "have to add the new key to their DNSKEY records. Not every name server has it" in world.row.waits_for
+    assert (
+        "have to add the new key to their DNSKEY records. Some name servers don’t have the keys" in world.row.waits_for
+    )
     [new] = ZoneKey.objects.filter(pk__in=world.row.new_keys)
     zone_name, _, wanted = requested[-1]  # type: ignore[misc]
     assert (zone_name, wanted) == (CHILD, [(256, 13, bytes(new.public))])

@@ -101,7 +101,9 @@ def test_old_keys_and_old_ds_together_break_only_what_is_in_caches(made: Served,
     found = breaks(report)
     assert set(found) == {CHILD}
     assert set(found[CHILD]) == {"keep"}
-    assert found[CHILD]["keep"].startswith(f"caches have a DS for {CHILD}, which is served here and signed by none")
+    assert found[CHILD]["keep"].startswith(
+        f"caches still have a DS for {CHILD}, which is served here and signed by none"
+    )
     assert unknown_history.numbers(report).broken == {"take_over": 0, "keep": 1}
     assert refusal(report, Choice.KEEP, alice).field == "accepts_breaks"
     assert refusal(report, Choice.KEEP, alice, accepts_breaks=True, reason=" ").field == "reason"
@@ -127,12 +129,12 @@ def test_a_parent_elsewhere_that_does_not_answer_is_no_reason_to_be_sure(made: S
     yesterday.come_back()
     found = breaks(made_report())
     assert set(found[OTHER]) == {"keep"}
-    assert found[OTHER]["keep"].startswith("what its parent has for it is not known: ")
+    assert found[OTHER]["keep"].startswith("the parent’s DS is unknown: ")
 
 
 @pytest.mark.parametrize(
     ("whose", "words"),
-    [("new", "its parent has a DS for elsewhere.test., which is served here and signed by none"), ("none", "")],
+    [("new", "the parent has a DS for elsewhere.test., which is served here and signed by none"), ("none", "")],
 )
 def test_a_parent_elsewhere_is_asked_for_what_it_has_now(
     made: Served, alice: User, monkeypatch: pytest.MonkeyPatch, whose: str, words: str
@@ -165,7 +167,7 @@ def test_keys_in_caches_that_nothing_is_signed_by_any_more_are_told(
     look = ParentLook("test.", {"ns.test. 192.0.2.1": (ds,)}, 60)
     monkeypatch.setattr(broken_chains, "look_at_parent", lambda *args, **how: look)
     report = made_report()
-    assert breaks(report)[OTHER]["keep"].startswith("caches have keys and signatures of the nodes that do not")
+    assert breaks(report)[OTHER]["keep"].startswith("caches still have the nodes’ keys and signatures")
     with speaking("de"):
         assert breaks(report)[OTHER]["keep"].startswith("Caches haben Schlüssel und Signaturen der Knoten")
 
@@ -192,8 +194,8 @@ def test_a_rollover_under_way_at_the_backup_that_went_past_its_ds_is_taken_over(
 @pytest.mark.parametrize(
     ("unreadable", "words"),
     [
-        (PARENT, "its parent has a DS for child.parent.test., which is served here and signed by none"),
-        (CHILD, "its parent has a DS for child.parent.test., which is served here and signed by none"),
+        (PARENT, "the parent has a DS for child.parent.test., which is served here and signed by none"),
+        (CHILD, "the parent has a DS for child.parent.test., which is served here and signed by none"),
     ],
 )
 def test_taking_over_one_of_a_pair_breaks_the_other_and_is_told(

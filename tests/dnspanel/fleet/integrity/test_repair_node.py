@@ -58,7 +58,7 @@ def www_key(zone: str = "example.test.") -> bytes:
 
 
 def alter(made: Served, key: bytes, value: bytes | None) -> None:
-    """Change the node's records directly in its LMDB."""
+    """Save a node's records directly in its LMDB."""
     table = made.agent.store._records
     with table.env.begin(write=True) as txn:
         if value is None:
@@ -174,7 +174,7 @@ def test_what_no_look_explains_gets_a_snapshot(made: Served, monkeypatch: pytest
     drift(made)
     assert repair(made)
     assert digest_equal() is False
-    assert "no zone could be named" in Bootstrap.objects.get().reason
+    assert "no differing zone was found" in Bootstrap.objects.get().reason
 
 
 def test_a_node_that_waits_for_a_snapshot_is_not_repaired(made: Served) -> None:

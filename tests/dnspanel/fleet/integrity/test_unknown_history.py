@@ -52,7 +52,7 @@ def set_back(made: Served) -> None:
         (Position(OURS, 3), True, ""),
         (Position(OURS, 6), True, "has published only 5"),
         (Position(OTHER, 900), True, ""),  # from an earlier epoch: it gets a snapshot
-        (Position(OTHER, 1), False, "does not know"),
+        (Position(OTHER, 1), False, "doesn’t know"),
     ],
 )
 def test_only_what_the_panel_never_published_is_suspicious(position: Position, is_known: bool, expected: str) -> None:
@@ -73,7 +73,7 @@ def test_the_collector_sees_a_node_that_is_ahead_and_publishing_is_held(served: 
         collector.close()
     current = publish_hold.current_hold()
     assert current is not None
-    assert current.reason.startswith("The node ns1 answers with change 2, and this panel has published only 1.")
+    assert current.reason.startswith("Node ns1 has change 2, but this panel has published only 1.")
 
 
 def test_a_fleet_in_order_is_never_held(served: Serve, live_redis: None) -> None:
@@ -96,7 +96,7 @@ def test_a_push_to_a_node_that_is_ahead_holds_publishing_too(served: Serve) -> N
     Node.objects.update(acked=2)
     push_node(made.node.pk)
     assert publish_hold.current_hold() is not None
-    assert "the panel only at 1" in Node.objects.get().refusal
+    assert "the panel is only at 1" in Node.objects.get().refusal
 
 
 def test_the_publisher_that_has_written_more_than_the_database_knows_holds_publishing(served: Serve) -> None:
@@ -117,7 +117,7 @@ def test_an_unknown_history_holds_publishing(db: None) -> None:
     assert unknown_history.hold_if_ahead(positions=[("ns1", known), ("ns2", Position(uuid4(), 3))], now=NOW)
     current = publish_hold.current_hold()
     assert current is not None
-    assert current.reason.startswith("The node ns2 answers with a history")
+    assert current.reason.startswith("Node ns2 has a history")
 
 
 def test_there_is_one_report_for_each_hold(db: None) -> None:
@@ -171,7 +171,7 @@ def test_who_may_not_change_nodes_decides_nothing(report: AheadReport, bob: User
 def test_nothing_is_decided_while_nodes_are_still_being_asked(report: AheadReport, alice: User) -> None:
     AheadReport.objects.update(ended_at=None)
     report.refresh_from_db()
-    with pytest.raises(WrongDecision, match="still being asked"):
+    with pytest.raises(WrongDecision, match="still being compared"):
         decide(report, alice)
 
 

@@ -238,7 +238,7 @@ def test_a_node_that_is_only_behind_has_nothing_to_take_over(served: Serve) -> N
     create("two.test.")
     report = made_report()
     assert not report.is_ahead
-    assert "knows anything" in unknown_history.may_choose(report, Choice.TAKE_OVER)
+    assert "don’t have changes" in unknown_history.may_choose(report, Choice.TAKE_OVER)
     assert unknown_history.may_choose(report, Choice.KEEP) == ""
 
 

@@ -69,11 +69,11 @@ def test_more_than_ten_is_too_much_and_counting_ends(resolver: Resolver) -> None
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("v=spf1 include:nothing.test -all", "nothing.test. has no SPF record"),
-        ("v=spf1 include:no-spf.test -all", "no-spf.test. has no SPF record"),
+        ("v=spf1 include:nothing.test -all", "nothing.test. doesn’t have an SPF record"),
+        ("v=spf1 include:no-spf.test -all", "no-spf.test. doesn’t have an SPF record"),
         ("v=spf1 include:loop.test -all", "include each other"),
-        ("v=spf1 a:nothing.test -all", "nothing.test. has no address"),
-        ("v=spf1 include:a..b -all", "is not a domain name"),
+        ("v=spf1 a:nothing.test -all", "nothing.test. doesn’t have an address"),
+        ("v=spf1 include:a..b -all", "isn’t a valid domain name"),
     ],
 )
 def test_what_receivers_cannot_follow_is_told(resolver: Resolver, text: str, fault: str) -> None:

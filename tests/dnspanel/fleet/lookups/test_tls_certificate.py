@@ -98,7 +98,7 @@ def test_an_address_that_is_not_public_is_not_connected_to() -> None:
 
 @pytest.mark.parametrize("port", [0, 22, 80, 6, 65536, -1])
 def test_ports_of_other_services_are_refused(port: int) -> None:
-    with pytest.raises(NoCertificate, match=f"Port {port} is not one of TLS"):
+    with pytest.raises(NoCertificate, match=f"Port {port} can’t be used for TLS"):
         certificate_of(HOST, port, networks=LOCAL, resolve=resolve_to("127.0.0.1"))
 
 
@@ -112,7 +112,7 @@ def test_what_is_no_host_is_refused() -> None:
 @pytest.mark.parametrize("says", [b"", b"SSH-2.0-x\r\n", b"220-" * 2000])
 def test_a_server_of_something_else_is_no_certificate(says: bytes) -> None:
     serving = server(lambda connection: connection.sendall(says))
-    with serving as port, pytest.raises(NoCertificate, match="No certificate came"):
+    with serving as port, pytest.raises(NoCertificate, match="didn’t send a certificate"):
         certificate_of(HOST, port, networks=LOCAL, resolve=resolve_to("127.0.0.1"))
 
 
@@ -121,7 +121,7 @@ def test_a_server_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch)
     done = threading.Event()
     with server(lambda connection: bool(done.wait(20)) or None) as port:
         began = time.monotonic()
-        with pytest.raises(NoCertificate, match="No certificate came"):
+        with pytest.raises(NoCertificate, match="didn’t send a certificate"):
             certificate_of(HOST, port, networks=LOCAL, resolve=resolve_to("127.0.0.1"))
         assert time.monotonic() - began < 10
         done.set()

@@ -80,7 +80,7 @@ def test_only_who_may_change_nodes_sets_a_front_and_a_node_is_none(front: Node) 
     reader: User = make_person("rita", Role.READER)
     with pytest.raises(Forbidden):
         fronts.set_terms(node=front, terms=TERMS, now=NOW, by=reader)
-    with pytest.raises(WrongState, match="ns1 is no front"):
+    with pytest.raises(WrongState, match="ns1 is not a front"):
         fronts.set_terms(node=Node.objects.get(name="ns1"), terms=Terms(), now=NOW, by=None)
     with pytest.raises(WrongState, match="has no rows"):
         resync.check_now(node=front, now=NOW, by=None)

@@ -51,7 +51,7 @@ def test_another_machine_stops_pushes_to_both_in_words_with_both_addresses(activ
     assert "192.0.2.9" in machines.describe_conflict(node)
     tasks.push_node(node.pk)
     node.refresh_from_db()
-    assert "two machines show this identity" in node.refusal
+    assert "two machines use this identity" in node.refusal
     see(node, OTHER, "192.0.2.9")
     assert NodeEvent.objects.filter(kind="machine").count() == 1
 

@@ -69,7 +69,7 @@ def test_an_alias_is_refused_while_one_node_cannot_answer_it_and_the_node_is_nam
     assert "use A and AAAA" in refused(zone, alice, "@ 300 CNAME cdn.example.net.")
     node("ns1", **computes())
     ns3 = node("ns3", **computes(""))
-    assert "not answered by every node: ns3 (no resolver is set up)" in refused(zone, alice, line)
+    assert "some nodes don’t answer ALIAS: ns3 (no resolver configured)" in refused(zone, alice, line)
     Node.objects.filter(pk=ns3.pk).update(report=computes() | {"resolver_problem": "its resolver does not answer"})
     assert "ns3 (its resolver does not answer)" in refused(zone, alice, line)
     rrsets = [rr(line, origin="new.test.")]
@@ -87,7 +87,7 @@ def test_lua_is_refused_where_it_is_allowed_but_does_not_run(alice: User, make_z
     ns1 = node("ns1", is_ring0=True, **computes())
     assert "ns1 (LUA is off)" in refused(zone, alice, line)
     Node.objects.filter(pk=ns1.pk).update(report={"state": "in order"})
-    assert "ns1 (its agent is too old)" in refused(zone, alice, line)
+    assert "ns1 (the agent is too old)" in refused(zone, alice, line)
     Node.objects.filter(pk=ns1.pk).update(report=computes(lua=True))
     assert refused(zone, alice, line) == ""
 
@@ -130,6 +130,6 @@ def test_nodes_are_set_up_one_after_the_other_and_an_unwritable_one_is_left_out(
     assert f"\nresolver={RESOLVER}\n" in (agent.directory / "pdns.conf").read_text()
     assert node_computed_types.set_up(now=timezone.now()) == [], "what is so already is left alone"
     message = NodeEvent.objects.get(kind="computed").sentence
-    assert message == f"Its PowerDNS was set up again: ALIAS by {RESOLVER}, LUA off."
-    assert "ns9 (no resolver is set up)" in node_computed_types.reasons_against([rdtypes.ALIAS])[rdtypes.ALIAS]
+    assert message == f"PowerDNS reconfigured: ALIAS via {RESOLVER}, LUA off."
+    assert "ns9 (no resolver configured)" in node_computed_types.reasons_against([rdtypes.ALIAS])[rdtypes.ALIAS]
     assert not NodeEvent.objects.filter(node=theirs).exists()

@@ -24,12 +24,12 @@ def test_what_is_as_the_panel_has_it_or_is_not_said_is_no_difference(report: dic
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        ({"listen": ["192.0.2.53:53"]}, "It answers at 192.0.2.53:53; the panel has 192.0.2.53:5399."),
-        ({"listen": ["192.0.2.1:5399"]}, "It answers at 192.0.2.1:5399; the panel has 192.0.2.53:5399."),
-        ({"agent_port": 9000}, "Its agent listens on port 9000; the panel calls port 8533."),
-        ({"role": "canary"}, "It joined as the canary; the panel has it as a node."),
-        ({"node": "ns2"}, "Its name on the server is ns2; in the panel it is ns1."),
-        ({"schema": 6}, "Its files have schema 6; the panel has 4."),
+        ({"listen": ["192.0.2.53:53"]}, "DNS address: 192.0.2.53:53 on the server, 192.0.2.53:5399 in the panel."),
+        ({"listen": ["192.0.2.1:5399"]}, "DNS address: 192.0.2.1:5399 on the server, 192.0.2.53:5399 in the panel."),
+        ({"agent_port": 9000}, "Agent port: 9000 on the server, 8533 in the panel."),
+        ({"role": "canary"}, "Role: the canary on the server, a node in the panel."),
+        ({"node": "ns2"}, "Node name: ns2 on the server, ns1 in the panel."),
+        ({"schema": 6}, "Schema: 6 on the server, 4 in the panel."),
     ],
 )
 def test_each_difference_is_a_sentence_with_both_values(told: dict[str, Any], sentence: str) -> None:

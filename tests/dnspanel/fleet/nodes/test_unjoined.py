@@ -80,7 +80,7 @@ def test_a_removed_node_leaves_its_name_free(waiting_node: MakeNode, alice: User
     assert not Node.objects.exists()
     assert AuditEntry.objects.get(action="node.remove").target == "ns1"
     waiting_node("ns1")
-    with pytest.raises(WrongState, match="removed already"):
+    with pytest.raises(WrongState, match="already removed"):
         unjoined.remove_node(node=node, now=NOW, by=alice)
 
 

@@ -19,7 +19,7 @@ def test_the_first_reason_stays_and_is_told_once(active_node: MakeNode) -> None:
     row = Bootstrap.objects.get()
     assert (row.node_id, row.reason, row.schema, row.asked_at) == (node.pk, "it is beyond the log", node.schema, NOW)
     assert list(NodeEvent.objects.values_list("sentence", flat=True)) == [
-        "It will get a whole snapshot: it is beyond the log."
+        "Full snapshot requested. Reason: it is beyond the log."
     ]
 
 

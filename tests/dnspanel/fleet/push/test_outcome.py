@@ -30,16 +30,16 @@ OUTCOMES: list[tuple[ReplicationError, Outcome]] = [
     (errors.Refused(error="Diverged", message="no"), Refusal("no", repair=True)),
     (
         errors.Refused(error="Unfinished", message="no"),
-        Refusal("no", snapshot="an earlier one was not installed to its end"),
+        Refusal("no", snapshot="the installation of a snapshot was interrupted"),
     ),
     (
         errors.Refused(error="WrongEpoch", message="no"),
-        Refusal("no", snapshot="what it has is of another epoch of the log"),
+        Refusal("no", snapshot="the node has another epoch of the log"),
     ),
     (errors.Refused(error="MapFull", message="no"), Refusal("no")),
     (errors.Refused(error="SomethingNewer", message="no"), Refusal("no")),
-    (errors.DiskFull(path="pdns.lmdb", reason="no space"), Refusal("pdns.lmdb could not be written: no space")),
-    (errors.BadSegment(reason="short"), Refusal("not a usable segment: short")),
+    (errors.DiskFull(path="pdns.lmdb", reason="no space"), Refusal("pdns.lmdb couldn’t be written: no space")),
+    (errors.BadSegment(reason="short"), Refusal("invalid segment: short")),
 ]
 
 

@@ -24,8 +24,8 @@ def reporting(sequence: int, epoch: UUID = EPOCH) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("report", "words"),
     [
-        ({"position": None}, "lost what it had"),
-        (reporting(6), "gone back from sequence 7 to 6"),
+        ({"position": None}, "lost its data"),
+        (reporting(6), "went back from sequence 7 to 6"),
         (reporting(7), ""),
         (reporting(9), ""),
         (reporting(1, OTHER), ""),
@@ -56,5 +56,5 @@ def test_a_node_that_lost_its_disk_gets_a_snapshot_without_any_edit(
     here.update(state=NodeState.ACTIVE)
     tasks.bootstrap_waiting_nodes()
     assert woken == [node.pk]
-    assert "lost what it had" in Bootstrap.objects.get().reason
+    assert "lost its data" in Bootstrap.objects.get().reason
     assert regressed_nodes() == []

@@ -147,7 +147,7 @@ def test_a_damaged_segment_is_led_around(served: Serve, publisher_directory: Pat
     assert Segment.objects.get(first=2).damaged
     assert node().refusal == ""
     give(made)
-    assert "snapshot is being made" in Bootstrap.objects.get().error
+    assert "creating the snapshot" in Bootstrap.objects.get().error
     assert ("make_snapshot", 4) in woken
     make_snapshot(schema=4, now=timezone.now())
     Bootstrap.objects.update(beat_at=None)
@@ -247,7 +247,7 @@ def test_a_node_under_bootstrap_is_left_alone_by_pushes(served: Serve) -> None:
     ("refusal", "words"),
     [
         (DiskFull(path="state", reason="no space left"), "no space left"),
-        (MapFull(path="the records file", map_size=2 << 20), "its map size is 2 MiB"),
+        (MapFull(path="the records file", map_size=2 << 20), "map size 2 MiB"),
     ],
     ids=["disk full", "map full"],
 )
@@ -266,7 +266,7 @@ def test_what_the_agent_refuses_is_shown_and_tried_again(served: Serve, refusal:
     Bootstrap.objects.update(beat_at=None)
     give(made)
     assert (node().acked, node().refusal, node().refused_since) == (1, "", None)
-    assert NodeEvent.objects.filter(kind="snapshot").latest("pk").sentence.startswith("It has got")
+    assert NodeEvent.objects.filter(kind="snapshot").latest("pk").sentence.startswith("Full snapshot installed")
 
 
 def test_other_digests_than_the_manifests_are_no_proof(served: Serve) -> None:

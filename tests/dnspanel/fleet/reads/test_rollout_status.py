@@ -44,9 +44,9 @@ def test_each_stage_has_its_nodes_and_why_it_waits(staged: None) -> None:
     assert view.newest_acked == HEAD
     rows = [(s.name, s.is_ring0, [n.node.name for n in s.nodes], s.acked, s.sequence, s.waits) for s in view.stages]
     assert rows == [
-        ("ring 0", True, ["ring0"], 3, None, ""),
+        ("the panel’s canary", True, ["ring0"], 3, None, ""),
         ("canary", False, ["ns1"], 2, 3, ""),
-        ("rest", False, ["ns2"], 1, 2, "it waits for ns1 of canary, at sequence 2 of 3"),
+        ("rest", False, ["ns2"], 1, 2, "waiting for ns1 in canary, at sequence 2 of 3"),
     ]
 
 
@@ -56,13 +56,15 @@ def test_what_a_person_set_comes_before_whom_a_stage_waits_for(staged: None) -> 
     assert waits["rest"] == "the fleet is pinned at sequence 2"
     Delivery.objects.update(stopped_whole=True, stopped_reason="x")
     waits = {s.name: s.waits for s in rollout_status(now=timezone.now()).stages}
-    assert waits == dict.fromkeys(("canary", "rest"), "delivery to the whole fleet is stopped") | {"ring 0": ""}
+    assert waits == dict.fromkeys(("canary", "rest"), "delivery to the whole fleet is stopped") | {
+        "the panel’s canary": ""
+    }
 
 
 def test_a_publication_is_followed_stage_by_stage(staged: None) -> None:
     stages = arrivals_by_stage(Publication.objects.get(sequence=2), now=timezone.now())
     assert [(s.name, s.is_ring0, [n.ms is not None for n in s.nodes]) for s in stages] == [
-        ("ring 0", True, [True]),
+        ("the panel’s canary", True, [True]),
         ("canary", False, [True]),
         ("rest", False, [False]),
     ]

@@ -48,7 +48,8 @@ def test_publications_that_no_node_is_sent_wait_for_the_push_worker(staged: None
     summary = fleet_summary(now=NOW)
     assert (summary.live, summary.total, summary.tone) == (0, 3, "bad")
     assert summary.message == (
-        "0 of 3 nodes live; Publications do not reach the nodes: the oldest has waited 9 min for the worker “push”."
+        "0 of 3 nodes live; Publications don’t reach the nodes. The oldest publication has waited 9 min for "
+        "the worker “push”."
     )
 
 

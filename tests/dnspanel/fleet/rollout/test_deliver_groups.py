@@ -153,12 +153,12 @@ def test_a_refusal_of_the_canary_stops_the_rest_until_a_person_resumes(staged: t
     assert releases() == {"canary": HEAD, "rest": HEAD}
     assert Delivery.objects.get().stopped_reason == ""
     told = NodeEvent.objects.filter(node=second, kind="delivery").values_list("sentence", flat=True)
-    assert "Delivery goes on." in told
+    assert "Delivery resumed." in told
 
 
 def test_each_reads_in_their_language_what_the_canary_refused(staged: tuple[Node, Node, Node]) -> None:
     """SQL statements copy the refusal from the node's row to the reason of the stopped delivery."""
-    refusal = gettext("{path} is full: its map size is {size} MiB").format(path="/var/lib/pdns", size=1)
+    refusal = gettext("{path} is full (map size {size} MiB)").format(path="/var/lib/pdns", size=1)
     since = timezone.now() - timedelta(minutes=1)
     Node.objects.filter(name="ns1").update(refusal=refusal, refused_since=since)
     advance()
@@ -179,7 +179,7 @@ def test_while_it_still_refuses_resuming_stops_again(staged: tuple[Node, Node, N
 def test_content_that_is_not_the_panels_stops_the_rest(staged: tuple[Node, Node, Node]) -> None:
     Node.objects.filter(name="ns1").update(digest_equal=False)
     advance()
-    assert Delivery.objects.get().stopped_reason == "ns1 of canary: the content is not the panel's"
+    assert Delivery.objects.get().stopped_reason == "ns1 in canary: content differs from the panel"
 
 
 def test_a_person_stops_the_whole_fleet_and_lets_it_go_on(
@@ -204,7 +204,7 @@ def test_who_stops_says_why(reason: str) -> None:
 def test_a_pin_takes_nothing_back_and_lies_in_the_log(staged: tuple[Node, Node, Node]) -> None:
     prove(staged[0], 3)
     now = timezone.now()
-    with pytest.raises(DeliveryRefused, match="answers with sequence 3 already, and a pin takes nothing back"):
+    with pytest.raises(DeliveryRefused, match="already serves sequence 3, and a pin can’t revert changes"):
         deliver_groups.pin(sequence=2, reason="freeze", by=None, now=now)
     with pytest.raises(DeliveryRefused, match="newest publication has sequence 4"):
         deliver_groups.pin(sequence=5, reason="freeze", by=None, now=now)
@@ -222,7 +222,7 @@ def test_a_group_without_a_live_node_is_skipped_until_one_is_back(staged: tuple[
     ring0, first, _ = staged
     advance()
     canary = NodeGroup.objects.get(name="canary")
-    with pytest.raises(DeliveryRefused, match="ns1 of canary is live; drain it"):
+    with pytest.raises(DeliveryRefused, match="Node ns1 in canary is live"):
         deliver_groups.skip(group=canary, reason="gone", by=None, now=timezone.now())
     prove(ring0, HEAD)
     Node.objects.filter(pk=first.pk).update(contact_at=timezone.now() - timedelta(hours=1))
@@ -235,7 +235,7 @@ def test_a_group_without_a_live_node_is_skipped_until_one_is_back(staged: tuple[
     canary.refresh_from_db()
     assert canary.skipped_reason == ""
     empty = NodeGroup.objects.create(name="empty", order=3)
-    with pytest.raises(DeliveryRefused, match="doesn’t have a node that takes pushes"):
+    with pytest.raises(DeliveryRefused, match="doesn’t have active nodes"):
         deliver_groups.skip(group=empty, reason="none", by=None, now=timezone.now())
 
 

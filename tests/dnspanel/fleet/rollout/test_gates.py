@@ -174,7 +174,7 @@ def test_nobody_goes_beyond_what_made_ring_0_fail_until_it_is_merged(active_node
     Isolation.objects.create(epoch=log.epoch, failed=3, inverse=4, found_at=timezone.now())
     cleared = read_gates(now=timezone.now()).clearances()
     assert [c.sequence for c in cleared] == [None, 2]
-    assert cleared[1].reason == "sequence 3 made ring 0 fail and is being taken back"
+    assert cleared[1].reason == "sequence 3 failed on the canary and is being reverted"
     Isolation.objects.update(merged_at=timezone.now())
     assert [c.sequence for c in read_gates(now=timezone.now()).clearances()] == [None, HEAD]
 
@@ -209,9 +209,11 @@ def test_a_node_that_is_held_back_learns_why(active_node: MakeNode) -> None:
     at(active_node("ns1"), 2)
     Node.objects.filter(name="ns1").update(group=canary)
     gates = read_gates(now=timezone.now())
-    assert gates.reason_to_wait(group_id=rest.pk, is_ring0=False) == "it waits for ns1 of canary, at sequence 2 of 5"
+    assert gates.reason_to_wait(group_id=rest.pk, is_ring0=False) == "waiting for ns1 in canary, at sequence 2 of 5"
     Delivery.objects.create(id=1, pinned=2)
     gates = read_gates(now=timezone.now())
     assert gates.reason_to_wait(group_id=rest.pk, is_ring0=False) == "the fleet is pinned at sequence 2"
     Delivery.objects.update(stopped_whole=True, stopped_reason="a test")
-    assert read_gates(now=timezone.now()).reason_to_wait(group_id=None, is_ring0=False) == "delivery is stopped: a test"
+    assert (
+        read_gates(now=timezone.now()).reason_to_wait(group_id=None, is_ring0=False) == "delivery is stopped (a test)"
+    )

@@ -54,9 +54,9 @@ def test_the_time_to_verify_is_up_to_a_day(seconds: int) -> None:
 def test_two_groups_cannot_have_one_name() -> None:
     create("canary")
     rest = create("rest")
-    with pytest.raises(GroupRefused, match="exists already"):
+    with pytest.raises(GroupRefused, match="already exists"):
         create("canary")
-    with pytest.raises(GroupRefused, match="exists already"):
+    with pytest.raises(GroupRefused, match="already exists"):
         rollout_groups.rename_group(group=rest, name="canary", by=None, now=timezone.now())
     rollout_groups.rename_group(group=rest, name="others", by=None, now=timezone.now())
     assert names() == ["canary", "others"]
@@ -65,7 +65,7 @@ def test_two_groups_cannot_have_one_name() -> None:
 def test_there_are_not_endlessly_many_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rollout_groups, "MOST_GROUPS", 1)
     create("one")
-    with pytest.raises(GroupRefused, match="as many as there may be"):
+    with pytest.raises(GroupRefused, match="limit of"):
         create("two")
 
 
@@ -77,9 +77,9 @@ def test_groups_change_places_and_nodes_without_one_stay_where_they_are(active_n
     assert group_of(node) == "second"
     rollout_groups.move_group(group=second, earlier=False, by=None, now=timezone.now())
     assert names() == ["first", "second"]
-    with pytest.raises(GroupRefused, match="is the first group already"):
+    with pytest.raises(GroupRefused, match="is already the first group"):
         rollout_groups.move_group(group=first, earlier=True, by=None, now=timezone.now())
-    with pytest.raises(GroupRefused, match="is the last group already"):
+    with pytest.raises(GroupRefused, match="is already the last group"):
         rollout_groups.move_group(group=second, earlier=False, by=None, now=timezone.now())
 
 
@@ -91,7 +91,7 @@ def test_a_group_with_nodes_or_behind_which_delivery_is_stopped_stays(active_nod
         rollout_groups.delete_group(group=canary, by=None, now=timezone.now())
     Node.objects.filter(pk=node.pk).update(group=None)
     Delivery.objects.update_or_create(id=1, defaults={"stopped_reason": "trouble", "stopped_group": canary})
-    with pytest.raises(GroupRefused, match="resume it first"):
+    with pytest.raises(GroupRefused, match="Resume delivery first"):
         rollout_groups.delete_group(group=canary, by=None, now=timezone.now())
     Delivery.objects.update(stopped_reason="")
     rollout_groups.delete_group(group=rest, by=None, now=timezone.now())

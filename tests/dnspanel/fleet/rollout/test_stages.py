@@ -87,7 +87,7 @@ def test_a_group_without_a_live_node_is_waited_for_until_a_person_skips_it() -> 
     dead = stage("canary", member(live=False), id=1)
     rest = stage("rest", member(acked=1), id=2, released=1)
     assert limits(dead, rest) == [None, 1]
-    assert reasons(dead, rest)[1] == "it waits for canary, which has no live node"
+    assert reasons(dead, rest)[1] == "waiting for canary, which doesn’t have a live node"
     assert limits(replace(dead, is_skipped=True), rest) == [None, None]
 
 
@@ -99,20 +99,20 @@ def test_a_ring_0_that_is_away_is_waited_for_by_nobody() -> None:
 def test_a_stop_keeps_what_was_released_and_gives_no_more_to_those_behind() -> None:
     canary, rest = stage("canary", member(), id=1), stage("rest", member(acked=1), id=2, released=2)
     assert limits(canary, rest, stopped=canary) == [None, 2]
-    assert reasons(canary, rest, stopped=canary)[1] == "delivery is stopped behind canary"
+    assert reasons(canary, rest, stopped=canary)[1] == "delivery is stopped after canary"
 
 
 @pytest.mark.parametrize(
     ("before", "sentence"),
     [
-        (ring0(member("r0", 2)), "it waits for ring 0, which is at sequence 2 of 3"),
+        (ring0(member("r0", 2)), "waiting for ring 0, which is at sequence 2 of 3"),
         (
             stage("canary", member("a", 1), member("b", 2), member("c", 3)),
-            "it waits for a, b of canary, at sequence 1 of 3",
+            "waiting for a, b in canary, at sequence 1 of 3",
         ),
         (
             replace(stage("canary", member("a", 3, verified=1)), verify_seconds=30),
-            "it waits until canary has answered well for 30 s",
+            "waiting until canary has answered correctly for 30 s",
         ),
         (stage("canary", member("a", 3)), ""),
     ],
@@ -126,10 +126,10 @@ def test_who_waits_knows_for_whom(before: Stage, sentence: str) -> None:
     ("canary", "reason"),
     [
         (stage("canary", member("a", refusal="the disk is full")), "a of canary refuses: the disk is full"),
-        (stage("canary", member("a", diverged=True)), "a of canary: the content is not the panel's"),
+        (stage("canary", member("a", diverged=True)), "a in canary: content differs from the panel"),
         (
             replace(stage("canary", member()), before=Answers(1000, 0), after=Answers(100, 30)),
-            "canary answers 30.0 % of its questions with SERVFAIL or REFUSED; before, it was 0.0 %",
+            "canary answers 30.0 % of queries with SERVFAIL or REFUSED, compared with 0.0 % earlier",
         ),
         (stage("canary", member()), ""),
     ],

@@ -176,7 +176,7 @@ def test_a_set_that_says_no_more_who_is_named_in_the_soa_leaves_it_as_it_is(admi
     [
         ("", "A set has at least one name server."),
         ("ns1.test\nns1.test.", "A name server is named twice."),
-        ("ns1.test node:nowhere", "There is no node nowhere."),
+        ("ns1.test node:nowhere", "Node nowhere not found."),
         ("ns1.test 192.0.2.300", "“192.0.2.300” isn’t a valid IP address."),
         ("ns1.test fe80::1%eth0", "“fe80::1%eth0” isn’t an address that everyone can reach."),
         ("ns1.test 192.0.2.1 node:a", "ns1.test. has addresses, or the nodes whose addresses it has: not both."),

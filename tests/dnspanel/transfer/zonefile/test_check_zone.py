@@ -84,8 +84,8 @@ def lines() -> st.SearchStrategy[str]:
 
 # As in a fleet whose nodes don't run LUA.
 UNANSWERED = {
-    rdtypes.LUA: "LUA is not answered by every node: ns1 (LUA is off)",
-    Kind.EMPTY_CAA: "not every node reads it: ns1 (PowerDNS 4.7)",
+    rdtypes.LUA: "some nodes don’t answer LUA: ns1 (LUA is off)",
+    Kind.EMPTY_CAA: "some nodes can’t read the value: ns1 (PowerDNS 4.7)",
 }
 
 

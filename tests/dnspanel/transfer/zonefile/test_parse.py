@@ -251,7 +251,7 @@ def test_lua_is_left_out_unless_it_is_allowed() -> None:
 def test_a_value_that_nodes_cannot_read_back_is_an_error_at_its_line() -> None:
     """Previously a new zone with such a value ended in the trash, although its import reported success."""
     text = '@ CAA 0 issuewild "ca.test"\n@ CAA 0 issue ""\nk IPSECKEY 10 1 255 192.0.2.38 AQID\n'
-    found = body(text, unanswered={Kind.EMPTY_CAA: "not every node reads it: ns1 (PowerDNS 4.7)"})
+    found = body(text, unanswered={Kind.EMPTY_CAA: "some nodes can’t read the value: ns1 (PowerDNS 4.7)"})
     assert [(fault.code, fault.line) for fault in found.faults if fault.code != "ns-few"] == [
         ("value-unanswered", 6),
         ("value-unanswered", 7),

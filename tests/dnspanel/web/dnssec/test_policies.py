@@ -92,7 +92,7 @@ def test_tags_and_teams_are_attached_and_detached(browser: Browser, bob: User, p
         assert send(client, address + "attach/", **wrong).status_code == 422
     send(client, address + "detach/", team=team.pk)
     send(client, address + "detach/", tag="shop")
-    assert "is no tag" not in send(client, address + "detach/", tag="").content.decode()
+    assert "isn’t a valid tag" not in send(client, address + "detach/", tag="").content.decode()
     assert not policy.attachments.exists()
 
 

@@ -100,7 +100,7 @@ def test_who_finds_all_turns_taken_is_told_so(browser: Browser, bob: User) -> No
             stack.enter_context(turn())
         response = browser(bob).post(TARGETS)
     assert response.status_code == 503
-    assert "asking other servers" in response.content.decode()
+    assert "busy with other lookups" in response.content.decode()
 
 
 def test_a_target_in_a_zone_that_is_hidden_is_asked_about_like_any(

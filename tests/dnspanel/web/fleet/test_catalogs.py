@@ -29,13 +29,13 @@ def followed(browser: Browser, person: User, **fields: Any) -> Catalog:
 
 def test_one_is_followed_and_its_page_says_how_it_stands(browser: Browser, alice: User, charlie: User) -> None:
     client = browser(alice)
-    assert "No catalog yet" in client.get("/catalogs/").content.decode()
+    assert "No consumed catalogs yet" in client.get("/catalogs/").content.decode()
     catalog = followed(browser, alice)
     url = f"/catalogs/{catalog.pk}/"
-    assert "awaited" in client.get("/catalogs/").content.decode()
+    assert "transfer pending" in client.get("/catalogs/").content.decode()
     Catalog.objects.update(broken_since=NOW, broken_reason="It has no version", listed=1234)
     page = client.get(url).content.decode()
-    assert "and nothing of it is taken: It has no version." in page
+    assert "and its changes are ignored. Reason: It has no version." in page
     assert "1,234" in page
     assert SECRET not in page
     reader = browser(charlie).get(url).content.decode()
@@ -86,9 +86,9 @@ def test_removals_are_confirmed_once_that_was_asked(browser: Browser, alice: Use
     said = client.post(f"{url}confirm/", {"revision": "3"}, follow=True).content.decode()
     assert "is waiting for confirmation" in said
     Catalog.objects.update(kept_since=NOW, kept_count=7, kept_revision=3)
-    assert "7 members left at once" in client.get(url).content.decode()
+    assert "7 members left the catalog" in client.get(url).content.decode()
     effects = client.post(f"{url}confirm/", {"revision": "3"}).content.decode()
-    assert "7 zones that left the catalog move to the trash" in effects
+    assert "7 zones that left the catalog are moved to the trash" in effects
     assert Catalog.objects.get().confirmed_revision is None
     assert client.post(f"{url}confirm/", {"revision": "3", **YES})["Location"] == url
     assert Catalog.objects.get().confirmed_revision == 3
@@ -100,7 +100,7 @@ def test_the_zones_that_it_names_come_page_by_page(
     monkeypatch.setattr(catalogs, "MOST_LISTED", 2)
     catalog, client = followed(browser, alice), browser(alice)
     url = f"/catalogs/{catalog.pk}/"
-    assert "It names no zones yet." in client.get(url).content.decode()
+    assert "No zones in this catalog yet." in client.get(url).content.decode()
     for name, state in (("a.test.", State.MEMBER), ("b.test.", State.REFUSED), ("c.test.", State.MEMBER)):
         Listing.objects.create(
             catalog=catalog, zone_name=name, label="x", state=state, reason="Why not.", coo="other.", since=NOW
@@ -108,12 +108,12 @@ def test_the_zones_that_it_names_come_page_by_page(
     first = client.get(url).content.decode()
     assert "?q=&amp;state=&amp;after=b.test." in first
     assert "Why not." in first
-    assert "may go to other." in first
+    assert "can move to other." in first
     second = client.get(f"{url}?after=b.test.").content.decode()
     assert ("c.test." in second, "a.test." in second) == (True, False)
     refused = client.get(f"{url}?state=refused").content.decode()
     assert ("b.test." in refused, "a.test." in refused) == (True, False)
-    assert "No zone of it is like this." in client.get(f"{url}?q=z").content.decode()
+    assert "No matching zones." in client.get(f"{url}?q=z").content.decode()
 
 
 def test_it_is_asked_and_followed_no_more(browser: Browser, alice: User) -> None:
@@ -122,7 +122,7 @@ def test_it_is_asked_and_followed_no_more(browser: Browser, alice: User) -> None
     TransferredZone.objects.update(due_at=None)
     assert client.post(f"{url}ask/")["Location"] == url
     assert TransferredZone.objects.get().due_at is not None
-    assert "stay, and are still transferred from their primaries" in client.post(f"{url}unfollow/").content.decode()
+    assert "kept and still transferred from their primaries" in client.post(f"{url}unfollow/").content.decode()
     assert client.post(f"{url}unfollow/", YES)["Location"] == "/catalogs/"
     assert not Catalog.objects.exists()
     assert client.get(url).status_code == 404

@@ -44,10 +44,10 @@ def text(response: Any) -> str:
 
 def test_its_page_shows_each_node_behind_it_and_no_rows_to_check(front: Node, browser: Browser, bob: User) -> None:
     page = text(browser(bob).get(reverse("node-detail", args=[front.name])))
-    assert "Nodes behind it" in page
-    assert "It is drained: new disks." in page
+    assert "Nodes behind this front" in page
+    assert "The node is drained: new disks." in page
     assert "120.5" in page
-    assert "1 of 2 in rotation, 1 at least." in page
+    assert "1 of 2 nodes in rotation. Minimum: 1." in page
     assert "Verify now" not in page
     assert "dnsdist 1.7.3" in page
     fragment = text(browser(bob).get(reverse("node-detail", args=[front.name]), headers=HTMX))
@@ -56,9 +56,11 @@ def test_its_page_shows_each_node_behind_it_and_no_rows_to_check(front: Node, br
 
 
 def test_a_german_reads_why_each_node_is_in_or_out(front: Node, browser: Browser, bob: User) -> None:
-    out = Told.of(gettext("It is drained: {drain_reason}").format(drain_reason="new disks"))
-    lacks = ngettext("It lacks {count} change.", "It lacks {count} changes.", 3).format(count=3)
-    stays = gettext("{reason} But it stays: no fewer than {minimum} may be left.").format(reason=lacks, minimum=1)
+    out = Told.of(gettext("The node is drained. Reason: {drain_reason}").format(drain_reason="new disks"))
+    lacks = ngettext("The node is {count} change behind.", "The node is {count} changes behind.", 3).format(count=3)
+    stays = gettext("{reason} The node stays in rotation, because at least {minimum} nodes must remain.").format(
+        reason=lacks, minimum=1
+    )
     report = FrontReport(
         "ab", 1, 0, (tells(IN, Told.of(stays)), tells(OUT, out), replace(IN, name="ns3", reason="has everything"))
     )
@@ -67,7 +69,7 @@ def test_a_german_reads_why_each_node_is_in_or_out(front: Node, browser: Browser
     page = text(browser(bob).get(reverse("node-detail", args=[front.name])))
     assert "Ihm fehlen 3 Änderungen. Er bleibt aber: weniger als 1 dürfen es nicht sein." in page
     assert "Er ist entlastet: new disks" in page
-    assert "It has everything." in page, "as an agent of an older release says it"
+    assert "The node has everything." in page, "as an agent of an older release says it"
 
 
 def tells(backend: BackendReport, told: Told) -> BackendReport:
@@ -76,9 +78,13 @@ def tells(backend: BackendReport, told: Told) -> BackendReport:
 
 def test_a_front_that_was_not_heard_says_so(front: Node, browser: Browser, bob: User) -> None:
     Node.objects.filter(pk=front.pk).update(report={})
-    assert "Its agent has not reported yet." in text(browser(bob).get(reverse("node-detail", args=[front.name])))
+    assert "The agent of this front hasn’t reported yet." in text(
+        browser(bob).get(reverse("node-detail", args=[front.name]))
+    )
     fronts.set_terms(node=front, terms=Terms(), now=NOW, by=None)
-    assert "It asks no node yet" in text(browser(bob).get(reverse("node-detail", args=[front.name])))
+    assert "No nodes yet. Choose the nodes for this front." in text(
+        browser(bob).get(reverse("node-detail", args=[front.name]))
+    )
 
 
 def test_nodes_and_bounds_are_set_and_refused_at_their_field(front: Node, browser: Browser, alice: User) -> None:
@@ -92,7 +98,7 @@ def test_nodes_and_bounds_are_set_and_refused_at_their_field(front: Node, browse
     assert fronts.terms_of(front) == Terms({"ns1": 2}, behind_seconds=2.0, cache_entries=500)
     refused = browser(alice).post(url, values | {"minimum": 65, "weight-ns1": 2})
     assert refused.status_code == 422
-    assert "This is a number from 1 to 64." in text(refused)
+    assert "Enter a number from 1 to 64." in text(refused)
     assert browser(alice).get(reverse("front-settings", args=["ns1"])).status_code == 404
 
 

@@ -20,7 +20,7 @@ from tests.people import NOW
 
 pytestmark = pytest.mark.django_db
 HOLD, DECIDE = "/hold/", "/hold/decide/"
-REASON = "The node ns1 answers with change 9, and this panel has published only 5."
+REASON = "Node ns1 has change 9, but this panel has published only 5."
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def text(response: Any) -> str:
 
 
 def test_without_a_hold_the_page_says_that_all_is_well(browser: Browser, bob: User) -> None:
-    assert "Publishing is not held" in text(browser(bob).get(HOLD))
+    assert "Publishing not on hold" in text(browser(bob).get(HOLD))
 
 
 def test_after_a_decision_the_page_tells_of_the_present_history(browser: Browser, bob: User, alice: User) -> None:
@@ -79,7 +79,7 @@ def test_after_a_decision_the_page_tells_of_the_present_history(browser: Browser
         epoch=LogHead.objects.get().epoch, began_at=NOW, began_after=12345, reason="a new history: kept.", by=alice
     )
     page = text(browser(bob).get(HOLD))
-    assert "after change 12,345, by alice: a new history: kept." in page
+    assert "after change 12,345: a new history: kept." in page
 
 
 def test_every_page_says_that_publishing_is_held(browser: Browser, on_hold: None, alice: User, charlie: User) -> None:
@@ -100,7 +100,7 @@ def test_the_page_shows_progress_and_asks_for_itself_until_the_nodes_were_asked(
     page = text(browser(alice).get(HOLD, headers=HTMX))
     assert "1,200 of 5,000 zones compared" in page
     assert "<!doctype" not in page
-    assert "Whose content counts" not in page
+    assert "Choose which content to use" not in page
 
 
 def test_what_differs_is_listed_for_who_may_decide(browser: Browser, report: AheadReport, alice: User) -> None:
@@ -108,8 +108,8 @@ def test_what_differs_is_listed_for_who_may_decide(browser: Browser, report: Ahe
     for name in ("gone.test.", "new.test.", "example.test."):
         assert name in page
     assert 'hx-trigger="live"' not in page.split('id="hold"')[1].split(">")[0]
-    assert '<span class="strong">1</span> zone that only the nodes have is created here' in page
-    assert '<span class="strong">2 RRsets</span> in all' in page
+    assert '<span class="strong">1</span> zone from the nodes is created here' in page
+    assert '(<span class="strong">2 RRsets</span>' in page
     only_nodes = text(browser(alice).get(HOLD, {"kind": "nodes"}))
     assert "new.test." in only_nodes
     assert "gone.test." not in only_nodes
@@ -120,7 +120,7 @@ def test_who_may_not_decide_sees_why_and_how_much_but_no_content(
 ) -> None:
     page = text(browser(charlie).get(HOLD))
     assert REASON in page
-    assert "An administrator decides" in page
+    assert "An administrator can see the differences" in page
     assert "new.test." not in page
     assert DECIDE not in page
     zone = report.zones.get(name="example.test.")
@@ -132,7 +132,7 @@ def test_a_zone_opens_to_its_rrsets(browser: Browser, report: AheadReport, alice
     address = reverse("node-hold-zone", args=[zone.pk])
     page = text(browser(alice).get(address))
     assert "192.0.2.99" in page
-    assert "From what the panel has to what ns1 has." in page
+    assert "Changes from the panel’s content to the content of ns1." in page
     fragment = text(browser(alice).get(address, headers=HTMX))
     assert fragment.startswith('<div class="stack" id="hold-zone">')
 
@@ -169,7 +169,7 @@ def test_a_decision_must_be_typed(browser: Browser, report: AheadReport, alice: 
     response = browser(alice).post(DECIDE, {"choice": "keep", "typed": "yes", "reason": "a drill"})
     assert response.status_code == 422
     page = text(response)
-    assert "Type “keep the panel&#x27;s” to confirm it." in page
+    assert "Type “keep the panel&#x27;s” to confirm the decision." in page
     assert 'value="a drill"' in page
     report.refresh_from_db()
     assert report.choice == ""
@@ -182,34 +182,34 @@ def test_a_decision_is_taken_and_the_page_waits_for_it(browser: Browser, report:
     report.refresh_from_db()
     assert (report.choice, report.decided_by) == ("take_over", alice)
     page = text(client.get(HOLD))
-    assert "alice decided" in page
+    assert "Decision by alice" in page
     assert 'hx-trigger="live"' in page
     again = client.post(
         DECIDE, {"choice": "keep", "typed": unknown_history.TYPED[Choice.KEEP], "reason": ""}, follow=True
     )
-    assert "Another person decided first." in text(again)
+    assert "Someone else has already decided." in text(again)
 
 
 def test_a_decision_that_failed_says_why_and_can_be_taken_again(
     browser: Browser, report: AheadReport, alice: User
 ) -> None:
-    AheadReport.objects.update(error="The decision could not be carried out, nothing was changed: it clashed")
+    AheadReport.objects.update(error="The decision failed, and nothing was changed: it clashed")
     page = text(browser(alice).get(HOLD))
     assert "it clashed" in page
-    assert "Whose content counts" in page
+    assert "Choose which content to use" in page
 
 
 def test_a_choice_that_is_not_open_says_why(browser: Browser, report: AheadReport, alice: User) -> None:
     AheadReport.objects.update(is_ahead=False)
     page = text(browser(alice).get(HOLD))
-    assert "No node that answered knows anything that the panel does not." in page
+    assert "The nodes that answered don’t have changes that the panel lacks." in page
     response = browser(alice).post(DECIDE, {"choice": "take_over", "typed": "take over"})
     assert response.status_code == 422
 
 
 def test_the_nodes_can_be_asked_again(browser: Browser, report: AheadReport, alice: User) -> None:
     AheadReport.objects.update(silent_nodes=["ns2", "ns3"])
-    assert "ns2, ns3 did not answer." in text(browser(alice).get(HOLD))
+    assert "ns2, ns3 didn’t answer." in text(browser(alice).get(HOLD))
     assert browser(alice).post("/hold/again/")["Location"] == HOLD
     assert not AheadReport.objects.filter(pk=report.pk).exists()
     assert AheadReport.objects.get().ended_at is None
@@ -227,7 +227,7 @@ def test_a_publication_is_refused_in_words_and_the_draft_is_kept(
     publish_hold.hold(reason=REASON, now=timezone.now())
     response = client.post(reverse("zone-review", args=[zone.name]), sent)
     assert response.status_code == 503
-    assert "Publishing is held" in text(response)
+    assert "Publishing on hold" in text(response)
     assert REASON in text(response)
     assert Operation.objects.count() == 1
     assert Publication.objects.count() == 1
@@ -255,29 +255,29 @@ def test_where_a_zone_is_has_its_mark(kind: str, row_class: str, tone: str) -> N
 
 def test_zones_that_nodes_sign_otherwise_are_told(report: AheadReport, browser: Browser, alice: User) -> None:
     plain = browser(alice).get(HOLD).content.decode()
-    assert "signed otherwise on the nodes" not in plain
-    assert "Keys that only nodes have are lost" not in plain
+    assert "signed differently on nodes" not in plain
+    assert "Keys that exist only on nodes are lost" not in plain
     AheadZone.objects.filter(name="example.test.").update(signing={"state": {"keys": [], "rows": {}}, "keys": []})
     page = browser(alice).get(HOLD).content.decode()
-    assert page.count('<span class="sub">signed otherwise on the nodes</span>') == 1
-    assert "the panel gets the keys back" in page
-    assert "Keys that only nodes have are lost" in page
+    assert page.count('<span class="sub">signed differently on nodes</span>') == 1
+    assert "gets its keys and signing settings from the nodes" in page
+    assert "Keys that exist only on nodes are lost" in page
 
 
 def test_zones_that_would_not_validate_have_to_be_accepted(report: AheadReport, browser: Browser, alice: User) -> None:
     assert "would not validate" not in text(browser(alice).get(HOLD))
-    reason = "its parent has a DS for example.test., which is served here and not signed"
+    reason = "the parent has a DS for example.test., which is served here and not signed"
     AheadZone.objects.filter(name="example.test.").update(breaks={"keep": reason})
     page = text(browser(alice).get(HOLD))
     assert page.count('name="accepts_breaks"') == 1
-    assert '<span class="strong">1</span> zone would not validate afterwards' in page
+    assert '<span class="strong">1</span> zone would fail validation' in page
     listed = text(browser(alice).get(HOLD, {"kind": "breaks"}))
-    assert f"Kept, it would not validate: {reason}." in listed
+    assert f"After keeping the panel’s content, validation fails: {reason}." in listed
     assert "new.test." not in listed
     sent = {"choice": "keep", "typed": unknown_history.TYPED[Choice.KEEP], "reason": "the zone is not in use"}
     refused = browser(alice).post(DECIDE, sent)
     assert refused.status_code == 422
-    assert "say that they may break" in text(refused)
+    assert "Confirm that these zones can break" in text(refused)
     assert browser(alice).post(DECIDE, sent | {"accepts_breaks": "on"})["Location"] == HOLD
     report.refresh_from_db()
     assert report.choice == "keep"

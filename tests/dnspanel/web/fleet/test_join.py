@@ -56,8 +56,8 @@ def test_the_code_is_one_time_page(browser: Browser, alice: User) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"name": "Bad Name"}, "lower-case letters"),
-        ({"name": "ns0"}, "exists already"),
+        ({"name": "Bad Name"}, "lowercase letters"),
+        ({"name": "ns0"}, "already exists"),
         ({"dns_address": "nonsense"}, "valid IPv4 or IPv6"),
         ({"agent_host": "a host"}, "host name or an IP address"),
         ({"agent_port": "70000"}, "less than or equal to 65535"),
@@ -87,12 +87,12 @@ def test_the_fingerprint_is_shown_and_approved(requesting_node: Node, browser: B
     assert waiting is not None
     steps = reverse("node-enrolment", args=["ns1"])
     assert waiting.csr_sha256 in browser(bob).get(steps, headers=HTMX).content.decode()
-    assert "Only administrators approve nodes." in browser(bob).get(steps).content.decode()
+    assert "Only administrators can approve nodes." in browser(bob).get(steps).content.decode()
     client = browser(alice)
     client.post(reverse("node-act", args=["ns1", "approve"]), {"fingerprint": waiting.csr_sha256})
     requesting_node.refresh_from_db()
     assert requesting_node.state == NodeState.ACTIVE
-    assert b"ns1 is approved; its first zones are on their way." in client.get(NODES).content
+    assert b"ns1 approved. The first zones are on the way." in client.get(NODES).content
 
 
 def test_an_approval_holds_only_for_the_fingerprint_that_was_seen(
@@ -102,7 +102,9 @@ def test_an_approval_holds_only_for_the_fingerprint_that_was_seen(
     client.post(reverse("node-act", args=["ns1", "approve"]), {"fingerprint": "00" * 32})
     requesting_node.refresh_from_db()
     assert requesting_node.state == NodeState.AWAITING_APPROVAL
-    assert b"The request has changed since you compared it. Nothing was changed." in client.get(NODES).content
+    assert (
+        b"The request has changed since you compared the fingerprint. Nothing was changed." in client.get(NODES).content
+    )
 
 
 def test_a_declined_node_may_ask_again(requesting_node: Node, browser: Browser, alice: User) -> None:

@@ -46,7 +46,7 @@ def test_other_orders_put_first_what_is_looked_for() -> None:
         ("tag=berlin", ["ns1"]),
         ("state=late", ["ns3"]),
         ("state=faults", ["ns1"]),
-        ("state=well", ["ns2"]),
+        ("state=healthy", ["ns2"]),
         ("q=NS2", ["ns2"]),
         ("q=192.0.2.1", ["ns2", "ns1", "ns3"]),
         ("q=nothing", []),
@@ -69,4 +69,4 @@ def test_rubbish_in_an_address_means_nothing() -> None:
 
 def test_the_filter_offers_what_there_is() -> None:
     assert tags_of(NODES) == ["berlin"]
-    assert states_of(NODES) == ["well", "faults", "late", "live", "offline"]
+    assert states_of(NODES) == ["healthy", "faults", "late", "live", "offline"]

@@ -80,10 +80,10 @@ def test_an_unknown_node_is_nothing(browser: Browser, alice: User) -> None:
 def test_drain_and_resume(active_node: MakeNode, browser: Browser, alice: User, bob: User) -> None:
     node = active_node("ns1")
     page = reverse("node-detail", args=["ns1"])
-    assert "Only administrators change nodes." in browser(bob).get(page).content.decode()
+    assert "Only administrators can edit nodes." in browser(bob).get(page).content.decode()
     client = browser(alice)
     for act, state, words in (
-        ("drain", NodeState.DRAINED, "no longer takes pushes"),
+        ("drain", NodeState.DRAINED, "ns1 drained. The node still serves"),
         ("resume", NodeState.ACTIVE, "again"),
     ):
         assert client.post(reverse("node-act", args=["ns1", act]))["Location"] == page
@@ -133,10 +133,10 @@ def test_a_drain_has_a_reason_and_an_end_and_the_page_says_both(
     assert (node.state, node.drain_reason, node.drained_by) == (NodeState.DRAINED, "new disk", alice)
     assert node.drained_until is not None
     page = page_of(client)
-    assert "Then it resumes automatically" in page
+    assert "and then resume automatically" in page
     assert "new disk" in page
     node_lifecycle.resume_due(now=node.drained_until)
-    assert "the end of its drain has come" in page_of(client)
+    assert "at the end of the drain" in page_of(client)
 
 
 def test_a_node_with_another_powerdns_installed_is_rebuilt_by_one_button(
@@ -145,13 +145,13 @@ def test_a_node_with_another_powerdns_installed_is_rebuilt_by_one_button(
     heard(active_node("ns1"), wanted_schema=5, installed_powerdns="4.9.5")
     client = browser(alice)
     page = page_of(client)
-    assert "PowerDNS 4.9.5 is installed on ns1, and it needs LMDB schema 5." in page
+    assert "PowerDNS 4.9.5 on ns1 needs LMDB schema 5" in page
     for schema in ("6", "x"):
         client.post(reverse("node-act", args=["ns1", "rebuild"]), {"schema": schema})
         assert not Bootstrap.objects.exists()
     client.post(reverse("node-act", args=["ns1", "rebuild"]), {"schema": "5"})
     assert Bootstrap.objects.get().schema == 5
-    assert "A snapshot is on its way: its PowerDNS needs schema 5" in page_of(client)
+    assert "Snapshot in progress. Reason: PowerDNS needs schema 5" in page_of(client)
 
 
 def test_two_machines_with_one_identity_are_shown_and_a_person_chooses(
@@ -163,12 +163,12 @@ def test_two_machines_with_one_identity_are_shown_and_a_person_chooses(
         machines.see(node=node, machine=machine, address=address, second=False, now=timezone.now())
     client = browser(alice)
     page = page_of(client)
-    assert "Two machines are one node." in page
+    assert "Two machines use this node’s identity." in page
     assert "Keep aaaaaaaaaaaa at 192.0.2.1" in page
     assert "rejecting" in page
     client.post(reverse("node-act", args=["ns1", "accept-machine"]), {"machine": "b" * 64})
     assert Node.objects.get().machine_address == "192.0.2.9"
-    assert "Two machines are one node." not in page_of(client)
+    assert "Two machines use this node’s identity." not in page_of(client)
 
 
 def test_a_certificate_is_revoked_only_when_the_name_is_typed(
@@ -181,8 +181,8 @@ def test_a_certificate_is_revoked_only_when_the_name_is_typed(
     client.post(reverse("node-act", args=["ns1", "revoke"]), {"typed": "ns1"})
     assert Node.objects.get().pins == frozenset()
     page = client.get(reverse("node-detail", args=["ns1"]), follow=True).content.decode()
-    assert "Its certificate was revoked" in page
-    assert "Make a new code" in page
+    assert "Certificate revoked" in page
+    assert "Generate new code" in page
 
 
 def test_an_agent_that_is_away_keeps_its_certificate_and_the_page_says_why(
@@ -191,14 +191,14 @@ def test_an_agent_that_is_away_keeps_its_certificate_and_the_page_says_why(
     node = active_node("ns1", agent_port=1)
     client = browser(alice)
     client.post(reverse("node-act", args=["ns1", "rotate"]))
-    assert "The agent did not do it: no connection to 127.0.0.1 port 1" in page_of(client)
+    assert "The agent couldn’t complete the action: no connection to 127.0.0.1 port 1" in page_of(client)
     assert Node.objects.get().certificate_sha256 == node.certificate_sha256
 
 
 def test_a_clock_that_is_wrong_and_an_old_agent_are_said(active_node: MakeNode, browser: Browser, bob: User) -> None:
     heard(active_node("ns1"), clock=timezone.now().timestamp() - 310, machine="")
     page = page_of(browser(bob))
-    assert "Its clock is 5 min behind." in page
+    assert "The node’s clock is 5 min behind." in page
     assert "Update the agent." in page
 
 
@@ -247,7 +247,7 @@ def test_group_and_tags_are_kept_and_a_wrong_tag_is_refused(
     assert Node.objects.get(name="ns1").public_addresses == ["192.0.2.7", "2001:db8::1"]
     client.post(reverse("node-act", args=["ns1", "describe"]), {"group": "", "tags": "no_underscores"})
     assert Node.objects.get().tags == ["anycast", "berlin"]
-    assert "no_underscores is no tag" in page_of(client)
+    assert "no_underscores isn’t a valid tag" in page_of(client)
 
 
 def test_the_live_part_costs_the_same_however_much_happened(
@@ -274,7 +274,7 @@ def test_the_page_tells_what_is_not_set_up_as_the_panel_has_it(
     node = active_node("ns1")
     assert 'id="node-setup"' not in page_of(browser(bob))
     Node.objects.filter(pk=node.pk).update(report={"machine": "m", "listen": ["192.0.2.53:5399"]})
-    assert "It answers at 192.0.2.53:5399; the panel has 192.0.2.53:53." in page_of(browser(bob))
+    assert "DNS address: 192.0.2.53:5399 on the server, 192.0.2.53:53 in the panel." in page_of(browser(bob))
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def sample(at: int, questions: int = 100, seconds: float = 1.0) -> Sample:
 
 def test_an_empty_fleet_says_that_nobody_serves_the_zones(browser: Browser, alice: User, charlie: User) -> None:
     page = browser(alice).get(NODES).content.decode()
-    assert "Zones are stored, but no server answers for them yet." in page
+    assert "Zones are stored, but no server answers queries yet." in page
     assert "replication.agent enroll" in page
     assert f'href="{NEW}"' in page
     assert f'href="{NEW}"' not in browser(charlie).get(NODES).content.decode()
@@ -82,7 +82,7 @@ def test_without_redis_the_page_says_so_and_the_rest_works(active_node: MakeNode
     with override_settings(REDIS_URL="redis://127.0.0.1:1/0"):
         response = browser(bob).get(NODES)
     assert response.status_code == 200
-    assert b"No live numbers just now" in response.content
+    assert b"No live numbers, because" in response.content
     assert b"ns1" in response.content
 
 
@@ -90,7 +90,7 @@ def test_a_standstill_of_publishing_is_said_above_the_nodes(active_node: MakeNod
     active_node("ns1")
     record_stall(schema=4, sequence=9, zone_name="example.test.", message="The store is full.", now=timezone.now())
     page = browser(bob).get(NODES).content.decode()
-    assert "Publishing has stopped." in page
+    assert "Publishing is stopped." in page
     assert "The store is full." in page
 
 
@@ -110,7 +110,7 @@ def test_the_page_shows_the_canary_and_where_publications_wait(
     Node.objects.filter(name="ring0").update(is_ring0=True)
     beat(process=COLLECTOR, now=now)
     page = " ".join(browser(bob).get(NODES).content.decode().split())
-    assert "the oldest has waited 7 min for the worker “push”." in page
+    assert "The oldest publication has waited 7 min for the worker “push”." in page
     assert re.search(r"<dt>Live</dt> ?<dd> ?0<span class=.quiet.> ?of 1", page)
     assert 'id="node-ring0"' in page
     assert '<span class="strong">canary</span>' in page
@@ -205,19 +205,19 @@ def test_filters_and_order_are_in_the_address_and_survive_the_refresh(
         assert re.findall(r'id="node-(ns\d)"', page) == ["ns2"]
     fragment = client.get(f"{NODES}?tag=berlin", headers=HTMX).content.decode()
     assert f'hx-get="{NODES}?tag=berlin"' in fragment
-    assert "No node matches" in client.get(f"{NODES}?tag=tokyo").content.decode()
+    assert "No matching nodes" in client.get(f"{NODES}?tag=tokyo").content.decode()
 
 
 def test_an_order_can_be_frozen(active_node: MakeNode, browser: Browser, bob: User) -> None:
     nodes = [active_node(f"ns{number}") for number in range(3)]
     client = browser(bob)
     page = client.get(f"{NODES}?sort=lag").content.decode()
-    assert "Freeze order" in page
+    assert "Pause order" in page
     wanted = [nodes[number] for number in (2, 0, 1)]
     order = ".".join(str(node.pk) for node in wanted)
     page = client.get(f"{NODES}?sort=lag&order={order}").content.decode()
     assert re.findall(r'id="node-(ns\d)"', page) == [node.name for node in wanted]
-    assert "The order is frozen." in page
+    assert "Order paused." in page
 
 
 def test_ticked_nodes_are_drained_disabled_and_resumed_together(
@@ -231,10 +231,10 @@ def test_ticked_nodes_are_drained_disabled_and_resumed_together(
     assert response["Location"] == f"{NODES}?tag=edge"
     drained = Node.objects.filter(state=NodeState.DRAINED, drain_reason="kernel").exclude(drained_until=None)
     assert sorted(node.name for node in drained) == ["ns1", "ns2"]
-    assert "ns1, ns2 no longer take pushes" in client.get(NODES).content.decode()
+    assert "ns1, ns2 drained." in client.get(NODES).content.decode()
     client.post("/fleet/act/", {"node": ["ns2", "ns3"], "act": "resume"})
     page = client.get(NODES).content.decode()
-    assert "Pushing again to ns2." in page
+    assert "Updates resumed on ns2." in page
     assert "ns3 is not drained." in page
     client.post("/fleet/act/", {"node": "ns3", "act": "disable"})
     disabled = Node.objects.get(name="ns3")
@@ -242,5 +242,5 @@ def test_ticked_nodes_are_drained_disabled_and_resumed_together(
     client.post("/fleet/act/", {"node": "ns2", "act": "resync"})
     assert Bootstrap.objects.get().node.name == "ns2"
     client.post("/fleet/act/", {"act": "drain"})
-    assert "No node is ticked." in client.get(NODES).content.decode()
+    assert "No nodes selected." in client.get(NODES).content.decode()
     assert client.post("/fleet/act/", {"act": "explode"}).status_code == 404

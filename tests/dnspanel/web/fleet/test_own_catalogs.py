@@ -40,7 +40,7 @@ def inside() -> set[str]:
 
 def test_one_is_made_once_however_often_its_form_is_sent(browser: Browser, alice: User, charlie: User) -> None:
     client, form = browser(alice), {"name": "Partners.Catalog", "group_tags": "gold, silver", "form_id": str(uuid4())}
-    assert "No catalog of ours yet" in client.get("/catalogs/").content.decode()
+    assert "No produced catalogs yet" in client.get("/catalogs/").content.decode()
     assert browser(charlie).get("/catalogs/ours/new/").status_code == 403
     assert "ours/new" not in browser(charlie).get("/catalogs/").content.decode()
     for _ in range(2):
@@ -67,15 +67,15 @@ def test_zones_are_put_in_by_name_tag_and_team_and_taken_out_by_ticks(
     change_settings(zone=by_team, tags=[], team=team, author=alice, now=NOW)
     form = {"zones": "One.test\ntwo.test", "tag": "gold", "team": str(team.pk)}
     said = client.post(f"{URL}put-in/", form, follow=True).content.decode()
-    assert "4 zones were put in." in said
+    assert "4 zones added." in said
     assert inside() == {"one.test.", "two.test.", "tagged.test.", "team.test."}
     assert "changing" in said
     follow_producers()
     page = client.get(URL).content.decode()
-    assert "in step" in page
+    assert "up to date" in page
     assert len(re.findall(r'type="checkbox"', page)) == 4
     taken = client.post(f"{URL}take-out/", {"zone": ["one.test.", "team.test."]}, follow=True).content.decode()
-    assert "2 zones were taken out." in taken
+    assert "2 zones removed." in taken
     assert inside() == {"two.test.", "tagged.test."}
     assert (
         "one.test. is not in this catalog."
@@ -115,7 +115,7 @@ def test_groups_are_set_and_each_member_shows_its_own(
     assert (refused.status_code, 'id="id_group_tags_error"' in refused.content.decode()) == (422, True)
     edit.delete_zone(zone=zone, acting=Acting(None, Channel.WEB, NOW))
     page = client.get(URL).content.decode()
-    assert "in the trash: in the catalog again if it comes back" in page
+    assert "in the trash (added again if restored)" in page
 
 
 def test_what_went_to_another_one_stands_on_both_pages(
@@ -127,16 +127,18 @@ def test_what_went_to_another_one_stands_on_both_pages(
     follow_producers()
     for page in (URL, f"/catalogs/ours/{other}/"):
         said = client.get(page).content.decode()
-        assert ("Went to another catalog" in said, "On their way here" in said) == (False, False)
+        assert ("Moved zones" in said, "Incoming zones" in said) == (False, False)
     client.post(f"/catalogs/ours/{other}/put-in/", {"zones": "one.test."})
     follow_producers()
     said = client.get(URL).content.decode()
     until = timezone.localtime(timezone.now() + SAYS_WHERE)
-    named = re.search(r"Went to another catalog</dt>\s*<dd>\s*1\s.*?named here until (\S+ \S+) ", said, re.DOTALL)
+    named = re.search(
+        r"Moved zones</dt>\s*<dd>\s*1\s.*?listed here with the new catalog until (\S+ \S+) ", said, re.DOTALL
+    )
     assert named is not None
     assert abs(datetime.fromisoformat(named[1]) - until.replace(tzinfo=None)) < timedelta(minutes=2)
     there = client.get(f"/catalogs/ours/{other}/").content.decode()
-    assert ("On their way here" in there, "changing" in there) == (True, True)
+    assert ("Incoming zones" in there, "changing" in there) == (True, True)
 
 
 def test_the_page_says_who_transfers_it_and_changes_nothing_for_a_reader(
@@ -148,7 +150,7 @@ def test_the_page_says_who_transfers_it_and_changes_nothing_for_a_reader(
     page = browser(charlie).get(URL).content.decode()
     for said in ("partner", "192.0.2.0/24", "k1.keys.test."):
         assert said in page
-    assert "Put zones in" not in page
+    assert "Add zones" not in page
     assert "Delete it" not in page
     assert browser(charlie).post(f"{URL}put-in/", {"tag": "gold"}).status_code == 403
     assert f"/zones/{NAME}/delete/" in browser(alice).get(URL).content.decode()
@@ -162,10 +164,10 @@ def test_its_members_come_page_by_page(
 ) -> None:
     monkeypatch.setattr(own_catalogs, "MOST_LISTED", 2)
     zones = [make_zone(name=f"{name}.test.").pk for name in "abc"]
-    assert "No zone is in it." in browser(alice).get(URL).content.decode()
+    assert "No zones in this catalog yet." in browser(alice).get(URL).content.decode()
     producer.take_in(catalog=catalog, zone_ids=zones, author=alice, now=NOW)
     first = browser(alice).get(URL).content.decode()
     assert "?q=&amp;after=b.test." in first
     second = browser(alice).get(f"{URL}?after=b.test.").content.decode()
     assert ("c.test." in second, "a.test." in second) == (True, False)
-    assert "No zone of it is like this." in browser(alice).get(f"{URL}?q=z").content.decode()
+    assert "No matching zones." in browser(alice).get(f"{URL}?q=z").content.decode()

@@ -48,11 +48,11 @@ def test_a_node_behind_says_how_far_in_changes_and_time() -> None:
 
 def test_a_node_that_has_nothing_says_so() -> None:
     tile = tile_of(node_status(0, Word.WAITING, 8812, None), None, HEAD)
-    assert (tile.position, tile.behind, tile.lag) == ("nothing yet", "", "–")
+    assert (tile.position, tile.behind, tile.lag) == ("no data yet", "", "–")
 
 
 def test_a_position_of_another_history_is_no_lag() -> None:
-    assert tile_of(node_status(5, Word.LATE, 8812, UUID(int=2)), None, HEAD).behind == "of another history"
+    assert tile_of(node_status(5, Word.LATE, 8812, UUID(int=2)), None, HEAD).behind == "other history"
 
 
 def test_every_word_has_a_tone_and_a_symbol() -> None:

@@ -26,12 +26,12 @@ def test_looking_makes_the_collector_fetch_and_the_lists_appear(
     node = active_node("ns1")
     assert not telemetry.is_watched(node_id=node.pk)
     page = browser(charlie).get("/nodes/ns1/top/").content.decode()
-    assert "The lists are on their way" in page
+    assert "Loading lists" in page
     assert telemetry.is_watched(node_id=node.pk)
     telemetry.keep_top(node_id=node.pk, top=TOP)
     fragment = browser(charlie).get("/nodes/ns1/top/", headers=HTMX).content.decode()
     assert "<html" not in fragment
-    assert "Estimates from the last 10,000 questions" in fragment
+    assert "recent queries of each kind" in fragment
     assert '<span class="type">MX</span> <span class="mono">one.test</span>' in fragment
     assert "Clients by network" not in fragment
 
@@ -54,7 +54,7 @@ def test_shares_and_empty_lists_in_words() -> None:
         ("one.test", "MX", "10 %"),
         ("x.test", "TXT", "< 1 %"),
     ]
-    assert (nothing.rows, nothing.empty) == ((), "No queries for names that don’t exist.")
+    assert (nothing.rows, nothing.empty) == ((), "No queries for nonexistent names.")
 
 
 def test_networks_are_shown_only_where_the_agent_tells_them() -> None:
@@ -71,4 +71,4 @@ def test_a_list_is_cut() -> None:
 def test_without_redis_the_page_stands(browser: Browser, charlie: User, active_node: MakeNode, settings: Any) -> None:
     active_node("ns1")
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    assert "on their way" in browser(charlie).get("/nodes/ns1/top/").content.decode()
+    assert "Loading lists" in browser(charlie).get("/nodes/ns1/top/").content.decode()

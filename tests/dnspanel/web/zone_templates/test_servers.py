@@ -63,7 +63,7 @@ def test_a_set_is_made_made_the_default_and_changed(client: Client) -> None:
     ("field", "value", "fault"),
     [
         ("hosts", "ns1.house.test 192.0.2.300", "isn’t a valid IP address"),
-        ("hosts", "ns1.house.test node:nowhere", "There is no node nowhere."),
+        ("hosts", "ns1.house.test node:nowhere", "Node nowhere not found."),
         ("ttl", "5", "greater than or equal to 60"),
         ("primary", "a..b", "a..b"),
         ("template_name", "Taken", "There is a template Taken already."),

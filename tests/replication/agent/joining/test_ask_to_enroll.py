@@ -286,8 +286,8 @@ def test_a_refused_code_leaves_the_identity_as_it_was(endpoint: Endpoint, tmp_pa
     identity, endpoint.approved_after = tmp_path / "identity", 0
     again(endpoint, identity, endpoint.code)
     before = {path.name: path.read_bytes() for path in identity.iterdir()}
-    endpoint.answer = lambda body: (403, {"error": "code refused", "message": "This code is unknown."})
-    with pytest.raises(NotEnrolled, match="This code is unknown"):
+    endpoint.answer = lambda body: (403, {"error": "code refused", "message": "The code is invalid."})
+    with pytest.raises(NotEnrolled, match="The code is invalid"):
         again(endpoint, identity, f"other-{endpoint.code}")
     assert {path.name: path.read_bytes() for path in identity.iterdir()} == before
     (identity / CODE_FILE).unlink()  # as an older agent left it: this code may have made the identity

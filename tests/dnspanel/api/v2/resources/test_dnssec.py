@@ -296,7 +296,7 @@ def test_what_the_parent_has_is_read_and_requested_anew(api: MakeApi, make_zone:
     [text] = [text for text in queries.keys_of(zone)[0].ds if text.split()[2] == "2"]
     ParentCheck.objects.filter(zone=zone).update(
         state="matches",
-        message="The DS at the parent test. names key 1, seen at 1 server.",
+        message="The DS at the parent test. matches key 1, seen at 1 server.",
         parent="test.",
         found={"servers": {"a.test. 192.0.2.1": [text]}, "ttl": 3600},
         known_at=NOW,
@@ -314,7 +314,7 @@ def test_a_parent_here_that_one_may_not_read_has_no_name(
     make_zone("shop 3600 NS ns1.example.net.")
     child = make_zone(name="shop.example.test.")
     sign.sign(zones=[child], acting=Acting(None, Channel.SYSTEM, NOW))
-    message = "The DS at the parent example.test. names key 1, seen at 1 server."
+    message = "The DS at the parent example.test. matches key 1, seen at 1 server."
     ParentCheck.objects.create(zone=child, due_at=NOW, state="matches", message=message, parent="example.test.")
     url = "/zones/shop.example.test./dnssec/parent"
     known = api().get(f"/api/v2{url}").json()
@@ -323,7 +323,7 @@ def test_a_parent_here_that_one_may_not_read_has_no_name(
     hidden = json.loads(reader("GET", url).content)
     assert hidden["parent"] is None
     assert "example.test. names" not in hidden["message"]
-    assert "the parent, in this panel, names key 1" in hidden["message"]
+    assert "the parent, in this panel, matches key 1" in hidden["message"]
 
 
 def test_every_node_says_what_it_answers(

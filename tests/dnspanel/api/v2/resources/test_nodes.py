@@ -131,4 +131,4 @@ def test_a_node_tells_how_its_setup_differs_and_whether_its_agent_is_old(api: Ma
     Node.objects.filter(pk=node.pk).update(report=report)
     found = api().get(f"{NODES}/ns1").json()
     assert found["agent_is_older"] is True
-    assert found["setup_differences"] == ["Its agent listens on port 9000; the panel calls port 8533."]
+    assert found["setup_differences"] == ["Agent port: 9000 on the server, 8533 in the panel."]

@@ -197,10 +197,10 @@ def test_a_hostile_txt_of_an_acme_client_costs_what_it_is_long(make_caller: Make
     acme, path, size = make_caller(scope), "/zones/example.test./rrsets/_acme-challenge/TXT", 60_000
     with counted_patterns(rdata_forms) as steps:
         refused = acme.problem(422, "PUT", path, content('("a")' + " " * size + "x"))
-        assert "the quotes do not match" in refused["detail"]
+        assert "the quotes don’t match" in refused["detail"]
         assert steps() < 40 * size
     refused = acme.problem(422, "PUT", path, content('"a" ' * rdata.MAX_RDATA + "x"))
-    reason = f"the value has {4 * rdata.MAX_RDATA + 1} characters, at most {rdata.MAX_TEXT} are allowed"
+    reason = f"the value has {4 * rdata.MAX_RDATA + 1} characters, but at most {rdata.MAX_TEXT} are allowed"
     assert reason in refused["detail"]
 
 

@@ -199,7 +199,7 @@ def test_a_publication_that_failed_says_why_and_can_be_a_draft_again(
     published: Publication, active_node: MakeNode, browser: Browser, bob: User
 ) -> None:
     node = active_node("ns1")
-    reason = "PowerDNS answers SERVFAIL when asked for www.example.test. A."
+    reason = "PowerDNS failed a query for www.example.test. A: SERVFAIL."
     inverse = failed.take_back(
         sequence=published.sequence,
         reason=reason,
@@ -238,9 +238,11 @@ def test_stages_show_who_waits_for_whom(
         )
     Node.objects.filter(pk=active_node("ring0").pk).update(is_ring0=True, epoch=published.epoch, acked=0)
     page = browser(alice).get(url(published)).content.decode()
-    assert page.index('<span class="strong">ring 0</span>') < page.index('<span class="strong">canary</span>')
+    assert page.index('<span class="strong">the panel’s canary</span>') < page.index(
+        '<span class="strong">canary</span>'
+    )
     assert page.index('<span class="strong">canary</span>') < page.index('<span class="strong">rest</span>')
-    assert f"it waits for ns1 of canary, at sequence {published.sequence - 1} of {published.sequence}" in page
+    assert f"waiting for ns1 in canary, at sequence {published.sequence - 1} of {published.sequence}" in page
     plain = browser(make_person("rita", role="reader")).get(url(published)).content.decode()
     assert "canary name server" in plain
     assert '<span class="strong">rest</span> <span class="quiet">updated later</span>' in plain
