@@ -55,7 +55,7 @@ class Manifest:
             message: Any = json.loads(text)
             if message["format"] != FORMAT:
                 raise BadArchive(
-                    gettext("it has format {message}, and this panel reads format {format}.").format(
+                    gettext("the archive has format {message}, but this panel reads format {format}.").format(
                         message=message["format"], format=FORMAT
                     )
                 )
@@ -63,7 +63,7 @@ class Manifest:
             values["migrations"] = {app: tuple(names) for app, names in values["migrations"].items()}
             return cls(**values)
         except (ValueError, KeyError, TypeError, AttributeError) as exc:
-            raise BadArchive(gettext("its manifest cannot be read.")) from exc
+            raise BadArchive(gettext("the archive’s manifest cannot be read.")) from exc
 
 
 def refuse_another_key(manifest: Manifest, own: Collection[str]) -> None:
@@ -98,7 +98,7 @@ def read_archive(file: IO[bytes], dump: Path) -> Manifest:
             _copy_dump(tar, manifest, dump)
             return manifest
     except (tarfile.TarError, EOFError) as exc:
-        raise BadArchive(gettext("it is not a whole tar file.")) from exc
+        raise BadArchive(gettext("the archive is not a complete tar file.")) from exc
 
 
 def _add(tar: tarfile.TarFile, name: str, content: IO[bytes], size: int, made_at: datetime) -> None:
@@ -111,7 +111,7 @@ def _read_manifest(tar: tarfile.TarFile) -> bytes:
     content = _member(tar, MANIFEST)
     text = content.read(_MAX_MANIFEST + 1)
     if len(text) > _MAX_MANIFEST:
-        raise BadArchive(gettext("its manifest is too large."))
+        raise BadArchive(gettext("the archive’s manifest is too large."))
     return text
 
 
@@ -126,7 +126,7 @@ def _copy_dump(tar: tarfile.TarFile, manifest: Manifest, dump: Path) -> None:
             digest.update(piece)
             file.write(piece)
     if size != manifest.size or digest.hexdigest() != manifest.sha256:
-        raise BadArchive(gettext("{dump} is damaged: its SHA-256 is not what the manifest says.").format(dump=DUMP))
+        raise BadArchive(gettext("the SHA-256 hash of {dump} doesn’t match the manifest.").format(dump=DUMP))
 
 
 def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
@@ -134,5 +134,5 @@ def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
     member = tar.next()
     content = tar.extractfile(member) if member is not None and member.isfile() and member.name == name else None
     if content is None:
-        raise BadArchive(gettext("{name} is missing.").format(name=name))
+        raise BadArchive(gettext("the archive doesn’t contain {name}.").format(name=name))
     return content

@@ -37,11 +37,9 @@ def backup_conditions(inputs: BackupInputs, now: datetime, is_open: Collection[s
     safe_at = inputs.backup_at or inputs.set_up_at
     if safe_at is not None and now - safe_at > BACKUP_AGE:
         message = (
-            gettext("The panel lacks a fresh backup: the last one is {time} old.").format(
-                time=duration_text(now - safe_at)
-            )
+            gettext("The panel’s last backup is {time} old.").format(time=duration_text(now - safe_at))
             if inputs.backup_at
-            else gettext("The panel lacks a fresh backup: there is none.")
+            else gettext("The panel doesn’t have a backup.")
         )
         yield Condition("panel.backup", "panel.backup", Severity.WARNING, message)
 

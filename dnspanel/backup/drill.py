@@ -112,7 +112,8 @@ def _scratch_database(panel: Target) -> Iterator[Target]:
             conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(name))
         except psycopg.errors.InsufficientPrivilege as exc:
             raise ProgramFailed(
-                "CREATE DATABASE", gettext("{exc} The panel's role needs CREATEDB for a drill.").format(exc=exc)
+                "CREATE DATABASE",
+                gettext("{exc} The panel’s PostgreSQL role needs CREATEDB for a restore drill.").format(exc=exc),
             ) from exc
         try:
             yield scratch

@@ -38,9 +38,9 @@ class WrongKey(BackupError):
     def __init__(self, *, archive: str, ours: str) -> None:
         super().__init__(
             gettext(
-                "The archive belongs to a panel with another PANEL_MASTER_KEY (fingerprint {archive}, "
-                "not {ours}). Its keys could not be decrypted: set the master key of that panel. Nothing "
-                "was changed."
+                "The archive comes from a panel with another PANEL_MASTER_KEY (fingerprint {archive}, not "
+                "{ours}). Set the other panel’s master key to decrypt the keys in the archive. Nothing was "
+                "changed."
             ).format(archive=archive, ours=ours)
         )
 
@@ -60,7 +60,8 @@ class DatabaseNotEmpty(BackupError):
     def __init__(self, tables: int) -> None:
         super().__init__(
             gettext(
-                "The database has {tables} tables already. Give --replace to lose what is in them. Nothing was changed."
+                "The database already has {tables} tables. Use --replace to replace all existing data. Nothing "
+                "was changed."
             ).format(tables=tables)
         )
 
@@ -70,7 +71,7 @@ class ZoneNotInArchive(BackupError):
 
     def __init__(self, name: str, made_at: str) -> None:
         super().__init__(
-            gettext("The archive of {made_at} has no zone {name}. Nothing was changed.").format(
+            gettext("The archive of {made_at} doesn’t contain the zone {name}. Nothing was changed.").format(
                 name=name, made_at=made_at
             )
         )
@@ -81,5 +82,5 @@ class ZoneNotRestorable(BackupError):
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(
-            gettext("{name} cannot be put back: {reason} Nothing was changed.").format(name=name, reason=reason)
+            gettext("{name} cannot be restored: {reason} Nothing was changed.").format(name=name, reason=reason)
         )

@@ -81,7 +81,7 @@ def refuse_failure(program: str, returncode: int, stderr: bytes) -> None:
     if returncode:
         lines = stderr.decode(errors="replace").strip().splitlines()[-5:]
         raise ProgramFailed(
-            program, " ".join(lines) or gettext("it ended with status {returncode}").format(returncode=returncode)
+            program, " ".join(lines) or gettext("failed with exit status {returncode}").format(returncode=returncode)
         )
 
 
@@ -93,5 +93,5 @@ def _path(program: str) -> str:
     beside = sorted(_INSTALLED.glob(f"*/bin/{program}"), key=lambda path: int(path.parts[-3]))
     found = str(beside[-1]) if beside else shutil.which(program)
     if found is None:
-        raise ProgramFailed(program, gettext("it is not installed; on Debian it is in the package postgresql-client"))
+        raise ProgramFailed(program, gettext("program not found (on Debian, install the package postgresql-client)"))
     return found

@@ -70,7 +70,7 @@ def refuse_other_age(manifest: Manifest) -> None:
     made_with = {(app, name) for app, names in manifest.migrations.items() if app in apps for name in names}
     if newer := sorted(made_with - known):
         raise BadArchive(
-            gettext("it was made by a newer panel ({panel}; {newer}).").format(
+            gettext("the archive comes from a newer panel ({panel}; {newer}).").format(
                 panel=manifest.panel, newer=".".join(newer[0])
             )
         )
@@ -82,7 +82,8 @@ def refuse_other_age(manifest: Manifest) -> None:
         ):
             raise BadArchive(
                 gettext(
-                    "it was made by a panel that is too old ({panel}): upgrade that one first, step by step."
+                    "the archive comes from a panel that is too old ({panel}). Upgrade the old panel step by step, "
+                    "then create a new backup."
                 ).format(panel=manifest.panel)
             )
 

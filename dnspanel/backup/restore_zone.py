@@ -58,13 +58,13 @@ def plan_restore(archived: ArchivedZone) -> ZonePlan:
     if not archived.is_edited_here or archived.signing.presigned:
         raise ZoneNotRestorable(
             archived.name,
-            gettext("in the archive its records come from another name server, or it is signed elsewhere."),
+            gettext("in the archive, the zone is transferred from another server or signed elsewhere."),
         )
     named = Zone.objects.filter(name=archived.name)
     zone = named.filter(deleted_at=None).first() or named.exclude(deleted_at=None).order_by("-deleted_at").first()
     if zone is not None and (not zone.is_edited_here or presigned_zones([zone.pk])):
         raise ZoneNotRestorable(
-            archived.name, gettext("its records come from another name server now, or it is signed elsewhere.")
+            archived.name, gettext("the zone is now transferred from another server or signed elsewhere.")
         )
     now = rrsets_of_zones([zone.pk])[zone.pk] if zone is not None else {}
     then = {(rrset.name, rrset.type): rrset for rrset in archived.rrsets}

@@ -31,13 +31,13 @@ def catalog_conditions(inputs: CatalogInputs, now: datetime, is_open: Collection
     if not inputs.catalogs:
         return
     first, more = inputs.catalogs[0], len(inputs.catalogs) - 1
-    message = gettext("The catalog {name}, for {time}: {message}").format(
+    message = gettext("The catalog {name} has had a problem for {time}. {message}").format(
         name=first.zone_name, time=duration_text(now - first.since), message=first.message
     )
     if more:
         message = ngettext(
-            "{message} {count} more catalog has a problem.",
-            "{message} {count:,} more catalogs have problems.",
+            "{message} {count} other catalog has a problem.",
+            "{message} {count:,} other catalogs have problems.",
             more,
         ).format(message=message, count=more)
     yield Condition("panel.catalogs", "panel.catalogs", Severity.WARNING, message)

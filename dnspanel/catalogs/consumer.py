@@ -130,7 +130,9 @@ def _remove(turn: Turn, leaving: Collection[str]) -> None:
     turn.removed += len(zones) - len(kept)
     turn.left |= len(rows) > BATCH and len(kept) < len(zones)  # kept zones wait until the next check of the catalog
     if kept:
-        said = gettext("It left the catalog, and a rule, a freeze or a lock keeps it here, or it changes just now.")
+        said = gettext(
+            "The zone left the catalog. A rule, a freeze, a lock or a current change prevents the deletion of the zone."
+        )
         Listing.objects.filter(catalog=turn.catalog, zone__in=kept).update(reason=said)
 
 
@@ -210,9 +212,12 @@ def _take_from(turn: Turn, row: Listing, refused: dict[str, tuple[State, str]]) 
     name, member, other = row.zone_name, turn.listed[row.zone_name], row.catalog.zone.name
     if row.coo != turn.name:
         if member.coo == other:
-            refused[name] = State.MOVED, gettext("It is a member of {catalog} now.").format(catalog=other)
+            refused[name] = State.MOVED, gettext("The zone is now a member of {catalog}.").format(catalog=other)
         else:
-            reason = gettext("It is a member of {catalog}, which does not say that it goes to this one (coo).")
+            reason = gettext(
+                "The zone is a member of {catalog}. That catalog doesn’t allow the move to this catalog (no coo "
+                "property)."
+            )
             refused[name] = State.REFUSED, reason.format(catalog=other)
         return
     if reason := _others_near(turn, [name]).get(name, ""):
@@ -241,7 +246,7 @@ def _make(turn: Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]
         team = team_of(turn.catalog, rule)
         fitting = of_rule if team is None else of_rule[: zone_quotas.zones_left(team)]
         for name in of_rule[len(fitting) :]:
-            reason = gettext("The team {team} has as many zones as it may.").format(team=team)
+            reason = gettext("The team {team} has reached its zone limit.").format(team=team)
             refused[name] = State.REFUSED, reason
         own = _make_fitting(turn, fitting, rule, team)
         refused |= {name: (State.REFUSED, own[name]) for name in fitting if name in own}
@@ -311,7 +316,9 @@ def _make_all(turn: Turn, new: Sequence[str], rule: Rule | None, team: Team | No
 
     edit.create_zones(
         zones=[NewZone(name, None) for name in new],
-        acting=Acting(None, Channel.TRANSFER, turn.now, gettext("{catalog} names it").format(catalog=turn.name)),
+        acting=Acting(
+            None, Channel.TRANSFER, turn.now, gettext("listed in the catalog {catalog}").format(catalog=turn.name)
+        ),
         team=team,
         in_transaction=in_transaction,
         awaits_transfer=True,

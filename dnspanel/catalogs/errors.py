@@ -18,7 +18,7 @@ class CatalogUnknown(CatalogError):
     """The catalog does not exist."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such catalog."))
+        super().__init__(gettext("Catalog not found."))
 
 
 class CatalogRefused(CatalogError, FieldsRefused):

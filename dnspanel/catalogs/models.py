@@ -60,8 +60,8 @@ class Rule(PrimaryTerms):
 class State(models.TextChoices):
     """The state of a zone that a catalog lists."""
 
-    MEMBER = "member", gettext_lazy("here")
-    REFUSED = "refused", gettext_lazy("not taken")
+    MEMBER = "member", gettext_lazy("added")
+    REFUSED = "refused", gettext_lazy("refused")
     MOVED = "moved", gettext_lazy("moved to another catalog")
 
 

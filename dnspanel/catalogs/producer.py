@@ -126,10 +126,12 @@ def create_producer(
     groups, rrsets = _checked_groups(group_tags), zone.rrsets or ()
     name = names.parse(zone.name)
     if any(rrset.name != name or rrset.type not in {rdtypes.SOA, rdtypes.NS} for rrset in rrsets):
-        reason = gettext("A catalog has a SOA and NS of its own; all else in it is made of its members.")
+        reason = gettext(
+            "A catalog can only have SOA and NS records. The panel generates all other records from the members."
+        )
         raise CatalogRefused({"rrsets": [reason]})
     if _producers().count() >= MOST:
-        raise CatalogRefused({"name": [gettext("There are {most} catalogs, and that is the most.").format(most=MOST)]})
+        raise CatalogRefused({"name": [gettext("The panel can have at most {most} catalogs.").format(most=MOST)]})
     has_ns = apex.nameservers or any(rrset.type == rdtypes.NS for rrset in rrsets)
 
     def begin() -> None:
@@ -376,9 +378,9 @@ def _chosen_ids(chosen: Chosen, author: Actor | User) -> list[int]:
     faults: dict[str, list[str]] = {}
     named = _canonical(chosen.zones, faults)
     if not chosen.zones and not chosen.tag and chosen.team is None:
-        _add(faults, "zones", [gettext("Name zones, a tag or a team.")])
+        _add(faults, "zones", [gettext("Enter zones, a tag or a team.")])
     seen = dict(access.zones_visible_to(author).filter(name__in=named).values_list("name", "pk"))
-    missing = [not_found(gettext("There is no zone {name}").format(name=name)) for name in sorted(named - seen.keys())]
+    missing = [not_found(gettext("Zone not found: {name}").format(name=name)) for name in sorted(named - seen.keys())]
     _add(faults, "zones", [*missing, *_without_right(author, seen)])
     found = set(seen.values())
     mine = access.zones_within_reach(author, Right.SETTINGS).filter(deleted_at=None, is_catalog=False)
@@ -398,7 +400,7 @@ def _chosen_ids(chosen: Chosen, author: Actor | User) -> list[int]:
 def _canonical(texts: Collection[str], faults: dict[str, list[str]]) -> set[str]:
     """Return the canonical names of these zones, and add a fault for each invalid name."""
     if len(texts) > MOST_MEMBERS:
-        _add(faults, "zones", [gettext("At most {most:,} zones at once.").format(most=MOST_MEMBERS)])
+        _add(faults, "zones", [gettext("Enter at most {most:,} zones at once.").format(most=MOST_MEMBERS)])
         return set()
     found = set()
     for text in texts:
@@ -439,10 +441,10 @@ def _checked_groups(group_tags: Collection[str]) -> list[str]:
 
 def _refuse_members(zones: Sequence[Zone], catalog: Producer, left: Sequence[Produced]) -> None:
     if any(zone.is_catalog for zone in zones):
-        raise CatalogRefused({"zones": [gettext("A catalog is in no other one.")]})
+        raise CatalogRefused({"zones": [gettext("A catalog cannot be a member of another catalog.")]})
     if Produced.objects.filter(catalog=catalog.pk).count() + len(zones) > MOST_MEMBERS:
-        reason = gettext("A catalog has at most {most:,} members.").format(most=MOST_MEMBERS)
+        reason = gettext("A catalog can have at most {most:,} members.").format(most=MOST_MEMBERS)
         raise CatalogRefused({"zones": [reason]})
     if left and ownership_change.most_on_their_way({each.catalog_id for each in left}) + len(left) > MOST_MEMBERS:
-        reason = gettext("Within an hour at most {most:,} zones go from a catalog to another one.")
+        reason = gettext("At most {most:,} zones per hour can move from one catalog to another.")
         raise CatalogRefused({"zones": [reason.format(most=MOST_MEMBERS)]})

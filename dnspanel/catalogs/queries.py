@@ -95,17 +95,18 @@ def troubled_catalogs() -> list[CatalogTrouble]:
     for row in rows_of(list(Catalog.objects.filter(zone__deleted_at=None).select_related("zone__transferred"))):
         catalog, name = row.catalog, row.catalog.zone.name
         if catalog.broken_since is not None:
-            broken = gettext("It is broken: {reason}").format(reason=catalog.broken_reason)
+            broken = gettext("The catalog is broken: {reason}").format(reason=catalog.broken_reason)
             found.append(CatalogTrouble(name, catalog.broken_since, broken))
         elif catalog.kept_since is not None:
             kept = gettext(
-                "{count:,} of {members:,} members left at once. They stay until a person confirms their removal."
+                "{count:,} of {members:,} members left the catalog at once. The zones stay until someone confirms "
+                "the removal."
             ).format(count=catalog.kept_count, members=row.members)
             found.append(CatalogTrouble(name, catalog.kept_since, kept))
         elif row.refused and (first := _first_refused(catalog)) is not None:
             refused = ngettext(
-                "{count} zone that it names is not taken, {name}: {reason}",
-                "{count:,} zones that it names are not taken, the first of them {name}: {reason}",
+                "{count} listed zone was refused ({name}): {reason}",
+                "{count:,} listed zones were refused. The first is {name}: {reason}",
                 row.refused,
             ).format(count=row.refused, name=first.zone_name, reason=first.reason)
             found.append(CatalogTrouble(name, first.since, refused))

@@ -80,7 +80,7 @@ def follow_catalog(
     actor = require_set_up(acting.author)
     columns = _check_terms(terms)
     if Catalog.objects.filter(zone__deleted_at=None).count() >= MOST:
-        raise CatalogRefused({"name": [gettext("There are {most} catalogs, and that is the most.").format(most=MOST)]})
+        raise CatalogRefused({"name": [gettext("The panel can have at most {most} catalogs.").format(most=MOST)]})
 
     def in_transaction(zone: Zone) -> None:
         _begin(zone, columns, by=actor, now=acting.now)
@@ -105,7 +105,9 @@ def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     if Catalog.objects.filter(zone=zone).exists():
         return
     if not zone.transferred_from:
-        reason = gettext("Its primary is this panel: a catalog of others comes from elsewhere.")
+        reason = gettext(
+            "This panel is the primary of the zone. A consumed catalog must be transferred from another server."
+        )
         raise CatalogRefused({"name": [reason]})
     columns = _check_terms(CatalogTerms())
 
@@ -259,9 +261,9 @@ def _check_terms(terms: CatalogTerms) -> dict[str, Any]:
         "most_lost": terms.most_lost,
     }
     if not 1 <= terms.most_members <= MOST_MEMBERS:
-        faults["most_members"] = [gettext("From 1 to {most:,} members.").format(most=MOST_MEMBERS)]
+        faults["most_members"] = [gettext("Enter a number from 1 to {most:,}.").format(most=MOST_MEMBERS)]
     if not 0 <= terms.most_lost <= 100:
-        faults["most_lost"] = [gettext("From 0 to 100 percent.")]
+        faults["most_lost"] = [gettext("Enter a percentage from 0 to 100.")]
     if faults:
         raise CatalogRefused(faults)
     return columns
@@ -271,13 +273,13 @@ def _checked_rules(rules: Sequence[RuleTerms], there: Mapping[str, Rule]) -> lis
     faults: dict[str, list[str]] = {}
     checked: list[dict[str, Any]] = []
     if len(rules) > MOST_RULES:
-        raise CatalogRefused({"rules": [gettext("At most {most} rules.").format(most=MOST_RULES)]})
+        raise CatalogRefused({"rules": [gettext("A catalog can have at most {most} rules.").format(most=MOST_RULES)]})
     for rule in rules:
         group = rule.group.strip()
         if not group or len(group) > LONGEST_GROUP or not group.isprintable():
-            faults["group"] = [gettext("Name a group, in at most {most} characters.").format(most=LONGEST_GROUP)]
+            faults["group"] = [gettext("Enter a group name of at most {most} characters.").format(most=LONGEST_GROUP)]
         elif any(each["group"] == group for each in checked):
-            faults["group"] = [gettext("There is a rule about the group {group}.").format(group=group)]
+            faults["group"] = [gettext("The group {group} already has a rule.").format(group=group)]
         columns: dict[str, Any] = {"group": group, "team": _team(rule.team, faults), "tags": _tags(rule.tags, faults)}
         if rule.primaries is None:
             columns["addresses"] = []
@@ -310,7 +312,7 @@ def _tags(tags: Collection[str], faults: dict[str, list[str]]) -> list[str]:
 def _within(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
     found: dict[str, None] = {}
     if len(texts) > MOST_WITHIN:
-        faults["within"] = [gettext("At most {most} names.").format(most=MOST_WITHIN)]
+        faults["within"] = [gettext("Enter at most {most} names.").format(most=MOST_WITHIN)]
         return []
     for text in texts:
         try:

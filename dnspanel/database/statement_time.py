@@ -69,8 +69,8 @@ def searching() -> Iterator[None]:
         seconds = settings.STATEMENT_SECONDS[SEARCH]
         raise SearchTooGeneral(
             gettext(
-                "The search took longer than {seconds:g} s and was ended. Look for something longer, or "
-                "for a full name or value."
+                "The search took longer than {seconds:g} s and was stopped. Enter a longer text, or a full name "
+                "or value."
             ).format(seconds=seconds)
         ) from exc
 

@@ -89,7 +89,7 @@ def apply(
     if left:
         if base != zone.revision:
             resume_denial(zone_ids=[zone.pk], acting=Acting(None, channel, now, reason))
-        raise TransferFailed(gettext("{name} was changed here in the meantime.").format(name=zone.name))
+        raise TransferFailed(gettext("{name} was changed in this panel during the transfer.").format(name=zone.name))
     if publication is None:
         _note_transfer(row, zone, transfer, source, base, now)
     logger.info(

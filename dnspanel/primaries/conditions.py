@@ -40,14 +40,14 @@ def transfer_conditions(inputs: TransfersInputs, now: datetime, is_open: Collect
     """Yield one condition for all zones whose transfers are late. Yield none if no zone is late."""
     if not inputs.late.count:
         return
-    message = gettext("{zones}: nothing comes from their primaries elsewhere.").format(zones=inputs.late.message(now))
+    message = gettext("{zones}: transfers from the primaries fail.").format(zones=inputs.late.message(now))
     if inputs.unserved:
         message = ngettext(
-            "{message} No node answers for what never came or has expired: {count} of them is not served.",
-            "{message} No node answers for what never came or has expired: {count:,} of them are not served.",
+            "{message} {count} zone is not served, because the zone has expired or was never transferred.",
+            "{message} {count:,} zones are not served, because the zones have expired or were never transferred.",
             inputs.unserved,
         ).format(message=message, count=inputs.unserved)
-    message = gettext("{message} The first: {reason}").format(message=message, reason=inputs.reason)
+    message = gettext("{message} First error: {reason}").format(message=message, reason=inputs.reason)
     severity = Severity.CRITICAL if inputs.unserved else Severity.WARNING
     yield Condition("panel.transfers", "panel.transfers", severity, message)
 

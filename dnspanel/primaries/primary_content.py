@@ -56,11 +56,11 @@ def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset])
     for record in records:
         if not names.is_within(record.name, zone):
             raise TransferFailed(
-                gettext("It has a record outside of the zone: {name}").format(name=record.name), is_refused=True
+                gettext("The primary sent a record outside the zone: {name}").format(name=record.name), is_refused=True
             )
         if record.type == rdtypes.LUA:  # another operator's program, which our nodes would run
             raise TransferFailed(
-                gettext("What it gives cannot be served: {name} has a LUA record.").format(name=record.name),
+                gettext("The transferred zone cannot be served: {name} has a LUA record.").format(name=record.name),
                 is_refused=True,
             )
         text.add(record.name, record.ttl, type_to_text(record.type), presentation(record.type, record.rdata))
@@ -75,9 +75,9 @@ def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset])
     )
     fault = next((each for each in parsed.faults if each.severity is Severity.ERROR), None)
     if fault is not None or parsed.name != zone:
-        reason = fault.reason if fault else gettext("it is the zone {name}").format(name=parsed.name)
+        reason = fault.reason if fault else gettext("the primary sent the zone {name}").format(name=parsed.name)
         raise TransferFailed(
-            gettext("What it gives cannot be served: {reason}.").format(reason=reason), is_refused=True
+            gettext("The transferred zone cannot be served: {reason}.").format(reason=reason), is_refused=True
         )
     changes = dict(zone_changes.changes_of(action=Action.REPLACE, parsed=parsed, current=current))
     apex = zone, rdtypes.SOA
@@ -93,7 +93,8 @@ def touched_names(zone: str, increment: Increment) -> set[str]:
         for record in (*step[0], *step[1]):
             if not names.is_within(record.name, zone):
                 raise TransferFailed(
-                    gettext("It has a record outside of the zone: {name}").format(name=record.name), is_refused=True
+                    gettext("The primary sent a record outside the zone: {name}").format(name=record.name),
+                    is_refused=True,
                 )
             found.add(record.name)
     return found

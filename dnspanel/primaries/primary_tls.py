@@ -53,7 +53,7 @@ def checked_names(texts: Collection[str], primaries: int, faults: dict[str, list
             faults.setdefault("tls_names", []).append(str(exc))
     if len(found) > 1 and len(found) != primaries:
         faults.setdefault("tls_names", []).append(
-            gettext("Give one name for all primaries, or one for each of them, in their order.")
+            gettext("Enter one name for all primaries, or one name per primary in the same order.")
         )
     return found
 
@@ -61,15 +61,15 @@ def checked_names(texts: Collection[str], primaries: int, faults: dict[str, list
 def checked_certificates(text: str, faults: dict[str, list[str]]) -> str:
     """Return the certificates in PEM, and add a fault if they are invalid or too many."""
     if len(text) > LONGEST_PEM:
-        faults["tls_certificates"] = [gettext("At most {longest:,} characters.").format(longest=LONGEST_PEM)]
+        faults["tls_certificates"] = [gettext("Enter at most {longest:,} characters.").format(longest=LONGEST_PEM)]
         return ""
     try:
         found = certificates_in(
-            text, beside_key=gettext("Give the certificate alone: a private key stays where it is.")
+            text, beside_key=gettext("Enter only the certificate. The private key must stay on the server.")
         )
     except ValueError as exc:
         faults["tls_certificates"] = [str(exc)]
         return ""
     if len(found) > MOST_CERTIFICATES:
-        faults["tls_certificates"] = [gettext("At most {most} certificates.").format(most=MOST_CERTIFICATES)]
+        faults["tls_certificates"] = [gettext("Enter at most {most} certificates.").format(most=MOST_CERTIFICATES)]
     return pem_of(found)

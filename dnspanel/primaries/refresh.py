@@ -127,16 +127,16 @@ def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
             return ""
     elif known is not None and not offered > known:
         raise TransferFailed(
-            gettext("{address} has the serial {value}, and {value2} is here already: a serial only rises.").format(
-                address=address, value=offered.value, value2=known.value
-            ),
+            gettext(
+                "{address} has serial {value}, but this panel already has serial {value2}. A serial can only increase."
+            ).format(address=address, value=offered.value, value2=known.value),
             is_refused=True,
         )
     transfer = _transfer(turn, primary, known)
     serial = int(transfer.soa.rdata[0].split()[2])
     if known is not None and not Serial(serial) >= known:
         raise TransferFailed(
-            gettext("{address} gave the smaller serial {serial}.").format(address=address, serial=serial),
+            gettext("{address} sent the lower serial {serial}.").format(address=address, serial=serial),
             is_refused=True,
         )
     _refuse_broken_below(turn, transfer.changes)
@@ -209,7 +209,8 @@ def _refuse_violations(zone: Zone, changes: Changes, current: dict[Key, RRset]) 
     broken = [each for each in plan.violations if each in plan.errors or each.code == BREAKING_DS]
     if broken:
         raise TransferFailed(
-            gettext("What it gives cannot be served: {message}.").format(message=broken[0].message), is_refused=True
+            gettext("The transferred zone cannot be served: {message}.").format(message=broken[0].message),
+            is_refused=True,
         )
 
 
@@ -222,8 +223,6 @@ def _refuse_broken_below(turn: _Turn, changes: Changes) -> None:
     before = {name: current[name, rdtypes.DS].served for name in after if (name, rdtypes.DS) in current}
     for name, reason in newly_broken(before, after).items():
         raise TransferFailed(
-            gettext("Its DS for {name} would break that zone, which is here: {reason}.").format(
-                name=name, reason=reason
-            ),
+            gettext("The transferred DS would break the zone {name}, {reason}.").format(name=name, reason=reason),
             is_refused=True,
         )

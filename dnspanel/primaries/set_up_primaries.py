@@ -151,7 +151,10 @@ def set_primaries(
             raise PrimariesRefused(
                 {
                     "addresses": [
-                        gettext("The panel signs this zone by its own keys: unsign it first, its primary signs it.")
+                        gettext(
+                            "The panel signs this zone with its own keys. Unsign the zone first, because its "
+                            "primary signs a transferred zone."
+                        )
                     ]
                 }
             )
@@ -216,13 +219,11 @@ def take_over(*, zone: Zone, acting: Acting, past_rules: bool = False) -> Public
         row = row_of(locked)
         if locked.is_catalog:
             raise TakeOverRefused(
-                gettext("{name} is a catalog zone: its members are taken over, one by one.").format(name=locked.name)
+                gettext("{name} is a catalog zone. Take over the members one by one instead.").format(name=locked.name)
             )
         if row.serial is None:
             raise TakeOverRefused(
-                gettext("Nothing of {name} was transferred yet: there is nothing to take over.").format(
-                    name=locked.name
-                )
+                gettext("{name} cannot be taken over, because the zone was never transferred.").format(name=locked.name)
             )
         passed = _refuse_by_rules(locked, acting, past_rules=past_rules)
         TransferredZone.objects.filter(pk=row.pk).update(due_at=None, expires_at=None, **WELL)
@@ -260,10 +261,10 @@ def give_back(
         locked = _lock_zone(zone, acting.author)
         row = TransferredZone.objects.filter(pk=locked.pk).first()
         if row is None or locked.transferred_from:
-            raise TakeOverRefused(gettext("{name} was not taken over from elsewhere.").format(name=locked.name))
+            raise TakeOverRefused(gettext("{name} was not taken over from another server.").format(name=locked.name))
         if signing_of(locked).keys:
             raise TakeOverRefused(
-                gettext("The panel signs {name} by its own keys: unsign it first.").format(name=locked.name)
+                gettext("The panel signs {name} with its own keys. Unsign the zone first.").format(name=locked.name)
             )
         passed = _refuse_by_rules(locked, acting, past_rules=past_rules)
         columns = columns_of(row)
@@ -372,7 +373,7 @@ def checked_columns(terms: Terms, row: PrimaryTerms | None) -> dict[str, Any]:
     if terms.tsig_name.strip():
         columns |= _key(terms, row, faults)
     elif terms.tsig_secret:
-        faults["tsig_name"] = [gettext("Give the key its name.")]
+        faults["tsig_name"] = [gettext("Enter a name for the key.")]
     if faults:
         raise PrimariesRefused(faults)
     return columns
@@ -382,12 +383,14 @@ def _tls_of(terms: Terms, primaries: int, faults: dict[str, list[str]]) -> dict[
     """Return the database columns for TLS, and add errors to `faults`, for example names without TLS."""
     if not terms.uses_tls:
         if terms.tls_names or terms.tls_certificates.strip() or terms.shows_certificate:
-            faults["uses_tls"] = [gettext("Names and certificates are those of TLS: choose it, or leave them out.")]
+            faults["uses_tls"] = [
+                gettext("Names and certificates require TLS. Enable TLS, or clear the names and certificates.")
+            ]
         return {"uses_tls": False, "tls_names": [], "tls_certificates": "", "shows_certificate": False}
     found = primary_tls.checked_names(terms.tls_names, primaries, faults)
     certificates = primary_tls.checked_certificates(terms.tls_certificates, faults)
     if not terms.tls_names and not terms.tls_certificates.strip():
-        faults["tls_names"] = [gettext("Give the name in the certificate of each primary, or the certificate itself.")]
+        faults["tls_names"] = [gettext("Enter the name in each primary’s certificate, or the certificate itself.")]
     return {
         "uses_tls": True,
         "tls_names": found,
@@ -400,15 +403,19 @@ def _addresses(terms: Terms, faults: dict[str, list[str]]) -> list[str]:
     found: dict[str, None] = {}
     usual = primary_tls.TLS_PORT if terms.uses_tls else primary_tls.PORT
     if not terms.addresses:
-        faults["addresses"] = [gettext("Give at least one address.")]
+        faults["addresses"] = [gettext("Enter at least one address.")]
     if len(terms.addresses) > MOST_PRIMARIES:
-        faults["addresses"] = [gettext("At most {most_primaries} primaries.").format(most_primaries=MOST_PRIMARIES)]
+        faults["addresses"] = [
+            gettext("Enter at most {most_primaries} primaries.").format(most_primaries=MOST_PRIMARIES)
+        ]
         return []
     for text in terms.addresses:
         text = text.strip()
         if not is_resolver(text):
             faults.setdefault("addresses", []).append(
-                gettext("{text} is not an address such as 192.0.2.53 or [2001:db8::53]:5300.").format(text=text[:60])
+                gettext("{text} isn’t a valid address. Examples: 192.0.2.53 or [2001:db8::53]:5300.").format(
+                    text=text[:60]
+                )
             )
             continue
         host, port = split_resolver(text, usual)
@@ -442,7 +449,7 @@ def _key(terms: Terms, row: PrimaryTerms | None, faults: dict[str, list[str]]) -
     elif row is not None and row.tsig_secret is not None and row.tsig_name == name:
         secret = row.tsig_secret
     else:
-        faults["tsig_secret"] = [gettext("Give the key's secret, in Base64.")]
+        faults["tsig_secret"] = [gettext("Enter the key secret in Base64.")]
     return {"tsig_name": name, "tsig_algorithm": algorithm, "tsig_secret": secret}
 
 

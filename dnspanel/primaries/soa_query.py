@@ -53,14 +53,14 @@ def serial_at(primary: Primary, zone: str) -> int:
     if answer.rcode() != dns.rcode.NOERROR:
         is_refused = answer.rcode() in (dns.rcode.REFUSED, dns.rcode.NOTAUTH)
         raise TransferFailed(
-            gettext("{where} answered {to_text} for the SOA.").format(
+            gettext("{where} answered the SOA query with {to_text}.").format(
                 where=where, to_text=dns.rcode.to_text(answer.rcode())
             ),
             is_refused=is_refused,
         )
     if primary.key is not None and not answer.had_tsig:
         raise TransferFailed(
-            gettext("{where} did not sign its answer for the SOA.").format(where=where), is_refused=True
+            gettext("{where} did not sign the answer to the SOA query.").format(where=where), is_refused=True
         )
     if not answer.flags & dns.flags.AA:
         raise _not_authoritative(where, zone)
@@ -83,7 +83,9 @@ def _serial_over_tls(primary: Primary, zone: str, where: str) -> int:
     except Broken as exc:  # some servers close the connection if the client has no certificate
         message = _message(where, exc)
         if primary.tls is not None and not primary.tls.own:
-            message = gettext("{said} It may want a certificate of the panel.").format(said=message)
+            message = gettext("{said} The server might require a client certificate from the panel.").format(
+                said=message
+            )
         raise TransferFailed(message) from exc
     except SourceAway as exc:
         raise TransferFailed(_message(where, exc)) from exc
@@ -107,7 +109,9 @@ def _not_authoritative(where: str, zone: str) -> TransferFailed:
 
 
 def _no_soa(where: str, zone: str) -> TransferFailed:
-    return TransferFailed(gettext("{where} has no SOA of {zone}").format(where=where, zone=zone), is_refused=True)
+    return TransferFailed(
+        gettext("{where} doesn’t have an SOA record for {zone}").format(where=where, zone=zone), is_refused=True
+    )
 
 
 def _answer(primary: Primary, zone: str, address: str, where: str) -> dns.message.Message:
@@ -128,11 +132,11 @@ def _answer(primary: Primary, zone: str, address: str, where: str) -> dns.messag
         except dns.tsig.PeerError as exc:
             word = type(exc).__name__.removeprefix("Peer")
             raise TransferFailed(
-                gettext("{where} does not take the TSIG key: {word}.").format(where=where, word=word), is_refused=True
+                gettext("{where} doesn’t accept the TSIG key: {word}.").format(where=where, word=word), is_refused=True
             ) from exc
         except (dns.exception.DNSException, ValueError) as exc:
             raise TransferFailed(
-                gettext("{where} sent no usable answer: {exc}").format(where=where, exc=exc), is_refused=True
+                gettext("{where} sent an invalid answer: {exc}").format(where=where, exc=exc), is_refused=True
             ) from exc
         except (OSError, EOFError) as exc:
             raise TransferFailed(gettext("{where} cannot be reached: {exc}.").format(where=where, exc=exc)) from exc

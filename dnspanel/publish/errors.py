@@ -20,7 +20,7 @@ class StorageUnreachable(Transient):
 
     def __init__(self, *, object_name: str, reason: str) -> None:
         super().__init__(
-            gettext("the storage of segments does not answer as it should for {object_name}: {reason}").format(
+            gettext("the segment storage failed for {object_name}: {reason}").format(
                 object_name=object_name, reason=reason
             )
         )
@@ -41,9 +41,8 @@ class ChainBroken(Permanent):
     def __init__(self, *, zone_name: str, sequence: int, reason: str) -> None:
         super().__init__(
             gettext(
-                "from sequence {sequence} on the DS above {zone_name} names a zone {reason}: resolvers "
-                "that validate would answer nothing of it. Publish what sets the DS or the keys right; "
-                "or let it pass: manage.py let_pass {sequence} --reason …"
+                "since sequence {sequence}, validating resolvers would reject all answers for {zone_name}, "
+                "{reason}. Publish a correct DS or correct keys, or run manage.py let_pass {sequence} --reason …"
             ).format(sequence=sequence, zone_name=zone_name, reason=reason)
         )
         self.zone_name, self.sequence = zone_name, sequence
@@ -54,16 +53,16 @@ class SegmentsAhead(Permanent):
 
     def __init__(self, *, segments: int, head: int) -> None:
         super().__init__(
-            gettext("segments reach sequence {segments}, the log only {head}: is this a restored database?").format(
-                segments=segments, head=head
-            )
+            gettext(
+                "segments end at sequence {segments}, but the log ends at {head}. The database might have been restored"
+            ).format(segments=segments, head=head)
         )
         self.segments, self.head = segments, head
 
     @property
     def reason(self) -> str:
         """A sentence with the reason for a hold."""
-        return gettext("segments were sealed up to sequence {segments}, and this database knows only {head}.").format(
+        return gettext("segments end at sequence {segments}, but the database ends at {head}.").format(
             segments=self.segments, head=self.head
         )
 
@@ -74,7 +73,7 @@ class StoreAhead(Permanent):
     def __init__(self, *, store: int, segments: int) -> None:
         super().__init__(
             gettext(
-                "the panel's LMDB is at sequence {store}, segments reach only {segments}: run manage.py rebuild_lmdb"
+                "the panel’s LMDB is at sequence {store}, but segments end at {segments}. Run manage.py rebuild_lmdb"
             ).format(store=store, segments=segments)
         )
         self.store, self.segments = store, segments
@@ -82,7 +81,7 @@ class StoreAhead(Permanent):
     @property
     def reason(self) -> str:
         """A sentence with the reason for a hold."""
-        return gettext("the panel's own LMDB is at sequence {store}, and this database knows only {segments}.").format(
+        return gettext("the panel’s own LMDB is at sequence {store}, but the database ends at {segments}.").format(
             store=self.store, segments=self.segments
         )
 
@@ -103,7 +102,7 @@ class RotationUnderWay(KeyRefused):
     """A new key exists that is not in use yet."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("A new key is on its way to the nodes already; it has to come into use first."))
+        super().__init__(gettext("Another key rotation is in progress. Wait until the new key is in use."))
 
 
 class KeyStillNeeded(KeyRefused):

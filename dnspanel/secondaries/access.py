@@ -17,11 +17,11 @@ from dnspanel.zones.models import PRODUCERS, Zone
 from dnspanel.zones.rights.access import has_any_tag, require, zones_visible_to
 
 SIGNED = gettext_noop(
-    "{name} is signed by the nodes, and there is no ring 0 to sign a transfer: without signatures validating resolvers "
-    "would take its answers for forged."
+    "The nodes sign {name}, but there is no canary to sign the transfer. Validating resolvers would "
+    "reject answers without signatures."
 )
 NARROW = gettext_noop(
-    "{name} is signed with narrow NSEC3, which is made up for each question and cannot be transferred."
+    "{name} is signed with narrow NSEC3. Narrow NSEC3 records are generated for each query and cannot be transferred."
 )
 
 
@@ -99,7 +99,7 @@ def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
             gettext("{name} isn’t one of the zones of the secondary {name2}.").format(name=name, name2=secondary.name)
         )
     if not secondary.active:
-        raise TransferRefused(gettext("The secondary {name} is switched off.").format(name=secondary.name))
+        raise TransferRefused(gettext("The secondary {name} is disabled.").format(name=secondary.name))
     _refuse_ungiven(zone)
     return zone
 
@@ -111,7 +111,7 @@ def zone_open_to(name: str, address: str) -> Zone:
     """
     found = OpenZone.objects.filter(zone__name=name, zone__deleted_at=None).select_related("zone__signing").first()
     if found is None or not is_within(address, found.networks, ()):
-        raise TransferRefused(gettext("This needs a TSIG key."))
+        raise TransferRefused(gettext("The transfer requires a TSIG key."))
     _refuse_ungiven(found.zone)
     return found.zone
 
@@ -155,14 +155,12 @@ def require_transport(secondary: Secondary, *, over_tls: bool, certificate: str)
     if transport == Transport.ANY:
         return
     if not over_tls:
-        raise TransferRefused(
-            gettext("The secondary {name} transfers over TLS only, and this was not.").format(name=secondary.name)
-        )
+        raise TransferRefused(gettext("The secondary {name} must use TLS for transfers.").format(name=secondary.name))
     if transport == Transport.CERTIFICATE and certificate not in fingerprints_of(secondary.certificate):
         message = (
-            gettext("The secondary {name} has to show its own certificate, and showed another one.")
+            gettext("The secondary {name} presented a certificate other than its own.")
             if certificate
-            else gettext("The secondary {name} has to show its own certificate, and showed none.")
+            else gettext("The secondary {name} must present its own certificate, but didn’t present a certificate.")
         )
         raise TransferRefused(message.format(name=secondary.name))
 

@@ -58,12 +58,12 @@ class Lacking:
     def text(self) -> str:
         """The zones that the secondary lacks, as a text for pages and messages."""
         if not self.zones:
-            return gettext("{name}: it will be notified soon").format(name=self.name)
+            return gettext("{name} will be notified soon").format(name=self.name)
         if self.zones > 1:
-            return gettext("{name}: it does not answer with {first} and {count:,} more yet").format(
+            return gettext("{name} is still behind on {first} and {count:,} more").format(
                 name=self.name, first=self.first, count=self.zones - 1
             )
-        return gettext("{name}: it does not answer with {first} yet").format(name=self.name, first=self.first)
+        return gettext("{name} is still behind on {first}").format(name=self.name, first=self.first)
 
 
 def secondaries_lacking(publication: Publication) -> list[Lacking]:
@@ -105,7 +105,7 @@ def _reason(name: str, kind: Kind, served: int | None, serial: int, *, is_unawar
     if served is None:
         message = gettext("{name} has not answered for the zone yet")
     elif is_silent:
-        message = gettext("{name} does not answer now, and had serial {served} in place of {serial}")
+        message = gettext("{name} doesn’t answer and last had serial {served} instead of {serial}")
     else:
-        message = gettext("{name} answers serial {served} in place of {serial}")
+        message = gettext("{name} answers with serial {served} instead of {serial}")
     return message.format(name=name + program, served=served, serial=serial)

@@ -37,22 +37,23 @@ def secondary_conditions(inputs: SecondaryInputs, now: datetime, is_open: Collec
     for each in inputs.late:
         key = f"secondary:{each.name}"
         if each.silent_since is not None:
-            message = gettext("The secondary {name} has answered no question for {time}.").format(
+            message = gettext("The secondary {name} hasn’t answered any query for {time}.").format(
                 name=each.name, time=duration_text(now - each.silent_since)
             )
             yield Condition(key, "secondary.silent", Severity.CRITICAL, message)
         elif each.behind_since is not None:
             first = each.first.rstrip(".")
             message = ngettext(
-                "The secondary {name} is behind with {first}, for {time}.",
-                "The secondary {name} is behind with {count:,} zones, {first} first, for {time}.",
+                "The secondary {name} has been behind on {first} for {time}.",
+                "The secondary {name} has been behind on {count:,} zones for {time}. The first is {first}.",
                 each.zones,
             ).format(name=each.name, count=each.zones, first=first, time=duration_text(now - each.behind_since))
             yield Condition(key, "secondary.late", Severity.WARNING, message)
     for differing in inputs.differing:
         message = ngettext(
-            "The secondary {name} answers otherwise than {first} is, for {time}. {difference}",
-            "The secondary {name} answers otherwise than {count:,} zones are, {first} first, for {time}. {difference}",
+            "The secondary {name} has given wrong answers for {first} for {time}. {difference}",
+            "The secondary {name} has given wrong answers for {count:,} zones for {time}. The first is "
+            "{first}. {difference}",
             differing.zones,
         ).format(
             name=differing.name,

@@ -76,7 +76,7 @@ class _Made:
         """Return the parts that are separate files. They come before all other parts."""
         if self._tls is None or not self._tls.authority or self._pins_key:
             return []
-        return [Part(gettext("as the file {path}").format(path=f"{self._place}/{_AUTHORITY}"), self._tls.authority)]
+        return [Part(gettext("file {path}").format(path=f"{self._place}/{_AUTHORITY}"), self._tls.authority)]
 
     @property
     def _pins_key(self) -> bool:
@@ -117,8 +117,8 @@ class _Made:
             "};\n"
         )
         return [
-            Part(gettext("inside of the block options { … }"), options),
-            Part(gettext("beside that block, in named.conf"), rest),
+            Part(gettext("inside the options { … } block"), options),
+            Part(gettext("outside the options block in named.conf"), rest),
         ]
 
     def knot(self) -> list[Part]:
@@ -133,7 +133,7 @@ class _Made:
             f"zone:\n  - domain: {self._catalog}.\n    master: dnspanel\n    acl: dnspanel-notify\n"
             "    catalog-role: interpret\n    catalog-template: dnspanel-member\n"
         )
-        return [Part(gettext("into knot.conf"), text)]
+        return [Part(gettext("in knot.conf"), text)]
 
     def nsd(self, zones: Sequence[str]) -> list[Part]:
         key = f'key:\n    name: "{self._key}"\n    algorithm: {self._algorithm}\n    secret: "{self._secret}"\n\n'
@@ -149,9 +149,9 @@ class _Made:
         named = "".join(
             f'\nzone:\n    name: "{name.removesuffix(".")}"\n    include-pattern: "dnspanel"\n' for name in zones
         )
-        found = [Part(gettext("into nsd.conf, from NSD 4.9 on"), key + pattern + catalog)]
+        found = [Part(gettext("in nsd.conf (NSD 4.9 or later)"), key + pattern + catalog)]
         if zones:
-            older = gettext("into nsd.conf of an older NSD, which reads no catalog zones")
+            older = gettext("in nsd.conf (older NSD without catalog zones)")
             found.append(Part(older, key + pattern + named))
         return found
 
@@ -179,10 +179,12 @@ class _Made:
             "done\n"
         )
         return [
-            Part(gettext("into pdns.conf"), "secondary=yes\n"),
-            Part(gettext("as commands, from PowerDNS 4.7 on (5.0 says secondary for slave)"), text),
+            Part(gettext("in pdns.conf"), "secondary=yes\n"),
+            Part(gettext("commands for PowerDNS 4.7 or later (5.0 uses secondary instead of slave)"), text),
             # PowerDNS transfers a catalog with its key, but does not set the key for members.
-            Part(gettext("as a timer, each minute: PowerDNS gives the key to no member by itself"), keys),
+            Part(
+                gettext("timer that runs every minute, because PowerDNS doesn’t set the key for catalog members"), keys
+            ),
         ]
 
     def other(self) -> list[Part]:
@@ -193,4 +195,4 @@ class _Made:
         )
         if self._tls is not None:
             text += f"TLS 1.3    ALPN dot, name {self._tls.name}, pin {self._tls.pin}\n"
-        return [Part(gettext("what its configuration needs"), text)]
+        return [Part(gettext("values for the server configuration"), text)]

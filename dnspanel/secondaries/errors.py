@@ -24,7 +24,7 @@ class SecondaryUnknown(SecondaryError):
     """The secondary doesn't exist, or this person isn't allowed to see it."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such secondary."))
+        super().__init__(gettext("Secondary not found."))
 
 
 class SecondaryRefused(SecondaryError, FieldsRefused):
@@ -53,5 +53,9 @@ class SeesTooLittle(Forbidden):
     def __init__(self) -> None:
         self.permission = Permission.READ
         ZoneError.__init__(
-            self, gettext("A secondary gets whole zones: only who sees all of every zone may set one up.")
+            self,
+            gettext(
+                "Secondaries transfer whole zones. Only people who can see all records of every zone can set up a "
+                "secondary."
+            ),
         )

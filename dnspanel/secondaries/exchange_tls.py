@@ -48,7 +48,7 @@ def exchange_over_tls(
 
 def _answer_of_closed() -> Answer:
     """Return the error answer for a server that closed the connection before it answered."""
-    return Answer(gettext("It ended the connection without an answer."))
+    return Answer(gettext("The server closed the connection without an answer."))
 
 
 def _on_one_connection(
@@ -66,7 +66,9 @@ def _on_one_connection(
     try:
         with _connect_tls(host, port, seconds) as stream:
             if certificates and fingerprint(stream.getpeercert(binary_form=True) or b"") not in certificates:
-                return [Answer(gettext("Over TLS it shows another certificate than its own."))] * len(messages)
+                return [
+                    Answer(gettext("The server’s TLS certificate doesn’t match the configured certificate."))
+                ] * len(messages)
             for start in range(0, len(messages), _WINDOW):
                 found = _window(stream, messages[start : start + _WINDOW], key, seconds)
                 answers += found
@@ -74,11 +76,11 @@ def _on_one_connection(
                     # Late answers would be mistaken for answers to other messages.
                     return answers + lacking[:1] * (len(messages) - len(answers))
     except ssl.SSLError as exc:
-        answers.append(Answer(gettext("No TLS 1.3 with it: {reason}.").format(reason=_reason_of(exc))))
+        answers.append(Answer(gettext("TLS 1.3 handshake failed: {reason}.").format(reason=_reason_of(exc))))
     except TimeoutError:
-        answers.append(Answer(gettext("No connection over TLS: it did not answer.")))
+        answers.append(Answer(gettext("TLS connection failed: no answer.")))
     except OSError as exc:
-        answers.append(Answer(gettext("No connection over TLS: {reason}.").format(reason=exc.strerror)))
+        answers.append(Answer(gettext("TLS connection failed: {reason}.").format(reason=exc.strerror)))
     return answers + [answers[-1]] * (len(messages) - len(answers))
 
 

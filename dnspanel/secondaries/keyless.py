@@ -61,7 +61,7 @@ def open_to(*, zone: Zone, networks: Sequence[str], by: Author, now: datetime) -
     """
     access.require_right(by, zone, Right.SETTINGS)
     if by is not None and access.visibility_of(by, zone) is not None:
-        message = gettext("Only who sees all of a zone may open it to networks: they get all of it.")
+        message = gettext("Only people who can see all records of a zone can open the zone to networks.")
         raise KeylessRefused(message, field="networks")
     faults: dict[str, list[str]] = {}
     checked = checked_networks(networks, faults)

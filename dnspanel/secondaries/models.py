@@ -26,9 +26,9 @@ class ZoneChoice(models.TextChoices):
     """The ways to choose the zones of a secondary."""
 
     ALL = "all", gettext_lazy("every zone")
-    TAG = "tag", gettext_lazy("the zones with a tag")
-    TEAM = "team", gettext_lazy("the zones of a team")
-    LIST = "list", gettext_lazy("zones by name")
+    TAG = "tag", gettext_lazy("zones with a tag")
+    TEAM = "team", gettext_lazy("zones of a team")
+    LIST = "list", gettext_lazy("selected zones")
 
 
 class Transport(models.TextChoices):

@@ -74,7 +74,7 @@ class Expected:
         found = None if message is None else _values_in(message, self.name, self.type)
         if found is None or found == self.values:
             return ""
-        return gettext("{name} {type}: it answers {found}, and the zone has {expected}.").format(
+        return gettext("{name} {type}: expected {expected}, received {found}.").format(
             name=self.name,
             type=rdata.type_to_text(self.type),
             found=_spoken(self.type, found),
@@ -119,8 +119,8 @@ def _signing_difference(message: dns.message.Message, *, is_signed: bool) -> str
     if has_signatures == is_signed:
         return ""
     if is_signed:
-        return gettext("It answers without signatures, and the zone is signed.")
-    return gettext("It answers with signatures, and the zone is not signed.")
+        return gettext("The zone is signed, but the answer doesn’t have signatures.")
+    return gettext("The zone is not signed, but the answer has signatures.")
 
 
 def _keys(zone: Zone, state: SigningState) -> Iterator[Expected]:

@@ -71,7 +71,7 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
         if answer.message is not None:
             answered += 1
         if serial is None:
-            error = answer.error or gettext("It has no such zone.")
+            error = answer.error or gettext("The server doesn’t have the zone.")
             silent.setdefault((error, _after_silence(secondary, member, answered_at)), []).append(member.pk)
         else:
             next_at = next_round if member.zone and member.zone.serial == serial else _again(member, answered_at)

@@ -18,10 +18,10 @@ def canonical_certificates(text: str) -> str:
     Raise CertificateRefused for an invalid text, too many certificates, a private key or a weak key.
     """
     if text.strip() and len(text) > LONGEST:
-        raise CertificateRefused(gettext("At most {longest:,} characters.").format(longest=LONGEST))
+        raise CertificateRefused(gettext("Enter at most {longest:,} characters.").format(longest=LONGEST))
     try:
         found = certificates_in(
-            text, beside_key=gettext("The private key stays at your server: give the certificate alone.")
+            text, beside_key=gettext("Enter only the certificate. The private key must stay on your server.")
         )
     except ValueError as exc:
         raise CertificateRefused(str(exc)) from exc
@@ -31,10 +31,10 @@ def canonical_certificates(text: str) -> str:
         raise CertificateRefused(gettext(NO_CERTIFICATE)) from exc
     if len(found) > MOST:
         raise CertificateRefused(
-            gettext("At most {most}: the one of now and the one that follows it.").format(most=MOST)
+            gettext("Enter at most {most} certificates: the current and the next certificate.").format(most=MOST)
         )
     if any(isinstance(key, rsa.RSAPublicKey) and key.key_size < _LEAST_RSA_BITS for key in keys):
         raise CertificateRefused(
-            gettext("An RSA key has to have {least_rsa_bits} bits or more.").format(least_rsa_bits=_LEAST_RSA_BITS)
+            gettext("An RSA key must have at least {least_rsa_bits} bits.").format(least_rsa_bits=_LEAST_RSA_BITS)
         )
     return pem_of(found)

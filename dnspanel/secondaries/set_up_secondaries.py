@@ -93,14 +93,14 @@ def create_secondary(
         return first
     faults: dict[str, list[str]] = {}
     if algorithm not in ALGORITHMS:
-        faults["algorithm"] = [gettext("Use one of {values}.").format(values=", ".join(ALGORITHMS))]
+        faults["algorithm"] = [gettext("Choose one of these values: {values}.").format(values=", ".join(ALGORITHMS))]
     terms, zones = _check_terms(terms, faults)
     secret = _new_secret()
     try:
         with transaction.atomic():
             if Secondary.objects.count() >= MOST:
                 raise SecondaryRefused(
-                    {"name": [gettext("There are {most} secondaries, and that is the most.").format(most=MOST)]}
+                    {"name": [gettext("The panel can have at most {most} secondaries.").format(most=MOST)]}
                 )
             secondary = Secondary.objects.create(
                 **_columns(terms),
@@ -126,7 +126,7 @@ def create_secondary(
     except IntegrityError as exc:
         if first := _secondary_of_form(form_id):
             return first
-        raise SecondaryRefused({"name": [gettext("There is a secondary of this name.")]}) from exc
+        raise SecondaryRefused({"name": [gettext("A secondary with this name already exists.")]}) from exc
     return NewSecondary(secondary, secret)
 
 
@@ -160,7 +160,7 @@ def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, no
                 )
             _follow_on_commit()
     except IntegrityError as exc:
-        raise SecondaryRefused({"name": [gettext("There is a secondary of this name.")]}) from exc
+        raise SecondaryRefused({"name": [gettext("A secondary with this name already exists.")]}) from exc
     return stored
 
 
@@ -221,24 +221,26 @@ def _check_terms(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, lis
     name = terms.name.strip().lower()
     if not name or len(name) > LONGEST_NAME or not _NAME_CHARACTERS.issuperset(name) or name.strip("-") != name:
         faults["name"] = [
-            gettext("Use 1 to {longest_name} letters, digits and dashes; the key is named by it.").format(
-                longest_name=LONGEST_NAME
-            )
+            gettext(
+                "Use 1 to {longest_name} letters, digits and hyphens. The TSIG key name is based on this name."
+            ).format(longest_name=LONGEST_NAME)
         ]
     if terms.kind not in Kind.values:
-        faults["kind"] = [gettext("Use one of {values}.").format(values=", ".join(Kind.values))]
+        faults["kind"] = [gettext("Choose one of these values: {values}.").format(values=", ".join(Kind.values))]
     addresses = checked_addresses(terms.addresses, faults)
     networks = checked_networks(terms.networks, faults)
     if not LEAST_BOUND <= terms.lag_bound <= MOST_BOUND:
         faults["lag_bound"] = [
-            gettext("From {least_bound} to {most_bound:,} seconds.").format(
+            gettext("Enter a value from {least_bound} to {most_bound:,} seconds.").format(
                 least_bound=LEAST_BOUND, most_bound=MOST_BOUND
             )
         ]
     certificate = _certificate(terms, faults)
     group_tags = checked_group_tags(terms.group_tags, faults)
     if terms.choice not in ZoneChoice.values:
-        faults["choice"] = [gettext("Use one of {values}.").format(values=", ".join(ZoneChoice.values))]
+        faults["choice"] = [
+            gettext("Choose one of these values: {values}.").format(values=", ".join(ZoneChoice.values))
+        ]
     tag, team, zones = "", None, list[Zone]()
     match terms.choice:
         case ZoneChoice.TAG:
@@ -267,22 +269,28 @@ def checked_addresses(texts: Collection[str], faults: dict[str, list[str]]) -> l
             _add(
                 faults,
                 "addresses",
-                gettext("{text} is not an address such as 192.0.2.53 or [2001:db8::53]:5300.").format(text=text[:60]),
+                gettext("{text} isn’t a valid address. Examples: 192.0.2.53 or [2001:db8::53]:5300.").format(
+                    text=text[:60]
+                ),
             )
         elif not outbound.is_allowed(host_and_port(address)[0], settings.SECONDARY_NETWORKS):
             _add(
                 faults,
                 "addresses",
                 gettext(
-                    "{address} is not a public address. The operator can allow networks by PANEL_SECONDARY_NETWORKS."
+                    "{address} is not a public address. The operator can allow networks in PANEL_SECONDARY_NETWORKS."
                 ).format(address=address),
             )
         else:
             found[address] = None
     if not texts:
-        _add(faults, "addresses", gettext("Give at least one address."))
+        _add(faults, "addresses", gettext("Enter at least one address."))
     elif len(texts) > MOST_ADDRESSES:
-        _add(faults, "addresses", gettext("At most {most_addresses} addresses.").format(most_addresses=MOST_ADDRESSES))
+        _add(
+            faults,
+            "addresses",
+            gettext("Enter at most {most_addresses} addresses.").format(most_addresses=MOST_ADDRESSES),
+        )
     return list(found)
 
 
@@ -295,19 +303,21 @@ def checked_networks(texts: Collection[str], faults: dict[str, list[str]]) -> li
             _add(
                 faults,
                 "networks",
-                gettext("{text} is not a network such as 192.0.2.0/24 or 2001:db8::/48.").format(text=text[:60]),
+                gettext("{text} isn’t a valid network. Examples: 192.0.2.0/24 or 2001:db8::/48.").format(
+                    text=text[:60]
+                ),
             )
         else:
             found[network] = None
     if len(texts) > MOST_NETWORKS:
-        _add(faults, "networks", gettext("At most {most_networks} networks.").format(most_networks=MOST_NETWORKS))
+        _add(faults, "networks", gettext("Enter at most {most_networks} networks.").format(most_networks=MOST_NETWORKS))
     return list(found)
 
 
 def checked_group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
     """Return the tags whose zones form a group in the catalog, in the given order. Add errors to `faults`."""
     if len(texts) > MOST_GROUPS:
-        _add(faults, "group_tags", gettext("At most {most_groups} groups.").format(most_groups=MOST_GROUPS))
+        _add(faults, "group_tags", gettext("Enter at most {most_groups} groups.").format(most_groups=MOST_GROUPS))
         return []
     found: dict[str, None] = {}
     for text in texts:  # in order of precedence
@@ -326,19 +336,23 @@ def _certificate(terms: Terms, faults: dict[str, list[str]]) -> str:
     except CertificateRefused as exc:
         _add(faults, "certificate", str(exc))
     if terms.transport not in Transport.values:
-        _add(faults, "transport", gettext("Use one of {values}.").format(values=", ".join(Transport.values)))
+        _add(
+            faults,
+            "transport",
+            gettext("Choose one of these values: {values}.").format(values=", ".join(Transport.values)),
+        )
     elif terms.transport != Transport.ANY and not settings.UPDATE_TLS_PORT:
         _add(
             faults,
             "transport",
-            gettext("The gateway speaks no TLS. The operator can have it do so by PANEL_UPDATE_TLS_PORT."),
+            gettext("TLS is disabled in the gateway. The operator can enable TLS with PANEL_UPDATE_TLS_PORT."),
         )
     elif terms.transport != Transport.ANY and terms.kind == Kind.POWERDNS:
-        _add(faults, "transport", gettext("PowerDNS transfers over TCP alone."))
+        _add(faults, "transport", gettext("PowerDNS only supports transfers over TCP."))
     if terms.transport == Transport.CERTIFICATE and not terms.certificate.strip():
-        _add(faults, "certificate", gettext("Give the certificate that it is to show."))
+        _add(faults, "certificate", gettext("Enter the certificate that the secondary presents."))
     if terms.tls_port is not None and not 1 <= terms.tls_port <= LAST_PORT:
-        _add(faults, "tls_port", gettext("From 1 to {last_port}.").format(last_port=LAST_PORT))
+        _add(faults, "tls_port", gettext("Enter a port from 1 to {last_port}.").format(last_port=LAST_PORT))
     return found
 
 
@@ -349,7 +363,7 @@ def _tag(text: str, faults: dict[str, list[str]]) -> str:
         _add(faults, "tag", str(exc))
         return ""
     if not found:
-        _add(faults, "tag", gettext("Name a tag."))
+        _add(faults, "tag", gettext("Enter a tag."))
     return found[0] if found else ""
 
 
@@ -358,7 +372,7 @@ def _zones(texts: Collection[str], faults: dict[str, list[str]]) -> list[Zone]:
         _add(
             faults,
             "zones",
-            gettext("At most {most_listed:,} zones by name; give more of them by a tag.").format(
+            gettext("Enter at most {most_listed:,} zones. Use a tag to include more zones.").format(
                 most_listed=MOST_LISTED
             ),
         )
@@ -371,9 +385,9 @@ def _zones(texts: Collection[str], faults: dict[str, list[str]]) -> list[Zone]:
             _add(faults, "zones", str(exc))
     zones = list(Zone.objects.filter(name__in=requested, deleted_at=None).order_by("name"))
     for name in sorted(requested - {zone.name for zone in zones})[:10]:
-        _add(faults, "zones", not_found(gettext("There is no zone {name}").format(name=name)))
+        _add(faults, "zones", not_found(gettext("Zone not found: {name}").format(name=name)))
     if not texts:
-        _add(faults, "zones", gettext("Name at least one zone."))
+        _add(faults, "zones", gettext("Enter at least one zone."))
     return zones
 
 

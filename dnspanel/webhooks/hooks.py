@@ -318,7 +318,7 @@ def _faults_of_scope(terms: WebhookTerms, actor: Actor, before: Webhook | None) 
     wanted = set(terms.zones) - set(before.zones if before else ())
     known = set(zones_within_reach(actor, Right.READ).filter(name__in=wanted).values_list("name", flat=True))
     if unknown := sorted(wanted - known):
-        faults["zones"] = [not_found(gettext("There is no zone {name}").format(name=name)) for name in unknown[:5]]
+        faults["zones"] = [not_found(gettext("Zone not found: {name}").format(name=name)) for name in unknown[:5]]
     try:
         canonical_tags(terms.tags)
     except SettingsRefused as exc:

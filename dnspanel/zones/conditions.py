@@ -103,18 +103,18 @@ def log_conditions(inputs: LogInputs, now: datetime, is_open: Collection[str] = 
 
 def _of_publishing(inputs: LogInputs) -> Iterator[Condition]:
     if inputs.hold_reason:
-        message = gettext("Publishing is held until a person decides: {reason}").format(reason=inputs.hold_reason)
+        message = gettext("Publishing is on hold until someone decides: {reason}").format(reason=inputs.hold_reason)
         yield Condition("panel.held", "panel.held", Severity.CRITICAL, message)
     for sequence, reason in inputs.failed:
-        message = gettext("Publication {sequence:,} was taken back: {reason}").format(sequence=sequence, reason=reason)
+        message = gettext("Publication {sequence:,} was reverted: {reason}").format(sequence=sequence, reason=reason)
         yield Condition(f"panel.failed:{sequence}", "panel.failed", Severity.CRITICAL, message)
     for request, who, reason in inputs.past_rules:
-        message = gettext("{who} published past the rules of approval: {reason}").format(
+        message = gettext("{who} bypassed the approval rules: {reason}").format(
             who=who or gettext("Someone"), reason=reason
         )
         yield Condition(f"panel.past_rules:{request}", "panel.past_rules", Severity.WARNING, message)
     for request, name, reason in inputs.unpublished:
-        message = gettext("“{name}” was not published at its time: {reason}").format(name=name, reason=reason)
+        message = gettext("“{name}” was not published at the scheduled time: {reason}").format(name=name, reason=reason)
         yield Condition(f"panel.planned:{request}", "panel.planned", Severity.WARNING, message)
 
 
@@ -125,7 +125,8 @@ def _of_hooks(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
             gettext("The publish hook {hook} has not answered for {time}. Publications of {scope} are refused.")
             if hook.refuses
             else gettext(
-                "The publish hook {hook} has not answered for {time}. Publications of {scope} go without its answer."
+                "The publish hook {hook} has not answered for {time}. Publications of {scope} continue without an "
+                "answer."
             )
         ).format(hook=hook.called, time=duration_text(now - hook.since), scope=hook.scope)
         yield Condition(f"panel.hook:{hook.hook_id}", "panel.hook", severity, message)
@@ -149,9 +150,9 @@ def _of_signing(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
 
 def _of_expiry(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
     if inputs.expired.count:
-        message = gettext("{zones}: a record has expired, but stays; its row says why.").format(
-            zones=inputs.expired.message(now)
-        )
+        message = gettext(
+            "{zones}: a record has expired, but could not be deleted. The record’s row shows the reason."
+        ).format(zones=inputs.expired.message(now))
         yield Condition("panel.expired", "panel.expired", Severity.WARNING, message)
 
 

@@ -177,7 +177,7 @@ def _check(rrset: RRset, wires: Iterable[bytes]) -> None:
     if not 0 <= rrset.ttl <= MAX_TTL:
         raise _bad(
             rrset,
-            gettext("the TTL {ttl} is out of range: 0 to {max_ttl} seconds").format(ttl=rrset.ttl, max_ttl=MAX_TTL),
+            gettext("the TTL {ttl} is out of range (0 to {max_ttl} seconds)").format(ttl=rrset.ttl, max_ttl=MAX_TTL),
         )
     if rrset.type in _SINGLE and len(rrset.served) > 1:
         raise _bad(

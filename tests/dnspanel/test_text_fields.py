@@ -93,9 +93,7 @@ def test_a_german_reads_the_report_of_an_import(
 
 
 def test_a_german_reads_an_alert(browser: Browser, hans: User, alice: User) -> None:
-    message = gettext("The panel lacks a fresh backup: the last one is {time} old.").format(
-        time=gettext("{count} h").format(count=30)
-    )
+    message = gettext("The panel’s last backup is {time} old.").format(time=gettext("{count} h").format(count=30))
     keep([Condition("panel.backup", "panel.backup", Severity.WARNING, message)], now=NOW)
     assert "Dem Panel fehlt eine frische Sicherung: die letzte ist 30 h alt." in (
         browser(hans).get("/alerts/").content.decode()

@@ -57,7 +57,7 @@ def test_two_people_meet_at_a_rollover(stack: Stack, chromium: Browser) -> None:
 
         kay.page.get_by_label("Sign with this key").uncheck()
         kay.page.get_by_role("button", name="Add key").first.click()  # on an outdated page
-        expect(kay.page.locator("#keys")).to_contain_text(f"The keys of {SHARED} are in a rollover")
+        expect(kay.page.locator("#keys")).to_contain_text(f"A rollover of {SHARED} is in progress")
         kay.complaints = [line for line in kay.complaints if "422" not in line]
         expect(kay.page.locator("#keys tbody tr")).to_have_count(3)
         expect(kay.page.locator("#rollover-state")).to_contain_text("by rollo")

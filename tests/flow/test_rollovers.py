@@ -231,7 +231,7 @@ def test_a_ds_changed_at_the_parent_from_outside_is_seen_told_and_waited_for_ane
         sys.stdout.write(f"{look[0] - found['looks'][0][0]:7.1f} s {look[1]}: {look[2]}\n")
     step, waits_for, is_stuck, add, remove = found["seen"]
     assert (step, is_stuck) == ("ds", True)
-    assert f"You may not change DS {zone} in {PARENT}" in waits_for
+    assert f"You don’t have permission to change DS {zone} in {PARENT}" in waits_for
     assert found["new"][0] in add
     assert found["old"][0] in remove
     # The predicted time is over, and nothing has happened.

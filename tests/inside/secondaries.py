@@ -166,7 +166,7 @@ def roll_past(step: str, name: str) -> Any:
         time.sleep(0.1)
 
     if step == "cut off":
-        while not (row.late_secondaries == ["bind"] and "answers serial" in row.waits_for):
+        while not (row.late_secondaries == ["bind"] and "answers with serial" in row.waits_for):
             look()
         cut_off_at = clock()
         while clock() - cut_off_at < timedelta(seconds=100):  # longer than the wait for caches

@@ -34,7 +34,7 @@ NAMESERVER, HOSTMASTER = "ns1.x.test.", "hostmaster.x.test."
 SOA = f"{NAMESERVER} {HOSTMASTER} 0 10800 3600 604800 3600"
 # Each server counts SOA serials in its own way.
 SERIALS = {"serial", "edited_serial", "notified_serial"}
-IN_TRASH = re.compile(r"The zone \S+ is in the trash since [-:\d ]+ UTC, and can be restored until [-:\d ]+ UTC\.")
+IN_TRASH = re.compile(r"The zone \S+ was moved to the trash on [-:\d ]+ UTC and can be restored until [-:\d ]+ UTC\.")
 
 Answers = list[tuple[Call, Answer, Answer]]
 

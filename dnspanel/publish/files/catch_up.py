@@ -42,7 +42,7 @@ def catch_up(store: Store, conn: Connection, head: Position, encoded: publicatio
     _apply(store, publication_log.stored_segments(conn, store.schema.number, head.epoch, after=have), have)
     if (end := store.position()) is None or end.sequence != encoded.sequence:
         raise BadSegment(
-            reason=gettext("the panel's LMDB is at {end}, and no segments lead to {sequence}").format(
+            reason=gettext("the panel’s LMDB is at {end}, but the segments up to {sequence} are missing").format(
                 end=end, sequence=encoded.sequence
             )
         )
@@ -66,14 +66,14 @@ def _apply(store: Store, segments: list[publication_log.StoredSegment], have: in
     for segment in segments:
         if segment.first > have + 1:
             raise BadSegment(
-                reason=gettext("the log from {value} to {value2} was pruned").format(
+                reason=gettext("sequences {value} to {value2} were pruned from the log").format(
                     value=have + 1, value2=segment.first - 1
                 )
             )
         if segment.damaged:
             raise DamagedObject(
                 object_name=segment.object_name,
-                reason=gettext("{object_name} is known to be damaged").format(object_name=segment.object_name),
+                reason=gettext("{object_name} is marked as damaged").format(object_name=segment.object_name),
             )
         try:
             with open_segment_object(segment.object_name) as file:

@@ -78,9 +78,9 @@ def retire_former(*, now: datetime, by: Author) -> int:
     assert current.in_use_at is not None
     before = current.in_use_at + SWITCHED_AFTER
     if Segment.objects.filter(sealed_at__lt=before, damaged=False).exists():
-        raise KeyStillNeeded(gettext("Segments sealed with the former key are still kept for nodes that are behind."))
+        raise KeyStillNeeded(gettext("Nodes that are behind still need segments sealed with the previous key."))
     if Snapshot.objects.filter(made_at__lt=before).exists():
-        raise KeyStillNeeded(gettext("A snapshot sealed with the former key is still kept for new nodes."))
+        raise KeyStillNeeded(gettext("New nodes still need a snapshot sealed with the previous key."))
     former = SigningKey.objects.filter(retired_at=None, in_use_at__lt=current.in_use_at)
     with transaction.atomic():
         names = [short(key) for key in former]

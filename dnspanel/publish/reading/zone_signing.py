@@ -191,7 +191,7 @@ def _metadata_rows(name: str, state: SigningState, schema: Schema) -> dict[str, 
 def _key_rows(name: str, key: KeyState, schema: Schema, texts: Mapping[int, str], with_key: SealingKey) -> Rows:
     if key.id not in texts:
         raise ZoneNotEncoded(
-            zone_name=name, reason=gettext("the private part of its key {id} is gone").format(id=key.id)
+            zone_name=name, reason=gettext("the private part of key {id} is missing").format(id=key.id)
         )
     found = KeyObject(name, texts[key.id], key.flags, key.active, key.published)
     return schema.key_rows(key.id, seal_key(found, with_key, row_id=key.id))

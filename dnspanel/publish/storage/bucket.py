@@ -94,7 +94,7 @@ def _as_os_errors(name: str) -> Iterator[None]:
     except ClientError as exc:
         code = str(exc.response.get("Error", {}).get("Code", ""))
         if code in _NOT_FOUND:
-            raise FileNotFoundError(gettext("there is no object {name}").format(name=name)) from exc
-        raise OSError(gettext("the bucket refuses: {exc}").format(exc=exc)) from exc
+            raise FileNotFoundError(gettext("object {name} not found").format(name=name)) from exc
+        raise OSError(gettext("the bucket refused the request: {exc}").format(exc=exc)) from exc
     except BotoCoreError as exc:
         raise ConnectionError(str(exc)) from exc

@@ -47,9 +47,9 @@ class DurableDirectory(FileSystemStorage):
         if not self.exists(name):
             self.save(name, ContentFile(content))
         if self.size(name) != len(content):
-            reason = gettext("the stored object {name} is damaged; remove it, and it is written again").format(
-                name=name
-            )
+            reason = gettext(
+                "the stored object {name} is damaged. Delete the object so that the panel can write a new copy"
+            ).format(name=name)
             raise DamagedObject(object_name=name, reason=reason)
 
     def _save(self, name: str, content: "File[bytes]") -> str:
@@ -107,7 +107,7 @@ def open_segment_object(name: str) -> BinaryIO:
         if not name.endswith("-" + digest.hexdigest()[:_HASH_DIGITS]):
             raise DamagedObject(
                 object_name=name,
-                reason=gettext("the object {name} is not what was stored under this name").format(name=name),
+                reason=gettext("the content of object {name} doesn’t match the object name").format(name=name),
             )
     except BaseException:
         file.close()

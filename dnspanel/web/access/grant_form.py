@@ -152,7 +152,7 @@ def zone_ids(person: access.Person, text: str) -> frozenset[int]:
             wrong.append(str(exc))
     found = dict(access.zones_visible_to(person).filter(name__in=requested).values_list("name", "pk"))
     wrong += [
-        gettext("There is no zone {name}").format(name=name) for name in dict.fromkeys(requested) if name not in found
+        gettext("Zone not found: {name}").format(name=name) for name in dict.fromkeys(requested) if name not in found
     ]
     if wrong:
         raise forms.ValidationError(wrong[:10])

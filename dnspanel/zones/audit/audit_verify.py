@@ -48,12 +48,12 @@ def verify_chain(anchors: Sequence[Anchor] = ()) -> Verdict:
             faults += _faults_of(link, number, chain, contents.get((link.kind, link.ref)))
             number, chain = link.number, bytes(link.chain)
             if number in kept and kept.pop(number) != chain:
-                message = gettext("the chain was rewritten: number {number} had another hash when it was saved")
+                message = gettext("the chain was rewritten: the saved hash of number {number} is different")
                 faults.append(message.format(number=number))
         if len(faults) > MOST_FAULTS:
             break
     else:
-        message = gettext("the chain ends at {number}, but a hash of number {lost} was saved")
+        message = gettext("the chain ends at {number}, but there is a saved hash for number {lost}")
         faults += [message.format(number=number, lost=lost) for lost in sorted(kept)]
         faults += _left_out()
     return Verdict(number, chain.hex(), _waiting(), tuple(faults[:MOST_FAULTS]))
@@ -79,16 +79,18 @@ def _faults_of(link: AuditLink, number: int, chain: bytes, found: ActContent | N
         missing = gettext("numbers {first} to {last} of the chain are missing")
         yield missing.format(first=number + 1, last=link.number - 1)
     if found is None:
-        yield gettext("{what} is gone").format(what=what)
+        yield gettext("{what} is missing").format(what=what)
     elif found.digest != bytes(link.content):
         changed = sorted(zone for zone in {*found.parts, *link.parts} if found.parts.get(zone) != link.parts.get(zone))
         if changed:
-            yield gettext("{what} was changed, in the zones {zones}").format(what=what, zones=", ".join(changed[:3]))
+            yield gettext("{what} was changed in these zones: {zones}").format(what=what, zones=", ".join(changed[:3]))
         else:
             yield gettext("{what} was changed").format(what=what)
     content = bytes(link.content)
     if next_hash(chain, number=link.number, kind=link.kind, ref=link.ref, content=content) != bytes(link.chain):
-        yield gettext("number {number} of the chain does not follow from the one before it").format(number=link.number)
+        yield gettext("the hash of number {number} doesn’t match the previous number in the chain").format(
+            number=link.number
+        )
 
 
 def _left_out() -> Iterator[str]:
@@ -100,7 +102,7 @@ def _left_out() -> Iterator[str]:
     entries = AuditEntry.objects.filter(~Exists(link.filter(kind=ENTRY)), pk__lte=chain.floor)
     publications = Publication.objects.filter(~Exists(link.filter(kind=PUBLICATION)), pk__lte=chain.sequence)
     for kind, found in ((ENTRY, entries), (PUBLICATION, publications)):
-        message = gettext("{kind} {ref} was put in behind the chain")
+        message = gettext("{kind} {ref} was added outside the chain")
         yield from (message.format(kind=kind, ref=pk) for pk in found.values_list("pk", flat=True)[:MOST_FAULTS])
 
 

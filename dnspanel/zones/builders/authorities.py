@@ -31,15 +31,15 @@ class CaaBuilder:
     key = "caa"
     title = "CAA"
     purpose = gettext_lazy(
-        "The authorities that are allowed to issue certificates for this name and the names below it. If "
-        "you list none, no authority is allowed."
+        "The certificate authorities that can issue certificates for this name and its subdomains. An "
+        "empty list allows no authority."
     )
     fields = (
         Field(
             "issue",
             gettext_lazy("Authorities"),
             Kind.LIST,
-            gettext_lazy("Their domains, with commas."),
+            gettext_lazy("Enter a comma-separated list of domains, for example letsencrypt.org."),
             choices=_KNOWN,
             required=False,
             is_open=True,
@@ -48,17 +48,19 @@ class CaaBuilder:
             "issuewild",
             gettext_lazy("Authorities for wildcards"),
             Kind.LIST,
-            gettext_lazy("The same, if none is named."),
+            gettext_lazy("Leave empty to allow the same authorities."),
             required=False,
         ),
         Field(
             "no_wildcards",
             gettext_lazy("No wildcards"),
             Kind.FLAG,
-            gettext_lazy("No authority is allowed to issue for *."),
+            gettext_lazy("No authority can issue wildcard certificates."),
             required=False,
         ),
-        Field("iodef", gettext_lazy("Reports to"), Kind.LIST, gettext_lazy("A mail address."), required=False),
+        Field(
+            "iodef", gettext_lazy("Report address"), Kind.LIST, gettext_lazy("Enter an email address."), required=False
+        ),
     )
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
@@ -100,5 +102,7 @@ def _domains(name: str, values: Values) -> list[str]:
         except BadName:
             is_domain = False
         if not is_domain:
-            raise BadFields({name: gettext("{each} is not the domain of an authority.").format(each=each)})
+            raise BadFields(
+                {name: gettext("{each} isn’t a valid domain of a certificate authority.").format(each=each)}
+            )
     return found

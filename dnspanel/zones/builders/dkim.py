@@ -37,20 +37,20 @@ class DkimBuilder:
             "selector",
             gettext_lazy("Selector"),
             Kind.STRING,
-            gettext_lazy("As the mail server is set up; it names the key."),
+            gettext_lazy("Enter the selector that the mail server uses."),
             default="mail",
         ),
         Field(
             "public_key",
             gettext_lazy("Public key"),
             Kind.TEXT,
-            gettext_lazy("A PEM block, Base64 alone, or the text of the record as the mail server prints it."),
+            gettext_lazy("Paste a PEM block, the Base64 key, or the DKIM record that the mail server shows."),
         ),
         Field(
             "testing",
             gettext_lazy("Testing (t=y)"),
             Kind.FLAG,
-            gettext_lazy("Receivers treat mail as if it were not signed."),
+            gettext_lazy("Receivers treat signed mail like unsigned mail."),
             required=False,
         ),
     )
@@ -65,7 +65,7 @@ class DkimBuilder:
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
         selector = values.get("selector", "").strip()
         if not _SELECTOR.fullmatch(selector):
-            raise BadFields({"selector": gettext("A selector is letters, digits and hyphens.")})
+            raise BadFields({"selector": gettext("A selector can only contain letters, digits and hyphens.")})
         kind, key = read_key(values.get("public_key", ""))
         flags = "y" if values.get("testing") else ""
         text = format_tags((("v", "DKIM1"), ("k", kind), ("t", flags), ("p", key)))
@@ -75,25 +75,25 @@ class DkimBuilder:
 def read_key(typed: str) -> tuple[str, str]:
     """Return a pasted public key's type and its Base64 text, as in DKIM records. Raise BadFields if it is invalid."""
     if "PRIVATE KEY" in typed:
-        raise _bad(gettext("This is a private key, which belongs to the mail server alone. Paste the public one."))
+        raise _bad(gettext("This is a private key, which only the mail server should have. Paste the public key."))
     text = key_text(typed)
     try:
         raw = base64.b64decode(text, validate=True)
     except ValueError:
-        raise _bad(gettext("The key is not Base64.")) from None
+        raise _bad(gettext("The key isn’t valid Base64.")) from None
     if len(raw) == _ED25519_BYTES:
         return "ed25519", base64.b64encode(raw).decode()
     try:
         key = load_der_public_key(raw)
     except (ValueError, UnsupportedAlgorithm):
-        raise _bad(gettext("The key cannot be read: it is damaged or cut short.")) from None
+        raise _bad(gettext("The key cannot be read, because the text is damaged or incomplete.")) from None
     if isinstance(key, Ed25519PublicKey):
         return "ed25519", base64.b64encode(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
     if not isinstance(key, RSAPublicKey):
-        raise _bad(gettext("DKIM knows RSA and Ed25519; this is a key of another kind."))
+        raise _bad(gettext("DKIM only supports RSA and Ed25519 keys."))
     if key.key_size < LEAST_DKIM_BITS:
         raise _bad(
-            gettext("The key has {key_size} bits; receivers refuse less than {least_dkim_bits}.").format(
+            gettext("The key has {key_size} bits. Receivers reject keys with less than {least_dkim_bits} bits.").format(
                 key_size=key.key_size, least_dkim_bits=LEAST_DKIM_BITS
             )
         )
@@ -106,13 +106,12 @@ def about_key(typed: str) -> str:
     kind, text = read_key(typed)
     key = load_der_public_key(base64.b64decode(text)) if kind == "rsa" else None
     if not isinstance(key, RSAPublicKey):
-        return gettext("An Ed25519 key. Many receivers know RSA only: have a second selector for that.")
-    short = (
-        ""
-        if key.key_size >= GOOD_DKIM_BITS
-        else gettext("; {good_dkim_bits} are asked for (RFC 8301)").format(good_dkim_bits=GOOD_DKIM_BITS)
+        return gettext("An Ed25519 key. Many receivers only support RSA, so add a second selector with an RSA key.")
+    if key.key_size >= GOOD_DKIM_BITS:
+        return gettext("An RSA key with {key_size} bits.").format(key_size=key.key_size)
+    return gettext("An RSA key with {key_size} bits. RFC 8301 recommends at least {good_dkim_bits} bits.").format(
+        key_size=key.key_size, good_dkim_bits=GOOD_DKIM_BITS
     )
-    return gettext("An RSA key of {key_size} bits{short}.").format(key_size=key.key_size, short=short)
 
 
 def key_text(typed: str) -> str:

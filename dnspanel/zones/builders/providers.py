@@ -18,7 +18,7 @@ _REPORTS = Field(
     "rua",
     gettext_lazy("DMARC reports to"),
     Kind.LIST,
-    gettext_lazy("Mail addresses; nothing leaves them out."),
+    gettext_lazy("Enter comma-separated email addresses, or leave empty for no reports."),
     required=False,
 )
 
@@ -88,8 +88,10 @@ class NoMail:
     """The form for a domain that neither receives nor sends mail (RFC 7505)."""
 
     key: str = "no-mail"
-    title: str = gettext_lazy("No mail here")
-    purpose: str = gettext_lazy("The domain takes no mail and sends none: receivers refuse whatever comes in its name.")
+    title: str = gettext_lazy("No mail")
+    purpose: str = gettext_lazy(
+        "The domain neither receives nor sends mail. Receivers reject all mail from this domain."
+    )
     fields: tuple[Field, ...] = (_REPORTS,)
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
@@ -118,7 +120,7 @@ _NO_MAIL = ("_dmarc", "*._domainkey")
 def _variables(more: Sequence[Field], owner: str, values: Values) -> dict[str, str]:
     known = {each.name: values.get(each.name, "").strip() for each in more}
     faults = {
-        name: gettext("Copy it as the provider shows it.")
+        name: gettext("Copy the value exactly as the provider shows it.")
         for name, text in known.items()
         if text and not _WORD.fullmatch(text)
     }
@@ -137,16 +139,22 @@ PROVIDERS = (
     Provider(
         "google-workspace",
         gettext_lazy("Google Workspace"),
-        gettext_lazy("Mail by Google. Its DKIM key comes from the Google console: add it by the builder DKIM."),
+        gettext_lazy(
+            "Mail by Google. Copy the DKIM key from the Google Admin console and add the key with the DKIM builder."
+        ),
         mx=("1 smtp.google.com.",),
         include="_spf.google.com",
         verification=("google-site-verification=", "google-site-verification={token}"),
-        more=(_word("token", gettext_lazy("Verification"), gettext_lazy("The text after google-site-verification=.")),),
+        more=(
+            _word(
+                "token", gettext_lazy("Verification"), gettext_lazy("Enter the text after google-site-verification=.")
+            ),
+        ),
     ),
     Provider(
         "microsoft-365",
         gettext_lazy("Microsoft 365"),
-        gettext_lazy("Mail by Microsoft, with autodiscover."),
+        gettext_lazy("Mail by Microsoft, including Autodiscover."),
         mx=("0 {dashed}.mail.protection.outlook.com.",),
         include="spf.protection.outlook.com",
         all="-all",
@@ -157,18 +165,20 @@ PROVIDERS = (
         ),
         verification=("MS=", "MS={token}"),
         more=(
-            _word("token", gettext_lazy("Verification"), gettext_lazy("The text after MS=, such as ms12345678.")),
+            _word(
+                "token", gettext_lazy("Verification"), gettext_lazy("Enter the text after MS=, for example ms12345678.")
+            ),
             _word(
                 "tenant",
                 gettext_lazy("Tenant"),
-                gettext_lazy("The first part of ….onmicrosoft.com: adds the names for DKIM."),
+                gettext_lazy("Enter the first part of ….onmicrosoft.com to add the DKIM records."),
             ),
         ),
     ),
     Provider(
         "fastmail",
         gettext_lazy("Fastmail"),
-        gettext_lazy("Mail by Fastmail, DKIM included."),
+        gettext_lazy("Mail by Fastmail, including DKIM."),
         mx=("10 in1-smtp.messagingengine.com.", "20 in2-smtp.messagingengine.com."),
         include="spf.messagingengine.com",
         all="?all",
@@ -186,11 +196,13 @@ PROVIDERS = (
         ),
         verification=("protonmail-verification=", "protonmail-verification={token}"),
         more=(
-            _word("token", gettext_lazy("Verification"), gettext_lazy("The text after protonmail-verification=.")),
+            _word(
+                "token", gettext_lazy("Verification"), gettext_lazy("Enter the text after protonmail-verification=.")
+            ),
             _word(
                 "key",
                 "DKIM",
-                gettext_lazy("The long part between domainkey. and .domains.proton.ch: adds the names for DKIM."),
+                gettext_lazy("Enter the long part between domainkey. and .domains.proton.ch to add the DKIM records."),
             ),
         ),
     ),

@@ -26,11 +26,14 @@ _ADDRESS = re.compile(r"[^\s@,;!]{1,64}@[^\s@,;!]{1,253}")
 _URI = re.compile(r"(?:mailto:[^\s@,;!]+@[^\s@,;!]+(?:![0-9]+[kmgt]?)?|https://[^\s,;!]+)", re.IGNORECASE)
 _STS_ID = re.compile(r"[A-Za-z0-9]{1,32}")
 _POLICIES = (
-    ("none", gettext_lazy("none: only report")),
-    ("quarantine", gettext_lazy("quarantine: as spam")),
-    ("reject", gettext_lazy("reject: refuse")),
+    ("none", gettext_lazy("none: report only")),
+    ("quarantine", gettext_lazy("quarantine: treat as spam")),
+    ("reject", gettext_lazy("reject: reject mail")),
 )
-_ALIGNMENTS = (("r", gettext_lazy("relaxed: a domain below is enough")), ("s", gettext_lazy("strict: the very domain")))
+_ALIGNMENTS = (
+    ("r", gettext_lazy("relaxed: subdomains also match")),
+    ("s", gettext_lazy("strict: only the exact domain")),
+)
 DMARC, STS, TLS_RPT = (begins_with(prefix) for prefix in ("v=DMARC1", "v=STSv1", "v=TLSRPTv1"))
 
 
@@ -39,40 +42,38 @@ class DmarcBuilder:
 
     key = "dmarc"
     title = "DMARC"
-    purpose = gettext_lazy(
-        "What receivers do with mail in the name of this domain that neither SPF nor DKIM vouches for."
-    )
+    purpose = gettext_lazy("Tells receivers how to handle mail from this domain that passes neither SPF nor DKIM.")
     fields = (
         Field("p", gettext_lazy("Policy"), Kind.WORD, choices=_POLICIES, default="none"),
         Field(
             "sp",
-            gettext_lazy("Policy for names below"),
+            gettext_lazy("Subdomain policy"),
             Kind.WORD,
-            gettext_lazy("As the policy, if nothing is chosen."),
+            gettext_lazy("Leave empty to use the same policy."),
             choices=_POLICIES,
             required=False,
         ),
         Field(
             "rua",
-            gettext_lazy("Daily reports to"),
+            gettext_lazy("Daily report addresses"),
             Kind.LIST,
-            gettext_lazy("Mail addresses, with commas."),
+            gettext_lazy("Enter comma-separated email addresses."),
             required=False,
         ),
         Field(
             "ruf",
-            gettext_lazy("Reports of failures to"),
+            gettext_lazy("Failure report addresses"),
             Kind.LIST,
-            gettext_lazy("Few receivers send any."),
+            gettext_lazy("Few receivers send failure reports."),
             required=False,
         ),
-        Field("adkim", gettext_lazy("DKIM must be of"), Kind.WORD, choices=_ALIGNMENTS, required=False),
-        Field("aspf", gettext_lazy("SPF must be of"), Kind.WORD, choices=_ALIGNMENTS, required=False),
+        Field("adkim", gettext_lazy("DKIM alignment"), Kind.WORD, choices=_ALIGNMENTS, required=False),
+        Field("aspf", gettext_lazy("SPF alignment"), Kind.WORD, choices=_ALIGNMENTS, required=False),
         Field(
             "pct",
-            gettext_lazy("Per cent of mail"),
+            gettext_lazy("Percentage of mail"),
             Kind.NUMBER,
-            gettext_lazy("All of it, if nothing is written."),
+            gettext_lazy("Leave empty to apply the policy to all mail."),
             high=100,
             required=False,
         ),
@@ -87,7 +88,7 @@ class DmarcBuilder:
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
         tags = [(name, values.get(name, "").strip()) for name in ("p", "sp", "adkim", "aspf", "pct")]
         faults = {
-            name: gettext("Choose one.")
+            name: gettext("Choose one of the options.")
             for name, value in tags[:4]
             if value and value not in dict(_POLICIES if name in ("p", "sp") else _ALIGNMENTS)
         }
@@ -110,15 +111,15 @@ class StsBuilder:
     fields = (
         Field(
             "id",
-            gettext_lazy("Number of the policy"),
+            gettext_lazy("Policy ID"),
             Kind.WORD,
-            gettext_lazy("Letters and digits; a new one with each change."),
+            gettext_lazy("Enter letters and digits. Use a new ID for each policy change."),
         ),
         Field(
             "host",
             gettext_lazy("Policy server"),
             Kind.NAME,
-            gettext_lazy("The server for the name mta-sts, by CNAME."),
+            gettext_lazy("Enter the server that the CNAME record at mta-sts points to."),
             required=False,
         ),
     )
@@ -134,7 +135,7 @@ class StsBuilder:
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
         number, host = values.get("id", "").strip(), values.get("host", "").strip()
         if not _STS_ID.fullmatch(number):
-            raise BadFields({"id": gettext("Write 1 to 32 letters and digits.")})
+            raise BadFields({"id": gettext("Enter 1 to 32 letters and digits.")})
         text = format_tags((("v", "STSv1"), ("id", number))) + ";"
         pieces = [Piece(below("_mta-sts", owner), rdtypes.TXT, (txt(text),), of_records(STS))]
         if host:
@@ -147,13 +148,13 @@ class TlsReportBuilder:
 
     key = "tls-rpt"
     title = "TLS-RPT"
-    purpose = gettext_lazy("Where other mail servers report that TLS to this domain failed.")
+    purpose = gettext_lazy("Tells other mail servers where to report failed TLS connections to this domain.")
     fields = (
         Field(
             "rua",
-            gettext_lazy("Reports to"),
+            gettext_lazy("Report address"),
             Kind.LIST,
-            gettext_lazy("Mail addresses or https addresses, with commas."),
+            gettext_lazy("Enter comma-separated email addresses or https URLs."),
         ),
     )
 
@@ -167,7 +168,7 @@ class TlsReportBuilder:
         faults: dict[str, str] = {}
         rua = _addresses("rua", values.get("rua", ""), faults)
         if faults or not rua:
-            raise BadFields(faults or {"rua": gettext("Write an address.")})
+            raise BadFields(faults or {"rua": gettext("Enter an address.")})
         text = format_tags((("v", "TLSRPTv1"), ("rua", rua)))
         return [Piece(below("_smtp._tls", owner), rdtypes.TXT, (txt(text),), of_records(TLS_RPT))]
 
@@ -203,5 +204,5 @@ def _addresses(name: str, typed: str, faults: dict[str, str]) -> str:
     uris = [f"mailto:{item}" if _ADDRESS.fullmatch(item) and ":" not in item else item for item in items_of(typed)]
     bad = [uri for uri in uris if not _URI.fullmatch(uri)]
     if bad:
-        faults[name] = gettext("{bad} is not a mail address.").format(bad=bad[0])
+        faults[name] = gettext("{bad} isn’t a valid email address.").format(bad=bad[0])
     return ",".join(uris)

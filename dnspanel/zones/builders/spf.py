@@ -15,27 +15,27 @@ from replication.dns.rrset import Key
 from replication.errors import BadName
 
 ALL: tuple[tuple[str, str], ...] = (
-    ("~all", gettext_lazy("~all: doubtful, mostly taken as spam")),
-    ("-all", gettext_lazy("-all: refused")),
-    ("?all", gettext_lazy("?all: nothing is said of it")),
+    ("~all", gettext_lazy("~all: soft fail (usually treated as spam)")),
+    ("-all", gettext_lazy("-all: fail (rejected)")),
+    ("?all", gettext_lazy("?all: neutral (no statement)")),
 )
 _TERM = re.compile(r"([-+?~]?)([A-Za-z][A-Za-z0-9_.-]*)(?:([:=/])(.*))?", re.DOTALL)
 _QUALIFIERS = {
     "": gettext_lazy("allowed to send"),
     "+": gettext_lazy("allowed to send"),
     "-": gettext_lazy("not allowed to send"),
-    "~": gettext_lazy("doubtful"),
-    "?": gettext_lazy("left open"),
+    "~": gettext_lazy("soft fail (probably not allowed to send)"),
+    "?": gettext_lazy("neutral (no statement)"),
 }
 _MECHANISMS = {
     "all": gettext_lazy("everyone else"),
-    "include": gettext_lazy("senders that the record of {} allows"),
+    "include": gettext_lazy("senders allowed by the SPF record of {}"),
     "a": gettext_lazy("the addresses of {}"),
     "mx": gettext_lazy("the mail servers of {}"),
-    "ptr": gettext_lazy("senders with a name below {} (slow, do not use)"),
+    "ptr": gettext_lazy("senders with a reverse DNS name below {} (slow, do not use)"),
     "ip4": "{}",
     "ip6": "{}",
-    "exists": gettext_lazy("senders, if the name {} exists"),
+    "exists": gettext_lazy("all senders, if the name {} exists"),
 }
 
 
@@ -61,15 +61,15 @@ class Term:
     def message(self) -> str:
         """A sentence that explains the term."""
         if self.name == "redirect":
-            return gettext("All else is as the record of {value} says.").format(value=self.value)
+            return gettext("For all other senders, the SPF record of {value} applies.").format(value=self.value)
         if self.is_modifier:
             return (
-                gettext("A text for those who are refused.")
+                gettext("A message for rejected senders.")
                 if self.name == "exp"
-                else gettext("An unknown modifier, passed over.")
+                else gettext("Unknown modifier. Receivers ignore unknown modifiers.")
             )
         if self.name not in _MECHANISMS:
-            return gettext("Unknown: receivers take the record for broken.")
+            return gettext("Unknown term. Receivers treat the record as invalid.")
         senders = _MECHANISMS[self.name].format(self.value or gettext("this name"))
         return gettext("{senders}: {verdict}.").format(
             senders=f"{senders[:1].upper()}{senders[1:]}", verdict=_QUALIFIERS[self.qualifier]
@@ -111,48 +111,48 @@ class SpfBuilder:
 
     key = "spf"
     title = "SPF"
-    purpose = gettext_lazy("Which servers may send mail in the name of this domain.")
+    purpose = gettext_lazy("Lists the servers that are allowed to send mail from this domain.")
     fields = (
         Field(
             "mx",
-            gettext_lazy("Its mail servers (mx)"),
+            gettext_lazy("Mail servers (mx)"),
             Kind.FLAG,
-            gettext_lazy("Those of the MX records."),
+            gettext_lazy("Allow the servers in the MX records."),
             required=False,
         ),
         Field(
             "a",
-            gettext_lazy("Its own addresses (a)"),
+            gettext_lazy("Own addresses (a)"),
             Kind.FLAG,
-            gettext_lazy("Those of A and AAAA at this name."),
+            gettext_lazy("Allow the addresses in the A and AAAA records of this name."),
             required=False,
         ),
         Field(
             "include",
             gettext_lazy("Providers (include)"),
             Kind.LIST,
-            gettext_lazy("Such as _spf.google.com, with commas."),
+            gettext_lazy("Enter comma-separated domains, for example _spf.google.com."),
             required=False,
         ),
         Field(
             "ip4",
             gettext_lazy("IPv4 addresses"),
             Kind.LIST,
-            gettext_lazy("Addresses or networks, with commas."),
+            gettext_lazy("Enter comma-separated addresses or networks."),
             required=False,
         ),
         Field(
             "ip6",
             gettext_lazy("IPv6 addresses"),
             Kind.LIST,
-            gettext_lazy("Addresses or networks, with commas."),
+            gettext_lazy("Enter comma-separated addresses or networks."),
             required=False,
         ),
         Field(
             "other",
             gettext_lazy("Other terms"),
             Kind.REST,
-            gettext_lazy("As in the record, with spaces."),
+            gettext_lazy("Enter space-separated terms, as in the record."),
             required=False,
         ),
         Field("all", gettext_lazy("Everyone else"), Kind.REST, choices=ALL, default="~all", required=False),
@@ -197,22 +197,22 @@ def _check(values: Values) -> None:
     for kind, version in (("ip4", 4), ("ip6", 6)):
         bad = [item for item in items_of(values.get(kind, "")) if not _is_network(item, version)]
         if bad:
-            faults[kind] = gettext("{bad} is not an IPv{version} address or network.").format(
+            faults[kind] = gettext("{bad} isn’t a valid IPv{version} address or network.").format(
                 bad=bad[0], version=version
             )
     bad = [item for item in items_of(values.get("include", "")) if not _is_domain(item)]
     if bad:
-        faults["include"] = gettext("{bad} is not a domain.").format(bad=bad[0])
+        faults["include"] = gettext("{bad} isn’t a valid domain.").format(bad=bad[0])
     broken = [word for word in values.get("other", "").split() if not _is_known(_term(word))]
     if broken:
-        faults["other"] = gettext("{broken} is not a term of SPF.").format(broken=broken[0])
+        faults["other"] = gettext("{broken} isn’t a valid SPF term.").format(broken=broken[0])
     if values.get("all", "").strip() not in ("", "+all", *dict(ALL)):
-        faults["all"] = gettext("Choose one.")
+        faults["all"] = gettext("Choose one of the options.")
     if not faults:
         text = " ".join(f"include:{item}" for item in items_of(values.get("include", "")))
         if spf_lookups(f"v=spf1 {text} {values.get('other', '')}") > MAX_SPF_LOOKUPS:
             faults["include"] = gettext(
-                "These need more than {max_spf_lookups} look-ups, with which receivers give up."
+                "This record needs more than {max_spf_lookups} DNS lookups, so receivers treat the record as invalid."
             ).format(max_spf_lookups=MAX_SPF_LOOKUPS)
     if faults:
         raise BadFields(faults)

@@ -45,19 +45,25 @@ class PublicKey:
 def read_public(text: str) -> PublicKey:
     """Parse a `.key` file: one DNSKEY record with its owner, and comments. Raise BadPublicKey if it is invalid."""
     if len(text) > MOST_TEXT:
-        raise BadPublicKey(gettext("It is too long for a DNSKEY record."))
+        raise BadPublicKey(gettext("The text is too long for a DNSKEY record."))
     lines = [line.partition(";")[0] for line in text.splitlines()]
     owner, *words = " ".join(lines).replace("(", " ").replace(")", " ").split() or [""]
     is_type = [word.upper() in _TYPES for word in words]
     if is_type.count(True) != 1:
-        raise BadPublicKey(gettext("It is not one DNSKEY record with its owner name, as BIND’s .key files have it."))
+        raise BadPublicKey(
+            gettext("The text must be a single DNSKEY record with the owner name, as in a BIND .key file.")
+        )
     before, after = words[: is_type.index(True)], words[is_type.index(True) + 1 :]
     if any(not word.isdecimal() and word.upper() not in _CLASSES for word in before) or len(after) < 4:
-        raise BadPublicKey(gettext("It is not a DNSKEY record: owner, TTL, IN, DNSKEY, flags, 3, algorithm, Base64."))
+        raise BadPublicKey(
+            gettext(
+                "The DNSKEY record isn’t valid. Use this format: owner, TTL, IN, DNSKEY, flags, 3, algorithm, Base64."
+            )
+        )
     flags, protocol, algorithm, *parts = after
     if flags not in (str(KSK_FLAGS), str(ZSK_FLAGS)) or protocol != _PROTOCOL:
         raise BadPublicKey(
-            gettext("A DNSKEY has the flags {ksk_flags} or {zsk_flags} and the protocol 3 here.").format(
+            gettext("The DNSKEY record must have the flags {ksk_flags} or {zsk_flags}, and protocol 3.").format(
                 ksk_flags=KSK_FLAGS, zsk_flags=ZSK_FLAGS
             )
         )
@@ -66,25 +72,25 @@ def read_public(text: str) -> PublicKey:
         known = {str(number): number for number in ALGORITHMS}
         return PublicKey(names.parse(owner), int(flags), known[algorithm], public)
     except (binascii.Error, ValueError) as exc:
-        raise BadPublicKey(gettext("Its last part is not Base64.")) from exc
+        raise BadPublicKey(gettext("The last part of the DNSKEY record isn’t valid Base64.")) from exc
     except KeyError as exc:
-        raise BadPublicKey(gettext("It names no algorithm that is known here.")) from exc
+        raise BadPublicKey(gettext("The DNSKEY record has an unsupported algorithm.")) from exc
     except BadName as exc:
-        raise BadPublicKey(gettext("Its owner is no name: {exc}").format(exc=exc)) from exc
+        raise BadPublicKey(gettext("The owner name of the DNSKEY record isn’t valid: {exc}").format(exc=exc)) from exc
 
 
 def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
     """Return the flags of a public key. Raise BadPublicKey if it belongs to another zone or another key pair."""
     if public.owner != zone_name:
         raise BadPublicKey(
-            gettext("It is a key of {owner}, not of {zone_name}.").format(
+            gettext("The key belongs to {owner}, not to {zone_name}.").format(
                 owner=public.owner, zone_name=before_full_stop(zone_name)
             )
         )
     if (public.algorithm, public.public) != (pair.algorithm, pair.public):
         tags = [key_tag(public.flags, each.algorithm, each.public) for each in (public, pair)]
         raise BadPublicKey(
-            gettext("It is not the public part of the private key: its tag is {tags}, not {tags2}.").format(
+            gettext("The public key doesn’t match the private key. The key tag is {tags} instead of {tags2}.").format(
                 tags=tags[0], tags2=tags[1]
             )
         )
@@ -99,5 +105,5 @@ def told_apart(texts: Sequence[str]) -> tuple[str, str | None]:
     private = [text for text in texts if PRIVATE_MARK.lower() in text.lower()]
     others = [text for text in texts if text not in private]
     if len(private) != 1 or len(others) > 1:
-        raise BadKey(gettext("A key comes as its private-key text, or as its .private and its .key file."))
+        raise BadKey(gettext("Enter the text of the private key, or upload the .private file and the .key file."))
     return private[0], others[0] if others else None

@@ -82,15 +82,15 @@ def generate(algorithm: int, bits: int | None = None) -> KeyPair:
     """Generate a key. `bits` chooses the size of an RSA key. Raise BadKey for an unsupported algorithm or size."""
     if algorithm not in MADE:
         raise BadKey(
-            gettext("No keys are made of algorithm {algorithm}; choose one of {list}.").format(
-                algorithm=algorithm, list=", ".join(map(str, MADE))
-            )
+            gettext(
+                "The panel cannot create keys with algorithm {algorithm}. Choose one of these algorithms: {list}."
+            ).format(algorithm=algorithm, list=", ".join(map(str, MADE)))
         )
     size = bits or RSA_BITS
     if algorithm in _RSA:
         if not RSA_BITS <= size <= MOST_RSA_BITS or size % 8:
             raise BadKey(
-                gettext("An RSA key has {rsa_bits} to {most_rsa_bits} bits here, not {size}.").format(
+                gettext("An RSA key must have {rsa_bits} to {most_rsa_bits} bits, not {size}.").format(
                     rsa_bits=RSA_BITS, most_rsa_bits=MOST_RSA_BITS, size=size
                 )
             )
@@ -102,7 +102,7 @@ def generate(algorithm: int, bits: int | None = None) -> KeyPair:
     pair = _pair(algorithm, private)
     if bits not in (None, 0, pair.bits):
         raise BadKey(
-            gettext("A key of {algorithm} has {bits} bits, not {bits2}.").format(
+            gettext("A key with algorithm {algorithm} has {bits} bits, not {bits2}.").format(
                 algorithm=ALGORITHMS[algorithm], bits=pair.bits, bits2=bits
             )
         )
@@ -117,7 +117,7 @@ def read(text: str) -> KeyPair:
     fields = _fields(text)
     word = fields.get("algorithm", "").split(" ", 1)[0]
     if not word.isdecimal() or len(word) > 3 or int(word) not in ALGORITHMS:
-        raise BadKey(gettext("It names no algorithm that is known here."))
+        raise BadKey(gettext("The DNSKEY record has an unsupported algorithm."))
     algorithm = int(word)
     try:
         return _pair(algorithm, _private_key(algorithm, fields))
@@ -125,13 +125,13 @@ def read(text: str) -> KeyPair:
         raise BadKey(gettext("The field {args} is missing.").format(args=exc.args[0])) from exc
     except (ValueError, binascii.Error) as exc:
         raise BadKey(
-            gettext("Its fields are not a key of {algorithm}.").format(algorithm=ALGORITHMS[algorithm])
+            gettext("The fields of the key are not valid for {algorithm}.").format(algorithm=ALGORITHMS[algorithm])
         ) from exc
 
 
 def _fields(text: str) -> dict[str, str]:
     if len(text) > MOST_TEXT:
-        raise BadKey(gettext("It is too long for a private key."))
+        raise BadKey(gettext("The text is too long for a private key."))
     fields: dict[str, str] = {}
     for line in text.splitlines():
         name, colon, value = line.partition(":")
@@ -147,7 +147,7 @@ def _private_key(algorithm: int, fields: Mapping[str, str]) -> PrivateKey:
         )
         if not FEWEST_RSA_BITS <= modulus.bit_length() <= MOST_RSA_BITS:
             raise BadKey(
-                gettext("An RSA key has {fewest_rsa_bits} to {most_rsa_bits} bits, not {bit_length}.").format(
+                gettext("An RSA key must have {fewest_rsa_bits} to {most_rsa_bits} bits, not {bit_length}.").format(
                     fewest_rsa_bits=FEWEST_RSA_BITS, most_rsa_bits=MOST_RSA_BITS, bit_length=modulus.bit_length()
                 )
             )

@@ -68,7 +68,7 @@ def read_dnskey(text: str) -> OtherKey:
     try:
         return OtherKey(int(flags), int(algorithm), base64.b64decode("".join(parts), validate=True))
     except (ValueError, binascii.Error) as exc:
-        raise BadPublicKey(gettext("It is not the rdata of a DNSKEY.")) from exc
+        raise BadPublicKey(gettext("The value isn’t a valid DNSKEY record.")) from exc
 
 
 def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own: Collection[KeyView]) -> str:
@@ -92,11 +92,11 @@ def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own:
     if key.algorithm not in used:
         names = " and ".join(ALGORITHMS[number] for number in used)
         return gettext(
-            "All signers of a zone use the same algorithms: {zone_name} is signed by {names}, and this is a key of "
-            "{mnemonic}."
+            "All signers of a zone must use the same algorithms. {zone_name} is signed with {names}, but this "
+            "key uses {mnemonic}."
         ).format(zone_name=zone_name, names=names, mnemonic=key.mnemonic)
     if len(others) >= MOST_OTHER_KEYS:
-        return gettext("{zone_name} has {most_other_keys} keys of other signers already.").format(
+        return gettext("{zone_name} already has {most_other_keys} keys of other signers.").format(
             zone_name=zone_name, most_other_keys=MOST_OTHER_KEYS
         )
     return ""

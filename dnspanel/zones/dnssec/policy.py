@@ -43,8 +43,8 @@ class Terms:
         """The algorithm, the keys and the denial on one line: "ECDSAP256SHA256, one key, NSEC"."""
         algorithm = ALGORITHMS[self.algorithm]
         if self.bits:
-            algorithm = gettext("{algorithm} of {bits} bits").format(algorithm=algorithm, bits=self.bits)
-        keys = gettext("KSK and ZSK") if self.split else gettext("one key")
+            algorithm = gettext("{algorithm} with {bits} bits").format(algorithm=algorithm, bits=self.bits)
+        keys = gettext("KSK and ZSK") if self.split else gettext("one key (CSK)")
         return joined(", ", [algorithm, keys, describe_denial(self.nsec3)])
 
     @property
@@ -62,12 +62,12 @@ class Terms:
             for role, days in found
             if days
         ]
-        return joined(", ", ends) if ends else gettext("no end")
+        return joined(", ", ends) if ends else gettext("no expiry")
 
 
-ROLLING = gettext_noop("A rollover is under way: the policy waits until it has ended.")
-FIRST_DS = gettext_noop("No DS was seen at its parent yet: the rollover that leads to the first one begins by itself.")
-PRESIGNED = gettext_noop("It is served with the signatures that it came with.")
+ROLLING = gettext_noop("A rollover is in progress. The policy is applied after the rollover.")
+FIRST_DS = gettext_noop("The parent zone doesn’t have a DS yet. The rollover to the first DS starts automatically.")
+PRESIGNED = gettext_noop("The zone is served with imported signatures.")
 
 
 class Act(StrEnum):
@@ -121,7 +121,7 @@ def choose(
     """
     own = next((each for each in attachments if each.zone_id == zone_id), None)
     if own is not None:
-        return own.policy_id, gettext("of the zone itself")
+        return own.policy_id, gettext("set for this zone")
     tagged = [each for each in attachments if each.tag is not None and each.tag in tags]
     if tagged:
         first = min(tagged, key=lambda each: each.tag or "")
@@ -150,7 +150,7 @@ def differences(
         if terms.cds or terms.cdnskey:
             says = gettext("Sign: {terms}, with {cds}.").format(terms=terms.description, cds=terms.cds_description)
         if terms.first_ds:
-            says = joined(" ", [says, gettext("The first DS comes by itself.")])
+            says = joined(" ", [says, gettext("The rollover to the first DS starts automatically.")])
         return [Difference(Act.SIGN, says)]
     if reason := _refusal(state):
         return [Difference(Act.REFUSED, reason)]
@@ -197,15 +197,15 @@ def describe_cds(cds: str, *, cdnskey: bool) -> str:
         parts.append(gettext("CDS ({digests})").format(digests=digests))
     if cdnskey:
         parts.append("CDNSKEY")
-    return join_list(parts) if parts else gettext("no CDS and no CDNSKEY")
+    return join_list(parts) if parts else gettext("no CDS or CDNSKEY")
 
 
 def _refusal(state: SigningState) -> str:
     """Return the reason why a person must check the zone before a policy can change it, or ""."""
     if not state.is_signed:
-        return gettext("It has keys, and none of them signs: look at its keys first.")
+        return gettext("No key of the zone signs. Check the zone’s keys first.")
     if "0" in state.cds.split(","):
-        return gettext("It asks its parent to delete the DS: it is on its way out of DNSSEC.")
+        return gettext("The zone asks the parent zone to delete the DS, because DNSSEC is being turned off.")
     kinds = keys_to_replace(Kind.ALGORITHM, state)
     return kinds.message if isinstance(kinds, Refused) else ""
 
@@ -215,15 +215,19 @@ def _of_keys(terms: Terms, state: SigningState) -> list[Difference]:
     found = []
     if numbers != [terms.algorithm]:
         names = join_list([ALGORITHMS.get(number, str(number)) for number in numbers])
-        message = gettext("A rollover from {names} to {algorithms}.").format(
+        message = gettext("Rollover from {names} to {algorithms}.").format(
             names=names, algorithms=ALGORITHMS[terms.algorithm]
         )
         found.append(Difference(Act.ROLLOVER, message, Kind.ALGORITHM))
     is_split = {state.role(key) for key in state.keys} == {KeyRole.KSK, KeyRole.ZSK}
     if is_split != terms.split:
-        message = gettext("Another key, by hand: it has one for everything (CSK), the policy says KSK and ZSK.")
+        message = gettext(
+            "The zone has one key (CSK), but the policy requires KSK and ZSK. Add the missing key manually."
+        )
         if is_split:
-            message = gettext("One key fewer, by hand: it has KSK and ZSK, the policy says one for everything (CSK).")
+            message = gettext(
+                "The zone has KSK and ZSK, but the policy requires one key (CSK). Replace the keys manually."
+            )
         found.append(Difference(Act.ROLLOVER, message))
     return found
 
@@ -241,4 +245,4 @@ def _of_cds(terms: Terms, state: SigningState) -> list[Difference]:
 
 
 def _becomes(before: str, after: str) -> str:
-    return gettext("{before} becomes {after}.").format(before=before, after=after)
+    return gettext("Change from {before} to {after}.").format(before=before, after=after)

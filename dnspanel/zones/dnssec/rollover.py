@@ -136,14 +136,14 @@ def advance(inputs: Inputs) -> Outcome:
     path, at = _place(inputs)
     if path is None:
         return Stuck(
-            gettext("A rollover of the kind {kind} has no step {step}.").format(kind=inputs.kind, step=inputs.step)
+            gettext("A {kind} rollover doesn’t have a step {step}.").format(kind=inputs.kind, step=inputs.step)
         )
     stage = path[at]
     if differing := _differing(inputs, stage):
         return Stuck(
             gettext(
-                "Key {keys} is not in the state that this step needs. Something else changed how the zone is "
-                "signed. Check the zone’s keys, then cancel the rollover or correct the key."
+                "Key {keys} is not in the state that this step needs, because the zone’s signing was changed. "
+                "Check the zone’s keys, then cancel the rollover or correct the key."
             ).format(keys=differing)
         )
     unmet = _servers_unmet(inputs, stage) or _parent_unmet(inputs, stage) or _signers_unmet(inputs, stage)
@@ -162,15 +162,15 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
     can know that.
     """
     if inputs.is_emergency:
-        return Refused(gettext("The old key of an emergency is gone; there is nothing to go back to."))
+        return Refused(gettext("An emergency rollover cannot be cancelled, because the old key is already deleted."))
     place = inputs.kind, inputs.step
     if inputs.step in {Step.WITHDRAW, Step.BACK, Step.UNDONE}:
-        return Refused(gettext("It is cancelled already, and on its way back."))
+        return Refused(gettext("This rollover was already cancelled."))
     if place not in _CANCELLED:
         return Refused(
             gettext(
-                "Nodes and caches have gone over to the new state by now: the way back is as long as the "
-                "way on. Let it end; then begin another rollover."
+                "This rollover can no longer be cancelled, because nodes and caches already use the new state. "
+                "Wait until the rollover ends, then start another rollover."
             )
         )
     step = _CANCELLED[place]
@@ -179,8 +179,8 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
     if step is Step.WITHDRAW and not withdrawn:
         return Refused(
             gettext(
-                "The new DS may be on its way to the parent, and the zone would be bogus if it came when "
-                "the new key is gone. Take the request back there, and say that you did."
+                "If the parent zone adds the new DS after the new key is deleted, the zone becomes bogus. "
+                "Withdraw the request at the parent first, and then confirm the withdrawal here."
             )
         )
     if place in NEEDS_OLD_DS and (refusal := _old_ds_unmet(inputs)):
@@ -211,17 +211,17 @@ def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | R
     if not active:
         return Refused(gettext("The zone is not signed."))
     if any(not key.published for key in active):
-        return Refused(
-            gettext("A key signs without being published: that is half a rollover. Finish it by hand first.")
-        )
+        return Refused(gettext("A key signs, but is not published. Finish this manual rollover first."))
     if kind is Kind.SECURE:
         return ()
     if kind in {Kind.INSECURE, Kind.ALGORITHM} and len(active) < len(state.keys):
-        return Refused(gettext("The zone has keys that do not sign: remove them first."))
+        return Refused(gettext("The zone has keys that do not sign. Delete the unused keys first."))
     if kind is Kind.INSECURE:
         return tuple(active)
     if len({key.algorithm for key in active}) > 1:
-        return Refused(gettext("The zone is signed by keys of several algorithms: remove those of one first."))
+        return Refused(
+            gettext("The zone is signed with several algorithms. Delete the keys of all algorithms except one first.")
+        )
     if kind is Kind.ALGORITHM:
         return tuple(active)
     role = {Kind.ZSK: KeyRole.ZSK, Kind.CSK: KeyRole.CSK}.get(kind, KeyRole.KSK)
@@ -229,37 +229,37 @@ def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | R
     if not keys:
         others = ", ".join(sorted({state.role(key).upper() for key in active}))
         return Refused(
-            gettext("The zone has no {role} that signs; its keys are: {others}.").format(
+            gettext("The zone doesn’t have a signing {role}. Signing keys: {others}.").format(
                 role=role.upper(), others=others
             )
         )
     if len({key.flags for key in keys}) > 1:
-        return Refused(gettext("The keys that sign have different flags; remove all but one first."))
+        return Refused(gettext("The signing keys have different flags. Delete all signing keys except one first."))
     return keys
 
 
 def breakage(kind: Kind, ttls: Ttls) -> str:
     """Describe the outage that an emergency rollover of this kind causes, for the person who begins one."""
     records, keys = (_span(timedelta(seconds=seconds)) for seconds in (ttls.records, ttls.keys))
-    ds = _span(timedelta(seconds=ttls.ds)) if ttls.ds is not None else gettext("the TTL of the DS")
+    ds = _span(timedelta(seconds=ttls.ds)) if ttls.ds is not None else gettext("the DS TTL")
     if kind is Kind.ZSK:
         longest = _span(timedelta(seconds=max(ttls.records, ttls.keys)))
         return gettext(
-            "The old key is gone at once. Resolvers that validate and have its signatures, or the DNSKEY RRset without "
-            "the new key, in their caches answer SERVFAIL for up to {longest} after the last node has the new key."
+            "The old key is deleted immediately. Validating resolvers with old signatures or old DNSKEY "
+            "records in their caches answer SERVFAIL. This lasts up to {longest} after the last node has the "
+            "new key."
         ).format(longest=longest)
     if kind is Kind.CSK:
         message = gettext(
-            "The old key is gone at once, while the parent's DS still names it. All resolvers that validate answer "
-            "SERVFAIL for the zone until the parent has the new DS on all of its servers, for up to {ds} after that, "
-            "and for up to {keys} for DNSKEY RRsets in caches, and for up to {records} for signatures of the old key "
-            "in caches."
+            "The old key is deleted immediately, but the parent’s DS still points to the old key. Validating "
+            "resolvers answer SERVFAIL until all servers of the parent have the new DS. Caches can extend "
+            "this outage by up to {ds} (DS), {keys} (DNSKEY records) and {records} (old signatures)."
         )
     else:
         message = gettext(
-            "The old key is gone at once, while the parent's DS still names it. All resolvers that validate answer "
-            "SERVFAIL for the zone until the parent has the new DS on all of its servers, for up to {ds} after that, "
-            "and for up to {keys} for DNSKEY RRsets in caches."
+            "The old key is deleted immediately, but the parent’s DS still points to the old key. Validating "
+            "resolvers answer SERVFAIL until all servers of the parent have the new DS. Caches can extend "
+            "this outage by up to {ds} (DS) and {keys} (DNSKEY records)."
         )
     return message.format(ds=ds, keys=keys, records=records)
 
@@ -354,13 +354,13 @@ def _servers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
     since = inputs.answered_since
     if since is None:
         if not inputs.late:
-            return Wait(gettext("Every node has to answer with this step."))
+            return Wait(gettext("Waiting for all nodes to serve this step."))
         return Wait(
-            gettext("Every node has to answer with this step: {nodes} not yet.").format(nodes=", ".join(inputs.late))
+            gettext("Waiting for these nodes to serve this step: {nodes}.").format(nodes=", ".join(inputs.late))
         )
     if not inputs.is_emergency:
         if inputs.secondaries_since is None:
-            message = gettext("Every secondary that has the zone has to answer with this step. {reason}")
+            message = gettext("Waiting for all secondaries of the zone to serve this step. {reason}")
             return Wait(message.format(reason=inputs.secondaries_lack))
         since = max(since, inputs.secondaries_since)
     if stage.caches is Caches.NOTHING:
@@ -369,11 +369,11 @@ def _servers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
     if inputs.now >= earliest:
         return None
     if stage.caches is Caches.KEYS:
-        message = gettext("Caches may keep the DNSKEY RRset from before this step for {time}.")
+        message = gettext("Caches can keep the old DNSKEY records for {time}.")
     elif stage.caches is Caches.RECORDS:
-        message = gettext("Caches may keep records and their signatures from before this step for {time}.")
+        message = gettext("Caches can keep old records and signatures for {time}.")
     else:
-        message = gettext("Caches may keep records and the DNSKEY RRset from before this step for {time}.")
+        message = gettext("Caches can keep old records and DNSKEY records for {time}.")
     return Wait(message.format(time=_span(timedelta(seconds=seconds))), earliest)
 
 
@@ -393,9 +393,7 @@ def _parent_unmet(inputs: Inputs, stage: Stage) -> Wait | AskForDs | None:
     if inputs.now >= earliest:
         return None
     span = _span(timedelta(seconds=inputs.ttls.ds))
-    return Wait(
-        gettext("Caches may keep the DS records that the parent had before for {span}.").format(span=span), earliest
-    )
+    return Wait(gettext("Caches can keep the parent’s old DS records for {span}.").format(span=span), earliest)
 
 
 def _signers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
@@ -413,7 +411,7 @@ def _signers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
         return None
     span = _span(timedelta(seconds=inputs.ttls.keys))
     return Wait(
-        gettext("Caches may keep DNSKEY records of other signers without the new key for {span}.").format(span=span),
+        gettext("Caches can keep DNSKEY records of other signers without the new key for {span}.").format(span=span),
         earliest,
     )
 
@@ -429,7 +427,7 @@ def _request(inputs: Inputs, stage: Stage) -> AskForDs:
         remove += inputs.old_ds
     if Goal.NO_NEW in stage.parent:
         remove += inputs.new_ds
-    return AskForDs(add, remove, gettext("Every server of the parent has to have the DS records of this step."))
+    return AskForDs(add, remove, gettext("All servers of the parent zone must have the DS records of this step."))
 
 
 def _old_ds_unmet(inputs: Inputs) -> Refused | None:
@@ -437,14 +435,14 @@ def _old_ds_unmet(inputs: Inputs) -> Refused | None:
     if inputs.parent_silent or inputs.goals is None:
         return Refused(_unknown_ds(inputs))
     if since is None:
-        return Refused(gettext("The parent has a DS of the new key without one of the old key: the new key must stay."))
+        return Refused(gettext("The parent zone only has a DS for the new key, so the new key must stay."))
     if inputs.ttls.ds is not None and inputs.now < since + timedelta(seconds=inputs.ttls.ds) + inputs.margin:
-        return Refused(gettext("Caches may have DS records without one of the old key: try again later."))
+        return Refused(gettext("Caches can still have DS records without the old key. Try again later."))
     return None
 
 
 def _unknown_ds(inputs: Inputs) -> str:
-    return gettext("The parent's DS records are not known: {reason}").format(
+    return gettext("The parent’s DS records are unknown: {reason}").format(
         reason=inputs.parent_silent or gettext("not checked yet")
     )
 

@@ -29,19 +29,19 @@ def describe_denial(nsec3: Nsec3 | None) -> str:
 def describe_polling(state: SigningState) -> str:
     """Describe the effect of this state on a parent that checks CDS and CDNSKEY, in one or two sentences."""
     if not state.keys or not (state.cds or state.cdnskey):
-        return gettext("A parent that looks for them finds none, and leaves its DS as it is.")
+        return gettext("The zone doesn’t have CDS or CDNSKEY records, so the parent zone keeps its DS.")
     found = "CDS" if state.cds else "CDNSKEY"
     if state.cds and state.cdnskey:
         found = gettext("CDS or CDNSKEY")
     if state.cds == DELETE:
         message = gettext(
-            "A parent zone that looks for {records} deletes its DS. Then the zone is insecure, and resolvers "
-            "do not check signatures. A parent zone without a DS adds none."
+            "A parent zone that checks {records} deletes the DS. Then the zone is insecure, and resolvers do "
+            "not check signatures."
         )
     else:
         message = gettext(
-            "A parent zone that looks for {records} replaces its DS with the DS of these keys. A parent zone "
-            "without a DS adds the first only if it accepts requests of unsigned zones (RFC 8078, 9615)."
+            "A parent zone that checks {records} replaces its DS with the DS of these keys. Only some parent "
+            "zones add the first DS this way (RFC 8078, 9615)."
         )
     return message.format(records=found)
 
@@ -54,17 +54,17 @@ def signing_algorithms(state: SigningState) -> str:
 
 def _of_state(before: SigningState, after: SigningState) -> Iterator[str]:
     if after.paused and not before.paused:
-        yield gettext("denial of existence paused, while its records change")
+        yield gettext("denial of existence paused while NSEC or NSEC3 records change")
     elif before.paused and not after.paused:
-        yield gettext("denial of existence goes on")
+        yield gettext("denial of existence resumed")
     if after.presigned and not before.presigned:
-        yield gettext("served with the signatures that it came with")
+        yield gettext("served with imported signatures")
     if before.presigned and not after.is_signed:
-        yield gettext("signatures dropped")
+        yield gettext("signatures deleted")
     elif after.is_signed and not before.is_signed and not after.presigned:
         yield gettext("signed with {algorithms}").format(algorithms=signing_algorithms(after))
     if before.is_signed and not after.is_signed and not before.presigned:
-        yield gettext("no key signs any more") if after.keys else gettext("unsigned")
+        yield gettext("no signing key left") if after.keys else gettext("unsigned")
 
 
 def _of_keys(before: SigningState, after: SigningState, tags: Mapping[int, int]) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _of_keys(before: SigningState, after: SigningState, tags: Mapping[int, int])
             yield _text_of_added_key(key).format(key=_tag(key, tags))
             continue
         if old.active != key.active:
-            message = gettext("key {key} signs") if key.active else gettext("key {key} does not sign")
+            message = gettext("key {key} started signing") if key.active else gettext("key {key} stopped signing")
             yield message.format(key=_tag(key, tags))
         if old.published != key.published:
             message = gettext("key {key} published") if key.published else gettext("key {key} hidden")
@@ -115,7 +115,7 @@ def _of_denial(before: SigningState, after: SigningState) -> Iterator[str]:
     if after.has_chain and before.denial != after.denial:
         if after.denial is None:
             due = describe_denial(after.due_nsec3) if after.due_nsec3 else ""
-            yield gettext("NSEC3 off, on the way to {due}").format(due=due) if due else gettext("NSEC3 off")
+            yield gettext("NSEC3 off, changing to {due}").format(due=due) if due else gettext("NSEC3 off")
         elif before.denial is None:
             more = _parameters(after.denial)
             yield gettext("NSEC3 on with {parameters}").format(parameters=more) if more else gettext("NSEC3 on")

@@ -62,13 +62,13 @@ def reason_against(
     if not ds:
         return ""
     if not state.is_signed:
-        return gettext("which is served here and not signed")
+        return gettext("which the panel serves without signatures")
     entries = [key for key in state.keys if _is_entry(state, key)]
     keys = [(key.flags, key.algorithm, public[key.id]) for key in entries if key.id in public]
     keys += [(key.flags, key.algorithm, key.public) for key in others]
     if any(key_material.is_named_by(zone_name, *key, ds) for key in keys):
         return ""
-    return gettext("which is served here and signed by none of the keys that it names")
+    return gettext("which is signed with keys that don’t match the DS")
 
 
 def newly_broken(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> dict[str, str]:

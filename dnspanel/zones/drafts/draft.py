@@ -168,7 +168,7 @@ def draft_changes(
         if clash is not None:
             what = f"{rdata.type_to_text(clash.type)} {clash.name}"
             raise CannotUndo(
-                gettext("Your draft changes {what} already. Publish or discard that first.").format(what=what)
+                gettext("Your draft already changes {what}. Publish or discard that change first.").format(what=what)
             )
         used = zone_quotas.operation_count(person(author).pk, zone_quotas.operations_to_count(author))
         zone_quotas.refuse_operations(author, used=used, added=len(changes))
@@ -318,16 +318,18 @@ def _resolve_conflict(change: Change, theirs: RRset | None, choice: Choice) -> R
         return change.after
     mine = change.after
     if mine is None or theirs is None:
-        raise CannotResolve(gettext("One side deletes the RRset, so there are no records of both to keep."))
+        raise CannotResolve(gettext("One of the two changes deletes the records, so they cannot be merged."))
     if mine.type == rdtypes.SOA:
-        raise CannotResolve(gettext("A zone has one SOA record; choose one of the two."))
+        raise CannotResolve(gettext("A zone can only have one SOA record. Choose one of the two versions."))
     union = (*theirs.rdata, *mine.rdata)  # if a value is in both, its capitals are those of `mine`
     disabled = (*mine.disabled, *rdata.not_among(mine.type, theirs.disabled, mine.rdata))
     comment = mine.comment or theirs.comment
     try:
         return make(mine.name, mine.type, mine.ttl, union, disabled, comment, notes=mine.notes.merge_with(theirs.notes))
     except BadRRset as exc:
-        raise CannotResolve(gettext("The records of both do not fit together: {exc}.").format(exc=exc)) from exc
+        raise CannotResolve(
+            gettext("The records of the two versions cannot be merged: {exc}.").format(exc=exc)
+        ) from exc
 
 
 def _operation(draft: Draft, zone: Zone, change: Change, base_revision: int, now: datetime) -> Operation:

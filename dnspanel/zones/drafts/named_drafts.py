@@ -30,7 +30,7 @@ from replication.dns import rdata
 
 LONGEST_NAME = 80
 MOST_SHARES = 50  # of one draft
-NOBODY = gettext_noop("There is no person or team with this name that you can share with.")
+NOBODY = gettext_noop("Person or team not found.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def put_aside(
         if zones is not None:
             chosen = chosen.filter(zone__in=[zone.pk for zone in zones])
         if not chosen.exists():
-            raise DraftRefused(gettext("Your draft has no changes to put aside."))
+            raise DraftRefused(gettext("Your draft doesn’t have changes to save."))
         made = _aside(author, chosen, name, now, before=current)
         in_transaction(made)
         return made
@@ -129,7 +129,7 @@ def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: C
     with _moving():
         draft = locked_to_publish(by, named)[0]
         if not Operation.objects.filter(draft=draft).exists():
-            raise DraftRefused(gettext("There is nothing in this draft."))
+            raise DraftRefused(gettext("This draft doesn’t have any changes."))
         if draft.author_id is not None:
             draft.author = None
             draft.save(update_fields=["author"])
@@ -173,7 +173,8 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
         if not _sees_all(author, draft):
             raise DraftRefused(
                 gettext(
-                    "This draft has changes that you are not allowed to see. Someone who can see them must take it up."
+                    "This draft has changes that you are not allowed to see. Only someone who can see all changes can "
+                    "resume the draft."
                 )
             )
         for current in by_id.values():
@@ -220,14 +221,14 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         if to == person(by):
-            raise DraftRefused(gettext("It is yours already."))
+            raise DraftRefused(gettext("You already own this draft."))
         known = teams_known_to(by) if isinstance(to, Team) else people_known_to(by)
         if not known.filter(pk=to.pk).exists():
             raise DraftRefused(gettext(NOBODY))
         shares = DraftShare.objects.filter(draft=draft)
         if shares.exclude(**receiver).count() >= MOST_SHARES:
             raise DraftRefused(
-                gettext("A draft is shared with at most {most_shares} people and teams.").format(
+                gettext("A draft can be shared with at most {most_shares} people and teams.").format(
                     most_shares=MOST_SHARES
                 )
             )
@@ -283,7 +284,7 @@ def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) 
     if not ids:
         return []
     if to.is_service:
-        raise DraftRefused(gettext("A service account has no drafts: hand them over to a person."))
+        raise DraftRefused(gettext("A service account cannot have drafts. Transfer the drafts to a person."))
     taken = set(Draft.objects.filter(owner=to).values_list("name", flat=True))
     names = []
     for draft in drafts_of(person).select_for_update(no_key=True, of=("self",)).filter(pk__in=ids):
@@ -292,7 +293,7 @@ def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) 
             name = f"{name[: LONGEST_NAME - 36]} of {person.username[:32]}"
         if name in taken:
             raise DraftRefused(
-                gettext("{username} has a draft “{name}” already.").format(username=to.username, name=name)
+                gettext("{username} already has a draft “{name}”.").format(username=to.username, name=name)
             )
         author = None if draft.author_id == person.pk else draft.author_id
         Draft.objects.filter(pk=draft.pk).update(owner=to, name=name, author=author, changed_at=now)
@@ -310,7 +311,9 @@ def operations_seen(reader: Drafter, draft: Draft) -> QuerySet[Operation]:
 def refuse_requested(draft: Draft) -> None:
     """Raise DraftRefused if the draft waits for approval, since only its request can publish it."""
     if draft.name and PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).exists():
-        raise DraftRefused(gettext("This draft waits for approval: its request publishes it, or is withdrawn first."))
+        raise DraftRefused(
+            gettext("This draft is waiting for approval. Withdraw the request before you change the draft.")
+        )
 
 
 def forget_if_empty(draft: Draft) -> None:
@@ -383,13 +386,13 @@ def _sees_all(author: Drafter, draft: Draft) -> bool:
 def _refuse_to_edit(author: Drafter, named: NamedDraft) -> None:
     access.require(author, Permission.EDIT)
     if not named.may_edit:
-        raise access.Forbidden(Permission.EDIT, gettext("This draft is shared with you to read only."))
+        raise access.Forbidden(Permission.EDIT, gettext("You can only view this draft."))
 
 
 def _refuse_while_in_hand(draft: Draft, user: User) -> None:
     if draft.author_id not in (None, user.pk):
         raise DraftRefused(
-            gettext("{username} works in this draft now.").format(
+            gettext("{username} is working in this draft.").format(
                 username=User.objects.get(pk=draft.author_id).username
             )
         )
@@ -403,7 +406,7 @@ def _moving() -> Iterator[None]:
             yield
     except IntegrityError as exc:
         if "draft_name_unique" in str(exc):
-            raise DraftRefused(gettext("You have a draft of this name already.")) from exc
+            raise DraftRefused(gettext("You already have a draft with this name.")) from exc
         raise DraftRefused(gettext("Your draft changed in another window in the meantime. Try again.")) from exc
 
 
@@ -439,8 +442,10 @@ def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: 
     elif (changes := operations.count()) > 0:
         raise DraftRefused(
             ngettext(
-                "Your draft has {changes:,} change: name it, to put it aside, or merge both.",
-                "Your draft has {changes:,} changes: name it, to put it aside, or merge both.",
+                "Your current draft has {changes:,} change. Enter a name to save the current draft, or merge the "
+                "two drafts.",
+                "Your current draft has {changes:,} changes. Enter a name to save the current draft, or merge the "
+                "two drafts.",
                 changes,
             ).format(changes=changes)
         )
@@ -455,7 +460,9 @@ def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -
     if clash := next((place for place in mine if place in places), None):
         _, name, type_ = clash
         what = f"{rdata.type_to_text(type_)} {name}"
-        raise DraftRefused(gettext("Both change {what}: publish, discard or put aside one of them.").format(what=what))
+        raise DraftRefused(
+            gettext("Both drafts change {what}. Publish, discard or save one of the drafts first.").format(what=what)
+        )
     zone_quotas.refuse_operations(author, used=len(places), added=len(mine))
     both = Draft.objects.filter(Q(pk=draft.pk) | Q(pk__in=operations.values("draft")))
     draft.worked_in = sorted(set().union(*both.values_list("worked_in", flat=True)))
@@ -484,7 +491,7 @@ def _clean(name: str) -> str:
     """Normalize the spaces of a name. Raise DraftRefused if the name is empty, too long or not printable."""
     text = " ".join(name.split())
     if not text:
-        raise DraftRefused(gettext("A draft that is put aside needs a name."))
+        raise DraftRefused(gettext("Enter a name for the saved draft."))
     if len(text) > LONGEST_NAME or not text.isprintable():
         raise DraftRefused(
             gettext("Use a name of at most {longest_name} printable characters.").format(longest_name=LONGEST_NAME)

@@ -8,7 +8,7 @@ class DraftUnknown(ZoneError):
     """There is no such draft, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such draft."))
+        super().__init__(gettext("Draft not found."))
 
 
 class DraftRefused(ZoneError):

@@ -58,14 +58,14 @@ class HookUnasked(HookRefused):
     def __init__(self, questions: "Sequence[Question]", author: "Author", now: datetime) -> None:
         self.questions, self.author, self.now = questions, author, now
         zones = {pk: name for question in questions for pk, name in question.zones.items()}
-        super().__init__(zones, gettext("A publish hook was not asked about this."))
+        super().__init__(zones, gettext("A publish hook was not asked about this change."))
 
 
 class RequestUnknown(ZoneError):
     """There is no such request for approval, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such request."))
+        super().__init__(gettext("Request not found."))
 
 
 class RequestRefused(ZoneError):
@@ -84,4 +84,4 @@ class RuleUnknown(ZoneError):
     """There is no such approval rule, freeze or publish hook, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such rule."))
+        super().__init__(gettext("Rule not found."))

@@ -8,7 +8,7 @@ class ViewUnknown(ZoneError):
     """There is no such saved view, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such view."))
+        super().__init__(gettext("View not found."))
 
 
 class ViewRefused(ZoneError):

@@ -18,19 +18,19 @@ class NameTaken(NameRefused):
     """A zone with this name exists already."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, gettext("The zone {name} exists already.").format(name=name))
+        super().__init__(name, gettext("The zone {name} already exists.").format(name=name))
 
 
 class PublicSuffix(NameRefused):
     """No one is allowed to have a zone with this name, because it is a public suffix or the root."""
 
     def __init__(self, name: str) -> None:
-        what = gettext("the root") if name == "." else name
+        what = gettext("the root zone") if name == "." else name
         super().__init__(
             name,
             gettext(
-                "The zone {what} is refused, because it is above everyone’s zones. To allow it, change the "
-                "settings PANEL_REFUSED_SUFFIXES and PANEL_PUBLIC_SUFFIX_LIST."
+                "The zone {what} is not allowed, because {what} is a public suffix. The operator can allow the "
+                "zone with PANEL_REFUSED_SUFFIXES and PANEL_PUBLIC_SUFFIX_LIST."
             ).format(what=what),
         )
 
@@ -45,7 +45,7 @@ class ReverseName(NameRefused):
             where = gettext("{listed} and {count} more").format(listed=where, count=len(self.zones) - 4)
         super().__init__(
             name,
-            gettext("{network} is not the name of a zone; its reverse names lie in {where}.").format(
+            gettext("{network} isn’t a zone name. The reverse names of this network are in {where}.").format(
                 network=network, where=where
             ),
         )
@@ -62,20 +62,20 @@ class NameOfOthers(NameRefused):
         if side == "below":
             message = (
                 gettext(
-                    "You are not allowed to create the zone {name}. It is below {other}, and you are not allowed to "
-                    "change every record of that zone."
+                    "You cannot create the zone {name} below {other}, because you are not allowed to change all "
+                    "records of {other}."
                 )
                 if other
-                else gettext("You are not allowed to create the zone {name}. It is below a zone of another team.")
+                else gettext("You cannot create the zone {name} below a zone of another team.")
             )
         else:
             message = (
                 gettext(
-                    "You are not allowed to create the zone {name}. It is above {other}, and you are not allowed to "
-                    "change every record of that zone."
+                    "You cannot create the zone {name} above {other}, because you are not allowed to change all "
+                    "records of {other}."
                 )
                 if other
-                else gettext("You are not allowed to create the zone {name}. It is above a zone of another team.")
+                else gettext("You cannot create the zone {name} above a zone of another team.")
             )
         super().__init__(name, message.format(name=name, other=other))
 
@@ -87,9 +87,8 @@ class SignedAtParent(NameRefused):
         super().__init__(
             name,
             gettext(
-                "{parent} holds a DS for {name}: resolvers that validate would answer nothing of it, "
-                "because it would not be signed by the key that the DS names. Remove the DS from "
-                "{parent} first, and wait for its TTL."
+                "{parent} has a DS for {name} that doesn’t match the zone’s keys, so validating resolvers would "
+                "reject all answers. Delete the DS from {parent} first, and wait until its TTL has expired."
             ).format(parent=parent, name=name),
         )
 
@@ -102,8 +101,8 @@ class BreaksBelow(NameRefused):
         super().__init__(
             name,
             gettext(
-                "{name} holds a DS for {child}, {reason}: resolvers that validate would answer nothing "
-                "of it. Take the DS out, or put the right one in."
+                "{name} has a DS for {child}, {reason}. Validating resolvers would reject all answers for "
+                "{child}. Delete or correct the DS."
             ).format(name=name, child=child, reason=reason),
         )
 
@@ -117,7 +116,7 @@ class NamesRefused(ZoneError):
         message: str = str(first)
         if more:
             message = ngettext(
-                "{message} One more name is refused.", "{message} {count} more names are refused.", more
+                "{message} One other name was also refused.", "{message} {count} other names were also refused.", more
             ).format(message=message, count=more)
         super().__init__(message)
 
@@ -138,9 +137,9 @@ class NamesTaken(ZoneError):
         first, more = self.names[0], len(self.names) - 1
         super().__init__(
             (
-                gettext("The zone {first} exists already, and {more} more.")
+                gettext("The zone {first} and {more} more already exist.")
                 if more
-                else gettext("The zone {first} exists already.")
+                else gettext("The zone {first} already exists.")
             ).format(first=first, more=more)
         )
 
@@ -150,5 +149,8 @@ class NameReserved(NameRefused):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            name, gettext("The name {name} is reserved: the panel uses it to see how far a node is.").format(name=name)
+            name,
+            gettext(
+                "The name {name} is reserved, because the panel uses this name to check whether nodes are in sync."
+            ).format(name=name),
         )

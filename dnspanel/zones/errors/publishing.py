@@ -22,7 +22,7 @@ class TakenBack(ZoneError):
 
     def __init__(self, sequence: int, reason: str) -> None:
         self.sequence, self.reason = sequence, reason
-        message = gettext("The change was taken back, because the name servers could not answer with it.")
+        message = gettext("The change was reverted, because the nodes could not serve it.")
         super().__init__(f"{message} {reason}".rstrip())
 
 
@@ -38,7 +38,7 @@ class NothingToPublish(PublishRefused):
     """The draft has no operations, or others have already published all of them."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is nothing to publish."))
+        super().__init__(gettext("No changes to publish."))
 
 
 class Conflicts(PublishRefused):
@@ -77,7 +77,7 @@ class GuardHolds(PublishRefused):
         self.zones = tuple(zones)
         first = self.zones[0]
         super().__init__(
-            gettext("{zone_name}: {list} Confirm it by typing the zone's name.").format(
+            gettext("{zone_name}: {list} Enter the zone name to confirm.").format(
                 zone_name=first.name, list=joined(" ", first.reasons)
             )
         )
@@ -146,7 +146,7 @@ class PublishingOnHold(PublishRefused):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(
-            gettext("Publishing is held: {reason} Drafts are kept; nothing was published.").format(reason=reason)
+            gettext("Publishing is on hold: {reason} Nothing was published. Your draft is saved.").format(reason=reason)
         )
 
 
@@ -170,4 +170,4 @@ class NotOnHold(ZoneError):
     """Publishing is not on hold, so there is nothing to decide."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("Publishing is no longer stopped. Perhaps someone else decided first."))
+        super().__init__(gettext("Publishing is no longer on hold. Someone else might have decided first."))

@@ -17,21 +17,23 @@ class Forbidden(ZoneError):
 
     def __init__(self, permission: Permission, reason: str = "") -> None:
         self.permission = permission
-        super().__init__(reason or gettext("You may not {value}.").format(value=gettext(permission.value)))
+        super().__init__(
+            reason or gettext("You don’t have permission to {value}.").format(value=gettext(permission.value))
+        )
 
 
 _ACTS = {
-    Right.READ: gettext_noop("You may not see {what}."),
-    Right.ADD: gettext_noop("You may not add {what}."),
-    Right.CHANGE: gettext_noop("You may not change {what}."),
-    Right.REMOVE: gettext_noop("You may not delete {what}."),
-    Right.CREATE_ZONE: gettext_noop("You may not create the zone {what}."),
-    Right.DELETE_ZONE: gettext_noop("You may not delete or restore the zone {what}."),
-    Right.SETTINGS: gettext_noop("You may not change the settings of the zone {what}."),
-    Right.DNSSEC: gettext_noop("You may not sign the zone or change its keys {what}."),
-    Right.TEMPLATES: gettext_noop("You may not make or change the template {what}."),
-    Right.EXPORT_KEYS: gettext_noop("You may not read the private keys of the zone {what}."),
-    Right.GOVERN: gettext_noop("You may not say what needs approval, or publish past it, in {what}."),
+    Right.READ: gettext_noop("You don’t have permission to view {what}."),
+    Right.ADD: gettext_noop("You don’t have permission to add {what}."),
+    Right.CHANGE: gettext_noop("You don’t have permission to change {what}."),
+    Right.REMOVE: gettext_noop("You don’t have permission to delete {what}."),
+    Right.CREATE_ZONE: gettext_noop("You don’t have permission to create the zone {what}."),
+    Right.DELETE_ZONE: gettext_noop("You don’t have permission to delete or restore the zone {what}."),
+    Right.SETTINGS: gettext_noop("You don’t have permission to change the settings of the zone {what}."),
+    Right.DNSSEC: gettext_noop("You don’t have permission to sign {what} or change the zone’s keys."),
+    Right.TEMPLATES: gettext_noop("You don’t have permission to create or change the template {what}."),
+    Right.EXPORT_KEYS: gettext_noop("You don’t have permission to read the private keys of the zone {what}."),
+    Right.GOVERN: gettext_noop("You don’t have permission to change or bypass the approval rules of {what}."),
 }
 
 
@@ -54,7 +56,7 @@ class Locked(RightMissing):
         self.lock = lock
         what = f"{rdata.type_to_text(type)} {name}" if name else zone_name
         message = (
-            gettext("{what} is locked: {reason}. Only {manager} may change it.")
+            gettext("{what} is locked: {reason}. Only {manager} is allowed to change {what}.")
             if lock.manager
             else gettext("{what} is locked: {reason}.")
         )
@@ -79,21 +81,21 @@ class FollowsMembers(RightMissing):
 
 def producer_reason(zone_name: str) -> str:
     """Return a message that explains why a produced catalog cannot be edited."""
-    return gettext("{name} is a catalog: it says which zones are in it, and changes only with them.").format(
+    return gettext("{name} is a catalog. A catalog only changes when you add or remove its members.").format(
         name=zone_name.rstrip(".")
     )
 
 
 def unserved_reason(zone_name: str) -> str:
     """Return a message that explains why a transferred zone is not served."""
-    return gettext("{name} is not served: it has expired, or nothing has come from its primaries yet.").format(
+    return gettext("{name} is not served, because the zone has expired or was not transferred yet.").format(
         name=zone_name
     )
 
 
 def transferred_reason(zone_name: str, transferred_from: str) -> str:
     """Return a message that explains why a transferred zone cannot be changed here."""
-    return gettext("{name} is transferred from {primaries}: it is changed there, and read here.").format(
+    return gettext("{name} is transferred from {primaries}. Change the zone on the primary.").format(
         name=zone_name.rstrip("."), primaries=transferred_from
     )
 
@@ -110,4 +112,4 @@ class LockUnknown(ZoneError):
     """The zone does not have this lock, or no longer has it."""
 
     def __init__(self, zone_name: str) -> None:
-        super().__init__(gettext("{zone_name} has no such lock any more.").format(zone_name=zone_name))
+        super().__init__(gettext("This lock no longer exists in {zone_name}.").format(zone_name=zone_name))

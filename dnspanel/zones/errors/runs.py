@@ -8,14 +8,14 @@ class ChangeRunUnknown(ZoneError):
     """There is no such run over many zones, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such run that changes zones."))
+        super().__init__(gettext("Run not found."))
 
 
 class RunUnknown(ZoneError):
     """There is no such DNSSEC policy run, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such run of DNSSEC policies."))
+        super().__init__(gettext("Policy run not found."))
 
 
 class RunRefused(ZoneError):

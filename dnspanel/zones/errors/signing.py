@@ -30,7 +30,9 @@ class KeyUnknown(DnssecRefused):
     """The zone has no key with this id."""
 
     def __init__(self, zone_name: str, key_id: int) -> None:
-        super().__init__(gettext("{zone_name} has no DNSSEC key {key_id}.").format(zone_name=zone_name, key_id=key_id))
+        super().__init__(
+            gettext("{zone_name} doesn’t have a DNSSEC key {key_id}.").format(zone_name=zone_name, key_id=key_id)
+        )
 
 
 class PolicyRefused(ZoneError):
@@ -45,11 +47,11 @@ class PolicyUnknown(ZoneError):
     """There is no such DNSSEC policy, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such DNSSEC policy."))
+        super().__init__(gettext("DNSSEC policy not found."))
 
 
 class RolloverUnknown(ZoneError):
-    """The zone has no such rollover."""
+    "Rollover not found."
 
     def __init__(self) -> None:
-        super().__init__(gettext("The zone has no such rollover."))
+        super().__init__(gettext("Rollover not found."))

@@ -10,7 +10,7 @@ class TemplateUnknown(ZoneError):
     """There is no such template, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such template."))
+        super().__init__(gettext("Template not found."))
 
 
 class TemplateRefused(ZoneError):
@@ -30,9 +30,9 @@ class TemplateMoved(ZoneError):
     def __init__(self, *, found: int) -> None:
         self.found = found
         super().__init__(
-            gettext("The template is at version {found} by now. Compare with that, then publish yours.").format(
-                found=found
-            )
+            gettext(
+                "The template is already at version {found}. Compare that version with yours before you publish."
+            ).format(found=found)
         )
 
 
@@ -40,4 +40,4 @@ class TemplateRunUnknown(ZoneError):
     """There is no such template run, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such run of templates."))
+        super().__init__(gettext("Template run not found."))

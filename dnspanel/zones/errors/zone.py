@@ -14,7 +14,7 @@ class Unknown(ZoneError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(gettext("There is no zone {name}").format(name=name))
+        super().__init__(gettext("Zone not found: {name}").format(name=name))
 
 
 class InTrash(Unknown):
@@ -24,7 +24,7 @@ class InTrash(Unknown):
         super().__init__(name)
         self.zone_id, self.deleted_at, self.gone_at = zone_id, deleted_at, gone_at
         since, until = (f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" for at in (deleted_at, gone_at))
-        message = gettext("The zone {name} is in the trash since {since}, and can be restored until {until}.")
+        message = gettext("The zone {name} was moved to the trash on {since} and can be restored until {until}.")
         self.args = (message.format(name=name, since=since, until=until),)
 
 
@@ -34,7 +34,7 @@ class RevisionMoved(ZoneError):
     def __init__(self, zone_name: str, *, expected: int, found: int) -> None:
         self.zone_name, self.expected, self.found = zone_name, expected, found
         super().__init__(
-            gettext("{zone_name} is at revision {found} by now, not {expected}.").format(
+            gettext("{zone_name} is already at revision {found}, not {expected}.").format(
                 zone_name=zone_name, found=found, expected=expected
             )
         )
@@ -53,7 +53,7 @@ class DefaultsFixed(ZoneError):
 
     def __init__(self, variable: str) -> None:
         super().__init__(
-            gettext("{variable} is set in the panel's environment, so it is not changed here.").format(
+            gettext("{variable} is set in the panel’s environment and cannot be changed here.").format(
                 variable=variable
             )
         )
@@ -83,7 +83,5 @@ class StillOnItsWay(ZoneError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            gettext(
-                "The deletion of {name} is still on its way into the log of the nodes. Try again in some seconds."
-            ).format(name=name)
+            gettext("The deletion of {name} is still being processed. Try again in a few seconds.").format(name=name)
         )

@@ -19,19 +19,21 @@ LONGEST_RULE = 200
 def fault_of(repeats: str) -> str:
     """Return a sentence that describes a repeat rule's fault, or "" if the rule is valid and quick to compute."""
     if len(repeats) > LONGEST_RULE or not repeats.isascii():
-        return gettext("A rule has at most {longest_rule} characters of ASCII.").format(longest_rule=LONGEST_RULE)
+        return gettext("A repeat rule can have at most {longest_rule} ASCII characters.").format(
+            longest_rule=LONGEST_RULE
+        )
     parts: dict[str, str] = {}
     for part in repeats.split(";"):
         name, has_value, value = part.partition("=")
         if not has_value or name not in _PARTS or name in parts or not value:
-            return gettext("{part} is no part of a rule here: FREQ, INTERVAL, BYDAY, BYMONTHDAY and UNTIL are.").format(
-                part=part[:40] or "Nothing"
-            )
+            return gettext(
+                "{part} isn’t a valid part of a repeat rule. Use FREQ, INTERVAL, BYDAY, BYMONTHDAY and UNTIL."
+            ).format(part=part[:40] or "Nothing")
         parts[name] = value
     if parts.get("FREQ") not in ("DAILY", "WEEKLY", "MONTHLY"):
-        return gettext("FREQ is DAILY, WEEKLY or MONTHLY.")
+        return gettext("FREQ must be DAILY, WEEKLY or MONTHLY.")
     if not _is_number(parts.get("INTERVAL", "1"), 1, 52):
-        return gettext("INTERVAL is a number from 1 to 52.")
+        return gettext("INTERVAL must be a number from 1 to 52.")
     return _fault_of_days(parts) or _fault_of_until(repeats, parts.get("UNTIL", "20300101"))
 
 
@@ -40,22 +42,24 @@ def _fault_of_days(parts: Mapping[str, str]) -> str:
     for day in parts.get("BYDAY", "MO").split(","):
         ordinal = day[:-2]
         if day[-2:] not in _DAYS or (ordinal and (frequency != "MONTHLY" or ordinal not in ("1", "2", "3", "4", "-1"))):
-            return gettext("BYDAY has days such as MO,FR; with MONTHLY also 1MO to 4MO and -1FR.")
+            return gettext(
+                "BYDAY must list days, for example MO,FR. With MONTHLY, 1MO to 4MO and -1FR are also allowed."
+            )
     for number in parts.get("BYMONTHDAY", "1").split(","):
         if number != "-1" and not _is_number(number, 1, 28):
-            return gettext("BYMONTHDAY has days from 1 to 28, or -1 for the last one.")
+            return gettext("BYMONTHDAY must list days from 1 to 28, or -1 for the last day.")
     if "BYMONTHDAY" in parts and (frequency != "MONTHLY" or "BYDAY" in parts):
-        return gettext("BYMONTHDAY goes with MONTHLY, and not with BYDAY.")
+        return gettext("BYMONTHDAY requires MONTHLY and cannot be combined with BYDAY.")
     return ""
 
 
 def _fault_of_until(repeats: str, until: str) -> str:
     if not (len(until) == 8 and _is_number(until, 19700101, 99991231)):
-        return gettext("UNTIL is a day, as 20301231.")
+        return gettext("UNTIL must be a date, for example 20301231.")
     try:
         rrulestr(repeats, dtstart=datetime(2026, 1, 1))  # noqa: DTZ001 (clocks of a place, which are put on it later)
     except ValueError:
-        return gettext("UNTIL is no day.")
+        return gettext("UNTIL isn’t a valid date.")
     return ""
 
 

@@ -189,7 +189,9 @@ def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed
             if not acting.reason.strip():
                 raise ApprovalNeeded(
                     governed.name,
-                    gettext("Say why this goes past the rules of {name}.").format(name=before_full_stop(governed.name)),
+                    gettext("Enter a reason to bypass the rules of {name}.").format(
+                        name=before_full_stop(governed.name)
+                    ),
                 )
             passed.append(str(refusal))
     given = publish_hooks.refuse(rules.hooks, zones, parts, over=over, acting=acting)
@@ -323,7 +325,7 @@ def refusals(  # noqa: PLR0913  # a change, and who asks for it with whom
         if rule.ticket and not ticket_patterns.ticket_in(reason, rule.ticket):
             yield ApprovalNeeded(
                 zone.name,
-                gettext("Changes of {zone} need a ticket like {ticket} in their reason: {reason}").format(
+                gettext("Changes to {zone} need a ticket such as {ticket} in the reason: {reason}").format(
                     zone=_without_dot(zone), ticket=rule.ticket, reason=_with_stop(rule.reason)
                 ),
             )
@@ -462,24 +464,24 @@ def _asks(rule: ZoneRule, zone: Zone, kind: str) -> str:
     name = _without_dot(zone)
     if kind == RevisionKind.DELETE:
         return gettext(
-            "{name} cannot be deleted while its changes need approval: {reason} Someone who is allowed to "
-            "lift the rule must do that first."
+            "{name} cannot be deleted while its changes need approval: {reason} Someone with the govern "
+            "permission must delete the approval rule first."
         ).format(name=name, reason=_with_stop(rule.reason))
     if kind in (TAKE, TAKE_DELEGATED):
         return gettext(
-            "Names of {name} cannot become a zone of their own while its changes need approval: {reason} Draft the NS "
-            "records of the new zone in {name} and ask for approval. Once they are published, you can create the zone "
-            "with the same name servers."
+            "Subdomains of {name} cannot become separate zones while changes need approval: {reason} Add the "
+            "NS records of the new zone to a draft of {name} and request approval. After publication, create "
+            "the zone with the same name servers."
         ).format(name=name, reason=_with_stop(rule.reason))
     if kind == REPLACE:
         return gettext(
-            "{name} cannot get another primary while its changes need approval: {reason} Ask someone who is "
-            "allowed to govern the zone to lift the rule or go past it with a reason."
+            "{name} cannot get another primary while its changes need approval: {reason} Ask someone with the "
+            "govern permission to delete or bypass the rule."
         ).format(name=name, reason=_with_stop(rule.reason))
     people = "1 person" if rule.needed == 1 else gettext("{needed} people").format(needed=rule.needed)
     return gettext(
-        "Changes of {name} need the approval of {people} ({rule}): {reason} Put them into a "
-        "draft and ask for approval on its review page, or by POST /api/v2/requests."
+        "Changes to {name} need approval from {people} ({rule}): {reason} Add the changes to a draft and "
+        "request approval on the review page or with POST /api/v2/requests."
     ).format(name=name, people=people, rule=approvers_text(rule), reason=_with_stop(rule.reason))
 
 

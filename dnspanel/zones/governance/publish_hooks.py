@@ -65,7 +65,9 @@ def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
             try:
                 return act(*args, **kwargs)
             except HookUnasked as exc:
-                moved = gettext("This was changed by others each time that a publish hook had answered. Try again.")
+                moved = gettext(
+                    "Other people changed the same records while the publish hook was answering. Try again."
+                )
                 raise HookRefused(exc.zones, moved) from exc
 
     return act_after_hooks
@@ -201,9 +203,9 @@ def _refusal(hook: PublishHook, answer: HookAnswer) -> str:
             hook=hook.display_name, about=hook.reason.rstrip("."), reason=answer.reason
         )
     message = (
-        gettext("The publish hook {hook} says no: {reason} ({ticket})")
+        gettext("The publish hook {hook} rejected the change: {reason} ({ticket})")
         if answer.ticket
-        else gettext("The publish hook {hook} says no: {reason}")
+        else gettext("The publish hook {hook} rejected the change: {reason}")
     )
     return message.format(hook=hook.display_name, reason=answer.reason or hook.reason, ticket=answer.ticket)
 

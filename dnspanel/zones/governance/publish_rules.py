@@ -161,14 +161,15 @@ def begin(model: type[ZoneRule], scope: Scope, author: Author, most: int = MOST)
     require_scope(scope, author)
     if model._default_manager.count() >= most:
         raise RuleRefused(
-            "reason", gettext("There are already {most}. Lift some that you no longer need.").format(most=most)
+            "reason",
+            gettext("The limit of {most} is reached. Delete an entry that you no longer need.").format(most=most),
         )
 
 
 def require_scope(scope: Scope, author: Author) -> None:
     """Raise RuleRefused for an invalid scope, and RightMissing if the author is not allowed to govern its zones."""
     if (scope.zone is not None) + bool(scope.tag) + (scope.team is not None) > 1:
-        raise RuleRefused("zone", gettext("Say one of them: a zone, a tag or a team."))
+        raise RuleRefused("zone", gettext("Choose only one: a zone, a tag or a team."))
     if author is not None and not may_govern(author, scope):
         raise RightMissing(Right.GOVERN, scope.zone.name if scope.zone else gettext("these zones"))
 
@@ -212,19 +213,20 @@ def lock_rule(model: type[AnyRule], id: int, author: Person) -> AnyRule:
 def _refuse_terms(terms: ApprovalTerms) -> None:
     if not 0 <= terms.needed <= MOST_APPROVERS:
         raise RuleRefused(
-            "needed", gettext("Between 0 and {most_approvers} people approve.").format(most_approvers=MOST_APPROVERS)
+            "needed",
+            gettext("Enter a number of approvals from 0 to {most_approvers}.").format(most_approvers=MOST_APPROVERS),
         )
     if not terms.needed and not terms.ticket:
         raise RuleRefused("needed", gettext("Require an approval or a ticket."))
     if not 1 <= terms.min_changes <= MOST_CHANGES:
         raise RuleRefused(
-            "min_changes", gettext("Use a number from 1 to {most_changes:,}.").format(most_changes=MOST_CHANGES)
+            "min_changes", gettext("Enter a number from 1 to {most_changes:,}.").format(most_changes=MOST_CHANGES)
         )
     if terms.role and terms.role not in Role.values:
         raise RuleRefused("role", gettext("There is no such role."))
     if len(terms.tokens) > MOST_TOKENS:
         raise RuleRefused(
-            "tokens", gettext("At most {most_tokens} tokens publish without.").format(most_tokens=MOST_TOKENS)
+            "tokens", gettext("Choose at most {most_tokens} exempt tokens.").format(most_tokens=MOST_TOKENS)
         )
     if terms.ticket and (fault := ticket_patterns.fault_of(terms.ticket)):
         raise RuleRefused("ticket", fault)
@@ -236,20 +238,20 @@ def _refuse_terms(terms: ApprovalTerms) -> None:
         and link.isprintable()
         and " " not in link
     ):
-        raise RuleRefused(
-            "ticket_link", gettext("Use an address that begins with https:// and has {ticket} in it, once.")
-        )
+        raise RuleRefused("ticket_link", gettext("Enter a URL that starts with https:// and contains {ticket} once."))
     if link and not terms.ticket:
-        raise RuleRefused("ticket_link", gettext("Say what a ticket looks like, too."))
+        raise RuleRefused("ticket_link", gettext("Enter a ticket pattern, for example OPS-#."))
 
 
 def _refuse_times(times: FreezeTimes, now: datetime) -> None:
     if times.ends_at <= times.starts_at:
-        raise RuleRefused("ends_at", gettext("It ends after it starts."))
+        raise RuleRefused("ends_at", gettext("The end must be after the start."))
     if times.ends_at - times.starts_at > freeze_times.LONGEST:
-        raise RuleRefused("ends_at", gettext("It lasts at most {days} days.").format(days=freeze_times.LONGEST.days))
+        raise RuleRefused(
+            "ends_at", gettext("A freeze can last at most {days} days.").format(days=freeze_times.LONGEST.days)
+        )
     if not times.repeats and times.ends_at <= now:
-        raise RuleRefused("ends_at", gettext("This is over."))
+        raise RuleRefused("ends_at", gettext("The end must be in the future."))
     if times.repeats and (fault := freeze_times.fault_of(times.repeats)):
         raise RuleRefused("repeats", fault)
     try:
@@ -264,7 +266,7 @@ def _reason(text: str) -> str:
         raise RuleRefused(
             "reason",
             gettext(
-                "Give a reason of at most {longest_reason} characters. It is shown to people who are blocked."
+                "Enter a reason of at most {longest_reason} characters. The reason is shown to people who are blocked."
             ).format(longest_reason=LONGEST_REASON),
         )
     return reason

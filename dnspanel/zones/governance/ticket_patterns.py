@@ -14,11 +14,13 @@ _AROUND = "()[]{}<>,.;:!?\"'`"
 def fault_of(pattern: str) -> str:
     """Return a sentence that describes the fault of a pattern, or "" if the pattern is valid."""
     if len(pattern) > LONGEST or not pattern.isprintable() or any(map(str.isspace, pattern)):
-        return gettext("Use up to {longest} characters without spaces.").format(longest=LONGEST)
+        return gettext("Enter up to {longest} characters without spaces.").format(longest=LONGEST)
     if "#" not in pattern:
-        return gettext("Write # in place of the ticket’s number, as in OPS-#.")
+        return gettext("Use # as the placeholder for the ticket number, for example OPS-#.")
     if any(a == "#" and (b == "#" or _is_digit(b)) for a, b in pairwise(pattern)):
-        return gettext("Do not write a digit or another # after #, because the end of the number would be unclear.")
+        return gettext(
+            "Don’t enter a digit or another # after #, because the end of the ticket number would be unclear."
+        )
     return ""
 
 

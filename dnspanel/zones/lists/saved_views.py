@@ -71,15 +71,13 @@ def save_view(  # noqa: PLR0913  # the fields of a view
     """
     kept = {key: terms[key].strip() for key, most in TERMS[page].items() if 0 < len(terms.get(key, "").strip()) <= most}
     if not kept:
-        raise ViewRefused(gettext("There is nothing to save: search, filter or sort first."))
+        raise ViewRefused(gettext("Search, filter or sort before you save a view."))
     with _one_of_a_name(), transaction.atomic(durable=True):
         # The lock on the person's row prevents two windows from saving one view too many.
         User.objects.select_for_update(no_key=True).get(pk=person.pk)
         if SavedView.objects.filter(owner=person).count() >= MOST_VIEWS:
             raise ViewRefused(
-                gettext("You have {most_views} views, which is the most: delete one first.").format(
-                    most_views=MOST_VIEWS
-                )
+                gettext("You can have at most {most_views} views. Delete a view first.").format(most_views=MOST_VIEWS)
             )
         made = SavedView.objects.create(
             owner=person,
@@ -128,7 +126,7 @@ def _one_of_a_name() -> Iterator[None]:
     except IntegrityError as exc:
         if "saved_view_name_unique" not in str(exc):
             raise
-        raise ViewRefused(gettext("You have a view of this name already.")) from exc
+        raise ViewRefused(gettext("You already have a view with this name.")) from exc
 
 
 def _lock_view(person: User, view: SavedView) -> SavedView:
@@ -141,7 +139,7 @@ def _lock_view(person: User, view: SavedView) -> SavedView:
 
 def _own(person: User, team: Team | None) -> Team | None:
     if team is not None and not teams_to_share_with(person).filter(pk=team.pk).exists():
-        raise ViewRefused(gettext("You may share a view with teams of yours only."))
+        raise ViewRefused(gettext("You can only share a view with your own teams."))
     return team
 
 
@@ -149,7 +147,7 @@ def _clean(name: str) -> str:
     name = " ".join(name.split())
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise ViewRefused(
-            gettext("A view needs a name of up to {longest_name} characters.").format(longest_name=LONGEST_NAME)
+            gettext("Enter a view name of up to {longest_name} characters.").format(longest_name=LONGEST_NAME)
         )
     return name
 

@@ -101,7 +101,7 @@ class WhenSilent(models.TextChoices):
     """The effect on a publication if a hook gives no valid answer."""
 
     REFUSE = "refuse", gettext_lazy("refused")
-    PASS = "pass", gettext_lazy("published, which the audit log says")
+    PASS = "pass", gettext_lazy("published (recorded in the audit log)")
 
 
 class PublishHook(ZoneRule):

@@ -88,7 +88,9 @@ class Publication(models.Model):
             return ""
         if self.token is None:
             return self.author.username
-        return gettext("{username} with {purpose}").format(username=self.author.username, purpose=self.token.purpose)
+        return gettext("{username} (token: {purpose})").format(
+            username=self.author.username, purpose=self.token.purpose
+        )
 
 
 class RevisionKind(models.TextChoices):
@@ -97,9 +99,9 @@ class RevisionKind(models.TextChoices):
     DELETE = "delete", gettext_lazy("deleted")
     RESTORE = "restore", gettext_lazy("restored")
     # The zone exists, but no node has it. A `RESTORE` brings it to the nodes.
-    AWAIT = "await", gettext_lazy("created to be transferred")
+    AWAIT = "await", gettext_lazy("created, waiting for transfer")
     EXPIRE = "expire", gettext_lazy("expired")
-    LIST = "list", gettext_lazy("changed, and at no node")
+    LIST = "list", gettext_lazy("changed, but not on nodes")
 
 
 # The database values of the kinds after which no node has the zone.

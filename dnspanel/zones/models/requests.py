@@ -20,7 +20,7 @@ class RequestState(models.TextChoices):
     PUBLISHED = "published", gettext_lazy("published")
     DECLINED = "declined", gettext_lazy("declined")
     WITHDRAWN = "withdrawn", gettext_lazy("withdrawn")
-    PAST_RULES = "past-rules", gettext_lazy("published past approval")
+    PAST_RULES = "past-rules", gettext_lazy("published without approval")
 
 
 class PublishRequest(models.Model):

@@ -130,9 +130,9 @@ class ZoneAct(models.TextChoices):
 
     ADD_TAGS = "add-tags", gettext_lazy("add tags")
     REMOVE_TAGS = "remove-tags", gettext_lazy("remove tags")
-    TEAM = "team", gettext_lazy("give to a team")
+    TEAM = "team", gettext_lazy("assign to a team")
     DELETE = "delete", gettext_lazy("move to the trash")
-    POLICY = "policy", gettext_lazy("give a DNSSEC policy")
+    POLICY = "policy", gettext_lazy("assign a DNSSEC policy")
     RESTORE = "restore", gettext_lazy("restore from the trash")
 
 

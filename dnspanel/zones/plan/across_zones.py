@@ -235,9 +235,9 @@ def _left_behind(
     for target, pointers in of_others.items():
         zone = zones[target]
         message = (
-            gettext("{target} has no address any more, and {pointing}")
+            gettext("{target} no longer has an address, but {pointing}")
             if answers[target]
-            else gettext("{target} does not exist any more, and {pointing}")
+            else gettext("{target} no longer exists, but {pointing}")
         ).format(target=names.owner_text(target, zone.name), pointing=_pointing(pointers))
         yield zone.pk, Violation(Severity.WARNING, "pointed-at", target, types[zone.pk, target], message)
 
@@ -281,13 +281,13 @@ def _pointing(pointers: Sequence[Pointer]) -> str:
         f"{rdata.type_to_text(each.rrset.type)} {each.rrset.name}" for each in pointers if each.rrset is not None
     ]
     if len(pointers) == 1:
-        what = known[0] if known else gettext("a record of another zone")
-        return gettext("{what} points at it").format(what=what)
+        what = known[0] if known else gettext("a record in another zone")
+        return gettext("{what} still points to this name").format(what=what)
     rest = len(pointers) - len(known[:_MOST_NAMED])
     if rest:
         known[_MOST_NAMED:] = [
-            gettext("more records of other zones")
+            gettext("more records in other zones")
             if len(pointers) >= _MOST_POINTERS
-            else ngettext("{count} record of another zone", "{count} records of other zones", rest).format(count=rest)
+            else ngettext("{count} record in another zone", "{count} records in other zones", rest).format(count=rest)
         ]
-    return gettext("{what} point at it").format(what=join_list(known))
+    return gettext("{what} still point to this name").format(what=join_list(known))

@@ -64,7 +64,7 @@ def remove_tags(tags: Sequence[str]) -> Act:
 def _tags(typed: Sequence[str]) -> tuple[str, ...]:
     found = rrset_tags(typed)
     if not found:
-        raise ValueError(gettext("say which tags"))
+        raise ValueError(gettext("enter at least one tag"))
     return found
 
 
@@ -127,7 +127,7 @@ def remove_values(texts: Sequence[str]) -> Act:
 def _check_texts(texts: Sequence[str]) -> Sequence[str]:
     if not 1 <= len(texts) <= MOST_VALUES or max(map(len, texts)) > LONGEST_TEXT:
         raise ValueError(
-            gettext("1 to {most_values} values are needed, of at most {longest_text} characters each").format(
+            gettext("enter 1 to {most_values} values of at most {longest_text} characters each").format(
                 most_values=MOST_VALUES, longest_text=LONGEST_TEXT
             )
         )
@@ -150,16 +150,16 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
     """
     if not find or max(len(find), len(replacement)) > LONGEST_TEXT:
         raise ValueError(
-            gettext("search for 1 to {longest_text} characters, and replace them with at most as many").format(
+            gettext("enter a search text and a replacement of at most {longest_text} characters each").format(
                 longest_text=LONGEST_TEXT
             )
         )
     if is_pattern:
         parts, links = find.split("*"), replacement.split("*")
         if len(parts) > MOST_STARS + 1:
-            raise ValueError(gettext("a pattern has at most {most_stars} stars").format(most_stars=MOST_STARS))
+            raise ValueError(gettext("a pattern can have at most {most_stars} asterisks").format(most_stars=MOST_STARS))
         if len(links) > len(parts):
-            raise ValueError(gettext("the replacement has more stars than the search text"))
+            raise ValueError(gettext("the replacement has more asterisks than the search text"))
 
     def replace_in(type: int, text: str) -> str:
         any_case = type in rdata.WITH_NAMES

@@ -238,8 +238,8 @@ def _with_refusals(plan: ZonePlan) -> ZonePlan:
             change.name,
             change.type,
             gettext(
-                "{name} is served with imported signatures, and the panel cannot sign the {type_to_text}: import "
-                "the zone again, or drop its signatures first"
+                "{name} is served with imported signatures, so the panel cannot sign the {type_to_text} record. "
+                "Import the zone again, or delete the imported signatures first"
             ).format(name=plan.zone.name, type_to_text=rdata.type_to_text(change.type)),
         )
         for change in plan.changes
@@ -288,8 +288,8 @@ def _breaking_ds(merged: Merged) -> list[Violation]:
             name,
             rdtypes.DS,
             gettext(
-                "with this DS, resolvers that validate do not answer for {name}, {reason}: publish it from a "
-                "draft, accept {breaking_ds} there and give a reason"
+                "with this DS, validating resolvers would reject all answers for {name}, {reason}. Publish the DS "
+                "from a draft, accept {breaking_ds} there and enter a reason"
             ).format(name=name, reason=reason, breaking_ds=BREAKING_DS),
         )
         for name, reason in newly_broken(before, after).items()
@@ -308,7 +308,7 @@ def _keys_by_hand(zone: Zone, merged: Merged) -> Iterator[Violation]:
             if change.after and made.intersection(map(in_one_piece, change.after.rdata)):
                 word = rdata.type_to_text(change.type)
                 message = gettext(
-                    "the panel makes the {word} of its own key {tag} itself; those of other signers stand here"
+                    "the panel generates the {word} record of its own key {tag}. Only add records of other signers here"
                 ).format(word=word, tag=key.tag)
                 yield Violation(Severity.ERROR, "key-of-panel", zone.name, change.type, message)
     for change in touched:
@@ -430,8 +430,8 @@ def _guard(zone: Zone, changes: Sequence[Change]) -> Iterator[str]:
             continue
         lost = rdata.not_among(change.type, change.before.served, change.after.served if change.after else ())
         if lost and change.type == rdtypes.NS and change.name == zone.name:
-            yield gettext("This removes the name server {list} of the zone.").format(list=", ".join(lost))
+            yield gettext("This removes name servers of the zone: {list}.").format(list=", ".join(lost))
         elif change.type == rdtypes.DS and change.after is None:
-            yield gettext("This removes the DS of {name}: the zone below will not be validated any more.").format(
+            yield gettext("This deletes the DS of {name}. Resolvers will no longer validate the child zone.").format(
                 name=change.name
             )

@@ -160,7 +160,7 @@ def refuse_operations(author: Author, *, used: int, added: int) -> None:
         if limit is not None and used + added > limit:
             message = refusal_message(holder, Kind.OPERATIONS, limit=limit, used=used, added=added)
             raise QuotaExceeded(
-                gettext("{message} Publish or discard some of the draft first.").format(message=message)
+                gettext("{message} Publish or discard part of the draft first.").format(message=message)
             )
 
 

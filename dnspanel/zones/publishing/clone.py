@@ -74,8 +74,8 @@ def content_for_clones(*, source: Zone, author: Author, count: int = 1) -> Conte
     if source.rrset_count * count > MOST_CLONED:
         raise CannotClone(
             gettext(
-                "{name} has {rrset_count:,} records, and clones have at most {most_cloned:,} together: "
-                "export it and import it under the new name"
+                "{name} has {rrset_count:,} records, but all clones together can have at most {most_cloned:,}. "
+                "Export the zone and import the file under the new name"
             ).format(name=source.name, rrset_count=source.rrset_count, most_cloned=MOST_CLONED)
         )
     found = store_rrsets.rrsets_of_zones([source.pk])[source.pk].values()

@@ -411,7 +411,7 @@ def _refuse_errors(zone: str, content: Sequence[RRset]) -> None:
             raise BadRRset(
                 name=rrset.name,
                 type=rrset.type,
-                reason=gettext("{name} is given twice with one type").format(name=rrset.name),
+                reason=gettext("the RRset at {name} is listed twice").format(name=rrset.name),
             )
     types = {rrset.type for rrset in content}
     violations = check_zone(

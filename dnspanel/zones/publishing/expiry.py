@@ -58,11 +58,11 @@ def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now
     """
     name, type_ = key
     if key == (zone.name, rdtypes.SOA):
-        raise ExpiryRefused(gettext("A zone cannot be without its SOA."))
+        raise ExpiryRefused(gettext("The SOA record of a zone cannot expire."))
     with transaction.atomic():
         before = _lock_zone_of(zone, key, author)
         if not now < remove_at <= now + LONGEST:
-            raise ExpiryRefused(gettext("Use a time from now on, within the next ten years."))
+            raise ExpiryRefused(gettext("Enter a time within the next ten years."))
         owner_key = relative_key(name, zone.name)
         expiry = Expiry(zone=zone, owner_key=owner_key, type=type_, name=name, remove_at=remove_at, set_at=now)
         expiry.set_by, expiry.token = user_of(author), token_of(author)
@@ -200,14 +200,14 @@ def _author_of(expiry: Expiry) -> Actor:
     Raise ExpiryRefused if the account is gone or the token is revoked.
     """
     if expiry.by_token and (expiry.token is None or expiry.token.revoked_at is not None):
-        raise ExpiryRefused(gettext("The token that set this was revoked."))
+        raise ExpiryRefused(gettext("The token that set the expiry was revoked."))
     actor = None
     if expiry.token is not None:
         actor = actor_of_token(expiry.token)
     elif expiry.set_by is not None:
         actor = actor_of(expiry.set_by)
     if actor is None:
-        raise ExpiryRefused(gettext("The account that set this is closed."))
+        raise ExpiryRefused(gettext("The account that set the expiry is closed."))
     return actor
 
 
@@ -215,7 +215,9 @@ def _keep(expiry: Expiry, refusal: Exception, now: datetime) -> None:
     reason = str(refusal)
     governed = isinstance(refusal, ApprovalNeeded | Frozen | HookRefused)
     if isinstance(refusal, RightMissing) and not governed and expiry.set_by is not None:
-        reason = gettext("{username} is no longer allowed to delete it.").format(username=expiry.set_by.username)
+        reason = gettext("{username} is no longer allowed to delete the record.").format(
+            username=expiry.set_by.username
+        )
     logger.warning("%s %s stays though it expired: %s", expiry.name, rdata.type_to_text(expiry.type), reason)
     Expiry.objects.filter(pk=expiry.pk).update(refusal=reason, tried_at=now)
 
@@ -228,7 +230,7 @@ def _lock_zone_of(zone: Zone, key: Key, author: Author) -> Expiry | None:
     rrset = rrsets_at_names({zone.pk: (zone.name, [name])})[zone.pk].get(key)
     if rrset is None:
         raise ExpiryRefused(
-            gettext("{name} has no published {type_to_text} that could be removed.").format(
+            gettext("{name} doesn’t have a published {type_to_text} record.").format(
                 name=name, type_to_text=rdata.type_to_text(type_)
             )
         )

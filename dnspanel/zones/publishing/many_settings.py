@@ -121,7 +121,7 @@ def change_marks(
         alive = lock_zones([zone.pk for zone in zones])
         outcome = outcome_of_marks(alive, marks, author)
         living = {zone.pk for zone in alive}
-        outcome.refused += [(zone, gettext("It no longer exists.")) for zone in zones if zone.pk not in living]
+        outcome.refused += [(zone, gettext("The zone no longer exists.")) for zone in zones if zone.pk not in living]
         joining = [zone for zone in outcome.changed if marks.moves and zone.team_id != marks.team_id_of(zone)]
         if marks.team is not None and joining:
             zone_quotas.refuse_zone_of(creator=None, team=marks.team, added=len(joining))
@@ -187,7 +187,9 @@ def selected_zones(selection: ZoneSelection, author: Drafter, most: int) -> list
 def outcome_of_marks(zones: Sequence[Zone], marks: Marks, author: Drafter) -> ZonesOutcome:
     """Compute the outcome of these marks for zones. Raise SettingsRefused for a team that the author cannot choose."""
     if marks.moves and marks.team is not None and marks.team not in teams_to_choose_from(author):
-        raise SettingsRefused("team", gettext("You cannot give zones to the team {name}.").format(name=marks.team.name))
+        raise SettingsRefused(
+            "team", gettext("You cannot assign zones to the team {name}.").format(name=marks.team.name)
+        )
     outcome = ZonesOutcome()
     leaving = (z for z in zones if set(z.tags).difference(marks.tags_of(z)) or marks.team_id_of(z) != z.team_id)
     rules = publish_guards.rules_about(list(leaving))

@@ -291,7 +291,7 @@ def _coming(
     found = {zone.pk: zone for zone in rows.filter(pk__in=[zone.pk for zone in zones]).order_by("pk")}
     trashed = [zone for each in zones if (zone := found.get(each.pk)) is not None and zone.deleted_at is not None]
     outcome.unchanged = len(found) - len(trashed)
-    outcome.refused += [(zone, gettext("It has left the trash for good.")) for zone in zones if zone.pk not in found]
+    outcome.refused += [(zone, gettext("The zone was permanently deleted.")) for zone in zones if zone.pk not in found]
     parts = {zone.pk: Part(zone.pk, RevisionKind.RESTORE, ()) for zone in trashed}
     over = publish_guards.reasons_over(trashed, author=author, reason=reason, now=now)
     kept = {
@@ -324,7 +324,7 @@ def _refusal(
     if zone.name in taken:
         return str(NameTaken(zone.name))
     if zone.name in coming:
-        return gettext("Another zone of this name was deleted later: that one comes back.")
+        return gettext("A zone with the same name was deleted later. Only the newer zone is restored.")
     return kept.get(zone.pk, "")
 
 

@@ -163,9 +163,9 @@ def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draf
         raise _not_by_draft(revision)
     if SigningChange.objects.filter(zone=revision.zone, revision_number=revision.number).exists():
         raise CannotUndo(
-            gettext("Revision {number} changed how the zone is signed: change it back under DNSSEC.").format(
-                number=revision.number
-            )
+            gettext(
+                "Revision {number} changed how the zone is signed. Change the DNSSEC settings of the zone instead."
+            ).format(number=revision.number)
         )
     inverse = [Change(*each.key, before=each.after, after=each.before) for each in revision_changes(revision=revision)]
     return draft.draft_changes(
@@ -180,7 +180,7 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
     """
     zone.refresh_from_db()
     if not 0 < number <= zone.revision:
-        raise CannotUndo(gettext("{name} has no revision {number}.").format(name=zone.name, number=number))
+        raise CannotUndo(gettext("{name} doesn’t have a revision {number}.").format(name=zone.name, number=number))
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
     then = {(change.name, change.type): rrset_before(change) for change in first}
@@ -293,9 +293,9 @@ def _new_revision(plan: ZonePlan) -> NewRevision:
 def _not_by_draft(revision: Revision) -> CannotUndo:
     if revision.kind != RevisionKind.DELETE:
         return CannotUndo(
-            gettext("Revision {number} brought the zone; delete the zone instead.").format(number=revision.number),
+            gettext("Revision {number} created the zone. Delete the zone instead.").format(number=revision.number),
             instead="delete",
         )
     if revision.zone.deleted_at is not None:
-        return CannotUndo(gettext("The zone is in the trash; restore it from there."), instead="restore")
-    return CannotUndo(gettext("The zone has been restored already."))
+        return CannotUndo(gettext("The zone is in the trash. Restore the zone instead."), instead="restore")
+    return CannotUndo(gettext("The zone has already been restored."))

@@ -96,12 +96,12 @@ def ask(
         changed = Operation.objects.filter(draft=draft).values_list("zone", flat=True)
         if len(changed) > MOST_CHANGES:
             raise RequestRefused(
-                gettext("A request has at most {most_changes:,} changes; this has {changed:,}.").format(
+                gettext("A request can have at most {most_changes:,} changes, but this draft has {changed:,}.").format(
                     most_changes=MOST_CHANGES, changed=len(changed)
                 )
             )
         if PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).exists():
-            raise RequestRefused(gettext("This draft waits for approval already."))
+            raise RequestRefused(gettext("This draft is already waiting for approval."))
         _refuse_without_ticket(draft, set(changed), terms.reason)
         request = PublishRequest.objects.create(
             draft=draft,
@@ -138,7 +138,11 @@ def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, t
         if not status.may_approve:
             raise RequestRefused(status.reason_not)
         if seen != status.digest:
-            raise RequestRefused(gettext("The request changed since you saw it. Look at it again, then decide."))
+            raise RequestRefused(
+                gettext(
+                    "The request has changed since you opened the page. Review the request again before you decide."
+                )
+            )
         RequestNote.objects.filter(request=found, by=person(by), verdict=Verdict.APPROVE).delete()
         note = _note(found, by, Verdict.APPROVE, text, now, digests_of(status.plans))
         _record("request.approve", found, by, now, digest=seen)
@@ -152,7 +156,7 @@ def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
     to decline.
     """
     if not text.strip():
-        raise RequestRefused(gettext("Say why you decline it."))
+        raise RequestRefused(gettext("Enter a reason to decline the request."))
     with transaction.atomic():
         found = _lock_request(request)
         status = status_of(found, by)
@@ -167,7 +171,7 @@ def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
     """Add a comment for all readers of the request. Raise RequestRefused if the text is empty or the request ended."""
     if not text.strip():
-        raise RequestRefused(gettext("Write something."))
+        raise RequestRefused(gettext("Enter a comment."))
     with transaction.atomic():
         found = _lock_request(request)
         note = _note(found, by, Verdict.COMMENT, text, now)
@@ -205,7 +209,7 @@ def publish_request(
     """
     draft = request.draft
     if draft is None or not request.is_open:
-        raise RequestRefused(gettext("This request is over."))
+        raise RequestRefused(gettext("This request is closed."))
     author: Drafter = by if by is not None and past_rules else _author_of(request)
     if by is not None and past_rules:
         for plan in plans_of(request):
@@ -234,7 +238,7 @@ def publish_request(
             passing=passing,
         )
     except DraftUnknown as gone:  # the draft was published at the same moment
-        raise RequestRefused(gettext("This request is over.")) from gone
+        raise RequestRefused(gettext("This request is closed.")) from gone
 
 
 def _refuse_publisher(request: PublishRequest, by: Drafter, now: datetime) -> None:
@@ -242,7 +246,9 @@ def _refuse_publisher(request: PublishRequest, by: Drafter, now: datetime) -> No
     status = status_of(request, by)
     if not status.may_publish:
         with _refusal_told("publish", request, by, now):
-            raise RequestRefused(gettext("Only the requester or approvers can publish it after enough approvals."))
+            raise RequestRefused(
+                gettext("Only the requester or an approver can publish this request, and only after enough approvals.")
+            )
     if status.is_own:
         _refuse_to_change(by, request)
 
@@ -250,16 +256,18 @@ def _refuse_publisher(request: PublishRequest, by: Drafter, now: datetime) -> No
 def _refuse_draft_in_use(draft: Draft) -> None:
     if holder := User.objects.filter(draft=draft).first():
         raise RequestRefused(
-            gettext("{username} works in the draft now: it is published once it is put back.").format(
-                username=holder.username
-            )
+            gettext(
+                "{username} is working in the draft. The request can be published after the draft is saved again."
+            ).format(username=holder.username)
         )
 
 
 def _passage_by_approvals(request: PublishRequest, draft: Draft, plans: Sequence[ZonePlan]) -> Passage:
     """Return a Passage with the approvers whose approvals count. Raise RequestRefused if the plans omit changes."""
     if Operation.objects.filter(draft=draft).count() != sum(change_count(plan) for plan in plans):
-        raise RequestRefused(gettext("Its author does not see all of its zones any more, or some are gone."))
+        raise RequestRefused(
+            gettext("The requester can no longer see all zones of the request, or some zones were deleted.")
+        )
     approvals = approvals_of(request, digests_of(plans))
     return Passage(frozenset(approvers_of(approvals, humans_involved(request))), request=request.pk)
 
@@ -298,7 +306,9 @@ def publish_due(*, now: datetime) -> int:
 def _tell_of_clock(request: PublishRequest, now: datetime) -> None:
     """Note in the request and the audit log that the clock was set back, which makes the request wait longer."""
     clock = f"{now.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    refusal = gettext("The panel’s clock was set back to {clock}: it is published at its time.").format(clock=clock)
+    refusal = gettext(
+        "The panel’s clock was set back to {clock}. The request is still published at the scheduled time."
+    ).format(clock=clock)
     with transaction.atomic():
         if PublishRequest.objects.filter(pk=request.pk, refusal="").update(refusal=refusal):
             _record_refusal("publish", request, None, now, refusal)
@@ -312,7 +322,7 @@ def _refuse_without_ticket(draft: Draft, zone_ids: Collection[int], reason: str)
         for rule in rules.of(zones[zone_id]).approval:
             if rule.ticket and publish_guards.is_concerned(rule, of_zone) and not ticket_in(reason, rule.ticket):
                 raise RequestRefused(
-                    gettext("Say a ticket like {ticket} in the reason: {reason}.").format(
+                    gettext("Enter a ticket such as {ticket} in the reason: {reason}.").format(
                         ticket=rule.ticket, reason=rule.reason.rstrip(".")
                     )
                 )
@@ -324,7 +334,7 @@ def _refuse_to_change(by: Drafter, request: PublishRequest) -> None:
     Raise RightMissing for a token without the rights for the draft's changes.
     """
     if person(by).pk not in owners_of(request):
-        raise RequestRefused(gettext("Only the requester is allowed to do this."))
+        raise RequestRefused(gettext("Only the requester can change this request."))
     if token_of(by) is not None:
         for plan in plans_of(request):
             access.refuse_changes(by, plan.zone, plan.changes)
@@ -333,7 +343,7 @@ def _refuse_to_change(by: Drafter, request: PublishRequest) -> None:
 def _author_of(request: PublishRequest) -> Actor:
     """Return the request's author with current rights. Raise RequestRefused for a closed account or revoked token."""
     if request.by_token and (request.token is None or request.token.revoked_at is not None):
-        raise RequestRefused(gettext("The token that made this request was revoked."))
+        raise RequestRefused(gettext("The token that created this request was revoked."))
     actor = actor_of_token(request.token) if request.token is not None else None
     if request.token is None and request.author is not None:
         actor = actor_of(request.author)
@@ -347,7 +357,7 @@ def _lock_request(request: PublishRequest) -> PublishRequest:
     related = PublishRequest.objects.select_for_update(of=("self",), no_key=True).select_related("draft", "author")
     found = related.filter(pk=request.pk).first()
     if found is None or not found.is_open:
-        raise RequestRefused(gettext("This request is over."))
+        raise RequestRefused(gettext("This request is closed."))
     return found
 
 
@@ -359,7 +369,7 @@ def _note(
     request: PublishRequest, by: Drafter, verdict: Verdict, text: str, now: datetime, seen: Seen | None = None
 ) -> RequestNote:
     if RequestNote.objects.filter(request=request).count() >= MOST_NOTES:
-        raise RequestRefused(gettext("A request has at most {most_notes} comments.").format(most_notes=MOST_NOTES))
+        raise RequestRefused(gettext("A request can have at most {most_notes} comments.").format(most_notes=MOST_NOTES))
     return RequestNote.objects.create(
         request=request, by=person(by), token=token_of(by), at=now, verdict=verdict, text=_text(text), seen=seen or {}
     )
@@ -368,13 +378,13 @@ def _note(
 def _text(text: str) -> str:
     text = text.strip()
     if len(text) > LONGEST_TEXT or "\0" in text:
-        raise RequestRefused(gettext("Use at most {longest_text:,} characters.").format(longest_text=LONGEST_TEXT))
+        raise RequestRefused(gettext("Enter at most {longest_text:,} characters.").format(longest_text=LONGEST_TEXT))
     return text
 
 
 def _refuse_time(publish_at: datetime | None, now: datetime) -> None:
     if publish_at is not None and not now < publish_at <= now + LATEST:
-        raise RequestRefused(gettext("Use a time from now on, within the next year."))
+        raise RequestRefused(gettext("Enter a time within the next year."))
 
 
 def _at(publish_at: datetime | None) -> dict[str, str]:

@@ -56,25 +56,30 @@ def add_lock(  # noqa: PLR0913  # the fields of a lock
     if not reason or len(reason) > LONGEST_REASON:
         raise LockRefused(
             "reason",
-            gettext("Say why, in up to {longest_reason} characters: others will read it.").format(
+            gettext("Enter a reason of up to {longest_reason} characters. Other people can read the reason.").format(
                 longest_reason=LONGEST_REASON
             ),
         )
     if name and not names.is_within(name, zone.name):
         raise LockRefused("name", gettext("{name} is not in {name2}").format(name=name, name2=zone.name))
     if type is not None and not name:
-        raise LockRefused("type", gettext("A type is locked at a name: say which."))
+        raise LockRefused("type", gettext("Enter the name for this record type."))
     if type in _UNLOCKABLE:
         raise LockRefused(
-            "type", gettext("{type_to_text} is made by the panel.").format(type_to_text=rdata.type_to_text(type or 0))
+            "type",
+            gettext("The panel generates {type_to_text} records, so you cannot lock this type.").format(
+                type_to_text=rdata.type_to_text(type or 0)
+            ),
         )
     with transaction.atomic():
         found = _lock_zone(zone, author)
         existing = locks_of(found)
         if any((lock.name, lock.type) == (name, type) for lock in existing):
-            raise LockRefused("name", gettext("This is locked already; lift that lock first."))
+            raise LockRefused(
+                "name", gettext("A lock for this name and type already exists. Delete the existing lock first.")
+            )
         if len(existing) >= MOST:
-            raise LockRefused("name", gettext("A zone has at most {most} locks.").format(most=MOST))
+            raise LockRefused("name", gettext("A zone can have at most {most} locks.").format(most=MOST))
         lock = Lock.objects.create(
             zone=found,
             name=name,

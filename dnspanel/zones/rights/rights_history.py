@@ -42,14 +42,17 @@ class Since:
         if self.too_young:
             return self.too_young
         if not self.count:
-            return gettext("It was so then: no role, team, grant or setting that decides this was changed since.")
+            return gettext(
+                "The result was the same then. No relevant role, team, grant or setting has changed since then."
+            )
         if self.count > MOST:
             return gettext(
-                "It may have been otherwise then: more than {most} changes of rights concern this since."
+                "The result might have been different then. More than {most} relevant changes of rights were made "
+                "since then."
             ).format(most=MOST)
         return ngettext(
-            "It may have been otherwise then: {count} change of rights concerns this since.",
-            "It may have been otherwise then: {count} changes of rights concern this since.",
+            "The result might have been different then. {count} relevant change of rights was made since then.",
+            "The result might have been different then. {count} relevant changes of rights were made since then.",
             self.count,
         ).format(count=self.count)
 
@@ -78,7 +81,7 @@ def rights_since(*, reader: Actor, person: User, zone: Zone, at: datetime) -> Si
 
 def _too_young(person: User, zone: Zone, at: datetime) -> str:
     if person.date_joined > at:
-        return gettext("{name} had no account then.").format(name=person.username)
+        return gettext("{name} did not have an account then.").format(name=person.username)
     if zone.created_at > at:
-        return gettext("This zone was not here then; one of its name may have been.")
+        return gettext("This zone did not exist then. Another zone with the same name might have existed.")
     return ""

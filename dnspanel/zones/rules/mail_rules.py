@@ -29,7 +29,7 @@ def check_txt(rrset: RRset) -> Iterator[Finding]:
         yield (
             "warning",
             "spf-duplicate",
-            gettext("{name} has {spf} SPF records; receivers then use none of them").format(
+            gettext("{name} has {spf} SPF records, so receivers ignore all SPF records").format(
                 name=rrset.name, spf=len(spf)
             ),
         )
@@ -37,7 +37,7 @@ def check_txt(rrset: RRset) -> Iterator[Finding]:
         lookups = spf_lookups(text)
         if lookups > MAX_SPF_LOOKUPS:
             message = gettext(
-                "the SPF record of {name} needs {lookups} DNS look-ups; above {max_spf_lookups} it fails"
+                "the SPF record of {name} needs {lookups} DNS lookups, but only {max_spf_lookups} are allowed"
             ).format(name=rrset.name, lookups=lookups, max_spf_lookups=MAX_SPF_LOOKUPS)
             yield "warning", "spf-lookups", message
     if rrset.name.startswith("_dmarc."):
@@ -78,14 +78,14 @@ def _dkim(name: str, texts: list[str]) -> Iterator[Finding]:
         yield (
             "warning",
             "dkim-duplicate",
-            gettext("{name} has {texts} TXT records; which key counts is open (RFC 6376 3.6.2.2)").format(
+            gettext("{name} has {texts} TXT records, so the DKIM key is ambiguous (RFC 6376 3.6.2.2)").format(
                 name=name, texts=len(texts)
             ),
         )
     for text in texts:
         if found := _fault_of_dkim(text):
             severity, code, message = found
-            yield severity, code, gettext("the DKIM record {name} {message}").format(name=name, message=message)
+            yield severity, code, gettext("DKIM record {name}: {message}").format(name=name, message=message)
 
 
 @small_cache(entries=1024, longest=1024)
@@ -96,34 +96,34 @@ def _fault_of_dkim(text: str) -> Finding | None:
         return (
             "warning",
             "dkim-malformed",
-            gettext("is not valid: it must begin with v=DKIM1 and have the key after p="),
+            gettext("the record must start with v=DKIM1 and contain the key after p="),
         )
     if not tags["p"]:
-        return "note", "dkim-revoked", gettext("has no key: mail signed with it is no longer valid")
+        return "note", "dkim-revoked", gettext("the key is empty, so mail signed with this selector is no longer valid")
     try:
         key = base64.b64decode(tags["p"], validate=True)
         if tags.get("k", "rsa") == "ed25519":
             return (
                 None
                 if len(key) == _ED25519_BYTES
-                else ("warning", "dkim-key", gettext("has an Ed25519 key of another size"))
+                else ("warning", "dkim-key", gettext("the Ed25519 key has the wrong size"))
             )
         public = load_der_public_key(key)
     except (binascii.Error, ValueError, UnsupportedAlgorithm):
-        return "warning", "dkim-key", gettext("has a key that cannot be read: was a part of it lost?")
+        return "warning", "dkim-key", gettext("the key cannot be read and might be incomplete")
     if not isinstance(public, RSAPublicKey):
-        return "warning", "dkim-key", gettext("has a key of another algorithm than it says")
+        return "warning", "dkim-key", gettext("the key doesn’t match the algorithm in the record")
     if public.key_size < LEAST_DKIM_BITS:
         return (
             "warning",
             "dkim-weak",
-            gettext("has a key of {key_size} bits, which receivers refuse (RFC 8301)").format(key_size=public.key_size),
+            gettext("the key has {key_size} bits, which receivers reject (RFC 8301)").format(key_size=public.key_size),
         )
     if public.key_size < GOOD_DKIM_BITS:
         return (
             "note",
             "dkim-short",
-            gettext("has a key of {key_size} bits; {good_dkim_bits} are asked for (RFC 8301)").format(
+            gettext("the key has {key_size} bits, but RFC 8301 recommends {good_dkim_bits} bits").format(
                 key_size=public.key_size, good_dkim_bits=GOOD_DKIM_BITS
             ),
         )
@@ -136,7 +136,7 @@ def _dmarc(name: str, texts: list[str]) -> Iterator[Finding]:
         yield (
             "warning",
             "dmarc-duplicate",
-            gettext("{name} has {policies} DMARC records; receivers then use none of them").format(
+            gettext("{name} has {policies} DMARC records, so receivers ignore all DMARC records").format(
                 name=name, policies=len(policies)
             ),
         )
@@ -146,11 +146,11 @@ def _dmarc(name: str, texts: list[str]) -> Iterator[Finding]:
             yield (
                 "warning",
                 "dmarc-policy",
-                gettext("the DMARC record {name} needs p=none, p=quarantine or p=reject").format(name=name),
+                gettext("the DMARC record {name} must have p=none, p=quarantine or p=reject").format(name=name),
             )
         if not tags.get("rua"):
             yield (
                 "note",
                 "dmarc-rua",
-                gettext("the DMARC record {name} requests no reports: it has no rua=").format(name=name),
+                gettext("the DMARC record {name} doesn’t request reports, because rua= is missing").format(name=name),
             )

@@ -72,7 +72,9 @@ def _violations_of(near: Neighbourhood, rrset: RRset, *, allow_lua: bool) -> Ite
         return
     if rrset.type == rdtypes.LUA and not allow_lua:
         yield error(
-            rrset, "lua-refused", gettext("LUA records run code on the name servers; a setting must allow them first")
+            rrset,
+            "lua-refused",
+            gettext("LUA records run code on the name servers, so the operator must allow LUA records first"),
         )
     elif rrset.type in near.unanswered and rrset.served:
         yield error(rrset, "type-unanswered", near.unanswered[rrset.type])
@@ -83,15 +85,15 @@ def _violations_of(near: Neighbourhood, rrset: RRset, *, allow_lua: bool) -> Ite
 def _apex(near: Neighbourhood) -> Iterator[Violation]:
     at = near.at(near.zone)
     if rdtypes.SOA not in at or not at[rdtypes.SOA].served:
-        message = gettext("{zone} needs its SOA record").format(zone=near.zone)
+        message = gettext("{zone} must have an SOA record").format(zone=near.zone)
         yield Violation(Severity.ERROR, "soa-missing", near.zone, rdtypes.SOA, message)
     if rdtypes.NS not in at or not at[rdtypes.NS].served:
-        message = gettext("{zone} needs at least one NS record").format(zone=near.zone)
+        message = gettext("{zone} must have at least one NS record").format(zone=near.zone)
         yield Violation(Severity.ERROR, "apex-ns-missing", near.zone, rdtypes.NS, message)
     elif len(at[rdtypes.NS].served) == 1:
-        message = gettext(
-            "{zone} has only one name server; two are the least that keeps it alive when one is down"
-        ).format(zone=near.zone)
+        message = gettext("{zone} has only one name server. Use at least two name servers to survive an outage").format(
+            zone=near.zone
+        )
         yield Violation(Severity.WARNING, "ns-few", near.zone, rdtypes.NS, message)
 
 
@@ -100,13 +102,13 @@ def _ttl(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         yield error(
             rrset,
             "ttl-range",
-            gettext("the TTL {ttl} is out of range: 0 to {max_ttl} seconds").format(ttl=rrset.ttl, max_ttl=MAX_TTL),
+            gettext("the TTL {ttl} is out of range (0 to {max_ttl} seconds)").format(ttl=rrset.ttl, max_ttl=MAX_TTL),
         )
     elif rrset.ttl < LOW_TTL:
         yield warning(
             rrset,
             "ttl-low",
-            gettext("{zone}: resolvers ask again every {ttl} seconds").format(
+            gettext("{zone} has a low TTL, so resolvers ask again every {ttl} seconds").format(
                 zone=what(near.zone, rrset), ttl=rrset.ttl
             ),
         )
@@ -128,7 +130,9 @@ def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         )
         yield error(rrset, f"{word.lower()}-not-apex", message)
     elif rrset.type == rdtypes.DS and at_apex:
-        yield error(rrset, "ds-at-apex", gettext("the DS of {zone} belongs in its parent zone").format(zone=near.zone))
+        yield error(
+            rrset, "ds-at-apex", gettext("the DS record of {zone} belongs in the parent zone").format(zone=near.zone)
+        )
 
 
 def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -137,18 +141,18 @@ def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         return
     here = here - {rdtypes.RRSIG}
     if rrset.type == rdtypes.CNAME and rrset.name == near.zone:
-        message = gettext("a CNAME is not allowed at the apex of the zone, {zone}; {near}").format(
+        message = gettext("a CNAME is not allowed at the zone apex {zone}: {near}").format(
             zone=near.zone, near=_instead_of_cname(near)
         )
         yield error(rrset, "cname-at-apex", message)
     elif rdtypes.CNAME in here and len(here) > 1:
         others = ", ".join(sorted(rdata.type_to_text(t) for t in here if t != rdtypes.CNAME))
-        message = gettext("a CNAME must be alone at its name, and {display} also has {others}").format(
+        message = gettext("a CNAME must be the only record at a name, but {display} also has {others}").format(
             display=near.display(rrset.name), others=others
         )
         yield Violation(Severity.ERROR, "cname-alone", rrset.name, rdtypes.CNAME, message)
     if rdtypes.ALIAS in here and rrset.type in ADDRESSES and {rdtypes.A, rdtypes.AAAA} & here:
-        message = gettext("an ALIAS answers for A and AAAA, so {display} cannot have those as well").format(
+        message = gettext("an ALIAS replaces A and AAAA records, so {display} cannot have both").format(
             display=near.display(rrset.name)
         )
         yield Violation(Severity.ERROR, "alias-beside", rrset.name, rdtypes.ALIAS, message)
@@ -156,8 +160,8 @@ def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 def _instead_of_cname(near: Neighbourhood) -> str:
     if reason := near.unanswered.get(rdtypes.ALIAS):
-        return gettext("use A and AAAA: {reason}").format(reason=reason)
-    return gettext("ALIAS does what is meant")
+        return gettext("use A and AAAA records instead ({reason})").format(reason=reason)
+    return gettext("use an ALIAS record instead")
 
 
 def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -190,7 +194,7 @@ def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 def _nesting(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     answering = near.answered_by.get(rrset.name)
     if answering is not None and is_shadowed(rrset, answering, near.at(answering).get(rdtypes.NS)):
-        message = gettext("{zone} is never answered from here: the zone {answering} answers for this name").format(
+        message = gettext("{zone} is never served, because the zone {answering} answers for this name").format(
             zone=what(near.zone, rrset), answering=answering
         )
         yield warning(rrset, "shadowed", message)
@@ -210,7 +214,7 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if cut is not None:
         glue = rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name in targets_of(near.at(cut)[rdtypes.NS])
         if not glue:
-            message = gettext("{zone} is never answered: {display} is delegated to other servers").format(
+            message = gettext("{zone} is never served, because {display} is delegated to other servers").format(
                 zone=what(near.zone, rrset), display=near.display(cut)
             )
             yield warning(rrset, "occluded", message)
@@ -220,7 +224,7 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         hidden = [name for name in near.below.get(rrset.name, ()) if name not in glued]
         if hidden:
             listed = ", ".join(near.display(name) for name in hidden)
-            message = gettext("delegating {display} hides the names below it: {listed}").format(
+            message = gettext("the delegation of {display} hides these names: {listed}").format(
                 display=near.display(rrset.name), listed=listed
             )
             yield warning(rrset, "occludes", message)
@@ -228,7 +232,7 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         yield warning(
             rrset,
             "ds-without-ns",
-            gettext("{zone} does nothing without NS records at its name").format(zone=what(near.zone, rrset)),
+            gettext("{zone} has no effect without NS records at the same name").format(zone=what(near.zone, rrset)),
         )
 
 
@@ -239,12 +243,16 @@ def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if rrset.name.startswith("*."):
         if rrset.type == rdtypes.ALIAS:
             yield error(
-                rrset, "wildcard-alias", gettext("PowerDNS does not answer an ALIAS at a wildcard; use A and AAAA")
+                rrset,
+                "wildcard-alias",
+                gettext("PowerDNS doesn’t answer an ALIAS at a wildcard. Use A and AAAA records instead"),
             )
         elif rrset.type == rdtypes.NS:
-            yield warning(rrset, "wildcard-ns", gettext("resolvers disagree about NS records at a wildcard (RFC 4592)"))
+            yield warning(
+                rrset, "wildcard-ns", gettext("resolvers handle NS records at a wildcard differently (RFC 4592)")
+            )
         else:
-            message = gettext("{display} answers for every name below it that does not exist otherwise").format(
+            message = gettext("the wildcard {display} answers for all matching names that do not exist").format(
                 display=near.display(rrset.name)
             )
             yield note(rrset, "wildcard", message)
@@ -252,7 +260,9 @@ def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         yield note(
             rrset,
             "underscore-host",
-            gettext("{display} is not a host name: it has an underscore").format(display=near.display(rrset.name)),
+            gettext("{display} isn’t a valid host name, because host names cannot contain underscores").format(
+                display=near.display(rrset.name)
+            ),
         )
 
 
@@ -332,7 +342,7 @@ def _look_alikes(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
             yield note(
                 rrset,
                 code,
-                gettext("{zone} points at {target}: {message}").format(
+                gettext("{zone} points to {target}: {message}").format(
                     zone=what(near.zone, rrset), target=target, message=message
                 ),
             )
@@ -345,15 +355,15 @@ def _below_zone(near: Neighbourhood, labels: tuple[bytes, ...]) -> tuple[bytes, 
 def _addresses(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     private = [text for text in rrset.served if _is_private(text)]
     if private:
-        message = gettext("{list} is not reachable from the Internet").format(list=", ".join(private))
+        message = gettext("not reachable from the Internet: {list}").format(list=", ".join(private))
         yield note(rrset, "private-address", message)
 
 
 def _svcb(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if any(map(_is_bad_ech, rrset.served)):
-        message = gettext("the ech of {zone} is no ECHConfigList (RFC 9849), so clients will not use it").format(
-            zone=what(near.zone, rrset)
-        )
+        message = gettext(
+            "the ech value of {zone} isn’t a valid ECHConfigList (RFC 9849), so clients ignore the value"
+        ).format(zone=what(near.zone, rrset))
         yield warning(rrset, "ech-malformed", message)
 
 

@@ -21,11 +21,13 @@ def check_targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
             yield error(
                 rrset,
                 "cname-loop",
-                gettext("the CNAME {display} points at itself").format(display=near.display(rrset.name)),
+                gettext("the CNAME {display} points to itself").format(display=near.display(rrset.name)),
             )
         elif rrset.type == rdtypes.DNAME:
             if _dname_loops(near, rrset.name, target):
-                message = gettext("the DNAME {display} leads names below it back below itself: none is answered")
+                message = gettext(
+                    "the DNAME {display} points below itself, so names below {display} cannot be resolved"
+                )
                 yield warning(rrset, "dname-loop", message.format(display=near.display(rrset.name)))
         elif names.is_within(target, near.zone):
             yield from _target_within(near, rrset, target)
@@ -33,14 +35,16 @@ def check_targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
             yield warning(
                 rrset,
                 "doubled-name",
-                gettext("{target} ends in the zone's name twice: is a final dot missing?").format(target=target),
+                gettext("{target} ends with the zone name twice. A trailing dot might be missing").format(
+                    target=target
+                ),
             )
 
 
 def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[Violation]:
     if rrset.type == rdtypes.NS and rrset.name != near.zone and names.is_within(target, rrset.name):
         if not {rdtypes.A, rdtypes.AAAA} & near.at(target).keys():
-            message = gettext("the delegation {display} needs the address of {target} as glue").format(
+            message = gettext("the delegation {display} needs an A or AAAA record at {target} as glue").format(
                 display=near.display(rrset.name), target=target
             )
             yield warning(rrset, "glue-missing", message)
@@ -62,7 +66,7 @@ def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[V
 def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, RRset]) -> Violation | None:
     """Return a warning if clients cannot use an RRset's target, else None. `answers` are the RRsets at the target."""
     if rrset.type in HOST_TARGETS and rdtypes.CNAME in answers:
-        message = gettext("{zone} points at {target}, which is a CNAME; it must be a host with addresses").format(
+        message = gettext("{zone} points to {target}, which is a CNAME. The target must have A or AAAA records").format(
             zone=what(zone, rrset), target=target
         )
         return warning(rrset, "target-is-cname", message)
@@ -70,13 +74,15 @@ def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, 
         return warning(
             rrset,
             "target-missing",
-            gettext("{zone} points at {target}, which has no address").format(zone=what(zone, rrset), target=target),
+            gettext("{zone} points to {target}, which doesn’t have an address").format(
+                zone=what(zone, rrset), target=target
+            ),
         )
     if not answers:
         return warning(
             rrset,
             "target-missing",
-            gettext("{zone} points at {target}, which does not exist").format(zone=what(zone, rrset), target=target),
+            gettext("{zone} points to {target}, which does not exist").format(zone=what(zone, rrset), target=target),
         )
     return None
 

@@ -31,10 +31,10 @@ _DEPENDING: dict[int, Kind] = {rdtypes.CAA: Kind.EMPTY_CAA}
 TYPES = frozenset((rdtypes.CAA, rdtypes.APL, rdtypes.CERT, rdtypes.IPSECKEY))
 
 _REASONS = {
-    Kind.EMPTY_CAA: gettext_noop('write ";" in place of the empty value, which allows no authority either'),
-    Kind.APL_FAMILY: gettext_noop("PowerDNS reads only the address families 1 (IPv4) and 2 (IPv6) of an APL"),
-    Kind.CERT_TYPE: gettext_noop("the type 0 of a CERT is reserved (RFC 4398), and PowerDNS does not read it"),
-    Kind.IPSECKEY_KEY: gettext_noop("PowerDNS reads only keys of the algorithms 1 (DSA) and 2 (RSA) of an IPSECKEY"),
+    Kind.EMPTY_CAA: gettext_noop('use ";" instead of the empty value to allow no authority'),
+    Kind.APL_FAMILY: gettext_noop("PowerDNS only supports the address families 1 (IPv4) and 2 (IPv6) in APL records"),
+    Kind.CERT_TYPE: gettext_noop("CERT type 0 is reserved (RFC 4398), and PowerDNS doesn’t support this type"),
+    Kind.IPSECKEY_KEY: gettext_noop("PowerDNS only supports the algorithms 1 (DSA) and 2 (RSA) in IPSECKEY records"),
 }
 
 
@@ -71,6 +71,6 @@ def reason_against(type: int, text: str, unanswered: Mapping[int, str]) -> str:
     reason = gettext(_REASONS[kind])
     if of_nodes := unanswered.get(kind):
         reason = joined("; ", (of_nodes, reason))
-    return gettext("nodes would answer SERVFAIL for its name because of “{value}”: {reason}").format(
+    return gettext("nodes would answer SERVFAIL for this name because of “{value}”: {reason}").format(
         value=quoted, reason=reason
     )

@@ -33,13 +33,13 @@ def check_values(rrset: RRset) -> Iterator[Finding]:
         yield (
             "warning",
             "srv-owner",
-            gettext("clients ask for an SRV at a name like _sip._tcp, not at {name}").format(name=rrset.name),
+            gettext("clients look up SRV records at names such as _sip._tcp, not at {name}").format(name=rrset.name),
         )
     elif rrset.type == rdtypes.TLSA and is_misplaced(rrset.name, rrset.type):
         yield (
             "warning",
             "tlsa-owner",
-            gettext("clients ask for a TLSA at a name like _443._tcp, not at {name}").format(name=rrset.name),
+            gettext("clients look up TLSA records at names such as _443._tcp, not at {name}").format(name=rrset.name),
         )
     elif rrset.type == rdtypes.CAA:
         yield from _caa(rrset)
@@ -81,7 +81,7 @@ def _hosts(rrset: RRset) -> Iterator[Finding]:
             yield (
                 "warning",
                 code,
-                gettext("{word} {name} points at {target}, {reason}").format(
+                gettext("{word} {name} points to {target}: {reason}").format(
                     word=word, name=rrset.name, target=target, reason=reason
                 ),
             )
@@ -95,10 +95,12 @@ def _targets(type: int, text: str) -> Iterator[str]:
 def _fault_of_target(target: str) -> tuple[str, str] | None:
     """Return the rule's code and the reason why a name cannot be a host, or None if it can."""
     if looks_like_address(target):
-        return "target-is-address", gettext("which looks like an address: records of this type need the name of a host")
+        return "target-is-address", gettext("the target looks like an IP address, but must be a host name")
     if is_host(target):
         return None
-    return "target-not-host", gettext("which cannot be the name of a host: letters, digits and hyphens only (RFC 1123)")
+    return "target-not-host", gettext(
+        "the target isn’t a valid host name, which can only have letters, digits and hyphens (RFC 1123)"
+    )
 
 
 def looks_like_address(name: str) -> bool:
@@ -128,7 +130,8 @@ def _caa(rrset: RRset) -> Iterator[Finding]:
     for tag, of_tag in issuers.items():
         if "" in of_tag and len(of_tag) > 1:
             message = gettext(
-                "CAA {name}: a {tag} that allows no authority has no effect, because another one allows an authority"
+                "CAA {name}: the {tag} record that allows no authority has no effect, because another record "
+                "allows an authority"
             ).format(name=rrset.name, tag=tag)
             yield "note", "caa-nobody", message
 
@@ -138,20 +141,20 @@ def fault_of_caa(text: str) -> Finding | None:
     """Return a finding if certification authorities won't understand this CAA record, or None."""
     tag, value = _tag_and_value(text)
     if tag not in _CAA_TAGS:
-        return "note", "caa-tag", gettext("certification authorities know no tag “{tag}”").format(tag=tag)
+        return "note", "caa-tag", gettext("certificate authorities don’t support the tag “{tag}”").format(tag=tag)
     issuer = value.partition(";")[0]
     is_name = all(map(_is_of_host, issuer.strip().lower().split(".")))
     if tag in _CAA_ISSUES and issuer.strip() and not is_name:
         return (
             "warning",
             "caa-issuer",
-            gettext("“{issuer}” is not the domain name of a certification authority").format(issuer=issuer.strip()),
+            gettext("“{issuer}” isn’t a valid domain of a certificate authority").format(issuer=issuer.strip()),
         )
     if tag == "iodef" and not value.lower().startswith(("mailto:", "http://", "https://")):
         return (
             "warning",
             "caa-iodef",
-            gettext("reports go to a URL, mailto: or https:, not to “{value}”").format(value=value),
+            gettext("“{value}” isn’t a valid report address. Use a mailto: or https: URL").format(value=value),
         )
     return None
 
@@ -177,13 +180,17 @@ def _look_alikes_of(label: bytes) -> tuple[Finding, ...]:
         gettext("{decode} is “{text}”").format(decode=label.decode("ascii"), text=text),
         confusables.looks_like(text),
     )
-    taken = gettext("it may be taken for “{plain}”").format(plain=plain) if plain else gettext("readers may be misled")
+    taken = (
+        gettext("the name looks similar to “{plain}”").format(plain=plain)
+        if plain
+        else gettext("the name might be misleading")
+    )
     if scripts := confusables.mixed_scripts(text):
         return (
             (
                 "warning",
                 "mixed-scripts",
-                gettext("{what} and mixes letters of {list}: {taken}").format(
+                gettext("{what} and mixes letters from {list}: {taken}").format(
                     what=what, list=join_list(scripts), taken=taken
                 ),
             ),

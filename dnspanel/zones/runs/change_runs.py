@@ -114,7 +114,7 @@ def create_run(
     _require_somewhere(by, alike.act)
     if len(names) > MOST_NAMED:
         raise RunRefused(
-            gettext("At most {most_named:,} zones can be named; look for them by a search.").format(
+            gettext("Enter at most {most_named:,} zones. Use a search to select more zones.").format(
                 most_named=MOST_NAMED
             )
         )
@@ -158,7 +158,7 @@ def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None 
     """
     _require_somewhere(by, run.act)
     if not may_be_undone(run):
-        raise RunRefused(gettext("Only a run that has ended, and has changed zones, can be taken back."))
+        raise RunRefused(gettext("Only a finished run that changed zones can be undone."))
     return _begin(_like(run, undo_of=run), by, now, form_id)
 
 
@@ -222,7 +222,7 @@ def _take_batch(run: ChangeRun, batch: int) -> bool:
         batch=batch,
         carry_out=doing.look if run.dry_run else doing.take_back if run.undo_of else doing.carry_out,
         moved=(RightMissing,),  # a zone was deleted or moved to another team
-        too_fast=gettext("Its zones are being changed faster than they can be changed alike."),
+        too_fast=gettext("The zones of this run are being changed too often at the same time. Try again later."),
     )
 
 

@@ -54,8 +54,7 @@ MOST_LISTED: Mapping[str, int] = {
     Act.SAME: 0,
 }
 _POLICIES_CHANGED = gettext_noop(
-    "A policy, or the tags and teams that it applies to, changed in the meantime. Published changes "
-    "stay. Start another dry run."
+    "A policy, or its tags or teams, changed in the meantime. Published changes stay. Start another dry run."
 )
 
 
@@ -68,7 +67,7 @@ def may_begin_runs(person: Person) -> bool:
 def require_signer(by: Author) -> None:
     """Raise Forbidden if the author isn't allowed to sign any zone."""
     if by is not None and not may_begin_runs(by):
-        raise Forbidden(Permission.EDIT, gettext("Only people who are allowed to sign zones can carry out policies."))
+        raise Forbidden(Permission.EDIT, gettext("Only people who are allowed to sign zones can apply policies."))
 
 
 def create_run(
@@ -97,9 +96,7 @@ def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | 
     """
     run_turns.refuse_unless_done(dry_run)
     if dry_run.fingerprint != fingerprint():
-        raise RunRefused(
-            gettext("A policy, or what it is for, was changed since this dry run: begin with another one.")
-        )
+        raise RunRefused(gettext("A policy, or its tags or teams, changed after this dry run. Start another dry run."))
     run = PolicyRun(
         policy=dry_run.policy,
         search=dry_run.search,
@@ -186,7 +183,7 @@ def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None
         batch=batch,
         carry_out=lambda zones, now: _do(run, zones, author, begin_rollover, now),
         moved=(Unknown, RightMissing),  # a zone was deleted or moved to another team
-        too_fast=gettext("Its zones are being deleted or moved to other teams faster than they can be signed."),
+        too_fast=gettext("The zones of this run are being deleted or moved to other teams too often. Try again later."),
     )
 
 
@@ -227,7 +224,7 @@ def _without_policy(
     found: dict[int, Sequence[Difference]] = {}
     for zone in zones:
         if zone.pk not in applied:
-            found[zone.pk] = [Difference(Act.NO_POLICY, gettext("No policy is for this zone."))]
+            found[zone.pk] = [Difference(Act.NO_POLICY, gettext("No policy applies to this zone."))]
         elif zone.transferred_from:
             found[zone.pk] = [Difference(Act.REFUSED, transferred_reason(zone.name, zone.transferred_from))]
         elif author is not None and not access.has_right(author, zone, Right.DNSSEC):

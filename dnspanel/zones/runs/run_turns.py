@@ -38,7 +38,7 @@ MOST_UNFINISHED = 3  # per person
 # The number of times that a batch is read again because its zones changed.
 _TRIES = 5
 _NOBODY = gettext_noop(
-    "The person who started this is no longer allowed to do it. Their account is closed, or the token was revoked."
+    "The person who started this run no longer has permission. The account is closed, or the token was revoked."
 )
 
 logger = logging.getLogger(__name__)
@@ -66,9 +66,9 @@ def begin(  # noqa: PLR0913  # the fields of a run
         waiting = model.objects.filter(author=user, state__in=UNFINISHED_STATES)
         if by is not None and waiting.count() >= MOST_UNFINISHED:
             raise RunRefused(
-                gettext("{most_unfinished} of your runs are not finished yet: wait for one, or cancel it.").format(
-                    most_unfinished=MOST_UNFINISHED
-                )
+                gettext(
+                    "You already have {most_unfinished} unfinished runs. Wait until a run finishes, or cancel a run."
+                ).format(most_unfinished=MOST_UNFINISHED)
             )
         run.save(force_insert=True)
         if not run.dry_run:
@@ -80,14 +80,14 @@ def begin(  # noqa: PLR0913  # the fields of a run
 def refuse_unless_done(dry_run: Run) -> None:
     """Raise RunRefused unless this is a dry run that ended successfully."""
     if not dry_run.dry_run or dry_run.state != RunState.DONE:
-        raise RunRefused(gettext("Only a dry run that is done can be carried out."))
+        raise RunRefused(gettext("Only a finished dry run can be applied."))
 
 
 def cancel(run: Run, *, by: Author, now: datetime, action: str) -> None:
     """Stop the run after the current batch. Published batches are not undone. Raise RunRefused if the run has ended."""
     with transaction.atomic():
         if not unfinished_run(type(run), run.pk).update(state=RunState.CANCELLED, ended_at=now):
-            raise RunRefused(gettext("This run has ended already."))
+            raise RunRefused(gettext("This run has already ended."))
         if not run.dry_run:
             audit.record(action=action, by=by, now=now, target=f"run {run.pk}", run=run.pk)
 
@@ -146,7 +146,7 @@ def work(
                 if is_away(exc):
                     raise  # the same batch is tried again later
                 is_refusal = isinstance(exc, ZoneError | SearchTooGeneral)
-                fault = gettext("A fault of the panel: {name}.").format(name=type(exc).__name__)
+                fault = gettext("Internal error in the panel: {name}.").format(name=type(exc).__name__)
                 _fail(run, str(exc) if is_refusal else fault)
                 if not is_refusal:
                     raise

@@ -217,7 +217,8 @@ def _parse_text(text: str) -> Search:
         return Search(
             faults=(
                 Fault(
-                    words[MOST_TERMS], gettext("A search has at most {most_terms} words.").format(most_terms=MOST_TERMS)
+                    words[MOST_TERMS],
+                    gettext("A search can have at most {most_terms} words.").format(most_terms=MOST_TERMS),
                 ),
             )
         )
@@ -292,9 +293,7 @@ def _term(word: str) -> Term:
     kind = Filter(name)
     text = _remove_quotes(rest[match.end() :])
     if not text.strip():
-        raise _Misread(
-            gettext("{name}: needs something to look for, without a space behind the colon.").format(name=name)
-        )
+        raise _Misread(gettext("{name}: needs a value directly after the colon, without a space.").format(name=name))
     return Term(kind, _READERS.get(kind, _text)(text), negated, word)
 
 
@@ -332,7 +331,7 @@ def _choice(kind: Filter) -> Callable[[str], str]:
         known = CHOICES[kind]
         if text.lower() not in known:
             raise _Misread(
-                gettext("{filter}: takes {value}, not {text}.").format(
+                gettext("{filter}: must be {value}, not {text}.").format(
                     filter=kind, value=_join_with_or(tuple(known)), text=text
                 )
             )
@@ -348,9 +347,9 @@ def _types(text: str) -> frozenset[int]:
             found.add(rdtypes.type_from_text(name.strip()))
         except BadRdata as exc:
             closest = closest_to(name, [rdtypes.type_to_text(each).lower() for each in rdtypes.SERVED_TYPES])
-            message = gettext(
-                "type: takes a type such as mx, or several such as mx,txt. {name} is not a valid type."
-            ).format(name=name)
+            message = gettext("type: needs record types, for example mx or mx,txt. {name} isn’t a valid type.").format(
+                name=name
+            )
             if closest:
                 message = gettext("{message} Did you mean type:{closest}?").format(message=message, closest=closest)
             raise _Misread(message) from exc
@@ -362,7 +361,9 @@ def _ttl(text: str) -> Span:
         span = span_of(text, seconds_of)
     except ValueError as exc:
         raise _Misread(
-            gettext("ttl: takes seconds or a time, as ttl:300, ttl:<1h or ttl:5m..1d, not {text}.").format(text=text)
+            gettext(
+                "ttl: needs seconds or a duration, for example ttl:300, ttl:<1h or ttl:5m..1d. {text} isn’t valid."
+            ).format(text=text)
         ) from exc
     return _within(span, MAX_TTL)
 
@@ -377,9 +378,9 @@ def _serial(text: str) -> Span | str:
         with suppress(ValueError):
             return _within(span_of(text, _number), 2**32 - 1)
     raise _Misread(
-        gettext("serial: takes a number, the digits that it begins with, or as serial:>2026010100, not {text}.").format(
-            text=text
-        )
+        gettext(
+            "serial: needs a serial, its first digits, or a comparison such as serial:>2026010100. {text} isn’t valid."
+        ).format(text=text)
     )
 
 
@@ -417,7 +418,8 @@ def _parse_changed(text: str) -> Since:
         }[sign]
     raise _Misread(
         gettext(
-            "changed: takes a time ago or a day, as changed:<7d, changed:>1h or changed:2026-11-25, not {text}."
+            "changed: needs an age or a date, for example changed:<7d, changed:>1h or changed:2026-11-25. "
+            "{text} isn’t valid."
         ).format(text=text)
     )
 

@@ -27,9 +27,8 @@ def refuse_unless_known(search: Search) -> None:
         total = Zone.objects.filter(deleted_at=None).count()
         raise SearchTooGeneral(
             gettext(
-                "{typed} is not known of every zone yet: the checks have looked at {done:,} of {total:,} "
-                "since the panel was set up or upgraded. Until then it is answered in the table of one "
-                "zone's records."
+                "{typed} cannot be used across zones yet, because only {done:,} of {total:,} zones have been "
+                "checked. In the meantime, use this filter in the record table of a zone."
             ).format(typed=search.warnings[0].typed, done=done, total=total)
         )
 

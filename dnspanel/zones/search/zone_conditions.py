@@ -28,7 +28,7 @@ Row = TypeVar("Row")
 
 MANY_ZONES = 100_000  # up to this number, all names are compared in a tenth of a second
 FEW_TEXTS = 6_000  # up to this number of texts, their zones are checked one by one
-THREE_IN_A_ROW = gettext_noop("it needs three letters or digits in a row")
+THREE_IN_A_ROW = gettext_noop("enter at least three letters or digits in a row")
 
 # Three characters in a row, or a whole label of two.
 _IN_TRIGRAMS = re.compile(r"[a-z0-9]{3}|\.[a-z0-9]{2}\.", re.ASCII | re.IGNORECASE)

@@ -36,7 +36,9 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
     with transaction.atomic():
         locked = _locked_to_set(zone, author)
         if team is not None and team.pk != locked.team_id and team not in teams_to_choose_from(author):
-            raise SettingsRefused("team", gettext("You cannot give a zone to the team {name}.").format(name=team.name))
+            raise SettingsRefused(
+                "team", gettext("You cannot assign a zone to the team {name}.").format(name=team.name)
+            )
         refuse_gain(author, locked, new_tags, team.pk if team else None)
         publish_guards.refuse_escape(
             publish_guards.rules_about([locked]), author, locked, new_tags, team.pk if team else None
@@ -94,7 +96,9 @@ def change_default_ttl(*, zone: Zone, ttl: int | None, author: Author, now: date
     for a deleted zone, and SettingsRefused for an invalid TTL.
     """
     if ttl is not None and not 0 <= ttl <= MAX_TTL:
-        raise SettingsRefused("default_ttl", gettext("A TTL is from 0 to {max_ttl} seconds.").format(max_ttl=MAX_TTL))
+        raise SettingsRefused(
+            "default_ttl", gettext("A TTL must be from 0 to {max_ttl} seconds.").format(max_ttl=MAX_TTL)
+        )
     with transaction.atomic():
         locked = _locked_to_set(zone, author)
         if locked.default_ttl != ttl:
@@ -111,9 +115,9 @@ def soa_edit_of(api: str, edit: str) -> SoaEdit:
         if word and word.upper() not in known:
             raise SettingsRefused(
                 field,
-                gettext("{field} cannot be {word}: it is empty or one of {list}.").format(
-                    field=field, word=word[:40], list=", ".join(known)
-                ),
+                gettext(
+                    "{field} cannot be {word}. Leave the field empty or choose one of these values: {list}."
+                ).format(field=field, word=word[:40], list=", ".join(known)),
             )
     return SoaEdit(api, edit)
 
@@ -124,12 +128,13 @@ def canonical_tags(tags: Iterable[str]) -> list[str]:
     wrong = [tag for tag in found if not is_tag(tag)]
     if wrong:
         raise SettingsRefused(
-            "tags", gettext("{value} is not a tag: {tag_hint}.").format(value=wrong[0][:60], tag_hint=gettext(TAG_HINT))
+            "tags",
+            gettext("{value} isn’t a valid tag: {tag_hint}.").format(value=wrong[0][:60], tag_hint=gettext(TAG_HINT)),
         )
     if len(found) > MOST_TAGS:
         raise SettingsRefused(
             "tags",
-            gettext("At most {most_tags} tags; these are {found}.").format(most_tags=MOST_TAGS, found=len(found)),
+            gettext("Enter at most {most_tags} tags, not {found}.").format(most_tags=MOST_TAGS, found=len(found)),
         )
     return found
 

@@ -156,7 +156,7 @@ def variables_of(text: str) -> list[str]:
             Fault(
                 0,
                 0,
-                gettext("A template has at most {most_variables} variables; these are {count}.").format(
+                gettext("A template can have at most {most_variables} variables, not {count}.").format(
                     most_variables=MOST_VARIABLES, count=len(found)
                 ),
             )
@@ -184,7 +184,7 @@ def expand(text: str, words: Mapping[str, str]) -> Expanded:
                     Fault(
                         number,
                         part.column,
-                        gettext("the variable {name} has no value").format(name=part.name),
+                        gettext("the variable {name} doesn’t have a value").format(name=part.name),
                         part.name,
                     )
                 )
@@ -196,7 +196,7 @@ def expand(text: str, words: Mapping[str, str]) -> Expanded:
             width += len(word)
             size += len(word)
             if size > LONGEST_EXPANDED:
-                message = gettext("with these values the text is longer than {longest_expanded:,} characters").format(
+                message = gettext("with these values, the text is longer than {longest_expanded:,} characters").format(
                     longest_expanded=LONGEST_EXPANDED
                 )
                 raise BadText([*faults, Fault(number, 1, message)])
@@ -234,7 +234,7 @@ def word_of(variable: Variable, typed: str) -> str:
         raise ValueError(gettext("{label} is missing.").format(label=variable.label))
     if len(value) > LONGEST_VALUE:
         raise ValueError(
-            gettext("{label} has {count:,} characters; at most {longest_value:,} are allowed.").format(
+            gettext("{label} has {count:,} characters, but at most {longest_value:,} are allowed.").format(
                 label=variable.label, count=len(value), longest_value=LONGEST_VALUE
             )
         )
@@ -268,7 +268,14 @@ def _parts(line: str, number: int, faults: list[Fault]) -> Iterable[str | _Place
         end = line.find(CLOSE, start + len(OPEN))
         if end < 0:
             faults.append(
-                Fault(number, start + 1, gettext("“{{” begins a variable, which never ends; as text write \\123\\123"))
+                Fault(
+                    number,
+                    start + 1,
+                    gettext(
+                        "“{{” starts a variable, but the end of the variable is missing. To enter plain text, use "
+                        "\\123\\123"
+                    ),
+                )
             )
             return
         name = line[start + len(OPEN) : end].strip(" \t")
@@ -277,8 +284,8 @@ def _parts(line: str, number: int, faults: list[Fault]) -> Iterable[str | _Place
             yield _Placeholder(name, start + 1, at - start)
         else:
             message = gettext(
-                "“{name}” is no variable: they begin with a small letter and have up to {longest_name} "
-                "small letters, digits and underscores"
+                "“{name}” isn’t a valid variable. Start with a lowercase letter and use up to {longest_name} "
+                "lowercase letters, digits and underscores"
             ).format(name=name[:LONGEST_NAME], longest_name=LONGEST_NAME)
             faults.append(Fault(number, start + 1, message))
     if at < len(line):
@@ -287,9 +294,9 @@ def _parts(line: str, number: int, faults: list[Fault]) -> Iterable[str | _Place
 
 def _refuse_long(text: str) -> None:
     if len(text) > LONGEST_TEXT:
-        message = gettext("A template has at most {longest_text:,} characters; this one has {count:,}.").format(
-            longest_text=LONGEST_TEXT, count=len(text)
-        )
+        message = gettext(
+            "A template can have at most {longest_text:,} characters, but this template has {count:,}."
+        ).format(longest_text=LONGEST_TEXT, count=len(text))
         raise BadText([Fault(0, 0, message)])
 
 
@@ -313,9 +320,9 @@ def _address(kind: VariableKind, value: str) -> str:
         return str(ipaddress.IPv4Address(value) if kind is VariableKind.IPV4 else _ipv6(value))
     except ValueError as exc:
         message = (
-            gettext("“{value}” is not an IPv4 address: 192.0.2.1.")
+            gettext("“{value}” isn’t a valid IPv4 address. Example: 192.0.2.1.")
             if kind is VariableKind.IPV4
-            else gettext("“{value}” is not an IPv6 address: 2001:db8::1.")
+            else gettext("“{value}” isn’t a valid IPv6 address. Example: 2001:db8::1.")
         )
         raise ValueError(message.format(value=value[:60])) from exc
 
@@ -339,5 +346,5 @@ def _number(value: str) -> str:
 
 def _text(value: str) -> str:
     if not value.isprintable():
-        raise ValueError(gettext("This has characters that cannot be shown."))
+        raise ValueError(gettext("The text contains characters that cannot be displayed."))
     return "".join(chr(byte) if byte in _PLAIN else f"\\{byte:03}" for byte in value.encode())

@@ -45,7 +45,7 @@ def change_guarded(
         if zone.pk in rolled:
             _refuse_under_rollover(zone, rolled[zone.pk], state, after)
         if state.is_signed and not after.is_signed:
-            refuse_leaving(zone, gettext("the panel stops signing it"))
+            refuse_leaving(zone, gettext("the panel stops signing the zone"))
         if rollover is None or not rollover.is_emergency:
             refuse_bogus(zone, state, after, above[zone.name].ds if zone.name in above else ())
         return after
@@ -60,19 +60,22 @@ def _refuse_under_rollover(zone: Zone, kind: str, state: SigningState, after: Si
     if after.keys != state.keys:
         raise DnssecRefused(
             gettext(
-                "The keys of {name} are in a rollover: cancel it or let it end before you change them by hand."
+                "A rollover of {name} is in progress. Cancel the rollover or wait until the rollover ends before "
+                "you change keys manually."
             ).format(name=zone.name)
         )
     sets_cds = (after.cds, after.cdnskey) != (state.cds, state.cdnskey)
     if sets_cds and kind in {Kind.INSECURE, *WITHOUT_CDS}:
         raise DnssecRefused(
             gettext(
-                "CDS and CDNSKEY of {name} are those that its rollover needs: cancel it or let it end first."
+                "A rollover of {name} controls the CDS and CDNSKEY records. Cancel the rollover or wait until the "
+                "rollover ends."
             ).format(name=zone.name)
         )
     if kind != Kind.ZSK and after.cds == DELETE != state.cds:  # a ZSK rollover doesn't involve the DS
         raise DnssecRefused(
             gettext(
-                "A rollover of {name} needs the DS that its parent would delete: cancel it or let it end first."
+                "A rollover of {name} needs the DS in the parent zone. Cancel the rollover or wait until the "
+                "rollover ends."
             ).format(name=zone.name)
         )

@@ -36,7 +36,9 @@ def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | Non
     read = key_files.read_public(text)
     if read.owner != zone.name:
         raise BadPublicKey(
-            gettext("It is a key of {owner}, not of {name}.").format(owner=read.owner, name=before_full_stop(zone.name))
+            gettext("The key belongs to {owner}, not to {name}.").format(
+                owner=read.owner, name=before_full_stop(zone.name)
+            )
         )
     key = OtherKey(read.flags, read.algorithm, read.public)
 

@@ -84,7 +84,9 @@ def create_policy(
                 raise PolicyRefused(
                     {
                         "name": [
-                            gettext("There are {most_policies} policies already.").format(most_policies=MOST_POLICIES)
+                            gettext("The panel can have at most {most_policies} policies.").format(
+                                most_policies=MOST_POLICIES
+                            )
                         ]
                     }
                 )
@@ -146,7 +148,7 @@ def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_b
         if replaced_by is not None:
             heir = _lock_policy(replaced_by)
             if heir.pk == locked.pk:
-                raise PolicyRefused({"replaced_by": [gettext("Another policy has to take its place.")]})
+                raise PolicyRefused({"replaced_by": [gettext("Choose a different policy as the replacement.")]})
             attached.update(policy=heir)
         elif count := attached.count():
             message = ngettext(
@@ -155,7 +157,7 @@ def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_b
                 count,
             ).format(name=locked.name, count=count)
             raise PolicyRefused(
-                {"replaced_by": [gettext("{message} Name the policy that takes its place.").format(message=message)]}
+                {"replaced_by": [gettext("{message} Choose a replacement policy.").format(message=message)]}
             )
         was_default = locked.is_default
         DnssecPolicy.objects.filter(pk=locked.pk).delete()
@@ -179,7 +181,7 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Ta
             raise Unknown(to.zone.name)
         if to.tag is not None and PolicyAttachment.objects.exclude(tag=None).count() >= MOST_TAGS:
             raise PolicyRefused(
-                {"tag": [gettext("{most_tags} tags have a policy already.").format(most_tags=MOST_TAGS)]}
+                {"tag": [gettext("At most {most_tags} tags can have a policy.").format(most_tags=MOST_TAGS)]}
             )
         before = PolicyAttachment.objects.select_related("policy").select_for_update(of=("self",)).filter(**to.key)
         old = before.first()
@@ -238,7 +240,7 @@ def _require_right(by: Author, target: Target) -> Target:
     except SettingsRefused as exc:
         raise PolicyRefused({"tag": [str(exc)]}) from exc
     if not tags:
-        raise PolicyRefused({"tag": [gettext("Name a tag.")]})
+        raise PolicyRefused({"tag": [gettext("Enter a tag.")]})
     return Target(tag=tags[0])
 
 
@@ -250,14 +252,14 @@ def _lock_policy(policy: DnssecPolicy) -> DnssecPolicy:
 
 
 def _name_taken(name: str) -> PolicyRefused:
-    message = gettext("There is a policy {name} already, or another default was chosen just now.")
+    message = gettext("A policy named {name} already exists, or someone else just changed the default policy.")
     return PolicyRefused({"name": [name_taken(message.format(name=name))]})
 
 
 def _checked_name(name: str) -> str:
     name = " ".join(name.split())
     if not name or not name.isprintable():
-        raise PolicyRefused({"name": [gettext("A policy needs a name that can be shown.")]})
+        raise PolicyRefused({"name": [gettext("Enter a policy name with printable characters only.")]})
     if len(name) > LONGEST_NAME:
         raise PolicyRefused({"name": [gettext("At most {longest_name} characters.").format(longest_name=LONGEST_NAME)]})
     return name
@@ -286,27 +288,27 @@ def _faults(terms: Terms) -> dict[str, str]:
         found["cds"] = str(exc)
     else:
         if asks_to_delete:
-            found["cds"] = gettext("A policy signs zones: it cannot ask parents to delete their DS.")
+            found["cds"] = gettext("A policy cannot request the deletion of DS records.")
     return found
 
 
 def _faults_of_keys(terms: Terms) -> dict[str, str]:
     found = {}
     if terms.algorithm not in MADE:
-        found["algorithm"] = gettext("No keys are made of algorithm {algorithm}; choose one of {made}.").format(
-            algorithm=terms.algorithm, made=MADE
-        )
+        found["algorithm"] = gettext(
+            "The panel cannot create keys with algorithm {algorithm}. Choose one of these algorithms: {made}."
+        ).format(algorithm=terms.algorithm, made=MADE)
     elif terms.bits is not None and not ALGORITHMS[terms.algorithm].startswith("RSA"):
-        found["bits"] = gettext("Only RSA keys have a size to choose.")
+        found["bits"] = gettext("You can only choose the size of RSA keys.")
     elif terms.bits is not None and (not RSA_BITS <= terms.bits <= MOST_RSA_BITS or terms.bits % 8):
-        found["bits"] = gettext("An RSA key has {rsa_bits} to {most_rsa_bits} bits here.").format(
+        found["bits"] = gettext("An RSA key must have {rsa_bits} to {most_rsa_bits} bits.").format(
             rsa_bits=RSA_BITS, most_rsa_bits=MOST_RSA_BITS
         )
     for name, days in (("zsk_days", terms.zsk_days), ("ksk_days", terms.ksk_days)):
         if days is not None and not 1 <= days <= MOST_DAYS:
-            found[name] = gettext("A lifetime is 1 to {most_days} days.").format(most_days=MOST_DAYS)
+            found[name] = gettext("A lifetime must be 1 to {most_days} days.").format(most_days=MOST_DAYS)
     if terms.zsk_days is not None and not terms.split:
-        found["zsk_days"] = gettext("With one key for everything there is no ZSK.")
+        found["zsk_days"] = gettext("A policy with one key (CSK) doesn’t have a ZSK.")
     return found
 
 

@@ -107,7 +107,9 @@ class _Work:
         except DnssecRefused as refusal:
             return Difference(Act.REFUSED, str(refusal))
         self.begun += Publication.objects.filter(form_id=acting.form_id)
-        return replace(difference, message=gettext("{message} It has begun.").format(message=difference.message))
+        return replace(
+            difference, message=gettext("{message} The rollover has started.").format(message=difference.message)
+        )
 
     def decide(self, zone: Zone, state: SigningState) -> SigningState:
         """Return the signing state that the zone's policy requires. Record the differences, or the refusal."""

@@ -77,7 +77,7 @@ def begin(
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if Rollover.objects.filter(zone=zone, ended_at=None).exists():
-            raise DnssecRefused(gettext("A rollover of {name} is under way already.").format(name=zone.name))
+            raise DnssecRefused(gettext("A rollover of {name} is already in progress.").format(name=zone.name))
         old = _keys_to_replace(zone, kind, state, acting.author, emergency=emergency)
         new = _new_keys(zone, kind, state, old, acting, algorithm, bits)
         act = rollover.first(kind=kind, state=state, old=[key.id for key in old], new=new, emergency=emergency)
@@ -139,7 +139,7 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
     access.require_right(acting.author, zone, Right.DNSSEC)
     rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()
     if rolled is None or rollover_id not in (None, rolled.pk):
-        ended = gettext("No rollover of {name} is under way.").format(name=zone.name)
+        ended = gettext("No rollover of {name} is in progress.").format(name=zone.name)
         raise DnssecRefused(
             ended if rollover_id is None else gettext("This rollover of {name} has ended.").format(name=zone.name)
         )
@@ -206,7 +206,7 @@ def record_refusal(*, rolled: Rollover, refusal: ZoneError, before: tuple[str, d
 
     `before` is the earlier reason to wait, and its time. A rollover that only waits for the end of a hold isn't stuck.
     """
-    message = gettext("What comes next was refused: {refusal}").format(refusal=refusal)
+    message = gettext("The next step was refused: {refusal}").format(refusal=refusal)
     waits_for, since = before
     Rollover.objects.filter(pk=rolled.pk, step=rolled.step, looked_at=rolled.looked_at, ended_at=None).update(
         waits_for=message,
@@ -259,10 +259,12 @@ def _keys_to_replace(
     if not state.is_signed:
         raise NotSigned(zone.name)
     if emergency and kind not in rollover_stages.EMERGENCY:
-        raise DnssecRefused(gettext("Such a rollover cannot be an emergency."))
+        raise DnssecRefused(gettext("This kind of rollover cannot be an emergency rollover."))
     if kind in {Kind.ALGORITHM, Kind.INSECURE}:
         is_other = kind is Kind.ALGORITHM
-        refuse_leaving(zone, gettext("the algorithm changes") if is_other else gettext("the panel stops signing it"))
+        refuse_leaving(
+            zone, gettext("the algorithm changes") if is_other else gettext("the panel stops signing the zone")
+        )
     if kind is Kind.SECURE:
         _refuse_trust(zone, author)
     old = rollover.keys_to_replace(kind, state)
@@ -280,15 +282,14 @@ def _refuse_trust(zone: Zone, author: Author) -> None:
     if other_keys_of(zone):
         raise DnssecRefused(
             gettext(
-                "Others sign {name} too, and resolvers ask any of its name servers: give the DS of every "
-                "signer to the parent, all at once."
+                "{name} also has other signers. Add the DS records of all signers to the parent zone at the same time."
             ).format(name=zone.name)
         )
     parent = parent_here(zone.name)
     if parent is None:
         return
     if parent.ds:
-        raise DnssecRefused(gettext("{name} holds a DS for {name2} already.").format(name=parent.name, name2=zone.name))
+        raise DnssecRefused(gettext("{name} already has a DS for {name2}.").format(name=parent.name, name2=zone.name))
     change = Change(zone.name, rdtypes.DS, None, RRset(zone.name, rdtypes.DS, 0, ()))
     access.refuse_changes(author, Zone.objects.get(pk=parent.zone_id), [change])
 
@@ -307,9 +308,9 @@ def _new_keys(  # noqa: PLR0913  # the state before a rollover, and the new term
     if kind is Kind.SECURE and algorithm is None:
         return [key for key in state.keys if key.active]
     if kind is Kind.ALGORITHM and (algorithm is None or algorithm in {key.algorithm for key in state.keys}):
-        raise DnssecRefused(gettext("A rollover of the algorithm needs one that the zone does not have."))
+        raise DnssecRefused(gettext("Choose an algorithm that the zone doesn’t use yet."))
     if kind is not Kind.ALGORITHM and algorithm is not None:
-        raise DnssecRefused(gettext("Only a rollover of the algorithm takes another algorithm."))
+        raise DnssecRefused(gettext("Only an algorithm rollover can change the algorithm."))
     known = dict(ZoneKey.objects.filter(pk__in=[key.id for key in state.keys]).values_list("pk", "bits"))
     tags = {*ZoneKey.objects.filter(zone=zone).values_list("tag", flat=True)}
     made = []
@@ -332,7 +333,7 @@ def _pair(algorithm: int, bits: int | None, flags: int, tags: set[int]) -> key_m
         pair = key_material.generate(algorithm, bits)
         if key_material.key_tag(flags, algorithm, pair.public) not in tags:
             return pair
-    raise DnssecRefused(gettext("No key with a tag of its own could be made; try again."))
+    raise DnssecRefused(gettext("The panel could not create a key with a unique key tag. Try again."))
 
 
 def _row(  # noqa: PLR0913  # the fields of a rollover
@@ -360,7 +361,7 @@ def _row(  # noqa: PLR0913  # the fields of a rollover
         step_at=now,
         cds_before=state.cds,
         cdnskey_before=state.cdnskey,
-        waits_for=gettext("Every node has to answer with this step."),
+        waits_for=gettext("Waiting for all nodes to serve this step."),
         waits_since=now,
         clock=now,
         looked_at=now,
@@ -397,7 +398,7 @@ def _take_step(zone: Zone, row: Rollover, state: SigningState, act: Act, now: da
     if after != state:
         row.step_revision = zone.revision + 1
         row.answered_since = row.secondaries_since = None
-    row.waits_for, row.earliest = gettext("Every node has to answer with this step."), None
+    row.waits_for, row.earliest = gettext("Waiting for all nodes to serve this step."), None
     row.late, row.late_secondaries = [], []
     row.add_ds, row.remove_ds, row.is_stuck = [], [], False
     row.save()

@@ -64,8 +64,8 @@ def refuse_bogus(
     if not after.is_signed:
         raise DnssecRefused(
             gettext(
-                "The zone above holds a DS for {name}: remove it there, wait until it has expired from "
-                "caches, then unsign. Resolvers that validate would answer nothing of the zone."
+                "The parent zone has a DS for {name}, so validating resolvers would reject all answers. Delete "
+                "the DS there, wait until the DS has expired from caches, then unsign the zone."
             ).format(name=zone.name)
         )
     public = {
@@ -75,8 +75,8 @@ def refuse_bogus(
     if _is_named(zone.name, before, ds, public) and not _is_named(zone.name, after, ds, public):
         raise DnssecRefused(
             gettext(
-                "No key of {name} that signs would be one that the DS in the zone above names: resolvers "
-                "that validate would answer nothing of the zone."
+                "No signing key of {name} would match the DS in the parent zone, so validating resolvers would "
+                "reject all answers."
             ).format(name=zone.name)
         )
     named = {int(text.split()[1]) for text in ds}
@@ -85,8 +85,8 @@ def refuse_bogus(
         names = " and ".join(key_material.ALGORITHMS.get(number, str(number)) for number in lost)
         raise DnssecRefused(
             gettext(
-                "The DS in the parent zone names {names}, but {name} would have no signatures of that kind. Some "
-                "resolvers that validate would not answer for the zone."
+                "The DS in the parent zone requires {names}, but {name} would not have signatures with this "
+                "algorithm. Some validating resolvers would reject all answers."
             ).format(names=names, name=zone.name)
         )
 
@@ -103,7 +103,8 @@ def refuse_presigned(zone: Zone, state: SigningState) -> None:
     if state.presigned:
         raise DnssecRefused(
             gettext(
-                "{name} is served with imported signatures. Import the zone again, or drop its signatures first."
+                "{name} is served with imported signatures. Import the zone again, or delete the imported "
+                "signatures first."
             ).format(name=zone.name)
         )
 
@@ -112,10 +113,9 @@ def refuse_leaving(zone: Zone, act: str) -> None:
     """Raise DnssecRefused if the zone has other signers. `act` names the refused act in the message."""
     if other_keys_of(zone):
         raise DnssecRefused(
-            gettext(
-                "Others sign {name} too, and resolvers ask any of its name servers: take the keys of the "
-                "other signers away before {act}."
-            ).format(name=zone.name, act=act)
+            gettext("{name} also has other signers. Remove the keys of the other signers before {act}.").format(
+                name=zone.name, act=act
+            )
         )
 
 

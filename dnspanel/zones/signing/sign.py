@@ -74,7 +74,7 @@ class RequestedSigning:
         if self.signed is True and not state.is_signed:
             if len(state.keys) + len(keys_made) > MOST_KEYS:
                 raise DnssecRefused(
-                    gettext("{name} has {keys} keys already, of at most {most_keys}.").format(
+                    gettext("{name} already has {keys} of at most {most_keys} keys.").format(
                         name=zone.name, keys=len(state.keys), most_keys=MOST_KEYS
                     )
                 )
@@ -227,9 +227,7 @@ def set_cds(
 def digest_list(cds: str) -> str:
     """Return the digest types of CDS records as stored ("2" or "2,4"; "" for none). Raise DnssecRefused if invalid."""
     if cds and not set(cds.replace(" ", "").split(",")) <= DIGEST_LIST:
-        raise DnssecRefused(
-            gettext("CDS records have the digest types 1, 2 or 4, or 0 for a request to delete the DS.")
-        )
+        raise DnssecRefused(gettext("CDS digest types must be 1, 2 or 4, or 0 to request the deletion of the DS."))
     return cds.replace(" ", "")
 
 
@@ -266,11 +264,11 @@ def add_key(  # noqa: PLR0913  # the fields of a key
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if len(state.keys) >= MOST_KEYS:
             raise DnssecRefused(
-                gettext("{name} has {most_keys} keys already.").format(name=zone.name, most_keys=MOST_KEYS)
+                gettext("{name} already has {most_keys} keys.").format(name=zone.name, most_keys=MOST_KEYS)
             )
         same = ZoneKey.objects.filter(zone=zone, deleted_at=None, algorithm=pair.algorithm, public=pair.public)
         if same.exists():
-            raise DnssecRefused(gettext("{name} has this key already.").format(name=zone.name))
+            raise DnssecRefused(gettext("{name} already has this key.").format(name=zone.name))
         key = _store(zone, flags, pair, acting)
         return state.with_key(KeyState(key.pk, pair.algorithm, flags, active, published))
 
@@ -291,9 +289,9 @@ def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
     key = ZoneKey.objects.filter(pk__in=new).first()
     if key is None:
         raise DnssecRefused(
-            gettext("This form was sent before, for something else than a key of {name}.").format(
-                name=before_full_stop(zone.name)
-            )
+            gettext(
+                "This form was already used for another change than a key of {name}. Reload the page and try again."
+            ).format(name=before_full_stop(zone.name))
         )
     return key
 
@@ -376,7 +374,7 @@ def _with_new_key(
 ) -> SigningState:
     """Generate and store a key, and return the state with this key. Raise DnssecRefused if the zone has MOST_KEYS."""
     if len(state.keys) >= MOST_KEYS:
-        raise DnssecRefused(gettext("{name} has {most_keys} keys already.").format(name=zone.name, most_keys=MOST_KEYS))
+        raise DnssecRefused(gettext("{name} already has {most_keys} keys.").format(name=zone.name, most_keys=MOST_KEYS))
     key = _store(zone, flags, key_material.generate(algorithm, bits), acting)
     return state.with_key(KeyState(key.pk, algorithm, flags))
 
@@ -407,7 +405,7 @@ def refuse_nsec3(nsec3: Nsec3 | None) -> None:
     if not 0 <= nsec3.iterations <= MOST_ITERATIONS or len(nsec3.salt) > LONGEST_SALT:
         raise DnssecRefused(
             gettext(
-                "NSEC3 has up to {most_iterations} iterations and {longest_salt} bytes of salt; 0 and "
-                "none are right (RFC 9276): resolvers take more for insecure."
+                "NSEC3 can have at most {most_iterations} iterations and {longest_salt} bytes of salt. RFC 9276 "
+                "recommends 0 iterations and an empty salt."
             ).format(most_iterations=MOST_ITERATIONS, longest_salt=LONGEST_SALT)
         )

@@ -35,18 +35,18 @@ def certificates_of(text: str) -> Sequence[x509.Certificate]:
     if len(text) > LONGEST_PEM:
         raise BadFields(
             {
-                "": gettext("This has {text} characters; at most {longest_pem} are read.").format(
+                "": gettext("The text has {text} characters, but at most {longest_pem} are allowed.").format(
                     text=len(text), longest_pem=LONGEST_PEM
                 )
             }
         )
     if "PRIVATE KEY-----" in text:
         raise BadFields(
-            {"": gettext("There is a private key in this text. Only the certificate is needed; it was not kept.")}
+            {"": gettext("The text contains a private key, which was not saved. Paste only the certificate.")}
         )
     blocks = _PEM.findall(text)
     if not blocks:
-        raise BadFields({"": gettext("Paste a certificate as PEM: from -----BEGIN CERTIFICATE----- to its end.")})
+        raise BadFields({"": gettext("Paste a certificate in PEM format, starting with -----BEGIN CERTIFICATE-----.")})
     return [read_certificate(_der(block)) for block in blocks]
 
 
@@ -55,7 +55,9 @@ def read_certificate(der: bytes) -> x509.Certificate:
     try:
         return x509.load_der_x509_certificate(der)
     except (ValueError, x509.InvalidVersion) as exc:
-        raise BadFields({"": gettext("This certificate cannot be read: it is damaged or incomplete.")}) from exc
+        raise BadFields(
+            {"": gettext("The certificate cannot be read, because the text is damaged or incomplete.")}
+        ) from exc
 
 
 def _der(block: str) -> bytes:
@@ -68,11 +70,11 @@ def _der(block: str) -> bytes:
 def tlsa_of(certificate: x509.Certificate, *, usage: str, selector: str, matching: str) -> dict[str, str]:
     """Return the fields of a TLSA record for this certificate. Raise BadFields for an unknown selector or matching."""
     if selector not in _SELECTORS or matching not in _MATCHINGS:
-        raise BadFields({"": gettext("Choose a selector and a matching that are known.")})
+        raise BadFields({"": gettext("Choose a valid selector and matching type.")})
     try:
         data = _MATCHINGS[matching](_SELECTORS[selector](certificate))
     except (ValueError, UnsupportedAlgorithm) as exc:
-        raise BadFields({"": gettext("The public key of this certificate is of a kind that cannot be read.")}) from exc
+        raise BadFields({"": gettext("The public key of this certificate has an unsupported type.")}) from exc
     return {"usage": usage, "selector": selector, "matching": matching, "certificate": data.hex()}
 
 
@@ -90,7 +92,7 @@ def sshfp_of(text: str, *, with_sha1: bool = False) -> list[dict[str, str]]:
     if not lines or len(lines) > MOST_KEYS:
         raise BadFields(
             {
-                "": gettext("Paste one to {most_keys} lines of public keys, such as: ssh-ed25519 AAAA…").format(
+                "": gettext("Paste 1 to {most_keys} public keys, one per line. Example: ssh-ed25519 AAAA…").format(
                     most_keys=MOST_KEYS
                 )
             }
@@ -140,21 +142,23 @@ def _fingerprint(algorithm: str, kind: str, digits: str) -> dict[str, str]:
 def _ssh_key(line: str, number: int) -> tuple[str, bytes]:
     """Return the algorithm's number and the bytes of the public key in a line. Raise BadFields if it is invalid."""
     if "PRIVATE KEY" in line:
-        raise BadFields({"": gettext("This is a private key. Paste the line of the .pub file; this one was not kept.")})
+        raise BadFields(
+            {"": gettext("The text contains a private key, which was not saved. Paste the line from the .pub file.")}
+        )
     parts = line.split()
     at = next((at for at, part in enumerate(parts[:-1]) if part.encode() in _SSH_ALGORITHMS), None)
     if at is None:
         raise BadFields(
-            {"": gettext("Line {number} has no public key of a kind that SSHFP knows.").format(number=number)}
+            {"": gettext("Line {number} doesn’t have a public key that SSHFP supports.").format(number=number)}
         )
     try:
         blob = base64.b64decode(parts[at + 1], validate=True)
     except ValueError as exc:
-        raise BadFields({"": gettext("The key of line {number} is not Base64.").format(number=number)}) from exc
+        raise BadFields({"": gettext("The key in line {number} isn’t valid Base64.").format(number=number)}) from exc
     name = parts[at].encode()
     # A key begins with its algorithm's name. Otherwise the text is truncated or mixed up.
     if blob[: 4 + len(name)] != len(name).to_bytes(4, "big") + name or not _is_complete(blob):
-        raise BadFields({"": gettext("The key of line {number} is damaged or incomplete.").format(number=number)})
+        raise BadFields({"": gettext("The key in line {number} is damaged or incomplete.").format(number=number)})
     return _SSH_ALGORITHMS[name], blob
 
 

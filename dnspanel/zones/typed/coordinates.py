@@ -33,14 +33,16 @@ def _canonical(text: str, positive: str, negative: str, most: int) -> str:
         numbers[0] = numbers[0][1:]
     integers, last = numbers[:-1], numbers[-1:]
     if not 1 <= len(numbers) <= 3 or not all(map(_INTEGER.fullmatch, integers)) or not all(map(_LAST.fullmatch, last)):
-        raise ValueError(gettext("Write degrees, such as 52.5163 or 52 30 58.6 {positive}.").format(positive=positive))
+        raise ValueError(
+            gettext("Enter degrees, for example 52.5163 or 52 30 58.6 {positive}.").format(positive=positive)
+        )
     if any(Decimal(number) >= 60 for number in numbers[1:]):
-        raise ValueError(gettext("Minutes and seconds are below 60."))
+        raise ValueError(gettext("Minutes and seconds must be below 60."))
     parts = zip(numbers, (_DEGREE, 60_000, 1000), strict=False)
     exact = sum((Decimal(number) * size for number, size in parts), Decimal(0))
     angle = int(exact.quantize(Decimal(1), ROUND_HALF_EVEN))
     if angle > most * _DEGREE:
-        raise ValueError(gettext("This must be at most {most} degrees.").format(most=most))
+        raise ValueError(gettext("The value must be at most {most} degrees.").format(most=most))
     letter = negative if is_negative and angle else positive
     degrees, rest = divmod(angle, _DEGREE)
     minutes, thousandths = divmod(rest, 60_000)

@@ -92,7 +92,7 @@ def word_of(field: Field, typed: str, origin: str | None = None) -> str:
     text = typed.strip()
     if len(text) > LONGEST_FIELD:
         raise ValueError(
-            gettext("This has {count} characters; at most {longest_field} are allowed.").format(
+            gettext("The text has {count} characters, but at most {longest_field} are allowed.").format(
                 count=len(text), longest_field=LONGEST_FIELD
             )
         )
@@ -129,7 +129,7 @@ def _text_of_strings(word: str) -> str:
 def missing(field: Field) -> str:
     """Return the message for an empty required field."""
     return (
-        gettext("Choose one.")
+        gettext("Choose one of the options.")
         if field.choices and not field.is_open
         else gettext("{label} is missing.").format(label=field.label)
     )
@@ -168,9 +168,9 @@ _ARMOUR = re.compile(r"-----(?:BEGIN|END) [A-Z0-9 ]{1,40}-----")
 
 def _number_word(field: Field, text: str, origin: str | None) -> str:
     if not (text.isascii() and text.isdigit()) or len(text) > 10:
-        raise ValueError(gettext("Write a whole number."))
+        raise ValueError(gettext("Enter a whole number."))
     if not field.low <= int(text) <= field.high:
-        raise ValueError(gettext("This must be from {low} to {high}.").format(low=field.low, high=field.high))
+        raise ValueError(gettext("The value must be from {low} to {high}.").format(low=field.low, high=field.high))
     return str(int(text))
 
 
@@ -178,17 +178,17 @@ def _seconds_word(field: Field, text: str, origin: str | None) -> str:
     if text.isascii() and text.isdigit() and len(text) <= 10:
         if int(text) > MOST_SECONDS:
             raise ValueError(
-                gettext("This must be from 0 to {most_seconds} seconds.").format(most_seconds=MOST_SECONDS)
+                gettext("The value must be from 0 to {most_seconds} seconds.").format(most_seconds=MOST_SECONDS)
             )
         return str(int(text))
     if not _DURATION.fullmatch(text):
-        raise ValueError(gettext("Write seconds, or 30m, 1h, 7d."))
+        raise ValueError(gettext("Enter seconds, or a duration such as 30m, 1h or 7d."))
     return text.lower()
 
 
 def _name_word(field: Field, text: str, origin: str | None) -> str:
     if not _BARE.fullmatch(text):
-        raise ValueError(gettext("A name has no spaces, quotes, parentheses or semicolons."))
+        raise ValueError(gettext("A name cannot contain spaces, quotes, parentheses or semicolons."))
     try:
         names.parse(text, origin)
     except ReplicationError as exc:
@@ -205,7 +205,7 @@ def _mailbox_word(field: Field, text: str, origin: str | None) -> str:
 
 def _mnemonic_word(field: Field, text: str, origin: str | None) -> str:
     if not _MNEMONIC.fullmatch(text):
-        raise ValueError(gettext("Write one word of letters, digits and hyphens."))
+        raise ValueError(gettext("Enter one word of letters, digits and hyphens."))
     return text
 
 
@@ -220,7 +220,7 @@ def _string_word(field: Field, text: str, origin: str | None) -> str:
     size = len(wire) - (len(wire) + 255) // 256  # without the length bytes of the strings
     if field.high and size > field.high:
         raise ValueError(
-            gettext("This takes {size} bytes; at most {high} are allowed.").format(size=size, high=field.high)
+            gettext("The text has {size} bytes, but at most {high} are allowed.").format(size=size, high=field.high)
         )
     return word
 
@@ -232,7 +232,7 @@ def _strings_word(field: Field, text: str, origin: str | None) -> str:
     try:
         return rdata.parse(rdtypes.TXT, text)
     except ReplicationError as exc:
-        raise ValueError(gettext('Each string must be like "this", with a space between strings.')) from exc
+        raise ValueError(gettext("Enclose each string in double quotes, and separate strings with a space.")) from exc
 
 
 def _list_word(field: Field, text: str, origin: str | None) -> str:
@@ -244,7 +244,7 @@ def _hex_word(field: Field, text: str, origin: str | None) -> str:
     try:
         binascii.unhexlify(digits)
     except ValueError as exc:
-        raise ValueError(gettext("Write hexadecimal digits, two for each byte.")) from exc
+        raise ValueError(gettext("Enter hexadecimal digits, two for each byte.")) from exc
     return digits.lower()
 
 
@@ -253,7 +253,7 @@ def _base64_word(field: Field, text: str, origin: str | None) -> str:
     try:
         base64.b64decode(digits, validate=True)
     except ValueError as exc:
-        raise ValueError(gettext("Write Base64, as in a PEM file.")) from exc
+        raise ValueError(gettext("Enter Base64, as in a PEM file.")) from exc
     return digits
 
 
@@ -272,9 +272,11 @@ def _longitude_word(field: Field, text: str, origin: str | None) -> str:
 def _metres_word(field: Field, text: str, origin: str | None) -> str:
     match = _METRES.fullmatch(text)
     if match is None:
-        raise ValueError(gettext("Write metres, such as 34 or -1.50."))
+        raise ValueError(gettext("Enter metres, for example 34 or -1.50."))
     if not field.low <= float(match[1]) <= field.high:
-        raise ValueError(gettext("This must be from {low} to {high} metres.").format(low=field.low, high=field.high))
+        raise ValueError(
+            gettext("The value must be from {low} to {high} metres.").format(low=field.low, high=field.high)
+        )
     return match[1] + "m"
 
 

@@ -44,17 +44,17 @@ _ALGORITHMS: Choices = (
     ("15", "15: Ed25519"),
     ("16", "16: Ed448"),
 )
-_DIGESTS: Choices = (("2", "2: SHA-256"), ("4", "4: SHA-384"), ("1", gettext_lazy("1: SHA-1, not for new ones")))
+_DIGESTS: Choices = (("2", "2: SHA-256"), ("4", "4: SHA-384"), ("1", gettext_lazy("1: SHA-1 (not for new records)")))
 _MATCHINGS: Choices = (
-    ("1", gettext_lazy("1: its SHA-256")),
-    ("2", gettext_lazy("2: its SHA-512")),
-    ("0", gettext_lazy("0: all of it")),
+    ("1", gettext_lazy("1: SHA-256 hash")),
+    ("2", gettext_lazy("2: SHA-512 hash")),
+    ("0", gettext_lazy("0: full data")),
 )
 _SELECTORS: Choices = (("1", gettext_lazy("1: the public key")), ("0", gettext_lazy("0: the whole certificate")))
 _USAGES: Choices = (
     ("3", gettext_lazy("3: this server’s certificate, from any issuer (DANE-EE)")),
-    ("2", gettext_lazy("2: an authority of our own (DANE-TA)")),
-    ("1", gettext_lazy("1: this certificate, and a public authority too (PKIX-EE)")),
+    ("2", gettext_lazy("2: a private authority (DANE-TA)")),
+    ("1", gettext_lazy("1: this certificate, from a public authority (PKIX-EE)")),
     ("0", gettext_lazy("0: this public authority (PKIX-TA)")),
 )
 _CERT_ALGORITHMS: Choices = (
@@ -66,11 +66,15 @@ _CERT_ALGORITHMS: Choices = (
 )
 _SHA = {"1": (20, "SHA-1"), "2": (32, "SHA-256")}
 _MATCHED = Digest("matching", "certificate", {"1": (32, "SHA-256"), "2": (64, "SHA-512")})
-_LATER_NAME = gettext_lazy("Without a final dot it is below this zone.")
+_LATER_NAME = gettext_lazy("Enter a name. A name without a trailing dot is relative to the zone.")
 
-_PRIORITY = u16("priority", gettext_lazy("Priority"), gettext_lazy("The lowest is tried first."), default="10")
-_PREFERENCE = u16("preference", gettext_lazy("Preference"), gettext_lazy("The lowest is tried first."), default="10")
-_WEIGHT = u16("weight", gettext_lazy("Weight"), gettext_lazy("Its share among those of one priority."), default="0")
+_PRIORITY = u16("priority", gettext_lazy("Priority"), gettext_lazy("Clients try the lowest value first."), default="10")
+_PREFERENCE = u16(
+    "preference", gettext_lazy("Preference"), gettext_lazy("Clients try the lowest value first."), default="10"
+)
+_WEIGHT = u16(
+    "weight", gettext_lazy("Weight"), gettext_lazy("Relative share among records with the same priority."), default="0"
+)
 
 
 def _name(name: str, label: str, help_text: str = _LATER_NAME) -> Field:
@@ -86,7 +90,7 @@ def _metres(name: str, label: str, help_text: str, default: str) -> Field:
 
 
 def _hex(
-    name: str, label: str, help_text: str = gettext_lazy("Hexadecimal digits; spaces and colons are skipped.")
+    name: str, label: str, help_text: str = gettext_lazy("Enter hexadecimal digits. Spaces and colons are ignored.")
 ) -> Field:
     return Field(name, label, Kind.HEX, help_text)
 
@@ -99,17 +103,21 @@ def _certificate_layout(type: int, purpose: str) -> Layout:
             u8(
                 "usage",
                 gettext_lazy("Usage"),
-                gettext_lazy("What the certificate is to those who connect."),
+                gettext_lazy("Choose how clients verify the certificate."),
                 choices=_USAGES,
                 default="3",
             ),
             u8(
-                "selector", gettext_lazy("Selector"), gettext_lazy("What is compared."), choices=_SELECTORS, default="1"
+                "selector",
+                gettext_lazy("Selector"),
+                gettext_lazy("Choose what clients compare."),
+                choices=_SELECTORS,
+                default="1",
             ),
             u8(
                 "matching",
-                gettext_lazy("Matching"),
-                gettext_lazy("How it is compared."),
+                gettext_lazy("Matching type"),
+                gettext_lazy("Choose how clients compare the data."),
                 choices=_MATCHINGS,
                 default="1",
             ),
@@ -125,7 +133,13 @@ def _delegation_signer(type: int, purpose: str) -> Layout:
         purpose,
         (
             u16("tag", gettext_lazy("Key tag")),
-            u8("algorithm", gettext_lazy("Algorithm"), gettext_lazy("Of the key."), choices=_ALGORITHMS, default="13"),
+            u8(
+                "algorithm",
+                gettext_lazy("Algorithm"),
+                gettext_lazy("Choose the key algorithm."),
+                choices=_ALGORITHMS,
+                default="13",
+            ),
             u8("digest_type", gettext_lazy("Digest type"), choices=_DIGESTS, default="2"),
             _hex("digest", gettext_lazy("Digest")),
         ),
@@ -138,7 +152,7 @@ _SERVICE_PARAMETERS = (
         "alpn",
         gettext_lazy("Protocols (alpn)"),
         Kind.LIST,
-        gettext_lazy("With commas between them: h3,h2."),
+        gettext_lazy("Enter comma-separated protocols, for example h3,h2."),
         choices=(
             ("h3,h2", gettext_lazy("HTTP/3 and HTTP/2")),
             ("h2", "HTTP/2"),
@@ -151,43 +165,48 @@ _SERVICE_PARAMETERS = (
         "no-default-alpn",
         gettext_lazy("Only these protocols"),
         Kind.FLAG,
-        gettext_lazy("The protocol that every such server has is not spoken here."),
+        gettext_lazy("The server doesn’t support the default protocol."),
         required=False,
     ),
-    u16("port", gettext_lazy("Port"), gettext_lazy("Where it is not the usual one."), required=False),
+    u16(
+        "port",
+        gettext_lazy("Port"),
+        gettext_lazy("Enter the port if the server doesn’t use the default port."),
+        required=False,
+    ),
     Field(
         "ipv4hint",
         gettext_lazy("IPv4 hints"),
         Kind.LIST,
-        gettext_lazy("Addresses of the target, with commas."),
+        gettext_lazy("Enter comma-separated addresses of the target."),
         required=False,
     ),
     Field(
         "ipv6hint",
         gettext_lazy("IPv6 hints"),
         Kind.LIST,
-        gettext_lazy("Addresses of the target, with commas."),
+        gettext_lazy("Enter comma-separated addresses of the target."),
         required=False,
     ),
     Field(
         "ech",
         gettext_lazy("Encrypted hello (ech)"),
         Kind.BASE64,
-        gettext_lazy("Base64, as the server’s program prints it."),
+        gettext_lazy("Enter the Base64 value from the server software."),
         required=False,
     ),
     Field(
         "mandatory",
         gettext_lazy("Mandatory"),
         Kind.LIST,
-        gettext_lazy("Keys that a client must know, such as alpn,port."),
+        gettext_lazy("Enter the keys that clients must support, for example alpn,port."),
         required=False,
     ),
     Field(
         "other",
         gettext_lazy("Other parameters"),
         Kind.REST,
-        gettext_lazy('As in a zone file: dohpath="/q{?dns}".'),
+        gettext_lazy('Enter parameters as in a zone file, for example dohpath="/q{?dns}".'),
         required=False,
     ),
 )
@@ -201,14 +220,14 @@ def _service(type: int, purpose: str) -> Layout:
             u16(
                 "priority",
                 gettext_lazy("Priority"),
-                gettext_lazy("0 makes it an alias of the target; else the lowest is tried first."),
+                gettext_lazy("0 makes the record an alias of the target. Clients try the lowest other value first."),
                 default="1",
             ),
             Field(
                 "target",
                 gettext_lazy("Target"),
                 Kind.NAME,
-                gettext_lazy("“.” is the name of the record itself."),
+                gettext_lazy("Enter “.” to use the name of the record."),
                 default=".",
             ),
         ),
@@ -221,12 +240,12 @@ _LAYOUTS = (
         rdtypes.SOA,
         gettext_lazy("Information about the zone for secondaries and resolvers."),
         (
-            _name("primary", gettext_lazy("Primary server"), gettext_lazy("The name server that the zone comes from.")),
+            _name("primary", gettext_lazy("Primary server"), gettext_lazy("The primary name server of the zone.")),
             Field(
                 "mailbox",
                 gettext_lazy("Mailbox"),
                 Kind.MAILBOX,
-                gettext_lazy("The mailbox of the person responsible for the zone. You can enter a mail address."),
+                gettext_lazy("Enter the email address of the person responsible for the zone."),
             ),
             u32(
                 "serial",
@@ -241,14 +260,19 @@ _LAYOUTS = (
                 gettext_lazy("How often secondaries look for a new serial."),
                 "10800",
             ),
-            _seconds("retry", gettext_lazy("Retry"), gettext_lazy("How soon they try again."), "3600"),
             _seconds(
-                "expire", gettext_lazy("Expire"), gettext_lazy("How long they answer without the primary."), "604800"
+                "retry", gettext_lazy("Retry"), gettext_lazy("How soon secondaries retry after a failed check."), "3600"
+            ),
+            _seconds(
+                "expire",
+                gettext_lazy("Expire"),
+                gettext_lazy("How long secondaries answer if the primary is unreachable."),
+                "604800",
             ),
             _seconds(
                 "minimum",
                 gettext_lazy("Negative TTL"),
-                gettext_lazy("How long resolvers may keep that a name does not exist."),
+                gettext_lazy("How long resolvers can cache that a name does not exist."),
                 "3600",
             ),
         ),
@@ -262,13 +286,13 @@ _LAYOUTS = (
             _name(
                 "host",
                 gettext_lazy("Mail server"),
-                gettext_lazy("Name of the mail server. “.” means that this name accepts no mail."),
+                gettext_lazy("Enter the name of the mail server, or “.” if this name doesn’t accept mail."),
             ),
         ),
     ),
     Layout(
         rdtypes.SRV,
-        gettext_lazy("Where a service is, at a name such as _sip._tcp."),
+        gettext_lazy("The server of a service, at a name such as _sip._tcp."),
         (
             _PRIORITY,
             _WEIGHT,
@@ -276,20 +300,20 @@ _LAYOUTS = (
             _name(
                 "target",
                 gettext_lazy("Server"),
-                gettext_lazy("Name of the server. “.” means that this name does not have the service."),
+                gettext_lazy("Enter the name of the server, or “.” if this name doesn’t have the service."),
             ),
         ),
     ),
     Layout(
         rdtypes.CAA,
-        gettext_lazy("The authorities that are allowed to issue certificates for this name and the names below it."),
+        gettext_lazy("The certificate authorities that can issue certificates for this name and its subdomains."),
         (
             u8(
                 "flags",
                 gettext_lazy("Flags"),
                 choices=(
                     ("0", "0: usual"),
-                    ("128", gettext_lazy("128: authorities that do not know the tag must not issue")),
+                    ("128", gettext_lazy("128: critical (authorities that don’t support the tag must not issue)")),
                 ),
                 default="0",
             ),
@@ -302,9 +326,9 @@ _LAYOUTS = (
                     ("issuewild", gettext_lazy("issuewild: allowed authority for wildcards")),
                     ("issuemail", gettext_lazy("issuemail: allowed authority for mail (S/MIME)")),
                     ("issuevmc", gettext_lazy("issuevmc: allowed authority for marks (BIMI)")),
-                    ("iodef", gettext_lazy("iodef: where to report")),
-                    ("contactemail", gettext_lazy("contactemail: a mail address")),
-                    ("contactphone", gettext_lazy("contactphone: a telephone number")),
+                    ("iodef", gettext_lazy("iodef: report address")),
+                    ("contactemail", gettext_lazy("contactemail: email address")),
+                    ("contactphone", gettext_lazy("contactphone: phone number")),
                 ),
                 default="issue",
             ),
@@ -312,14 +336,16 @@ _LAYOUTS = (
                 "value",
                 gettext_lazy("Value"),
                 Kind.STRING,
-                gettext_lazy("Name of the authority. “;” allows none. For iodef, a mailto: address."),
+                gettext_lazy(
+                    "Enter the domain of the authority, or “;” to allow no authority. For iodef, enter a mailto: URL."
+                ),
             ),
         ),
     ),
     _certificate_layout(
         rdtypes.TLSA, gettext_lazy("The certificate of a TLS server, at a name such as _443._tcp.www.")
     ),
-    _certificate_layout(rdtypes.SMIMEA, gettext_lazy("The certificate of a mail address.")),
+    _certificate_layout(rdtypes.SMIMEA, gettext_lazy("The certificate of an email address.")),
     Layout(
         rdtypes.SSHFP,
         gettext_lazy("The fingerprint of an SSH server’s key."),
@@ -340,22 +366,27 @@ _LAYOUTS = (
         ),
         digest=Digest("fingerprint_type", "fingerprint", _SHA),
     ),
-    _service(rdtypes.HTTPS, gettext_lazy("How to reach a web server: protocols, port, addresses.")),
-    _service(rdtypes.SVCB, gettext_lazy("How to reach a service, at a name such as _dns.")),
+    _service(rdtypes.HTTPS, gettext_lazy("Connection parameters of a web server: protocols, port and addresses.")),
+    _service(rdtypes.SVCB, gettext_lazy("Connection parameters of a service, at a name such as _dns.")),
     Layout(
         rdtypes.NAPTR,
-        gettext_lazy("A rule that rewrites a name into where a service is (ENUM, SIP)."),
+        gettext_lazy("A rule that rewrites a name into the location of a service (ENUM, SIP)."),
         (
-            u16("order", gettext_lazy("Order"), gettext_lazy("The lowest is read first."), default="100"),
-            u16("preference", gettext_lazy("Preference"), gettext_lazy("Among those of one order."), default="10"),
+            u16("order", gettext_lazy("Order"), gettext_lazy("Clients process the lowest value first."), default="100"),
+            u16(
+                "preference",
+                gettext_lazy("Preference"),
+                gettext_lazy("Priority among records with the same order."),
+                default="10",
+            ),
             Field(
                 "flags",
                 gettext_lazy("Flags"),
                 Kind.STRING,
                 high=255,
                 choices=(
-                    ("S", gettext_lazy("S: an SRV follows")),
-                    ("A", gettext_lazy("A: an address follows")),
+                    ("S", gettext_lazy("S: SRV lookup")),
+                    ("A", gettext_lazy("A: address lookup")),
                     ("U", "U: a URI"),
                     ("P", "P"),
                 ),
@@ -366,7 +397,7 @@ _LAYOUTS = (
                 "service",
                 gettext_lazy("Service"),
                 Kind.STRING,
-                gettext_lazy("Such as SIP+D2U."),
+                gettext_lazy("Enter the service, for example SIP+D2U."),
                 high=255,
                 required=False,
             ),
@@ -374,7 +405,7 @@ _LAYOUTS = (
                 "regexp",
                 gettext_lazy("Regular expression"),
                 Kind.STRING,
-                gettext_lazy("As in a zone file: a backslash is written twice."),
+                gettext_lazy("Enter the expression as in a zone file, with two backslashes for each backslash."),
                 high=255,
                 required=False,
             ),
@@ -382,12 +413,12 @@ _LAYOUTS = (
                 "replacement",
                 gettext_lazy("Replacement"),
                 Kind.NAME,
-                gettext_lazy("“.” where the expression is used."),
+                gettext_lazy("Enter “.” if you use a regular expression."),
                 default=".",
             ),
         ),
     ),
-    _delegation_signer(rdtypes.DS, gettext_lazy("The key that signs the zone below this name.")),
+    _delegation_signer(rdtypes.DS, gettext_lazy("The key that signs the child zone at this name.")),
     _delegation_signer(rdtypes.CDS, gettext_lazy("The DS that the parent zone should have.")),
     *(
         Layout(
@@ -399,7 +430,8 @@ _LAYOUTS = (
                     gettext_lazy("Text"),
                     Kind.STRINGS,
                     gettext_lazy(
-                        "Without quotes it is one text, cut into strings of 255 bytes. A backslash is written twice."
+                        "Text without quotes is split into strings of 255 bytes. Enter two backslashes for each "
+                        "backslash."
                     ),
                 ),
             ),
@@ -410,20 +442,37 @@ _LAYOUTS = (
         rdtypes.LOC,
         gettext_lazy("A location on Earth."),
         (
-            Field("latitude", gettext_lazy("Latitude"), Kind.LATITUDE, gettext_lazy("52.5163, or 52 30 58.6 N.")),
-            Field("longitude", gettext_lazy("Longitude"), Kind.LONGITUDE, gettext_lazy("13.3777, or 13 22 39.9 E.")),
+            Field(
+                "latitude",
+                gettext_lazy("Latitude"),
+                Kind.LATITUDE,
+                gettext_lazy("Enter degrees, for example 52.5163 or 52 30 58.6 N."),
+            ),
+            Field(
+                "longitude",
+                gettext_lazy("Longitude"),
+                Kind.LONGITUDE,
+                gettext_lazy("Enter degrees, for example 13.3777 or 13 22 39.9 E."),
+            ),
             Field(
                 "altitude",
                 gettext_lazy("Altitude"),
                 Kind.METRES,
-                gettext_lazy("Metres above the ellipsoid."),
+                gettext_lazy("Enter the altitude above the WGS 84 ellipsoid in metres."),
                 -100_000,
                 42_849_673,
                 default="0",
             ),
-            _metres("size", gettext_lazy("Size"), gettext_lazy("Metres across."), "1"),
-            _metres("horizontal", gettext_lazy("Horizontal precision"), gettext_lazy("Metres."), "10000"),
-            _metres("vertical", gettext_lazy("Vertical precision"), gettext_lazy("Metres."), "10"),
+            _metres("size", gettext_lazy("Size"), gettext_lazy("Enter the diameter in metres."), "1"),
+            _metres(
+                "horizontal",
+                gettext_lazy("Horizontal precision"),
+                gettext_lazy("Enter the precision in metres."),
+                "10000",
+            ),
+            _metres(
+                "vertical", gettext_lazy("Vertical precision"), gettext_lazy("Enter the precision in metres."), "10"
+            ),
         ),
         groups={"latitude": 4, "longitude": 4},
     ),
@@ -434,13 +483,16 @@ _LAYOUTS = (
             _PRIORITY,
             _WEIGHT,
             Field(
-                "target", gettext_lazy("Address"), Kind.STRING, gettext_lazy("A full one: https://www.example.com/.")
+                "target",
+                gettext_lazy("Address"),
+                Kind.STRING,
+                gettext_lazy("Enter a full URL, for example https://www.example.com/."),
             ),
         ),
     ),
     Layout(
         rdtypes.CERT,
-        gettext_lazy("A certificate or where one is."),
+        gettext_lazy("A certificate or the location of a certificate."),
         (
             Field(
                 "kind",
@@ -450,10 +502,10 @@ _LAYOUTS = (
                     ("PKIX", "PKIX: X.509"),
                     ("PGP", gettext_lazy("PGP: OpenPGP")),
                     ("SPKI", "SPKI"),
-                    ("IPKIX", gettext_lazy("IPKIX: address of X.509")),
-                    ("IPGP", gettext_lazy("IPGP: fingerprint and address of OpenPGP")),
-                    ("URI", gettext_lazy("URI: of its own kind")),
-                    ("OID", gettext_lazy("OID: of its own kind")),
+                    ("IPKIX", gettext_lazy("IPKIX: URL of an X.509 certificate")),
+                    ("IPGP", gettext_lazy("IPGP: fingerprint and URL of an OpenPGP key")),
+                    ("URI", gettext_lazy("URI: private format with a URI")),
+                    ("OID", gettext_lazy("OID: private format with an OID")),
                 ),
                 default="PKIX",
             ),
@@ -462,7 +514,7 @@ _LAYOUTS = (
                 "algorithm",
                 gettext_lazy("Algorithm"),
                 Kind.WORD,
-                gettext_lazy("Of the key."),
+                gettext_lazy("Choose the key algorithm."),
                 choices=_CERT_ALGORITHMS,
                 default="0",
             ),
@@ -470,13 +522,13 @@ _LAYOUTS = (
                 "certificate",
                 gettext_lazy("Certificate"),
                 Kind.BASE64,
-                gettext_lazy("Base64; a PEM block is understood."),
+                gettext_lazy("Enter Base64 or a PEM block."),
             ),
         ),
     ),
     Layout(
         rdtypes.AFSDB,
-        gettext_lazy("A server of AFS."),
+        gettext_lazy("An AFS server."),
         (u16("subtype", gettext_lazy("Subtype"), default="1"), _name("host", gettext_lazy("Server"))),
     ),
     Layout(
@@ -486,11 +538,16 @@ _LAYOUTS = (
         rdtypes.RP,
         gettext_lazy("The person responsible for this name."),
         (
-            Field("mailbox", gettext_lazy("Mailbox"), Kind.MAILBOX, gettext_lazy("You can enter a mail address.")),
+            Field(
+                "mailbox",
+                gettext_lazy("Mailbox"),
+                Kind.MAILBOX,
+                gettext_lazy("Enter an email address or a domain name."),
+            ),
             _name(
                 "text",
-                gettext_lazy("Name of a TXT"),
-                gettext_lazy("Name of a TXT record with more information. “.” means none."),
+                gettext_lazy("TXT record name"),
+                gettext_lazy("Enter the name of a TXT record with more information, or “.” for no TXT record."),
             ),
         ),
     ),

@@ -132,7 +132,7 @@ def _faults_of_digest(layout: Layout, texts: Values) -> dict[str, str]:
     if digits == 2 * size:
         return {}
     return {
-        digest.data: gettext("{title} has {value} hexadecimal digits; these are {digits}.").format(
+        digest.data: gettext("{title} must have {value} hexadecimal digits, not {digits}.").format(
             title=title, value=2 * size, digits=digits
         )
     }

@@ -30,11 +30,11 @@ def parse_absolute(type: int, text: str, zone_name: str = EXAMPLE_ZONE) -> str:
         return parsed
     name = next(word for word in parsed.split(" ") if word.endswith(RELATIVE)).removesuffix(RELATIVE) or "@"
     if name == "@":
-        reason = gettext("“@” is relative, and names in values are absolute here. Write “{zone}” for the zone itself.")
+        reason = gettext("“@” is relative, but names in values must be absolute. Enter “{zone}” for the zone itself.")
         raise BadRdata(type=type, text=text, reason=reason.format(zone=zone_name))
     reason = gettext(
-        "The name “{name}” has no final dot, and names in values are absolute here. Write “{absolute}” if that is the "
-        "whole name, or add the name of the zone: “{inside}”."
+        "The name “{name}” doesn’t have a trailing dot, but names in values must be absolute. Enter "
+        "“{absolute}” if the name is complete, or add the zone name: “{inside}”."
     )
     bare = name.removesuffix(".")
     inside = f"{bare}." if zone_name == "." else f"{bare}.{zone_name}"

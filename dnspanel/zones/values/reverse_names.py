@@ -119,8 +119,8 @@ def _classless(network: IPv4Network) -> ReverseZones:
     zone = f"{first}/{length}.{above}"
     last = first + network.num_addresses - 1
     hint = gettext(
-        "RFC 2317: {above} needs a CNAME for each address, such as {first} CNAME {first}.{zone} ({first} "
-        "to {last}), and the delegation of {delegated}. The owner of {above} must add them. If that zone "
-        "is yours and in this panel, tick the delegation to add them to your draft."
+        "RFC 2317: {above} needs a delegation of {delegated} and a CNAME for each address from {first} to "
+        "{last}. Example: {first} CNAME {first}.{zone}. The owner of {above} must add these records. If "
+        "you can edit that zone in this panel, select the delegation to add these records to your draft."
     ).format(above=above, first=first, zone=zone, last=last, delegated=f"{first}/{length}")
     return ReverseZones(str(network), ((zone,), (above,)), hint)

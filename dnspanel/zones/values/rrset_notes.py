@@ -14,7 +14,7 @@ from replication.dns.notes import Notes
 MOST_TAGS = 20
 LONGEST_COMMENT = 500  # for one value
 MOST_COMMENTS = 500  # for one RRset
-TAG_HINT = gettext_noop("use 1 to 40 of a–z, 0–9, dot, dash, underscore")
+TAG_HINT = gettext_noop("use 1 to 40 lowercase letters, digits, dots, hyphens or underscores")
 _TAG = re.compile(r"[a-z0-9._-]{1,40}")
 
 
@@ -29,11 +29,11 @@ def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
     wrong = next((tag for tag in found if not is_tag(tag)), None)
     if wrong is not None:
         raise ValueError(
-            gettext("{wrong} is not a tag: {tag_hint}").format(wrong=wrong[:60], tag_hint=gettext(TAG_HINT))
+            gettext("{wrong} isn’t a valid tag: {tag_hint}").format(wrong=wrong[:60], tag_hint=gettext(TAG_HINT))
         )
     if len(found) > MOST_TAGS:
         raise ValueError(
-            gettext("an RRset has at most {most_tags} tags; these are {count}").format(
+            gettext("an RRset can have at most {most_tags} tags, not {count}").format(
                 most_tags=MOST_TAGS, count=len(found)
             )
         )
@@ -46,12 +46,12 @@ def notes_in(found: Any, type: int, origin: str | None = None) -> Notes:
     Raise ValueError if the format is invalid, and the errors of `notes_of`.
     """
     if not isinstance(found, dict) or found.keys() - {"tags", "value_comments"}:
-        raise ValueError(gettext("an object with “tags” and “value_comments” and nothing else is needed"))
+        raise ValueError(gettext("the object can only have “tags” and “value_comments”"))
     tags, comments = found.get("tags", []), found.get("value_comments", {})
     if not (isinstance(tags, list) and isinstance(comments, dict)):
-        raise ValueError(gettext("“tags” is a list, and “value_comments” an object"))
+        raise ValueError(gettext("“tags” must be a list, and “value_comments” must be an object"))
     if not all(isinstance(text, str) for text in (*tags, *comments.values())):
-        raise ValueError(gettext("tags and comments are texts"))
+        raise ValueError(gettext("tags and comments must be strings"))
     return notes_of(type, tags, comments, origin)
 
 
@@ -63,14 +63,14 @@ def notes_of(type: int, tags: Iterable[str], comments: Mapping[str, str], origin
     """
     if len(comments) > MOST_COMMENTS:
         raise ValueError(
-            gettext("at most {most_comments} values have a comment; these are {count}").format(
+            gettext("at most {most_comments} values can have a comment, not {count}").format(
                 most_comments=MOST_COMMENTS, count=len(comments)
             )
         )
     flat = {value: " ".join(text.split()) for value, text in comments.items()}
     if any(len(text) > LONGEST_COMMENT for text in flat.values()):
         raise ValueError(
-            gettext("the comment of a value has at most {longest_comment} characters").format(
+            gettext("the comment of a value can have at most {longest_comment} characters").format(
                 longest_comment=LONGEST_COMMENT
             )
         )

@@ -207,7 +207,9 @@ def test_two_catalogs_that_name_one_zone_the_first_has_it(producer: Producer, al
     producer.name(SECOND, ONE)
     first, second = followed(producer, alice), followed(producer, alice, SECOND)
     assert (names_here(first), names_here(second)) == ([ONE], [])
-    assert reason_of(second, ONE) == f"It is a member of {FIRST}, which does not say that it goes to this one (coo)."
+    assert reason_of(second, ONE) == (
+        f"The zone is a member of {FIRST}. That catalog doesn’t allow the move to this catalog (no coo property)."
+    )
     producer.forget(FIRST, "member0")
     take_turns(first)
     take_turns(second)
@@ -229,7 +231,7 @@ def test_a_member_goes_to_another_catalog_when_the_first_says_so(label: str, pro
     assert zone_of(ONE).pk == pk
     assert transferred(ONE).serial == (10 if label == "member0" else None)
     take_turns(first)
-    assert reason_of(first, ONE) == f"It is a member of {SECOND} now."
+    assert reason_of(first, ONE) == f"The zone is now a member of {SECOND}."
     producer.forget(FIRST, "member0")
     take_turns(first)
     assert (names_here(first), names_here(second)) == ([TWO], [ONE])
@@ -366,7 +368,7 @@ def test_a_team_gets_no_more_members_than_it_may_have_zones(producer: Producer, 
     producer.name(FIRST, ONE, TWO, THREE)
     catalog = followed(producer, alice, team=team.pk)
     assert names_here(catalog) == [ONE, TWO]
-    assert reason_of(catalog, THREE) == "The team Partners has as many zones as it may."
+    assert reason_of(catalog, THREE) == "The team Partners has reached its zone limit."
 
 
 def test_more_than_a_turn_takes_is_done_in_several(

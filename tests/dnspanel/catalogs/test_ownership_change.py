@@ -309,6 +309,6 @@ def test_many_go_by_as_many_statements_as_two_and_at_most_so_many_within_an_hour
     assert {coo for _, coo in says(B).values()} == {C}
     monkeypatch.setattr(producer, "MOST_MEMBERS", 10)
     put(A, *(zone.name for zone in zones[:1]))
-    with pytest.raises(CatalogRefused, match="Within an hour at most 10 zones"):
+    with pytest.raises(CatalogRefused, match="At most 10 zones per hour"):
         put(B, TWO)
     assert AuditEntry.objects.filter(action="catalog.members", details__how="put in").count() == 5

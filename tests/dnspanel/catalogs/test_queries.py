@@ -54,9 +54,12 @@ def test_what_is_wrong_is_told_the_oldest_first(alice: User) -> None:
         found = queries.troubled_catalogs()
     assert len(made) <= 3
     assert [(each.zone_name, each.message) for each in found] == [
-        ("b.catalog.test.", "7 of 0 members left at once. They stay until a person confirms their removal."),
-        ("a.catalog.test.", "It is broken: No version"),
-        ("c.catalog.test.", "2 zones that it names are not taken, the first of them x.test.: There is one."),
+        (
+            "b.catalog.test.",
+            "7 of 0 members left the catalog at once. The zones stay until someone confirms the removal.",
+        ),
+        ("a.catalog.test.", "The catalog is broken: No version"),
+        ("c.catalog.test.", "2 listed zones were refused. The first is x.test.: There is one."),
     ]
 
 

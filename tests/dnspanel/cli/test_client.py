@@ -180,8 +180,8 @@ def test_a_single_fault_is_told_once(server: Server, client: Client) -> None:
 @pytest.mark.parametrize(
     ("pointer", "body", "detail", "place"),
     [
-        ("/zones/0", {"zones": ["a.test"]}, "There is no zone a.test.", ""),
-        ("/zones/1", {"zones": ["a.test", "b.test"]}, "You may not delete it.", " (b.test)"),
+        ("/zones/0", {"zones": ["a.test"]}, "Zone not found: a.test.", ""),
+        ("/zones/1", {"zones": ["a.test", "b.test"]}, "You don’t have permission to delete it.", " (b.test)"),
         (
             "/zones/0/changes/0/ttl",
             {"zones": [{"zone": "a.test", "changes": [{"name": "www", "type": "A"}]}]},

@@ -116,7 +116,7 @@ def test_a_zone_that_has_expired_is_given_to_nobody_until_it_comes_again(
     assert not Member.objects.filter(until=None).exists(), "and the catalog has it no more"
     assert rcode_of(signed(transfer_question(zone.name), key_of(secondary))) == "REFUSED"
     secondary.refresh_from_db()
-    assert secondary.refused_reason.startswith("example.test. is not served: it has expired")
+    assert secondary.refused_reason.startswith("example.test. is not served, because the zone has expired")
     assert rcode_of(make_key().sign(transfer_question(zone.name))) == "REFUSED"
     assert rcode_of(dns.message.make_query(zone.name, "SOA").to_wire()) == "REFUSED"
     zone.refresh_from_db()
@@ -296,8 +296,8 @@ def test_a_zone_that_the_nodes_sign_is_refused_with_the_reason(zone: Zone, alice
     sign.sign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))
     assert rcode_of(signed(transfer_question(zone.name), key_of(secondary))) == "REFUSED"
     secondary.refresh_from_db()
-    assert "is signed by the nodes" in secondary.refused_reason
-    assert "is signed by the nodes" in Member.objects.get().refused_reason
+    assert "The nodes sign" in secondary.refused_reason
+    assert "The nodes sign" in Member.objects.get().refused_reason
     members.note_publications(now=NOW)
     assert Member.objects.get().until is not None, "its catalog does not list the zone any more"
 

@@ -10,9 +10,12 @@ def test_zones_to_which_nothing_comes_from_their_primaries_are_told_with_the_rea
     condition = only(inputs(transfers=TransfersInputs(late, "192.0.2.53 port 53 does not answer.")))
     assert (condition.key, condition.kind, condition.severity) == ("panel.transfers", "panel.transfers", "warning")
     assert condition.message == (
-        "2 zones (a.test. for 3 h, b.test. for 60 min): nothing comes from their primaries elsewhere. "
+        "2 zones (a.test. for 3 h, b.test. for 60 min): transfers from the primaries fail. "
         "The first: 192.0.2.53 port 53 does not answer."
     )
-    condition = only(inputs(transfers=TransfersInputs(late, "It answered REFUSED.", unserved=1)))
+    condition = only(inputs(transfers=TransfersInputs(late, "The server answered REFUSED.", unserved=1)))
     assert condition.severity == "critical"
-    assert "1 of them is not served. The first: It answered REFUSED." in condition.message
+    assert (
+        "1 zone is not served, because the zone has expired or was never transferred. "
+        "First error: The server answered REFUSED." in condition.message
+    )

@@ -162,7 +162,7 @@ def test_a_primary_that_wants_to_know_who_asks_is_shown_the_panels_certificate(
     by_name = {"uses_tls": True, "tls_names": [NAME], "tls_certificates": certificate.certificate, **KEY}
     with bind_over_tls(tmp_path, certificate, port, ZONE, clients=authority.ca_pem):
         zone = awaited(f"127.0.0.1:{port}", alice, **by_name)
-        assert "It may want a certificate of the panel." in take_turn(zone)
+        assert "The server might require a client certificate from the panel." in take_turn(zone)
         assert primary_tls.own_authority(row_of(zone), now=NOW) == ""
         terms = Terms([f"127.0.0.1:{port}"], shows_certificate=True, **by_name)
         set_up_primaries.set_primaries(zone=zone, terms=terms, acting=Acting(alice, "api", NOW))

@@ -33,7 +33,7 @@ NEW = {(f"new.{ZONE}", rdtypes.A): make(f"new.{ZONE}", rdtypes.A, 60, ["192.0.2.
 def test_nothing_of_the_zone_is_changed_here_and_the_reason_says_from_where_it_comes(
     transferred: Zone, primary: Primary, alice: User
 ) -> None:
-    reason = f"abroad.test is transferred from {primary.address}: it is changed there, and read here."
+    reason = f"abroad.test is transferred from {primary.address}. Change the zone on the primary."
     with pytest.raises(Transferred) as refused:
         change_rrsets(zone=transferred, changes=NEW, author=alice, channel=Channel.API, now=NOW)
     assert str(refused.value) == reason
@@ -98,7 +98,7 @@ def test_primaries_that_cannot_be_are_refused_at_their_field(terms: Terms, field
 def test_a_zone_signed_by_the_panel_has_no_primary_elsewhere(alice: User) -> None:
     edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(alice, Channel.WEB, NOW))
     sign.sign_new_zone(name=ZONE, nsec3=None, acting=Acting(alice, Channel.WEB, NOW))
-    with pytest.raises(PrimariesRefused, match="unsign it first"):
+    with pytest.raises(PrimariesRefused, match="Unsign the zone first"):
         set_up_primaries.set_primaries(
             zone=Zone.objects.get(name=ZONE), terms=Terms(["9.9.9.9"]), acting=Acting(alice, Channel.API, NOW)
         )

@@ -12,10 +12,10 @@ def test_a_secondary_that_is_behind_or_silent_is_one_trouble() -> None:
     one, other = (only(inputs(late=(each,))) for each in (late, silent))
     assert one.key == other.key == "secondary:partner"
     assert (one.kind, one.severity) == ("secondary.late", "warning")
-    assert one.message == "The secondary partner is behind with 3 zones, a.test first, for 9 min."
+    assert one.message == "The secondary partner has been behind on 3 zones for 9 min. The first is a.test."
     assert (other.kind, other.severity) == ("secondary.silent", "critical")
     assert only(inputs(late=(replace(late, zones=1),))).message.startswith(
-        "The secondary partner is behind with a.test, for"
+        "The secondary partner has been behind on a.test for"
     )
 
 
@@ -24,6 +24,6 @@ def test_a_secondary_that_differs_from_its_zones_is_critical() -> None:
     one = only(inputs(differing=(differing,)))
     assert (one.key, one.kind, one.severity) == ("secondary.differs:partner", "secondary.differs", "critical")
     assert one.message == (
-        "The secondary partner answers otherwise than 3 zones are, a.test first, for 9 min. "
+        "The secondary partner has given wrong answers for 3 zones for 9 min. The first is a.test. "
         "www.a.test. A: it answers nothing."
     )

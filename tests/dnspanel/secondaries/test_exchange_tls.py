@@ -60,13 +60,13 @@ def test_an_unsigned_answer_and_none_prove_nothing(own: OwnCertificate, tmp_path
         return [unsigned.to_wire(), signed_answer(questions[1]).to_wire(), b"\0" * 12]
 
     (unsigned, right, silent) = ask(tmp_path, own, some, seconds=0.3)
-    assert unsigned == ("It answered NOERROR without a signature.", False)
+    assert unsigned == ("The server answered NOERROR without a signature.", False)
     assert right == ("", True)
-    assert silent == ("It did not answer.", False)
+    assert silent == ("The server did not answer.", False)
 
 
 @pytest.mark.parametrize(
-    ("ended", "told"), [(1, ("", True)), (2, ("It ended the connection without an answer.", False))]
+    ("ended", "told"), [(1, ("", True)), (2, ("The server closed the connection without an answer.", False))]
 )
 def test_one_that_ends_the_connection_is_asked_once_more(
     own: OwnCertificate, tmp_path: Path, ended: int, told: tuple[str, bool]
@@ -91,10 +91,10 @@ def test_another_certificate_and_old_tls_are_told(own: OwnCertificate, tmp_path:
     stranger = frozenset({fingerprint(own_certificate().der)})
     assert (
         ask(tmp_path, own, lambda _: [], certificates=stranger)
-        == [("Over TLS it shows another certificate than its own.", False)] * 3
+        == [("The server’s TLS certificate doesn’t match the configured certificate.", False)] * 3
     )
     (told, *_) = ask(tmp_path, own, lambda _: [], newest=ssl.TLSVersion.TLSv1_2)
-    assert told[0].startswith("No TLS 1.3 with it: ")
+    assert told[0].startswith("TLS 1.3 handshake failed: ")
 
 
 def test_nobody_there_and_an_address_that_is_not_allowed(settings: Any) -> None:
@@ -102,7 +102,7 @@ def test_nobody_there_and_an_address_that_is_not_allowed(settings: Any) -> None:
         closed.bind((HERE, 0))
         address = closed.getsockname()
         (refused,) = exchange_over_tls([soa_question("z.test.")], address=address, key=KEY, seconds=1)
-    assert refused.error == "No connection over TLS: Connection refused."
+    assert refused.error == "TLS connection failed: Connection refused."
     settings.SECONDARY_NETWORKS = []
     (guarded,) = exchange_over_tls([soa_question("z.test.")], address=address, key=KEY, seconds=1)
     assert "PANEL_SECONDARY_NETWORKS" in guarded.error

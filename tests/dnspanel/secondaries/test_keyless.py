@@ -118,7 +118,10 @@ def test_an_answer_of_refused_is_no_answer_and_another_one_is_not_taken_for_it(z
         answer.set_rcode(dns.rcode.REFUSED)
         return answer
 
-    for decide, error in ((refusing, "It answered REFUSED."), (lambda query: b"\0" * 12, "It did not answer.")):
+    for decide, error in (
+        (refusing, "The server answered REFUSED."),
+        (lambda query: b"\0" * 12, "The server did not answer."),
+    ):
         with NameServer(KEY, decide) as server:
             NoticeAddress.objects.all().delete()
             notify(zone, alice, server.address)

@@ -106,10 +106,10 @@ def test_a_server_with_the_same_content_does_not_differ(
     [
         (
             {(f"old.{ZONE}", rdtypes.A): ["192.0.2.8"]},
-            "old.example.test. A: it answers 192.0.2.8, and the zone has nothing.",
+            "old.example.test. A: expected nothing, received 192.0.2.8.",
         ),
-        ({WWW: ["192.0.2.1", "192.0.2.2"]}, "it answers 192.0.2.1, 192.0.2.2, and the zone has 192.0.2.5."),
-        ({WWW: []}, "www.example.test. A: it answers nothing, and the zone has 192.0.2.5."),
+        ({WWW: ["192.0.2.1", "192.0.2.2"]}, "expected 192.0.2.5, received 192.0.2.1, 192.0.2.2."),
+        ({WWW: []}, "www.example.test. A: expected 192.0.2.5, received nothing."),
         ({(ZONE, rdtypes.MX): ["20 mail.example.test."]}, "example.test. MX: it answers 20 mail.example.test., and"),
     ],
 )
@@ -132,7 +132,7 @@ def test_signatures_of_a_zone_that_is_signed_no_more_are_found(
     """Regression test: BIND, Knot and NSD kept DNSKEY, RRSIG and NSEC, but the panel reported them as in sync."""
     text = signed_text(ZONE, text_of(zone), tmp_path)
     found = difference(zone, text, tmp_path, make_secondary(), serving)
-    assert found == "It answers with signatures, and the zone is not signed."
+    assert found == "The zone is not signed, but the answer has signatures."
 
 
 def test_a_server_without_the_signatures_of_a_signed_zone_is_found(
@@ -142,7 +142,7 @@ def test_a_server_without_the_signatures_of_a_signed_zone_is_found(
     sign.sign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))
     zone = Zone.objects.get(pk=zone.pk)
     found = difference(zone, text_of(zone), tmp_path, secondary, serving)
-    assert found == "It answers without signatures, and the zone is signed."
+    assert found == "The zone is signed, but the answer doesn’t have signatures."
     foreign = signed_text(ZONE, text_of(zone), tmp_path)
     found = difference(zone, foreign, tmp_path, secondary, serving)
     assert found

@@ -75,7 +75,7 @@ def test_what_is_wrong_stands_at_its_field(alice: User, make_secondary: MakeSeco
     }
     assert refused(alice, choice="tag", tag="not a tag!").keys() == {"tag"}
     assert refused(alice, choice="team", team=4711).keys() == {"team"}
-    assert refused(alice, choice="list", zones=["nowhere.test."])["zones"] == ["There is no zone nowhere.test."]
+    assert refused(alice, choice="list", zones=["nowhere.test."])["zones"] == ["Zone not found: nowhere.test."]
     make_secondary()
     assert refused(alice).keys() == {"name"}
     settings.SECONDARY_NETWORKS = ["127.0.0.0/8"]

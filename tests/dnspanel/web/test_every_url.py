@@ -922,7 +922,7 @@ def test_what_belongs_to_somebody_else_is_not_there(
             with step(endpoint):
                 response = call(client, endpoint, address_of(endpoint))
                 assert response.status_code == 404
-                assert b"example.test" not in response.content.replace(b"There is no zone example.test.", b"")
+                assert b"example.test" not in response.content.replace(b"Zone not found: example.test.", b"")
 
 
 @pytest.mark.parametrize("face", ["zone-new", "zone-restore", "zone-settings"])

@@ -180,7 +180,7 @@ def test_whom_and_when_are_checked_at_their_fields(bob: User, member: User, sett
     assert "PANEL_MAIL_HOST" in refused(bob, format="mail", url="")["format"][0]
     assert "address of your account" in refused(bob, format="mail")["url"][0]
     assert "mail" in refused(bob, format="pager")["format"][0]
-    assert refused(bob, zones=["none.test."])["zones"] == ["There is no zone none.test."]
+    assert refused(bob, zones=["none.test."])["zones"] == ["Zone not found: none.test."]
     assert "is not a tag" in refused(bob, tags=["no tag"])["tags"][0]
     assert "no such team" in refused(bob, teams=[4711])["teams"][0]
     assert "At most 100" in refused(bob, teams=list(range(101)))["teams"][0]

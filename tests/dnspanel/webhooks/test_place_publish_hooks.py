@@ -447,6 +447,6 @@ def test_a_hook_that_cannot_be_is_refused_at_its_field(terms: dict[str, Any], fi
 def test_there_are_not_more_hooks_than_can_be_asked_at_once(place: Place) -> None:
     for _ in range(MOST):
         place()
-    with pytest.raises(RuleRefused, match=f"There are already {MOST}"):
+    with pytest.raises(RuleRefused, match=f"The limit of {MOST} is reached"):
         place()
     assert PublishHook.objects.count() == MOST

@@ -17,14 +17,15 @@ def test_a_publish_hook_that_does_not_answer_is_critical_where_nothing_is_publis
         "The publish hook “Names” has not answered for 3 min. Publications of every zone are refused."
     )
     passing = only(inputs(hooks=(replace(must, refuses=False),)))
-    assert (passing.severity, "go without its answer" in passing.message) == ("warning", True)
+    assert (passing.severity, "continue without an answer" in passing.message) == ("warning", True)
 
 
 def test_records_that_stay_though_they_expired_are_told_by_their_zones() -> None:
     condition = only(inputs(expired=NamedZones(2, (("a.test.", ago(hours=3)), ("b.test.", ago(hours=1))))))
     assert (condition.key, condition.kind, condition.severity) == ("panel.expired", "panel.expired", "warning")
     assert condition.message == (
-        "2 zones (a.test. for 3 h, b.test. for 60 min): a record has expired, but stays; its row says why."
+        "2 zones (a.test. for 3 h, b.test. for 60 min): a record has expired, but could not be deleted. "
+        "The record’s row shows the reason."
     )
 
 

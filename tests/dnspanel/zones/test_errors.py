@@ -20,4 +20,4 @@ def test_many_conflicts_are_counted_rather_than_listed() -> None:
 
 def test_the_guard_says_which_zone_to_type() -> None:
     refusal = errors.GuardHolds([errors.GuardedZone("z.test.", ("This deletes 4 of 12 RRsets.",), 4, 12)])
-    assert str(refusal) == "z.test.: This deletes 4 of 12 RRsets. Confirm it by typing the zone's name."
+    assert str(refusal) == "z.test.: This deletes 4 of 12 RRsets. Enter the zone name to confirm."

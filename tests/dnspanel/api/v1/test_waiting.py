@@ -100,7 +100,7 @@ def test_all_are_secondaries_too_and_nodes_are_nodes_alone(make_caller: MakeCall
     call = make_caller(permissions=frozenset({Permission.FLEET}))
     status, words = patch(call, "?wait=all&timeout=0")
     assert status == 504
-    lacks = "partner: it does not answer with example.test. yet"
+    lacks = "partner is still behind on example.test."
     assert words.endswith(f"but 1 secondary did not answer with it within 0 s: {lacks}")
     Secondary.objects.update(noted=9)
     Member.objects.update(served_serial=3)
@@ -117,4 +117,4 @@ def test_who_waits_for_what_is_taken_back_reads_why_at_once(call: Caller, zone: 
     with refusing(2, lambda sequence: take_back(sequence, ns1)):
         status, words = patch(call, "?wait=all&timeout=20")
     assert status == 422
-    assert "The change was taken back, because the name servers could not answer with it. " + REASON in words
+    assert "The change was reverted, because the nodes could not serve it. " + REASON in words

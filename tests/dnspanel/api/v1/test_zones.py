@@ -184,7 +184,8 @@ def test_a_change_of_soa_edit_api_counts_from_the_next_change_on(call: Caller, z
     refused = call("PUT", f"/zones/{ZONE}", {"soa_edit": "sometimes"})
     assert (refused.status_code, texts(refused)) == (
         422,
-        "soa_edit cannot be sometimes: it is empty or one of NONE, EPOCH, INCEPTION-EPOCH, INCEPTION-INCREMENT.",
+        "soa_edit cannot be sometimes. Leave the field empty or choose one of these values: "
+        "NONE, EPOCH, INCEPTION-EPOCH, INCEPTION-INCREMENT.",
     )
 
 
@@ -416,7 +417,7 @@ def test_what_is_not_there_can_be_deleted_too(call: Caller, zone: Zone) -> None:
         (replace(WWW, "SOA", "a.test. b.test. 1 2 3 4 5"), "SOA is only allowed at apex"),
         (replace(ZONE, "DS", "1 13 2 " + "ab" * 32), "Record example.test. IN DS is not allowed at apex"),
         (replace(WWW, "DNSKEY", "257 3 13 AAAA"), "Record www.example.test. IN DNSKEY is only allowed at apex"),
-        ({"name": ZONE, "type": "NS", "changetype": "DELETE"}, "needs at least one NS record"),
+        ({"name": ZONE, "type": "NS", "changetype": "DELETE"}, "must have at least one NS record"),
         ({**replace(WWW, "A"), "records": None, "comments": [{"content": 1}]}, "Key 'content'"),
         (
             {**replace(WWW, "A"), "records": None, "comments": [{"content": "x", "modified_at": "4294967297"}]},
@@ -541,7 +542,7 @@ def test_a_deleted_zone_is_gone(call: Caller, zone: Zone) -> None:
     for method in ("GET", "DELETE", "PATCH", "PUT"):
         again = call(method, f"/zones/{ZONE}", {"rrsets": []})
         assert again.status_code == 404
-        assert texts(again).startswith(f"The zone {ZONE} is in the trash since ")
+        assert texts(again).startswith(f"The zone {ZONE} was moved to the trash on ")
 
 
 def test_who_deletes_many_zones_within_minutes_is_asked_to_confirm(call: Caller, make_zone: MakeZone) -> None:
@@ -592,7 +593,7 @@ def test_an_acme_token_changes_its_challenge_sees_it_alone_and_nothing_else(
     assert acme("PUT", f"/zones/{ZONE}/notify").status_code == 200
     refused = acme.patch(ZONE, replace(WWW, "A", "192.0.2.9"))
     assert refused.status_code == 403
-    assert "You may not change A www.example.test." in texts(refused)
+    assert "You don’t have permission to change A www.example.test." in texts(refused)
     assert acme("DELETE", f"/zones/{ZONE}").status_code == 403
     assert acme("PUT", f"/zones/{ZONE}", {"account": "me"}).status_code == 403
 
@@ -695,7 +696,7 @@ def test_a_zone_in_the_trash_says_so_to_who_may_know_of_it(
     for method, path in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "/export"), ("GET", "/metadata")):
         refused = call(method, f"/zones/{ZONE}{path}", {} if method == "PUT" else None)
         assert refused.status_code == 404
-        assert json.loads(refused.content)["error"].startswith(f"The zone {ZONE} is in the trash since ")
+        assert json.loads(refused.content)["error"].startswith(f"The zone {ZONE} was moved to the trash on ")
     narrow = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({other.pk})))
     refused = narrow("GET", f"/zones/{ZONE}")
     assert (refused.status_code, json.loads(refused.content)) == (404, {"error": "Not Found"})

@@ -139,7 +139,7 @@ ZONES = [
         422, "POST", "/zones", {"name": "x.test.", "nameservers": "ns.x.test."}, at="/nameservers", **says("a list of")
     ),
     Wrong(422, "POST", "/zones", {"name": "x.test.", "team": 999}, at="/team", **says("no team 999", "GET /teams")),
-    Wrong(404, "GET", "/zones/nowhere.test.", **says("There is no zone nowhere.test.")),
+    Wrong(404, "GET", "/zones/nowhere.test.", **says("Zone not found: nowhere.test.")),
     Wrong(404, "GET", "/zones/gone.test.", **says("trash", "until")),
     Wrong(
         422,
@@ -268,7 +268,7 @@ MANY = [
         "/bulk",
         {"zones": [{"zone": "nowhere.test.", "changes": [replace("www", "A", "192.0.2.1")]}]},
         at="/zones/0/zone",
-        **says("There is no zone nowhere.test."),
+        **says("Zone not found: nowhere.test."),
     ),
     Wrong(
         422,
@@ -413,7 +413,7 @@ OTHERS = [
         "/tokens",
         {"purpose": "x", "scope": [{"rights": ["read"], "zones": ["example.test.", "nowhere.test."]}]},
         at="/scope/0/zones/1",
-        **says("There is no zone nowhere.test."),
+        **says("Zone not found: nowhere.test."),
     ),
     Wrong(422, "POST", "/tokens", {"purpose": "x"}, at="/scope", **says("at least one zone scope or permission")),
     Wrong(

@@ -39,7 +39,7 @@ def test_a_narrow_token_is_made_used_and_revoked(run: Run) -> None:
     secret = made["secret"]
     assert run("records", "add", "example.test", "_acme-challenge", "TXT", '"x"', token=secret).code == 0
     refused = run("records", "add", "example.test", "www", "A", "192.0.2.1", token=secret)
-    assert (refused.code, "You may not" in refused.err) == (1, True)
+    assert (refused.code, "You don’t have permission" in refused.err) == (1, True)
     own = run("tokens", "list", "--output", "json", token=secret).json
     assert [token["purpose"] for token in own] == ["certificate"]
     assert "certificate" in run("tokens", "list", token=secret).out

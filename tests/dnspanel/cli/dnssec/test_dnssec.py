@@ -52,7 +52,7 @@ def test_zones_are_signed_as_one_publication_and_unsigned(run: Run) -> None:
     assert run("dnssec", "cds", "a.test", "delete", input="n\n").code == 130
     assert "replaces its DS" in run("dnssec", "show", "a.test").out
     assert run("dnssec", "cds", "a.test", "delete", "--yes").code == 0
-    assert "deletes its DS" in run("dnssec", "show", "a.test").out
+    assert "deletes the DS" in run("dnssec", "show", "a.test").out
     assert run("dnssec", "cds", "a.test", "none", "--no-cdnskey").code == 0
     assert run("dnssec", "signalling", "a.test", "on").code == 0
     assert run("dnssec", "show", "a.test", "--output", "json").json["signalling"] is True
@@ -119,7 +119,7 @@ def test_a_key_is_exported_for_who_may(run: Run, tmp_path: Path) -> None:
     run("dnssec", "sign", "example.test")
     [key] = run("dnssec", "keys", "example.test", "--output", "json").json
     export = ("dnssec", "key", "export", "example.test", str(key["id"]))
-    assert "You may not" in run(*export).err
+    assert "You don’t have permission" in run(*export).err
     alice = make_person("alice", Role.ADMINISTRATOR)
     terms = TokenTerms("keys", (Grant(frozenset(Right), everywhere=True),), PERMISSIONS[Role.ADMINISTRATOR])
     secret = create_token(owner=alice, terms=terms, by=alice, now=timezone.now()).secret
@@ -147,11 +147,11 @@ def test_a_rollover_is_begun_shown_and_cancelled(run: Run) -> None:
     ]
     assert possible == ["csk", "algorithm", "insecure", "secure"]
     begun = run("dnssec", "rollover", "begin", "a.test", "algorithm", "--algorithm", "15")
-    assert (begun.code, begun.err) == (0, "Every node has to answer with this step.\n")
+    assert (begun.code, begun.err) == (0, "Waiting for all nodes to serve this step.\n")
     assert "algorithm" in run("dnssec", "rollover", "list").out
     assert "kind              algorithm" in run("dnssec", "rollover", "show", "a.test").out
     refused = run("dnssec", "rollover", "begin", "a.test", "csk")
-    assert (refused.code, refused.err) == (1, "Error: A rollover of a.test. is under way already.\n")
+    assert (refused.code, refused.err) == (1, "Error: A rollover of a.test. is already in progress.\n")
     assert run("dnssec", "rollover", "cancel", "a.test").code == 0
 
 

@@ -102,7 +102,7 @@ def test_a_named_zone_that_does_not_exist_is_not_left_out(run: Run, erin: Any, t
     file = tmp_path / "zones.tar.gz"
     refused = run("export", "exported.test", "nowhere.test", "-o", str(file))
     assert (refused.code, file.exists()) == (1, False)
-    assert "There is no zone nowhere.test" in refused.err
+    assert "Zone not found: nowhere.test" in refused.err
     assert run("export", "exported.test", "EXPORTED.test.", "-o", str(file)).code == 0
 
 

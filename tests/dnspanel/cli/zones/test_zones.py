@@ -97,7 +97,7 @@ def test_what_is_wrong_is_said_in_words_with_the_field(run: Run) -> None:
     assert refused.code == 1
     assert refused.err.startswith("Error: ")
     assert "name" in refused.err
-    assert run("zones", "show", "nowhere.test").err == "Error: There is no zone nowhere.test.\n"
+    assert run("zones", "show", "nowhere.test").err == "Error: Zone not found: nowhere.test.\n"
     problem = run("zones", "show", "nowhere.test", "--output", "json")
     assert (problem.code, problem.out) == (1, "")
     assert json.loads(problem.err)["code"] == "not-found"
@@ -140,7 +140,7 @@ def test_many_zones_come_back_as_one_publication(run: Run) -> None:
     run("zones", "create", "c.test")
     rest = run("zones", "restore", "--deleted-since", "2h", "--reason", "not meant")
     assert rest.code == 1
-    assert "Skipped: c.test.: The zone c.test. exists already." in rest.err
+    assert "Skipped: c.test.: The zone c.test. already exists." in rest.err
     assert run("zones", "restore").code == 2
     assert run("zones", "restore", "a.test", "-q", "x").code == 2
 

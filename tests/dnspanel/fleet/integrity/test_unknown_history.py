@@ -106,7 +106,7 @@ def test_the_publisher_that_has_written_more_than_the_database_knows_holds_publi
     assert encode_step(now=timezone.now()) is None
     current = publish_hold.current_hold()
     assert current is not None
-    assert "LMDB is at sequence 2, and this database knows only 1" in current.reason
+    assert "LMDB is at sequence 2, but the database ends at 1" in current.reason
     assert encode_step(now=timezone.now()) is None  # nothing is encoded during the hold
 
 

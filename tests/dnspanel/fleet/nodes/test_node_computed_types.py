@@ -66,7 +66,7 @@ def test_an_alias_is_refused_while_one_node_cannot_answer_it_and_the_node_is_nam
     zone = make_zone("www 300 A 192.0.2.1")
     line = "@ 300 ALIAS cdn.example.net."
     assert "PANEL_ALIAS_RESOLVER" in refused(zone, alice, line)
-    assert "use A and AAAA" in refused(zone, alice, "@ 300 CNAME cdn.example.net.")
+    assert "use A and AAAA records" in refused(zone, alice, "@ 300 CNAME cdn.example.net.")
     node("ns1", **computes())
     ns3 = node("ns3", **computes(""))
     assert "some nodes don’t answer ALIAS: ns3 (no resolver configured)" in refused(zone, alice, line)
@@ -76,7 +76,7 @@ def test_an_alias_is_refused_while_one_node_cannot_answer_it_and_the_node_is_nam
     with pytest.raises(RuleViolations, match="ns3"):
         edit.create_zone(zone=edit.NewZone("new.test.", rrsets), acting=Acting(alice, Channel.WEB, timezone.now()))
     Node.objects.filter(pk=ns3.pk).update(state=NodeState.RETIRED)
-    assert "ALIAS does what is meant" in refused(zone, alice, "@ 300 CNAME cdn.example.net.")
+    assert "use an ALIAS record instead" in refused(zone, alice, "@ 300 CNAME cdn.example.net.")
     assert refused(zone, alice, "*.cdn 300 ALIAS cdn.example.net.").startswith("PowerDNS does not answer an ALIAS at a")
     assert refused(zone, alice, line) == ""
 

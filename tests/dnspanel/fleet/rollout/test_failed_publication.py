@@ -170,7 +170,7 @@ def test_the_culprits_publication_is_taken_back_with_the_reason(server: Pdns, ac
     assert inverse is not None
     reason = "PowerDNS failed a query for key.poison.test. IPSECKEY: SERVFAIL."
     assert Publication.objects.get(sequence=failed.sequence).failed_reason == reason
-    assert inverse.reason == f"Publication {failed.sequence} is taken back: {reason}"
+    assert inverse.reason == f"Publication {failed.sequence} was reverted: {reason}"
     assert Isolation.objects.get().inverse == inverse.sequence
     assert "reverted before reaching other nodes" in NodeEvent.objects.get(kind="isolated").sentence
     assert not Zone.objects.get().rrsets.filter(type=bad.type).exists()

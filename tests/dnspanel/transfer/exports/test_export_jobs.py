@@ -316,7 +316,7 @@ class TestWithKeys:
         export_jobs.run_export(job.pk)
         job.refresh_from_db()
         assert (job.state, job.secret) == ("failed", None)
-        assert job.failure == "You may not read the private keys of the zone b.test."
+        assert job.failure == "You don’t have permission to read the private keys of the zone b.test."
         assert list(export_jobs.exports_directory().glob("*")) == []
 
     def test_a_right_that_was_lost_since_keeps_the_file_back(self, signed: Zone, alice: User) -> None:

@@ -231,7 +231,7 @@ def test_a_signed_zone_is_warned_of_and_refused_where_its_parent_holds_a_ds(make
     assert found == {"a": Action.FAILED, "b": Action.CREATE, "c": Action.FAILED, "k": Action.CREATE}
     errors = {fault.zone[0]: fault.reason for fault in queries.faults_page(job, severity="error")}
     assert errors.keys() == {"a", "c"}
-    assert errors["a"].startswith("test.example. holds a DS for a.test.example.")
+    assert errors["a"].startswith("test.example. has a DS for a.test.example.")
     warnings = {fault.zone[0]: fault.code for fault in queries.faults_page(job, severity="warning")}
     assert warnings == {"a": "dnssec-left-out", "b": "dnssec-left-out", "k": "dnssec-keys"}
 
@@ -242,7 +242,7 @@ def test_a_zone_with_a_ds_that_breaks_a_zone_here_is_refused_by_the_dry_run(make
     job = import_all(make_import({"p": zone_text("test.example.", *cut)}))
     assert actions(job) == {"test.example.": Action.FAILED}
     [fault] = queries.faults_page(job, severity="error")
-    assert fault.reason.startswith("test.example. holds a DS for c.test.example., which is served here and not signed")
+    assert fault.reason.startswith("test.example. has a DS for c.test.example., which the panel serves without")
     import_all(make_import({"p": zone_text("test.example.", cut[0])}))
     job = import_all(make_import({"p": zone_text("test.example.", *cut)}))
     assert actions(job) == {"test.example.": Action.FAILED}, "also where the zone is here already"

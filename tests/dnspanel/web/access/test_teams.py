@@ -84,7 +84,7 @@ def test_a_grant_to_a_team_shows_its_faults(admin: Client, team: Team, zone: Zon
     url = f"/teams/{team.pk}/grant/"
     refused = admin.post(url, {"rights": ["read"], "where": "some", "zones": "nowhere.test"})
     assert refused.status_code == 422
-    assert b"There is no zone nowhere.test." in refused.content
+    assert b"Zone not found: nowhere.test." in refused.content
     assert b'<details class="card-foot more" open>' in refused.content
     assert admin.post(url, {"rights": ["read"], "where": "all"}).status_code == 302
     assert GrantRow.objects.get().team == team

@@ -124,7 +124,7 @@ def test_only_zones_that_one_sees_can_be_chosen(browser: Browser, zone: Zone) ->
         assert page.status_code == 422
     custom = {**COMMON, "purpose": "x", "rights": ["read"], "where": "some", "zones": "example.test"}
     page = browser(member).post("/tokens/new/custom/", custom)
-    assert b"There is no zone example.test." in page.content
+    assert b"Zone not found: example.test." in page.content
     assert not Token.objects.exists()
 
 

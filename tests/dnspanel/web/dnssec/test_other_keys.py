@@ -53,7 +53,7 @@ def test_what_is_refused_stands_at_the_record(signed: Zone, bob: User, browser: 
     response = send(browser(bob), "other-keys/", dnskey=f"other.test. IN DNSKEY {key_material.dnskey_text(*KEY)}")
     assert response.status_code == 422
     page = response.content.decode()
-    assert "It is a key of other.test." in page.partition('id="other_key_dnskey_error"')[2].partition("</p>")[0]
+    assert "The key belongs to other.test." in page.partition('id="other_key_dnskey_error"')[2].partition("</p>")[0]
     assert '<details class="more" open>' in page
 
 

@@ -207,7 +207,7 @@ def test_a_zone_is_given_a_policy_of_its_own(browser: Browser, bob: User, zone: 
     client = browser(bob)
     own = policies.create_policy(name="Own", terms=Terms(), by=bob, now=NOW)
     page = send(client, ZONE_PAGE + "policy/", policy=own.pk).content.decode()
-    assert "of the zone itself" in page
+    assert "set for this zone" in page
     assert f'<option value="{own.pk}" selected' in page
     assert b"example.test." in client.get(f"{POLICIES}{own.pk}/").content
     assert send(client, ZONE_PAGE + "policy/", policy=4711).status_code == 422

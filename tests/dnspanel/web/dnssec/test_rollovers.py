@@ -54,7 +54,7 @@ def test_a_rollover_is_begun_followed_and_cancelled(signed: Zone, bob: User, bro
     assert '<option value="zsk">' not in page  # the zone has no such key
     page = send(client, "rollover/begin/", kind="csk").content.decode()
     assert "Rollover started" in page
-    assert "Every node has to answer with this step." in page
+    assert "Waiting for all nodes to serve this step." in page
     assert 'aria-current="step"' in page
     assert "Start rollover" not in page
     for forbidden in ("Deactivate", "Delete…", "<summary>Add key"):  # refused actions are not offered
@@ -149,7 +149,7 @@ def test_the_policy_waits_for_the_rollover(signed: Zone, bob: User, browser: Bro
     assert "Apply policy" in page_of(browser(bob))
     begin(signed, bob)
     page = page_of(browser(bob))
-    assert "the policy waits until it has ended" in page
+    assert "The policy is applied after the rollover" in page
     assert "Apply policy" not in page
     assert "past the lifetime in the policy" not in page
 
@@ -181,7 +181,7 @@ def test_what_holds_a_secondary_up_says_the_way_out(signed: Zone, bob: User, bro
     begin(signed, bob)
     client = browser(bob)
     assert "delays the rollover" not in page_of(client)
-    Rollover.objects.update(late_secondaries=["partner"], waits_for="partner answers serial 1 in place of 2.")
+    Rollover.objects.update(late_secondaries=["partner"], waits_for="partner answers with serial 1 instead of 2.")
     page = page_of(client)
-    assert "partner answers serial 1 in place of 2." in page
+    assert "partner answers with serial 1 instead of 2." in page
     assert 'remove the zone from that secondary under <a href="/secondaries/">Secondaries</a>' in page

@@ -94,7 +94,7 @@ def test_of_two_who_publish_it_one_does(open_page: OpenPage, alice: User, bob: U
     hers.locator("button.publish").click()
     expect(hers.locator("#progress")).to_be_visible()
     his.locator("button.publish").click()
-    expect(his.locator("body")).to_contain_text("There is no such draft.")
+    expect(his.locator("body")).to_contain_text("Draft not found.")
     assert Publication.objects.latest("sequence").author == alice
     assert Publication.objects.count() == 2
 

@@ -125,7 +125,7 @@ def test_filters_in_the_text_find_records_and_their_faults_are_told(zone: Zone, 
     assert [row_id(f"{owner}.example.test.", 1) in found for owner in ("mail", "www")] == [True, False]
     assert "data-row" not in client.get(ZONE, {"q": "type:a tag:shop"}, headers=HTMX).content.decode()
     wrong = client.get(ZONE, {"q": "type:mxx ttl:x"}, headers=HTMX).content.decode()
-    assert "mxx is not a valid type. Did you mean type:mx?" in wrong
+    assert "mxx isn’t a valid type. Did you mean type:mx?" in wrong
     assert "ttl: takes seconds" in wrong
 
 

@@ -31,7 +31,7 @@ def test_a_row_is_edited_in_its_fields_by_keyboard_alone(page: Page) -> None:
     expect(page.get_by_label("Preference")).to_be_focused()
     page.keyboard.press("Control+a")
     page.keyboard.type("many")
-    expect(page.locator("#v0-preference-error")).to_have_text("Write a whole number.")
+    expect(page.locator("#v0-preference-error")).to_have_text("Enter a whole number.")
     expect(page.get_by_label("Preference")).to_be_focused()
     expect(page.get_by_label("Preference")).to_have_attribute("aria-invalid", "true")
     page.keyboard.press("Enter")

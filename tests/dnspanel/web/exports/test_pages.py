@@ -179,7 +179,7 @@ class TestJobs:
         fields = {"format": "json", **TWICE}
         refused = browser(bob).post("/exports/", fields)
         assert refused.status_code == 422
-        assert "You may not read the private keys of the zone shop.test." in refused.content.decode()
+        assert "You don’t have permission to read the private keys of the zone shop.test." in refused.content.decode()
         assert 'id="id_keys_passphrase_error"' in refused.content.decode()
         assert not ExportJob.objects.exists()
         started = browser(alice).post("/exports/", fields)

@@ -86,10 +86,10 @@ def test_zones_are_put_in_by_name_tag_and_team_and_taken_out_by_ticks(
 @pytest.mark.parametrize(
     ("form", "field", "said"),
     [
-        ({"zones": "nowhere.test."}, "zones", "There is no zone nowhere.test."),
-        ({"zones": NAME}, "zones", "A catalog is in no other one."),
+        ({"zones": "nowhere.test."}, "zones", "Zone not found: nowhere.test."),
+        ({"zones": NAME}, "zones", "A catalog cannot be a member of another catalog."),
         ({"zones": "a..b"}, "zones", "a..b"),
-        ({}, "zones", "Name zones, a tag or a team."),
+        ({}, "zones", "Enter zones, a tag or a team."),
         ({"tag": "no!tag"}, "tag", "no!tag"),
     ],
 )

@@ -40,7 +40,7 @@ def test_a_hook_is_placed_with_its_secret_shown_once_and_lifted(alice: User, bro
     hook = PublishHook.objects.get()
     client.post(reverse("settings-hook-lift", args=[hook.pk]))
     again = client.post(reverse("settings-hook-lift", args=[hook.pk]), follow=True).content.decode()
-    assert "There is no such rule" in again
+    assert "Rule not found" in again
 
 
 def test_a_hook_is_tested_changed_after_the_password_and_gets_a_new_secret(

@@ -51,15 +51,15 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
     )
     client.post(reverse("settings-approval-lift", args=[rule.pk]))
     again = client.post(reverse("settings-approval-lift", args=[rule.pk]), follow=True).content.decode()
-    assert "There is no such rule" in again
+    assert "Rule not found" in again
     assert not ApprovalRule.objects.exists()
 
 
 @pytest.mark.parametrize(
     ("posted", "told"),
     [
-        ({"zone": "no.test"}, "There is no zone"),
-        ({"team": "nobody"}, "Team nobody not found"),
+        ({"zone": "no.test"}, "Zone not found"),
+        ({"team": "nobody"}, "You know no team"),
         ({"types": "NOTYPE"}, "NOTYPE"),
         ({"tokens": "dnsp_x"}, "Token dnsp_x not found"),
         ({"ticket": "(a+)+"}, "Write #"),
@@ -93,8 +93,7 @@ def test_a_freeze_is_placed_listed_and_lifted(alice: User, browser: Browser, zon
     freeze = Freeze.objects.get()
     client.post(reverse("settings-freeze-lift", args=[freeze.pk]))
     assert (
-        "There is no such rule"
-        in client.post(reverse("settings-freeze-lift", args=[freeze.pk]), follow=True).content.decode()
+        "Rule not found" in client.post(reverse("settings-freeze-lift", args=[freeze.pk]), follow=True).content.decode()
     )
 
 

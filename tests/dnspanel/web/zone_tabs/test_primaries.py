@@ -97,7 +97,7 @@ def test_it_comes_over_tls_by_names_and_shows_the_panels_certificate(
 ) -> None:
     zone, client, own = make_zone(name=ZONE), browser(alice), own_certificate("ns1.abroad.test")
     form = {**TERMS, **YES, "tls_names": "ns1.abroad.test", "tls_certificates": own.certificate}
-    assert "choose it, or leave them out" in words(client.post(PAGE, form).content)
+    assert "Enable TLS, or clear the names and certificates" in words(client.post(PAGE, form).content)
     form = {**form, "uses_tls": "on", "shows_certificate": "on", "addresses": "9.9.9.9"}
     assert client.post(PAGE, form)["Location"] == PAGE
     row = row_of(zone)
@@ -136,12 +136,12 @@ def test_a_zone_is_asked_for_taken_over_and_given_back(transferred: Zone, browse
     assert "/zones/abroad.test./review/" in words(client.get(DETAIL).content)
     for act in ("ask/", "take-over/"):
         page = words(client.post(f"{PAGE}{act}", YES, follow=True).content)
-        assert "is not transferred from elsewhere: its primary is this panel." in page
+        assert "is not transferred from another server. This panel is the primary." in page
     assert "The next transfer replaces" in words(client.post(f"{PAGE}give-back/").content)
     assert client.post(f"{PAGE}give-back/", YES)["Location"] == PAGE
     transferred.refresh_from_db()
     assert transferred.transferred_from
-    assert "was not taken over from elsewhere" in words(client.post(f"{PAGE}give-back/", YES, follow=True).content)
+    assert "was not taken over from another server" in words(client.post(f"{PAGE}give-back/", YES, follow=True).content)
 
 
 def test_a_zone_that_waits_says_so_and_is_not_taken_over(browser: Browser, alice: User) -> None:
@@ -152,8 +152,8 @@ def test_a_zone_that_waits_says_so_and_is_not_taken_over(browser: Browser, alice
     assert "This zone is waiting for the first transfer." in words(client.get(DETAIL).content)
     page = words(client.get(PAGE).content)
     assert "none yet" in page
-    assert "Change to primary…" not in page
-    assert "there is nothing to take over" in words(client.post(f"{PAGE}take-over/", YES, follow=True).content)
+    assert "Take over…" not in page
+    assert "because the zone was never transferred" in words(client.post(f"{PAGE}take-over/", YES, follow=True).content)
 
 
 def test_a_zone_with_rules_gets_another_primary_past_them_by_who_may_govern_it(

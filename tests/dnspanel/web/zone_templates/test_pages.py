@@ -83,8 +83,8 @@ def test_variables_that_were_not_declared_get_a_row_and_nothing_is_made(client: 
         ({"text": "@ A nonsense"}, "Line 1, column 5"),
         ({"text": "@ A {{ ip"}, "Line 1, column 5"),
         ({"template_name": " "}, "This field is required"),
-        ({"default-ip": "x"}, "The default: “x” is not an IPv4 address"),
-        ({"template_name": " ", "default-ip": "x"}, "The default: “x” is not an IPv4 address"),
+        ({"default-ip": "x"}, "The default: “x” isn’t a valid IPv4 address"),
+        ({"template_name": " ", "default-ip": "x"}, "The default: “x” isn’t a valid IPv4 address"),
         ({"kind": "both"}, "Select a valid choice"),
         ({"text": "x" * 70_000}, "at most 65536 characters"),
     ],
@@ -124,8 +124,8 @@ def test_another_version_is_published_and_compared(client: Client, template: Zon
     assert client.get(f"{LIST}{template.pk}/versions/1/").status_code == 200
     assert client.get(f"{LIST}{template.pk}/versions/3/").status_code == 404
     page = client.post(path, fields | {"text": WEB}).content.decode()
-    assert "The template is at version 2 by now" in page
-    assert "No changes to publish" in client.post(path, fields | {"seen": "2"}, follow=True).content.decode()
+    assert "The template is already at version 2" in page
+    assert "says this already" in client.post(path, fields | {"seen": "2"}, follow=True).content.decode()
     assert TemplateVersion.objects.count() == 2
 
 

@@ -92,7 +92,7 @@ def test_signed_zones_are_marked_and_found(
     assert ["signed-one.test" in unsigned, "once.test" in unsigned, "never.test" in unsigned] == [False, True, True]
     wrong = client.get(LIST, {"q": "dnssec:yes"})
     assert wrong.status_code == 422
-    assert "dnssec: takes signed, on, unsigned, off or rolling, not yes." in wrong.content.decode()
+    assert "dnssec: must be signed, on, unsigned, off or rolling, not yes." in wrong.content.decode()
     assert "never.test" not in wrong.content.decode()
 
 
@@ -104,7 +104,7 @@ def test_a_search_that_is_too_general_says_what_it_needs(
     for headers in ({}, {**HTMX, "HX-Target": "zone-list"}):
         refused = browser(bob).get(LIST, {"q": "ex"}, headers=headers)
         assert refused.status_code == 422
-        assert "it needs three letters or digits in a row" in refused.content.decode()
+        assert "enter at least three letters or digits in a row" in refused.content.decode()
     assert "example.test." in browser(bob).get(LIST, {"q": "exa"}).content.decode()
 
 
@@ -213,7 +213,7 @@ def test_the_same_form_sent_twice_makes_one_zone(browser: Browser, bob: User) ->
     ("fields", "complaint"),
     [
         ({"names": "good.test\nbad..test"}, "Line 2:"),
-        ({"names": "example.test"}, "The zone example.test. exists already."),
+        ({"names": "example.test"}, "The zone example.test. already exists."),
         ({"names": "position.dnspanel.invalid"}, "is reserved"),
         ({"names": "test"}, "The zone test. is refused"),
         ({"names": "good.test\nlan\ncorp"}, "The zone corp. is refused"),
@@ -253,7 +253,7 @@ def test_the_preview_says_which_names_cannot_be_had(make_zone: MakeZone, browser
     make_zone()
     typed = {**FORM, "names": "example.test\nnew.test\ncorp"}
     preview = browser(bob).get(NEW, typed, headers=HTMX).content.decode()
-    assert "The zone example.test. exists already." in preview
+    assert "The zone example.test. already exists." in preview
     assert "The zone corp. is refused" in preview
     fine = browser(bob).get(NEW, {**FORM, "names": "new.test"}, headers=HTMX).content.decode()
     assert "new-refusals" not in fine
@@ -267,8 +267,8 @@ def test_all_that_is_wrong_with_several_names_is_told_at_once(make_zone: MakeZon
     page = browser(bob).post(NEW, new_zone(names=names)).content.decode()
     for complaint in (
         "Line 1:",
-        "The zone example.test. exists already.",
-        "The zone other.test. exists already.",
+        "The zone example.test. already exists.",
+        "The zone other.test. already exists.",
         "The zone corp. is refused",
         "192.0.2.0/24 isn’t a valid zone name.",
     ):

@@ -43,7 +43,7 @@ def test_records_with_a_warning_say_what_it_is_and_before_that_how_far_the_check
     for path in (SEARCH, LIST):
         answer = client.get(path, {"q": "has:warning"})
         assert answer.status_code == 422
-        assert "the checks have looked at 0 of 1" in html.unescape(answer.content.decode())
+        assert "because only 0 of 1" in html.unescape(answer.content.decode())
     while complaints_upkeep.catch_up(now=NOW):
         pass
     page = client.get(SEARCH, {"q": "has:warning"}).content.decode()

@@ -92,8 +92,8 @@ def test_terms_are_explained() -> None:
         "Senders that the record of a.test allows: allowed to send.",
         "The mail servers of b.test: not allowed to send.",
         "192.0.2.1: allowed to send.",
-        "All else is as the record of c.test says.",
-        "Unknown: receivers take the record for broken.",
+        "For all other senders, the SPF record of c.test applies.",
+        "Unknown term. Receivers treat the record as invalid.",
         "Everyone else: doubtful.",
     ]
     assert [term.looks_up for term in terms] == [True, True, False, True, False, False]
@@ -135,7 +135,7 @@ def test_a_key_is_taken_in_every_form_and_cut_into_strings() -> None:
         [rdata_text] = found["s1._domainkey. TXT"]
         assert text_of(rdtypes.TXT, rdata_text) == record
         assert max(map(len, rdata_text.split('" "'))) <= 257
-    assert about_key(pem) == "An RSA key of 2048 bits."
+    assert about_key(pem) == "An RSA key with 2048 bits."
     short = rsa.generate_private_key(65537, 1024).public_key()
     assert "2048 are asked for" in about_key(base64.b64encode(spki(short)).decode())
 
@@ -179,7 +179,7 @@ def test_dmarc_is_read_and_made() -> None:
     assert made("dmarc", values, line) == {}
     found = made("dmarc", values | {"p": "reject", "sp": "quarantine"}, line)
     assert found["_dmarc. TXT"] == ('"v=DMARC1; p=reject; sp=quarantine; rua=mailto:a@x.test,mailto:b@x.test; pct=50"',)
-    assert refused("dmarc", {"rua": "nobody"})["rua"] == "nobody is not a mail address."
+    assert refused("dmarc", {"rua": "nobody"})["rua"] == "nobody isn’t a valid email address."
     assert refused("dmarc", {"pct": "101"}).keys() == {"pct"}
 
 

@@ -48,7 +48,9 @@ def test_a_zone_without_keys_is_to_be_signed() -> None:
 
 def test_the_first_ds_is_told_with_the_signing_and_while_it_is_awaited() -> None:
     terms = Terms(first_ds=True)
-    assert differences(terms, SigningState())[0].message.endswith("NSEC. The first DS comes by itself.")
+    assert differences(terms, SigningState())[0].message.endswith(
+        "NSEC. The rollover to the first DS starts automatically."
+    )
     assert differences(terms, CSK) == []
     assert [each.act for each in differences(terms, CSK, awaits_ds=True)] == [Act.FIRST_DS]
     assert [each.act for each in differences(terms, CSK, is_rolling=True, awaits_ds=True)] == [Act.REFUSED]
@@ -100,7 +102,7 @@ def test_keys_are_due_when_they_have_outlived_their_lifetime() -> None:
 @pytest.mark.parametrize(
     ("zone_id", "tags", "team_id", "expected"),
     [
-        (7, ["a"], 5, (1, "of the zone itself")),
+        (7, ["a"], 5, (1, "set for this zone")),
         (8, ["b", "a"], 5, (3, "from the tag a")),
         (8, ["other"], 5, (4, "from the team Web")),
         (8, [], 6, (9, "the panel’s default")),

@@ -196,26 +196,26 @@ def inputs(kind: Kind = Kind.KSK, step: Step = Step.PUBLISH, **changes: object) 
 
 def test_each_wait_says_what_for_and_until_when() -> None:
     waits = rollover.advance(inputs(answered_since=None, late=("ns2", "ns3")))
-    assert waits == Wait("Every node has to answer with this step: ns2, ns3 not yet.")
-    lacking = inputs(secondaries_since=None, secondaries_lack="bind answers serial 1 in place of 2.")
-    text = "Every secondary that has the zone has to answer with this step. bind answers serial 1 in place of 2."
+    assert waits == Wait("Waiting for these nodes to serve this step: ns2, ns3.")
+    lacking = inputs(secondaries_since=None, secondaries_lack="bind answers with serial 1 instead of 2.")
+    text = "Waiting for all secondaries of the zone to serve this step. bind answers with serial 1 instead of 2."
     assert rollover.advance(lacking) == Wait(text)
-    assert rollover.advance(replace(lacking, answered_since=None)) == Wait("Every node has to answer with this step.")
+    assert rollover.advance(replace(lacking, answered_since=None)) == Wait("Waiting for all nodes to serve this step.")
     waits = rollover.advance(inputs(secondaries_since=NOW))
     assert isinstance(waits, Wait)
     assert waits.earliest == NOW + timedelta(seconds=360), "caches may have what the last of them answered"
     waits = rollover.advance(inputs(answered_since=NOW))
-    text = "Caches may keep the DNSKEY RRset from before this step for 5 minutes."
+    text = "Caches can keep the old DNSKEY records for 5 minutes."
     assert waits == Wait(text, NOW + timedelta(seconds=360))
     assert rollover.advance(inputs()) == Act(inputs().state, Step.DS)
     assert rollover.advance(inputs(step=Step.DS)) == AskForDs(
-        (NEW,), (OLD,), "Every server of the parent has to have the DS records of this step."
+        (NEW,), (OLD,), "All servers of the parent zone must have the DS records of this step."
     )
     waits = rollover.advance(inputs(step=Step.DS, goals={Goal.HAS_NEW: NOW - timedelta(hours=1)}))
     assert isinstance(waits, Wait)
     assert waits.earliest == NOW + timedelta(hours=23, seconds=60)
     waits = rollover.advance(inputs(step=Step.DS, parent_silent="ns1.test. does not answer."))
-    assert waits == Wait("The parent's DS records are not known: ns1.test. does not answer.")
+    assert waits == Wait("The parent’s DS records are unknown: ns1.test. does not answer.")
     waits = rollover.advance(
         inputs(step=Step.DS, goals={Goal.HAS_NEW: NOW - timedelta(days=99)}, ttls=Ttls(60, 60, None))
     )
@@ -232,7 +232,7 @@ def test_who_changes_the_keys_meanwhile_makes_it_stuck() -> None:
 def test_it_ends_when_the_parent_has_forgotten_the_old_key() -> None:
     last = inputs(step=Step.CLEAN, state=inputs().state.without_key(1))
     assert rollover.advance(last) == AskForDs(
-        (), (OLD,), "Every server of the parent has to have the DS records of this step."
+        (), (OLD,), "All servers of the parent zone must have the DS records of this step."
     )
     assert rollover.advance(replace(last, goals={Goal.NO_OLD: NOW})) == Done()
     undone = inputs(step=Step.UNDONE, state=inputs().state.without_key(11))
@@ -247,7 +247,7 @@ def test_it_is_cancelled_where_that_is_safe_and_otherwise_says_why_not() -> None
         (rollover.cancel(inputs(step=Step.UNDONE)), "cancelled already"),
         (rollover.cancel(inputs(is_emergency=True)), "nothing to go back to"),
         (rollover.cancel(inputs(goals={})), "without one of the old key"),
-        (rollover.cancel(inputs(goals={Goal.HAS_OLD: NOW})), "try again later"),
+        (rollover.cancel(inputs(goals={Goal.HAS_OLD: NOW})), "Try again later"),
         (rollover.cancel(inputs(parent_silent="Nobody answers.")), "Nobody answers."),
     ):
         assert isinstance(refused, Refused)

@@ -20,7 +20,7 @@ SIGNED = SigningState((KEY,))
         (SigningState((OFF,)), SigningState((KeyState(2, 8, 256),)),
          ["signed with RSASHA256", "key 222 signs", "key 222 published"]),
         (SIGNED, SigningState((KeyState(1, 13, 257, active=False),)),
-         ["no key signs any more", "key 111 does not sign"]),
+         ["no signing key left", "key 111 stopped signing"]),
         (SIGNED, SigningState((KEY,), Nsec3(narrow=True)), ["NSEC3 on with narrow"]),
         (SigningState((KEY,), Nsec3()), SIGNED, ["NSEC3 off"]),
         (SigningState((KEY,), Nsec3()), SigningState((KEY,), Nsec3(1, b"\xab")), ["NSEC3 with 1 iteration, salt ab"]),
@@ -50,7 +50,7 @@ def test_a_state_is_told_too() -> None:
         (SIGNED, "finds none, and leaves its DS"),
         (SigningState((KEY,), cds="2"), "for CDS replaces its DS"),
         (SigningState((KEY,), cdnskey=True), "for CDNSKEY replaces its DS"),
-        (SigningState((KEY,), cds="0", cdnskey=True), "for CDS or CDNSKEY deletes its DS"),
+        (SigningState((KEY,), cds="0", cdnskey=True), "checks CDS or CDNSKEY deletes the DS"),
     ],
 )
 def test_what_a_parent_that_polls_will_do_is_a_sentence(state: SigningState, expected: str) -> None:

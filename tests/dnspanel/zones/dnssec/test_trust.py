@@ -136,7 +136,7 @@ def test_a_zone_stays_in_the_trash_while_the_ds_above_names_another_key(child: Z
 def test_no_new_zone_brings_a_ds_that_leads_to_no_key(child: Zone, zone: Zone, make_zone: MakeZone) -> None:
     edit.delete_zone(zone=zone, acting=Acting(None, "web", LATER))
     lines = ["child 300 NS ns1.example.net.", f"child 300 DS {WRONG}"]
-    with pytest.raises(NamesRefused, match="holds a DS for child"):
+    with pytest.raises(NamesRefused, match="has a DS for child"):
         ready_zones.create_ready_zones(
             zones=[BulkZone(900, zone.name, 1, 4)],
             rows=lambda: [

@@ -54,7 +54,7 @@ def test_what_was_drafted_anew_meanwhile_stays(bob: User, zone: Zone) -> None:
     edits(bob, zone, "c 300 A 192.0.2.1")
     [kept] = discarded_by(bob, now=LATER)
     edits(bob, zone, "b 300 A 192.0.2.2")
-    with pytest.raises(DraftRefused, match="Both change A b"):
+    with pytest.raises(DraftRefused, match="Both drafts change A b"):
         take_back(author=bob, draft_id=kept.id, now=LATER)
     assert drafted(bob) == {"b", "c"}
     draft.drop_operation(author=bob, zone=zone, name="b." + ZONE, type=1)

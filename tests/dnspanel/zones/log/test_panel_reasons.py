@@ -32,8 +32,8 @@ def test_what_the_panel_wrote_is_told_in_another_language_with_its_values(name: 
 @pytest.mark.parametrize(
     ("reason", "german"),
     [
-        ("Rollover of a.test.: its DS.", "Schlüsselwechsel von a.test.: ihr DS."),
-        ("run 5 taken back by run 7", "Lauf 5, zurückgenommen von Lauf 7"),
+        ("Rollover of a.test.: DS update.", "Schlüsselwechsel von a.test.: ihr DS."),
+        ("run 5 undone by run 7", "Lauf 5, zurückgenommen von Lauf 7"),
         ("run 5", "Lauf 5"),
         ("undo of import 12: spring", "Import 12 rückgängig gemacht: spring"),
     ],
@@ -45,7 +45,7 @@ def test_values_stand_where_they_belong(reason: str, german: str) -> None:
 
 @pytest.mark.parametrize(
     "reason",
-    ["", "new disks", "Rollover of a.test.: its DS. Really.", "we were transferred from x", "import 5", "run "],
+    ["", "new disks", "Rollover of a.test.: DS update. Really.", "we were transferred from x", "import 5", "run "],
 )
 def test_what_a_person_wrote_stays(reason: str) -> None:
     with speaking("de"):

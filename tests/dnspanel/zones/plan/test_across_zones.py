@@ -52,7 +52,7 @@ def without(author: User, *records: str) -> list[Violation]:
 @pytest.mark.parametrize(
     ("record", "fault"),
     [
-        ("a 300 CNAME gone.other.test.", "CNAME a points at gone.other.test., which does not exist"),
+        ("a 300 CNAME gone.other.test.", "CNAME a points to gone.other.test., which does not exist"),
         ("a 300 CNAME mail.other.test.", ""),
         ("a 300 CNAME any.wild.other.test.", ""),
         ("a 300 CNAME any.sub.other.test.", ""),
@@ -61,15 +61,19 @@ def without(author: User, *records: str) -> list[Violation]:
         ("a 300 CNAME elsewhere.example.org.", ""),
         ("a 300 DNAME gone.other.test.", ""),
         ("@ 300 MX 10 mail.other.test.", ""),
-        ("@ 300 MX 10 text.other.test.", "MX example.test. points at text.other.test., which has no address"),
-        ("a 300 NS gone.other.test. | mail.other.test.", "NS a points at gone.other.test., which has no address"),
-        ("_a._tcp 300 SRV 1 1 5060 gone.other.test.", "SRV _a._tcp points at gone.other.test., which has no address"),
-        ("a 300 HTTPS 1 gone.other.test. alpn=h2", "HTTPS a points at gone.other.test., which does not exist"),
+        ("@ 300 MX 10 text.other.test.", "MX example.test. points to text.other.test., which doesn’t have an address"),
+        (
+            "a 300 NS gone.other.test. | mail.other.test.",
+            "NS a points to gone.other.test., which doesn’t have an address"),
+        (
+            "_a._tcp 300 SRV 1 1 5060 gone.other.test.",
+            "SRV _a._tcp points to gone.other.test., which doesn’t have an address"),
+        ("a 300 HTTPS 1 gone.other.test. alpn=h2", "HTTPS a points to gone.other.test., which does not exist"),
         ("a 300 SVCB 0 mail.other.test.", ""),
-        ("1 300 PTR gone.other.test.", "PTR 1 points at gone.other.test., which does not exist"),
+        ("1 300 PTR gone.other.test.", "PTR 1 points to gone.other.test., which does not exist"),
         (
             "@ 300 MX 10 alias.other.test.",
-            "MX example.test. points at alias.other.test., which is a CNAME; it must be a host with addresses",
+            "MX example.test. points to alias.other.test., which is a CNAME. The target must have A or AAAA records",
         ),
     ],
 )  # fmt: skip
@@ -91,7 +95,7 @@ def test_the_closest_zone_that_is_served_answers(bob: User, make_zone: MakeZone,
     assert found.code == "target-missing"
     edit.delete_zone(zone=inside, acting=Acting(bob, Channel.WEB, NOW), confirmed=True)
     [found] = wanted(bob, "example.test. a 300 CNAME www.in.other.test.")
-    assert found.message == "CNAME a points at www.in.other.test., which does not exist"
+    assert found.message == "CNAME a points to www.in.other.test., which does not exist"
 
 
 def test_a_draft_is_published_with_the_warning_accepted_only(bob: User, zone: Zone, other: Zone) -> None:
@@ -104,10 +108,10 @@ def test_a_draft_is_published_with_the_warning_accepted_only(bob: User, zone: Zo
 @pytest.mark.parametrize(
     ("pointer", "says"),
     [
-        ("shop 300 CNAME mail.other.test.", "CNAME shop.example.test. points at it"),
-        ("dept 300 MX 17 mail.other.test.", "MX dept.example.test. points at it"),
-        ("_sip._tcp 300 SRV 1 1 5060 mail.other.test.", "SRV _sip._tcp.example.test. points at it"),
-        ("a 300 HTTPS 1 mail.other.test. alpn=h2", "HTTPS a.example.test. points at it"),
+        ("shop 300 CNAME mail.other.test.", "CNAME shop.example.test. still points to this name"),
+        ("dept 300 MX 17 mail.other.test.", "MX dept.example.test. still points to this name"),
+        ("_sip._tcp 300 SRV 1 1 5060 mail.other.test.", "SRV _sip._tcp.example.test. still points to this name"),
+        ("a 300 HTTPS 1 mail.other.test. alpn=h2", "HTTPS a.example.test. still points to this name"),
         ("a 300 CNAME alias.other.test.", ""),
         ("a 300 TXT mail.other.test.", ""),
         ("a 300 DNAME mail.other.test.", ""),
@@ -120,7 +124,7 @@ def test_what_goes_is_warned_of_where_other_zones_point_at_it(
     found = [each for each in without(bob, "mail.other.test. A") if each.name == "mail.other.test."]
     assert [each.code for each in found] == (["pointed-at"] if says else [])
     if says:
-        assert found[0].message == f"mail does not exist any more, and {says}"
+        assert found[0].message == f"mail no longer exists, but {says}"
         assert found[0].type == rdtypes.A
 
 
@@ -143,7 +147,7 @@ def test_a_host_that_loses_its_addresses_only_is_no_mail_server_any_more(
     make_zone("@ 300 MX 10 mail.other.test.", "shop 300 CNAME mail.other.test.")
     wanted(bob, "other.test. mail 300 TXT hello")
     [found] = [each for each in without(bob, "mail.other.test. A") if each.name == "mail.other.test."]
-    assert found.message == "mail has no address any more, and MX example.test. points at it"
+    assert found.message == "mail no longer has an address, but MX example.test. still points to this name"
 
 
 def test_pointers_of_the_same_zone_are_found_by_a_word_of_their_rdata(bob: User, make_zone: MakeZone) -> None:
@@ -170,11 +174,11 @@ def test_nobody_learns_of_records_and_zones_that_are_hidden_from_them(
         patch = patch_of_steps(other, [(("mail.other.test.", rdtypes.A), remove_rrset)])
         [plan] = zone_patches.preview_patches(patches=[patch], author=person)
         [message] = [each.message for each in plan.warnings if each.code == "pointed-at"]
-        return message.removeprefix("mail does not exist any more, and ")
+        return message.removeprefix("mail no longer exists, but ")
 
-    assert seen_by(bob) == "MX z0.test., MX z1.test., MX z2.test. and 2 records of other zones point at it"
-    assert seen_by(mia) == "MX z1.test. and 4 records of other zones point at it"
-    assert seen_by(None) == "5 records of other zones point at it"
+    assert seen_by(bob) == "MX z0.test., MX z1.test., MX z2.test. and 2 records in other zones still point to this name"
+    assert seen_by(mia) == "MX z1.test. and 4 records in other zones still point to this name"
+    assert seen_by(None) == "5 records in other zones still point to this name"
     found, _ = pointers_into(other, mia)
     assert [each.zone and each.zone.name for each in found] == ["z1.test.", None, None, None, None]
 

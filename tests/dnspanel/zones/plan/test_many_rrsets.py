@@ -118,7 +118,7 @@ def test_tags_are_added_and_removed_and_have_a_limit() -> None:
     full = many_rrsets.add_tags([f"t{number:02}" for number in range(20)])
     assert isinstance(try_act(full, NOTED, "example.test."), Refused)
     for act in (many_rrsets.add_tags, many_rrsets.remove_tags):
-        with pytest.raises(ValueError, match="say which tags"):
+        with pytest.raises(ValueError, match="enter at least one tag"):
             act([" "])
 
 

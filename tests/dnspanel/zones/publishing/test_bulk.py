@@ -125,7 +125,7 @@ def test_all_taken_names_are_said_and_nothing_is_made(zone: Zone, make_zone: Mak
     with pytest.raises(NamesTaken) as caught:
         create(*((name, content(name)) for name in names))
     assert caught.value.names == (ZONE, "other.test.", "twice.test.")
-    assert str(caught.value) == f"The zone {ZONE} exists already, and 2 more."
+    assert str(caught.value) == f"The zone {ZONE} and 2 more already exist."
     assert Zone.objects.count() == 2
     assert LogHead.objects.get().sequence == head
 

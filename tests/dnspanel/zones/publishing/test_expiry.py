@@ -74,8 +74,8 @@ def test_what_a_person_set_in_a_day_is_removed_by_one_publication_when_it_is_due
     by = Publication.objects.order_by("-pk")[:2]
     assert Publication.objects.count() == before + 2
     assert {(each.author, each.channel, each.reason) for each in by} == {
-        (bob, Channel.SYSTEM, "Expired, as bob set on 2026-11-21."),
-        (alice, Channel.SYSTEM, "Expired, as alice set on 2026-11-21."),
+        (bob, Channel.SYSTEM, "Expired as scheduled by bob on 2026-11-21."),
+        (alice, Channel.SYSTEM, "Expired as scheduled by alice on 2026-11-21."),
     }
     assert remove_due(now=DUE) == 0
 
@@ -156,7 +156,7 @@ def test_who_lost_the_right_removes_nothing_and_the_rest_goes(zone: Zone, alice:
     assert remove_due(now=DUE) == 1
     found = expiry_of(zone, WWW)
     assert found is not None
-    assert (found.refusal, found.tried_at) == ("mia is no longer allowed to delete it.", DUE)
+    assert (found.refusal, found.tried_at) == ("mia is no longer allowed to delete the record.", DUE)
     assert not is_published(zone, OLD)
     GrantRow.objects.create(user=mia, grant=Grant(EVERY_RIGHT, everywhere=True).to_json(), created_at=NOW)
     assert remove_due(now=DUE + TRIED_AGAIN_AFTER - timedelta(seconds=1)) == 0
@@ -175,8 +175,8 @@ def test_a_closed_account_and_a_revoked_token_remove_nothing(zone: Zone, alice: 
     token.save()
     assert remove_due(now=DUE) == 0
     assert {each.refusal for each in Expiry.objects.all()} == {
-        "The token that set this was revoked.",
-        "The account that set this is closed.",
+        "The token that set the expiry was revoked.",
+        "The account that set the expiry is closed.",
     }
     token.revoked_at = None
     token.save()

@@ -61,7 +61,7 @@ def test_changes_are_taken_back_by_the_panel_with_the_reason_in_words() -> None:
     inverse = take_back(bad)
     assert inverse is not None
     assert (inverse.author, inverse.channel) == (None, Channel.SYSTEM)
-    assert inverse.reason == f"Publication {bad.sequence} is taken back: {REASON}"
+    assert inverse.reason == f"Publication {bad.sequence} was reverted: {REASON}"
     assert Publication.objects.get(sequence=bad.sequence).failed_reason == REASON
     assert (values(), values(MAIL[0])) == (["192.0.2.1"], [])
 

@@ -85,7 +85,7 @@ def test_what_is_gone_or_not_ones_own_is_left_alone_and_told(zones: list[Zone], 
     delete_found(zones=zones[:1], author=alice, channel=Channel.WEB, now=NOW)
     outcome = change_marks(zones=seen.changed, marks=marks_of(add=["x"]), author=actor, now=NOW)
     assert [zone.name for zone in outcome.changed] == ["shop1.test."]
-    assert [(zone.name, reason) for zone, reason in outcome.refused] == [("shop0.test.", "It no longer exists.")]
+    assert [(zone.name, reason) for zone, reason in outcome.refused] == [("shop0.test.", "The zone no longer exists.")]
     moved = preview_marks(selection=SHOP, marks=Marks(moves=True), author=actor)
     assert moved.unchanged + len(moved.refused) == 2
     team = Team.objects.create(name="web", created_at=NOW)

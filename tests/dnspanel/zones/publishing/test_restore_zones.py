@@ -112,7 +112,7 @@ def test_a_name_that_is_taken_keeps_only_that_zone_back(three: list[Zone], make_
     delete(*three)
     make_zone(name="two.test.")
     done = restored(three, bob)
-    assert refusals(done) == {"two.test.": "The zone two.test. exists already."}
+    assert refusals(done) == {"two.test.": "The zone two.test. already exists."}
     assert len(done.publications) == 1
     assert Zone.objects.exclude(deleted_at=None).get().pk == three[1].pk
 
@@ -227,7 +227,7 @@ def test_what_has_left_the_trash_for_good_is_told(three: list[Zone], bob: User) 
     delete_for_good(zone=three[1], author=bob, now=LATER)
     assert restore_zones.gone_for_good(publication) == ["two.test."]
     done = restored(three, bob)
-    assert refusals(done) == {"two.test.": "It has left the trash for good."}
+    assert refusals(done) == {"two.test.": "The zone was permanently deleted."}
     assert len(done.outcome.changed) == 2
 
 

@@ -156,7 +156,7 @@ def test_a_wish_may_look_at_the_whole_zone_or_at_names_and_refuse(zone: Zone) ->
 
 def test_a_zone_that_moved_on_or_is_gone_refuses(zone: Zone) -> None:
     step = [((WWW, A), remove_rrset)]
-    with pytest.raises(RevisionMoved, match="at revision 1 by now, not 7"):
+    with pytest.raises(RevisionMoved, match="already at revision 1, not 7"):
         publish(patch_of_steps(zone, step, at_revision=7))
     edit.delete_zone(zone=zone, acting=Acting(None, Channel.WEB, NOW), at_revision=1)
     with pytest.raises(Unknown):
@@ -195,7 +195,7 @@ def test_a_narrow_token_changes_only_what_its_scope_names(bob: User, zone: Zone,
     actor = token_actor(bob, acme)
     good, bad = rr('_acme-challenge 60 TXT "x"'), rr(line)
     publish(patch_of_steps(zone, [((good.name, TXT), replace_with(good))]), author=actor)
-    with pytest.raises(RightMissing, match=f"You may not {right} .* in example.test"):
+    with pytest.raises(RightMissing, match=f"You don’t have permission to {right} .* in example.test"):
         publish(patch_of_steps(zone, [((bad.name, bad.type), replace_with(bad))]), author=actor)
 
 

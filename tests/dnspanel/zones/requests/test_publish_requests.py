@@ -255,7 +255,13 @@ def test_a_draft_that_is_edited_after_its_approval_is_reviewed_again_for_what_mo
     named_drafts.put_back(by=alice, named=named_drafts.named_draft(alice, named.draft.key), now=NOW)
     with pytest.raises(RequestRefused):
         publish(request, alice)
-    assert refused() == [("publish", "alice", "Only the requester or approvers can publish it after enough approvals.")]
+    assert refused() == [
+        (
+            "publish",
+            "alice",
+            "Only the requester or an approver can publish this request, and only after enough approvals.",
+        )
+    ]
     again = status(request, erin)
     assert again.own_approval is not None
     [plan] = request_status.moved_only(again.plans, again.own_approval.moved)
@@ -374,7 +380,9 @@ def test_a_clock_set_back_before_the_time_publishes_later_and_not_early(zone: Zo
     assert refused() == []
     for _ in range(2):
         assert publish_requests.publish_due(now=NOW - 5 * HOUR) == 0
-    told = "The panel’s clock was set back to 2026-11-21 07:00 UTC: it is published at its time."
+    told = (
+        "The panel’s clock was set back to 2026-11-21 07:00 UTC. The request is still published at the scheduled time."
+    )
     assert (refused(), found(request).refusal) == ([("publish", None, told)], told)
     assert publish_requests.publish_due(now=NOW + HOUR) == 1
     assert (found(request).state, found(request).refusal) == (RequestState.PUBLISHED, "")

@@ -106,14 +106,14 @@ def test_a_zone_in_the_trash_says_so_to_who_may_know_of_it(make_zone: MakeZone, 
     second = make_zone()
     edit.delete_zone(zone=second, acting=Acting(bob, "web", NOW + timedelta(hours=2)))
     for person in (bob, charlie):
-        with pytest.raises(access.InTrash, match=f"{ZONE} is in the trash since 20.*, and can be restored") as found:
+        with pytest.raises(access.InTrash, match=f"{ZONE} was moved to the trash on 20.* and can be restored") as found:
             access.zone_for_reading(person, "Example.test")
         assert (found.value.zone_id, found.value.deleted_at) == (second.pk, NOW + timedelta(hours=2))
         assert found.value.gone_at == NOW + timedelta(days=30, hours=2)
     with pytest.raises(access.Unknown) as hidden:
         access.zone_for_reading(make_person("mia", Role.MEMBER), ZONE)
     assert type(hidden.value) is access.Unknown
-    assert str(hidden.value) == f"There is no zone {ZONE}"
+    assert str(hidden.value) == f"Zone not found: {ZONE}"
 
 
 def test_a_name_is_looked_for_in_the_trash_by_an_index(bob: User) -> None:

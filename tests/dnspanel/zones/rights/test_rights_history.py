@@ -126,4 +126,4 @@ def test_an_account_or_a_zone_that_is_younger_is_said(mia: User, zone: Zone, ali
     User.objects.filter(pk=mia.pk).update(date_joined=LATER)
     found = since(mia, zone, alice)
     assert not found.is_certain
-    assert found.words == "mia had no account then."
+    assert found.words == "mia did not have an account then."

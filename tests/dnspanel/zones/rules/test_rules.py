@@ -163,7 +163,7 @@ def test_the_labels_of_a_zone_are_looked_at_once_with_its_soa() -> None:
     [mixed] = [violation for violation in found if violation.code == "mixed-scripts"]
     assert (mixed.severity, mixed.type) == ("warning", rdtypes.SOA)
     assert mixed.message == (
-        "xn--pple-43d is “аpple” and mixes letters of Cyrillic and Latin: it may be taken for “apple”"
+        "xn--pple-43d is “аpple” and mixes letters from Cyrillic and Latin: the name looks similar to “apple”"
     )
 
 

@@ -208,7 +208,7 @@ def test_who_lost_every_right_meanwhile_ends_the_run(zones: list[Zone], alice: U
     User.objects.filter(pk=mia.pk).update(role=Role.READER)
     run = worked(run)
     assert (run.state, run.counts) == (RunState.FAILED, {})
-    assert "You may not" in run.failure
+    assert "You don’t have permission" in run.failure
     assert tags().count(["eu"]) == 0
 
 
@@ -272,7 +272,7 @@ def test_nothing_is_done_while_publishing_is_held(zones: list[Zone], bob: User) 
 
 def test_a_search_that_cannot_be_answered_yet_ends_the_run_and_says_so(zones: list[Zone], bob: User) -> None:
     run = dry(TAGS, bob, "has:warning")
-    assert (run.state, "the checks have looked at" in run.failure) == (RunState.FAILED, True)
+    assert (run.state, "zones have been checked" in run.failure) == (RunState.FAILED, True)
 
 
 def test_only_its_author_sees_a_run_and_a_token_its_own(zones: list[Zone], alice: User, bob: User) -> None:

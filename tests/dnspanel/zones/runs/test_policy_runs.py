@@ -237,7 +237,10 @@ def test_zones_without_a_policy_and_without_the_right_stay_as_they_are(
     run = finished(begin(User.objects.get(pk=charlie.pk)))
     assert run.counts == {"sign": 1, "refused": 1, "no-policy": 1}
     assert list(Signing.objects.filter(is_signed=True).values_list("zone__name", flat=True)) == ["first.test."]
-    assert run.zones.get(act="refused").message == "You may not sign the zone or change its keys second.test."
+    assert (
+        run.zones.get(act="refused").message
+        == "You don’t have permission to sign second.test or change the zone’s keys."
+    )
 
 
 def test_who_may_sign_nothing_begins_nothing(zone: Zone, policy: DnssecPolicy, charlie: User) -> None:
@@ -399,5 +402,5 @@ def test_a_zone_with_a_rollover_under_way_waits(zone: Zone, policy: DnssecPolicy
     for dry_run in (True, False):
         run = finished(begin(alice, dry_run=dry_run))
         assert run.counts == {"refused": 1}
-        assert "rollover is under way" in run.zones.get().message
+        assert "rollover is in progress" in run.zones.get().message
     assert Publication.objects.count() == before

@@ -86,12 +86,12 @@ def test_a_word_means_one_thing_with_a_hyphen_in_front_or_without(word: str, fil
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("type:mxx", "mxx is not a valid type. Did you mean type:mx?"),
+        ("type:mxx", "mxx isn’t a valid type. Did you mean type:mx?"),
         ("type:a,,b", "takes a type such as mx"),
         ("ttl:soon", "ttl: takes seconds or a time"),
         ("ttl:1..2..3", "ttl: takes seconds"),
-        ("dnssec:yes", "dnssec: takes signed, on, unsigned, off or rolling, not yes."),
-        ("sync:x", "sync: takes late or done, not x."),
+        ("dnssec:yes", "dnssec: must be signed, on, unsigned, off or rolling, not yes."),
+        ("sync:x", "sync: must be late or done, not x."),
         ("serial:x", "serial: takes a number"),
         ("serial:20261125011", "serial: takes a number"),
         ("changed:7", "changed: takes a time ago or a day"),
@@ -136,7 +136,7 @@ def test_a_box_may_have_filters_of_its_own() -> None:
 
 def test_a_search_has_so_many_words_and_no_more() -> None:
     assert len(parse("a " * MOST_TERMS).terms) == MOST_TERMS
-    assert parse("a " * (MOST_TERMS + 1)).faults[0].message == "A search has at most 20 words."
+    assert parse("a " * (MOST_TERMS + 1)).faults[0].message == "A search can have at most 20 words."
 
 
 def test_terms_are_sorted_by_whom_they_ask() -> None:

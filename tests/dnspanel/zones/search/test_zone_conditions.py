@@ -26,7 +26,7 @@ from tests.people import NOW, make_person
 @pytest.mark.parametrize(
     ("search", "reason"),
     [
-        ("qz", "qz is too general for this number of zones: it needs three letters or digits in a row."),
+        ("qz", "qz is too general for this number of zones: enter at least three letters or digits in a row."),
         ("a.b x-y", "a.b is too general"),
         ("", ""),
         ("qz shop", ""),

@@ -76,7 +76,7 @@ def test_what_died_half_way_to_another_chain_is_carried_out(zone: Zone, alice: U
     assert (first.author, second.author, second.channel) == (alice, None, Channel.SYSTEM)
     assert second.reason == panel_reasons.DUE_DENIAL
     assert queries.descriptions_of_changes(zone, [3, 4]) == {
-        3: ["NSEC3 off, on the way to NSEC3 with opt-out, 5 iterations, salt 73616c74"],
+        3: ["NSEC3 off, changing to NSEC3 with opt-out, 5 iterations, salt 73616c74"],
         4: ["NSEC3 on with opt-out, 5 iterations, salt 73616c74"],
     }
 

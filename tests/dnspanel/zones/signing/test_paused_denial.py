@@ -47,8 +47,8 @@ def test_a_pause_is_a_revision_without_a_change_of_records(zone: Zone, alice: Us
     paused_denial.resume_denial(zone_ids=[zone.pk, other.pk], acting=Acting(alice, "import", NOW))
     assert queries.signing_of(zone).metadata == {"PRESIGNED": "1"}
     assert queries.descriptions_of_changes(zone, [2, 3]) == {
-        2: ["denial of existence paused, while its records change"],
-        3: ["denial of existence goes on"],
+        2: ["denial of existence paused while NSEC or NSEC3 records change"],
+        3: ["denial of existence resumed"],
     }
 
 

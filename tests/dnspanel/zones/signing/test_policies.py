@@ -85,7 +85,7 @@ def test_names_are_unique_bounded_and_can_be_read(alice: User, monkeypatch: pyte
         with pytest.raises(PolicyRefused):
             create(alice, name)
     monkeypatch.setattr(policies, "MOST_POLICIES", 1)
-    with pytest.raises(PolicyRefused, match="1 policies already"):
+    with pytest.raises(PolicyRefused, match="at most 1 policies"):
         create(alice, "another")
 
 
@@ -99,7 +99,7 @@ def test_the_nearest_policy_is_the_one_of_a_zone(zone: Zone, alice: User) -> Non
         policies.attach(policy=create(alice, name), to=target, by=alice, now=NOW)
     assert of(zone) == ("a", "from the tag a")
     policies.attach(policy=default, to=Target(zone=zone), by=alice, now=NOW)
-    assert of(zone) == ("default", "of the zone itself")
+    assert of(zone) == ("default", "set for this zone")
     for target, expected in (
         (Target(zone=zone), ("a", "from the tag a")),
         (Target(tag="a"), ("b", "from the tag b")),
@@ -140,7 +140,7 @@ def test_a_policy_that_is_in_use_goes_only_for_another_one(zone: Zone, alice: Us
     with pytest.raises(PolicyRefused, match="Another"):
         policies.delete_policy(policy=policy, by=alice, now=NOW, replaced_by=policy)
     policies.delete_policy(policy=policy, by=alice, now=NOW, replaced_by=heir)
-    assert of(zone) == ("heir", "of the zone itself")
+    assert of(zone) == ("heir", "set for this zone")
     heir.refresh_from_db()
     assert heir.is_default
     with pytest.raises(PolicyUnknown):
@@ -173,7 +173,7 @@ def test_who_may_sign_a_zone_chooses_its_policy(zone: Zone, alice: User, charlie
     grant = Grant(frozenset({Right.READ, Right.DNSSEC}), zones=frozenset({zone.pk}))
     GrantRow.objects.create(user=charlie, grant=grant.to_json(), created_at=NOW)
     policies.attach(policy=create(alice), to=Target(zone=zone), by=User.objects.get(pk=charlie.pk), now=NOW)
-    assert of(zone) == ("Standard", "of the zone itself")
+    assert of(zone) == ("Standard", "set for this zone")
 
 
 def test_only_a_tag_is_a_tag(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,8 +164,8 @@ def test_its_signatures_are_dropped(zone: Zone, alice: User, size: int, monkeypa
     assert (state.is_signed, state.denial, state.metadata) == (False, None, {})
     assert SigningChange.objects.get(revision_number=zone.revision, zone=zone).before["presigned"]
     assert queries.descriptions_of_changes(zone, [1, zone.revision]) == {
-        1: ["served with the signatures that it came with", "NSEC3 on"],
-        zone.revision: ["signatures dropped"],
+        1: ["served with imported signatures", "NSEC3 on"],
+        zone.revision: ["signatures deleted"],
     }
     assert AuditEntry.objects.filter(action="dnssec.drop_signatures", target=zone.name).exists()
     assert presigned.signatures_end(zone) is None

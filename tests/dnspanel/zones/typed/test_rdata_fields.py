@@ -196,7 +196,7 @@ def test_fields_are_read_as_people_type_them(type: int, typed: dict[str, str], c
         (rdtypes.MX, {"host": "a..b"}, "host", "empty label"),
         (rdtypes.SRV, {"target": "sip"}, "port", "Port is missing."),
         (rdtypes.TLSA, {"certificate": "abc"}, "certificate", "two for each byte"),
-        (rdtypes.TLSA, {"certificate": "abcd"}, "certificate", "SHA-256 has 64 hexadecimal digits; these are 4."),
+        (rdtypes.TLSA, {"certificate": "abcd"}, "certificate", "SHA-256 must have 64 hexadecimal digits, not 4."),
         (rdtypes.DS, {"tag": "1", "digest": "ab" * 20}, "digest", "SHA-256 has 64"),
         (rdtypes.CAA, {"tag": "two words", "value": "x"}, "tag", "one word"),
         (rdtypes.CAA, {"value": "ends in \\"}, "value", "must be followed by"),
@@ -220,7 +220,7 @@ def test_what_is_not_typed_yet_can_be_left_out_of_the_faults() -> None:
     layout = LAYOUTS[rdtypes.SRV]
     with pytest.raises(BadFields) as caught:
         format_fields(layout, {"priority": "x", "weight": "0", "port": "", "target": ""})
-    assert without_missing(layout, caught.value.faults) == {"priority": "Write a whole number."}
+    assert without_missing(layout, caught.value.faults) == {"priority": "Enter a whole number."}
 
 
 def test_a_value_of_defaults_alone_is_untouched() -> None:

@@ -93,7 +93,7 @@ def test_a_zone_says_its_policy_from_where_and_what_it_lacks(api: MakeApi, zone:
     ]
     own = create(api, name="Own", ksk_days=1)
     attached = api().put(url, {"policy": int(own.rpartition("/")[2])}).json()
-    assert (attached["policy"]["name"], attached["source"], attached["own"]) == ("Own", "of the zone itself", True)
+    assert (attached["policy"]["name"], attached["source"], attached["own"]) == ("Own", "set for this zone", True)
     assert api().put(url, {"policy": 4711}).status_code == 422
     assert api().delete(url).status_code == 204
     assert api().get(url).json()["source"] == "the panel’s default"

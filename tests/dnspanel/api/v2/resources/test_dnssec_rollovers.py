@@ -34,7 +34,7 @@ def test_a_rollover_is_begun_followed_and_cancelled(api: MakeApi, signed: Zone) 
     found = begun.json()["rollover"]
     assert begun.json()["publication"]["reason"] == "yearly"
     assert (found["zone"], found["kind"], found["step"], found["old_keys"]) == (signed.name, "csk", "publish", [key.id])
-    assert found["waits_for"] == "Every node has to answer with this step."
+    assert found["waits_for"] == "Waiting for all nodes to serve this step."
     assert (found["started_by"]["user"], found["ended_at"], found["cancelled"]) == ("alice", None, False)
     assert [each["state"] for each in found["steps"]][:2] == ["current", "to-come"]
     assert len(api().get(f"{URL}/keys").json()["items"]) == 2

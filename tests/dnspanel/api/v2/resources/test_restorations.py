@@ -80,7 +80,7 @@ def test_what_cannot_come_back_is_named_and_the_rest_comes(
     done = call.good("POST", RESTORE, body)
     assert done["outcome"]["refusals"] == [
         {"zone": "never.test.", "reason": "The zone is not in the trash."},
-        {"zone": "shop2.test.", "reason": "The zone shop2.test. exists already."},
+        {"zone": "shop2.test.", "reason": "The zone shop2.test. already exists."},
     ]
     assert living() == ["shop1.test.", "shop2.test."]
 

@@ -244,7 +244,7 @@ def test_a_zone_is_deleted_and_restored(call: Caller, zone: Zone) -> None:
     assert call.good("DELETE", "/zones/example.test.?reason=old", if_match=tag)["zones"][0]["revision"] == 3
     missing = call.problem(404, "GET", "/zones/example.test.")
     (trashed,) = call.all("/trash")
-    assert missing["detail"].startswith("The zone example.test. is in the trash since ")
+    assert missing["detail"].startswith("The zone example.test. was moved to the trash on ")
     assert missing["trash"] == {name: trashed[name] for name in ("deleted_at", "gone_at", "url")}
     assert call.problem(404, "GET", "/zones/example.test./rrsets")["trash"] == missing["trash"]
     assert (trashed["name"], trashed["id"]) == ("example.test.", zone.pk)
@@ -300,5 +300,5 @@ def test_a_token_that_sees_a_part_of_a_zone_cannot_clone_it(make_caller: MakeCal
     rights = frozenset({Right.READ, Right.CREATE_ZONE})
     call = make_caller(Grant(rights, everywhere=True, names=("www",)))
     refused = call.problem(403, "POST", "/zones/example.test./clones", {"names": ["a.test"]})
-    assert refused["detail"] == "You may not see example.test."
+    assert refused["detail"] == "You don’t have permission to view example.test."
     assert Zone.objects.count() == 1

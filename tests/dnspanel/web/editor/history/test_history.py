@@ -158,13 +158,13 @@ def test_a_revert_of_what_changed_again_is_a_conflict(zone: Zone, browser: Brows
 def test_a_draft_in_the_way_is_named_and_kept(zone: Zone, browser: Browser, bob: User) -> None:
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 60 A 192.0.2.50"), now=NOW)
     page = browser(bob).post(f"{HISTORY}2/undo/", follow=True).content.decode()
-    assert "Your draft changes A www.example.test. already" in page
+    assert "Your draft already changes A www.example.test." in page
     row = rrset_pages.rrset_row(zone=zone, author=bob, name="www.example.test.", type=1)
     assert row.change.after == rr("www 60 A 192.0.2.50")
 
 
 def test_the_creation_of_a_zone_is_not_reverted_but_told_how(zone: Zone, browser: Browser, bob: User) -> None:
-    assert "delete the zone instead" in browser(bob).post(f"{HISTORY}1/undo/", follow=True).content.decode()
+    assert "Delete the zone instead" in browser(bob).post(f"{HISTORY}1/undo/", follow=True).content.decode()
 
 
 def test_a_change_of_the_signing_is_told_in_words(zone: Zone, browser: Browser, bob: User) -> None:

@@ -138,8 +138,8 @@ def test_undo_makes_the_inverse_draft_and_leads_to_its_review(
 def test_what_cannot_be_undone_by_a_draft_says_what_to_do_instead(zone: Zone, browser: Browser, bob: User) -> None:
     created = Publication.objects.earliest("sequence")
     client = browser(bob)
-    assert "Undo publication" not in client.get(url(created)).content.decode()
-    assert "delete the zone instead" in client.post(url(created) + "undo/", follow=True).content.decode()
+    assert "Undo this" not in client.get(url(created)).content.decode()
+    assert "Delete the zone instead" in client.post(url(created) + "undo/", follow=True).content.decode()
 
 
 def test_the_records_of_a_large_new_zone_go_with_the_zone(
@@ -152,7 +152,7 @@ def test_the_records_of_a_large_new_zone_go_with_the_zone(
     assert filled.part_of is not None
     assert "Undo publication" not in browser(alice).get(url(filled)).content.decode()
     page = browser(alice).post(url(filled) + "undo/", follow=True).content.decode()
-    assert page.count("delete the zone instead") == 1
+    assert page.count("Delete the zone instead") == 1
     assert not Operation.objects.exists()
 
 

@@ -85,7 +85,7 @@ def test_who_takes_up_a_draft_says_what_becomes_of_theirs(bob: User, browser: Br
     edits(bob, zone, "new 60 A 192.0.2.9")
     page = client.get(address(move)).content.decode()
     assert "Your draft has 1 change." in page
-    assert "name it, to put it aside, or merge" in act(client, move, "take-up")
+    assert "Enter a name to save the current draft, or merge" in act(client, move, "take-up")
     act(client, move, "take-up", mine="aside", name="Before Move")
     assert [o.name for o in draft.operations_of(bob)] == ["www.example.test."]
     before = Draft.objects.get(name="Before Move")

@@ -146,7 +146,7 @@ def test_it_is_declined_with_a_reason_commented_and_withdrawn(
 def test_a_page_that_did_not_know_of_the_rule_publishes_nothing(bob: User, browser: Browser, zone: Zone) -> None:
     edits(bob, zone)
     page = send(browser(bob), reverse("changes"), "publish")
-    assert "need the approval of 1 person" in page
+    assert "need approval from 1 person" in page
     assert Zone.objects.get(pk=zone.pk).revision == zone.revision
 
 
@@ -202,7 +202,7 @@ def test_a_ticket_is_asked_for_and_linked(alice: User, bob: User, browser: Brows
     edits(bob, zone)
     address = reverse("changes")
     assert "OPS-#" in client.get(address).content.decode()
-    assert "need a ticket like OPS-#" in send(client, address, "publish", reason="because")
+    assert "need a ticket such as OPS-#" in send(client, address, "publish", reason="because")
     page = send(client, address, "publish", reason="because of OPS-12")
     assert 'href="https://tracker.test/?id=OPS-12"' in page
 

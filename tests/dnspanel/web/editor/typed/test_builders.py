@@ -98,7 +98,7 @@ def test_a_fault_is_told_at_its_field_and_nothing_is_lost(client: Client) -> Non
     response = client.post(f"{BUILDER}dmarc/", {"name": "@", "b-p": "none", "b-rua": "<nobody>"})
     assert response.status_code == 422
     page = response.content.decode()
-    assert "is not a mail address" in page
+    assert "isn’t a valid email address" in page
     assert 'value="&lt;nobody&gt;"' in page
 
 
@@ -128,7 +128,7 @@ def test_a_key_is_looked_at(client: Client) -> None:
     pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
     fields = {"name": "@", "b-selector": "s1", "b-public_key": pem}
     page = client.post(f"{BUILDER}dkim/", fields).content.decode()
-    assert "An RSA key of 2048 bits." in page
+    assert "An RSA key with 2048 bits." in page
     assert "s1._domainkey" in page
 
 

@@ -95,7 +95,7 @@ def test_a_fault_is_told_at_its_field_and_nothing_is_lost(client: Client) -> Non
     fields = sent(client, MX) | {"v0-preference": "many", "v1-host": "<two> words", "comment": "kept & seen"}
     status, fragment = post(client, fields, act="save")
     assert status == 422
-    assert '<p class="error" id="v0-preference-error">Write a whole number.</p>' in fragment
+    assert '<p class="error" id="v0-preference-error">Enter a whole number.</p>' in fragment
     assert "no spaces" in fragment
     assert 'value="&lt;two&gt; words"' in fragment
     assert 'value="kept &amp; seen"' in fragment
@@ -140,7 +140,7 @@ def test_fields_are_checked_as_typed_without_complaints_about_empty_ones(client:
     fields = sent(client, "?type=SRV&name=_x._tcp")
     status, checks = post(client, fields | {"v0-port": "70000"}, act="check")
     assert status == 200
-    assert '<p class="error" id="v0-port-error" hx-swap-oob="true">This must be from 0 to 65535.</p>' in checks
+    assert '<p class="error" id="v0-port-error" hx-swap-oob="true">The value must be from 0 to 65535.</p>' in checks
     assert '<p class="error" id="v0-target-error" hx-swap-oob="true"></p>' in checks
     _, fine = post(client, fields | {"v0-port": "25", "v0-target": "mail"}, act="check")
     assert "10 0 25 mail.example.test." in fine
