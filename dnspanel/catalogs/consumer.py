@@ -212,11 +212,10 @@ def _take_from(turn: Turn, row: Listing, refused: dict[str, tuple[State, str]]) 
     name, member, other = row.zone_name, turn.listed[row.zone_name], row.catalog.zone.name
     if row.coo != turn.name:
         if member.coo == other:
-            refused[name] = State.MOVED, gettext("The zone is now a member of {catalog}.").format(catalog=other)
+            refused[name] = State.MOVED, gettext("{catalog} is now the catalog of the zone.").format(catalog=other)
         else:
             reason = gettext(
-                "The zone is a member of {catalog}. That catalog doesn’t allow the move to this catalog (no coo "
-                "property)."
+                "The zone is a member of {catalog}, which doesn’t allow the move to this catalog (no coo property)."
             )
             refused[name] = State.REFUSED, reason.format(catalog=other)
         return

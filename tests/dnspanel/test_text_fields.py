@@ -98,7 +98,7 @@ def test_a_german_reads_an_alert(browser: Browser, hans: User, alice: User) -> N
     assert "Dem Panel fehlt eine frische Sicherung: die letzte ist 30 h alt." in (
         browser(hans).get("/alerts/").content.decode()
     )
-    assert "The panel lacks a fresh backup" in browser(alice).get("/alerts/").content.decode()
+    assert "The panel’s last backup is 30 h old" in browser(alice).get("/alerts/").content.decode()
 
 
 @pytest.mark.usefixtures("live_redis")

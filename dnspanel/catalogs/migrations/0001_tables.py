@@ -137,7 +137,7 @@ class Migration(migrations.Migration):
                         ('label', models.TextField()),
                         ('groups', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None)),
                         ('coo', models.TextField(blank=True, default='')),
-                        ('state', models.CharField(choices=[('member', 'here'), ('refused', 'not taken'), ('moved', 'moved to another catalog')], max_length=7)),
+                        ('state', models.CharField(choices=[('member', 'added'), ('refused', 'refused'), ('moved', 'moved to another catalog')], max_length=7)),
                         ('reason', models.TextField(blank=True, default='')),
                         ('since', models.DateTimeField()),
                         ('catalog', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='listings', to='catalogs.catalog')),

@@ -77,7 +77,7 @@ def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own:
     `others` are the keys of other signers that the zone has already. `own` are the panel's keys.
     """
     if any(each.dnskey == key.dnskey for each in own):
-        return gettext("Key {tag} is one of the panel's own keys of {zone_name}.").format(
+        return gettext("Key {tag} of {zone_name} is one of the panel’s own keys.").format(
             tag=key.tag, zone_name=zone_name
         )
     used = sorted({each.algorithm for each in own if each.active})

@@ -25,11 +25,11 @@ class PublicSuffix(NameRefused):
     """No one is allowed to have a zone with this name, because it is a public suffix or the root."""
 
     def __init__(self, name: str) -> None:
-        what = gettext("the root zone") if name == "." else name
+        what = gettext(". (root)") if name == "." else name
         super().__init__(
             name,
             gettext(
-                "The zone {what} is not allowed, because {what} is a public suffix. The operator can allow the "
+                "The zone {what} is not allowed, because the name is a public suffix. The operator can allow the "
                 "zone with PANEL_REFUSED_SUFFIXES and PANEL_PUBLIC_SUFFIX_LIST."
             ).format(what=what),
         )
@@ -63,7 +63,7 @@ class NameOfOthers(NameRefused):
             message = (
                 gettext(
                     "You cannot create the zone {name} below {other}, because you are not allowed to change all "
-                    "records of {other}."
+                    "records of that zone."
                 )
                 if other
                 else gettext("You cannot create the zone {name} below a zone of another team.")
@@ -72,7 +72,7 @@ class NameOfOthers(NameRefused):
             message = (
                 gettext(
                     "You cannot create the zone {name} above {other}, because you are not allowed to change all "
-                    "records of {other}."
+                    "records of that zone."
                 )
                 if other
                 else gettext("You cannot create the zone {name} above a zone of another team.")
@@ -101,8 +101,8 @@ class BreaksBelow(NameRefused):
         super().__init__(
             name,
             gettext(
-                "{name} has a DS for {child}, {reason}. Validating resolvers would reject all answers for "
-                "{child}. Delete or correct the DS."
+                "{name} has a DS for {child}, {reason}. Validating resolvers would reject all answers for that "
+                "zone. Delete or correct the DS."
             ).format(name=name, child=child, reason=reason),
         )
 

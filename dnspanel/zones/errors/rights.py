@@ -112,4 +112,4 @@ class LockUnknown(ZoneError):
     """The zone does not have this lock, or no longer has it."""
 
     def __init__(self, zone_name: str) -> None:
-        super().__init__(gettext("This lock no longer exists in {zone_name}.").format(zone_name=zone_name))
+        super().__init__(gettext("The lock in {zone_name} no longer exists.").format(zone_name=zone_name))

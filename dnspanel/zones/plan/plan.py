@@ -432,6 +432,6 @@ def _guard(zone: Zone, changes: Sequence[Change]) -> Iterator[str]:
         if lost and change.type == rdtypes.NS and change.name == zone.name:
             yield gettext("This removes name servers of the zone: {list}.").format(list=", ".join(lost))
         elif change.type == rdtypes.DS and change.after is None:
-            yield gettext("This deletes the DS of {name}. Resolvers will no longer validate the child zone.").format(
+            yield gettext("This deletes the DS of {name}, so resolvers will no longer validate the child zone.").format(
                 name=change.name
             )

@@ -93,7 +93,7 @@ def test_a_cut_archive_is_refused(archive: bytes, tmp_path: Path, share: float) 
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadArchive, match="not a whole tar file"):
+    with pytest.raises(BadArchive, match="not a complete tar file"):
         read_archive(io.BytesIO(b"-- a dump in plain SQL\n" * 500), tmp_path / "read")
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as tar:

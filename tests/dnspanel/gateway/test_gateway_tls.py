@@ -113,7 +113,7 @@ def test_who_transfers_over_tls_only_gets_nothing_over_tcp(gateway: Gateway, sec
     assert [over_tcp(name) for name in names] == ["REFUSED", "REFUSED"]
     secondary.refresh_from_db()
     assert secondary.refusals == 2
-    assert "over TLS only" in secondary.refused_reason
+    assert "must use TLS" in secondary.refused_reason
     change(secondary, alice, transport=Transport.ANY)
     assert [over_tcp(name) for name in names] == ["NOERROR", "NOERROR"]
     assert not Member.objects.get().transferred_over_tls

@@ -83,7 +83,7 @@ def test_without_a_ring_0_that_has_it_a_signed_zone_is_not_given(signed_zone: Zo
     assert (code, "the canary has serial" in reason) == ("SERVFAIL", True)
     Node.objects.update(is_ring0=False)
     code, reason = refusal(key, signed_zone)
-    assert (code, "there is no ring 0 to sign a transfer" in reason) == ("REFUSED", True)
+    assert (code, "there is no canary to sign the transfer" in reason) == ("REFUSED", True)
 
 
 def test_a_part_of_a_signed_zone_is_not_given_and_a_part_of_any_other_is(

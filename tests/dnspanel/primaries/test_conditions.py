@@ -11,7 +11,7 @@ def test_zones_to_which_nothing_comes_from_their_primaries_are_told_with_the_rea
     assert (condition.key, condition.kind, condition.severity) == ("panel.transfers", "panel.transfers", "warning")
     assert condition.message == (
         "2 zones (a.test. for 3 h, b.test. for 60 min): transfers from the primaries fail. "
-        "The first: 192.0.2.53 port 53 does not answer."
+        "First error: 192.0.2.53 port 53 does not answer."
     )
     condition = only(inputs(transfers=TransfersInputs(late, "The server answered REFUSED.", unserved=1)))
     assert condition.severity == "critical"

@@ -110,7 +110,7 @@ def test_a_server_with_the_same_content_does_not_differ(
         ),
         ({WWW: ["192.0.2.1", "192.0.2.2"]}, "expected 192.0.2.5, received 192.0.2.1, 192.0.2.2."),
         ({WWW: []}, "www.example.test. A: expected 192.0.2.5, received nothing."),
-        ({(ZONE, rdtypes.MX): ["20 mail.example.test."]}, "example.test. MX: it answers 20 mail.example.test., and"),
+        ({(ZONE, rdtypes.MX): ["20 mail.example.test."]}, "example.test. MX: expected 10 mail"),
     ],
 )
 def test_another_content_under_the_same_serial_is_found(
@@ -146,7 +146,7 @@ def test_a_server_without_the_signatures_of_a_signed_zone_is_found(
     foreign = signed_text(ZONE, text_of(zone), tmp_path)
     found = difference(zone, foreign, tmp_path, secondary, serving)
     assert found
-    assert found.startswith("example.test. DNSKEY: it answers 257 3 13")
+    assert found.startswith("example.test. DNSKEY: expected ")
 
 
 def test_nothing_is_known_of_another_serial_of_silence_and_of_a_zone_that_moved(

@@ -223,7 +223,7 @@ def test_a_change_that_moves_each_time_is_refused_in_the_end(
     place()
     for last in (50, 51, 52):
         answering.allow(meanwhile=lambda last=last: publish(zone, None, f"192.0.2.{last}"))
-    with pytest.raises(HookRefused, match="changed by others each time"):
+    with pytest.raises(HookRefused, match="Other people changed the same records"):
         publish(zone, alice)
     assert len(answering.received) == 3
 

@@ -47,7 +47,7 @@ def test_what_was_kept_before_it_had_an_effect_has_one_once_it_is_written_again(
         ("ALLOW-AXFR-FROM", ["AUTO-NS"], "nobody looks up the zone's name servers"),
         ("ALLOW-AXFR-FROM", ["192.0.2.1/24"], "is not a network"),
         ("ALSO-NOTIFY", ["127.0.0.1"], "PANEL_SECONDARY_NETWORKS"),
-        ("ALSO-NOTIFY", ["ns1.example.net"], "is not an address"),
+        ("ALSO-NOTIFY", ["ns1.example.net"], "isn’t a valid address"),
         ("IXFR", ["0"], "the zone's primary is this panel"),
         ("IXFR", ["sometimes"], "it is 0 or 1"),
         ("SLAVE-RENOTIFY", ["0"], "NOTIFY is sent after each publication"),

@@ -141,7 +141,7 @@ def test_a_zone_has_so_many_keys_and_no_more(bob: User, zone: Zone) -> None:
 def test_a_key_is_taken_in_once_and_what_is_none_is_not_quoted(bob: User, zone: Zone) -> None:
     ask, text = caller(bob), key_material.generate(13).private_text
     ask.value("POST", KEYS, {"keytype": "ksk", "privatekey": text}, status=201)
-    assert "this key already" in ask.error("POST", KEYS, {"keytype": "zsk", "content": text})
+    assert "already has this key" in ask.error("POST", KEYS, {"keytype": "zsk", "content": text})
     broken = text.replace("PrivateKey", "Secret")
     message = ask.error("POST", KEYS, {"keytype": "ksk", "privatekey": broken})
     assert message.startswith("Key could not be parsed. Make sure your key format is correct.")

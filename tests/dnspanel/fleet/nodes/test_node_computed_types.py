@@ -77,7 +77,7 @@ def test_an_alias_is_refused_while_one_node_cannot_answer_it_and_the_node_is_nam
         edit.create_zone(zone=edit.NewZone("new.test.", rrsets), acting=Acting(alice, Channel.WEB, timezone.now()))
     Node.objects.filter(pk=ns3.pk).update(state=NodeState.RETIRED)
     assert "use an ALIAS record instead" in refused(zone, alice, "@ 300 CNAME cdn.example.net.")
-    assert refused(zone, alice, "*.cdn 300 ALIAS cdn.example.net.").startswith("PowerDNS does not answer an ALIAS at a")
+    assert refused(zone, alice, "*.cdn 300 ALIAS cdn.example.net.").startswith("PowerDNS doesn’t answer an ALIAS at a")
     assert refused(zone, alice, line) == ""
 
 

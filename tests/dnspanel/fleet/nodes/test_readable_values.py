@@ -39,7 +39,7 @@ def test_an_empty_caa_is_refused_while_one_node_cannot_read_it_and_the_node_is_n
     assert "CAA www: " in reason
     assert '“0 issue ""”' in reason
     assert "ns1 (PowerDNS 4.7)" in reason
-    assert 'write ";"' in reason
+    assert 'use ";"' in reason
     rrsets = [rr(EMPTY, origin="new.test.")]
     with pytest.raises(RuleViolations, match="ns1"):
         edit.create_zone(zone=edit.NewZone("new.test.", rrsets), acting=Acting(alice, Channel.WEB, timezone.now()))

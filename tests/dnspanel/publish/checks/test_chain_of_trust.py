@@ -74,7 +74,7 @@ def stalled_at() -> str:
 def test_a_ds_that_leads_to_no_key_is_not_sent_until_it_is_set_right(child: Zone, parent: Zone) -> None:
     before = LogHead.objects.get().sequence
     slip_in(parent, WRONG)
-    assert "signed by none of the keys" in stalled_at()
+    assert "which is signed with keys that don’t match" in stalled_at()
     edit.create_zone(zone=edit.NewZone("other.test."), acting=Acting(None, "system", timezone.now()))
     slip_in(parent, ds_of(child))
     assert encode_all() == 1, "with what mends it in one segment"
@@ -98,7 +98,7 @@ def test_a_key_that_the_ds_needs_is_not_taken_away_until_it_comes_back(child: Zo
 
     both = queries.signing_of(child)
     put(both.without_key(key.id))
-    assert "signed by none of the keys" in stalled_at()
+    assert "which is signed with keys that don’t match" in stalled_at()
     put(state)
     encode_all()
     assert stalls() == []

@@ -241,7 +241,7 @@ def test_runs_are_bounded_sent_once_cancelled_and_end_with_their_authors_rights(
     form_id = uuid4()
     first = runs.create_run(template=template, by=bob, now=NOW, form_id=form_id)
     assert runs.create_run(template=template, by=bob, now=NOW, form_id=form_id) == first
-    with pytest.raises(RunRefused, match="dry run that is done"):
+    with pytest.raises(RunRefused, match="finished dry run"):
         runs.start_run(dry_run=first, by=bob, now=NOW)
     for _ in range(run_turns.MOST_UNFINISHED - 1):
         runs.create_run(template=template, by=bob, now=NOW)

@@ -64,7 +64,7 @@ def test_a_policy_is_made_and_changed_by_a_form(browser: Browser, bob: User) -> 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"zsk_days": "9"}, "there is no ZSK"),
+        ({"zsk_days": "9"}, "have a ZSK"),
         ({"policy_name": ""}, "This field is required"),
         ({"cds": "0"}, "not one of the available choices"),
         ({"denial": "nsec3", "salt": "a"}, "even number"),
@@ -163,7 +163,7 @@ def test_a_run_is_cancelled_on_its_page(browser: Browser, bob: User, policy: Dns
     run = PolicyRun.objects.get()
     assert "all zones matching “shop”" in client.get(RUNS).content.decode()
     assert "Run cancelled" in send(client, f"{RUNS}{run.pk}/cancel/").content.decode()
-    assert "has ended already" in send(client, f"{RUNS}{run.pk}/cancel/").content.decode()
+    assert "has already ended" in send(client, f"{RUNS}{run.pk}/cancel/").content.decode()
     for _ in range(run_turns.MOST_UNFINISHED):
         send(client, RUNS, q="shop")
     refused = send(client, RUNS, q="shop")

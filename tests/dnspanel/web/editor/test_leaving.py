@@ -103,7 +103,7 @@ def test_rows_that_block_publishing_are_marked_and_counted_as_the_draft_changes(
     page.keyboard.press("Enter")
     expect(bar).to_contain_text("1 blocking error")
     expect(marks).to_have_count(1)
-    expect(marks).to_contain_text("Blocks publishing: A CNAME must be alone at its name")
+    expect(marks).to_contain_text("Blocks publishing: A CNAME must be the only record at a name")
     # A change of another row removes the fault, and the mark disappears from the first row.
     page.locator('tbody[data-name="mail.example.test."]', has_text="192.0.2.2").locator("[data-delete]").click()
     expect(bar).to_contain_text("2 changes")

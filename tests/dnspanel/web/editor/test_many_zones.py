@@ -73,8 +73,8 @@ def test_what_would_be_no_value_is_named(browser: Browser, bob: User) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ({"q": ""}, "Enter a search"),
-        ({"q": "type:nonsense"}, "type: takes a type"),
+        ({"q": ""}, "Say which records"),
+        ({"q": "type:nonsense"}, "type: needs record types"),
         ({"q": "typ:a"}, "Did you mean type:?"),
         ({"q": "x", "ttl": "soon"}, "Enter seconds"),
         ({"q": "x", "act": "add"}, "1 to 100 values"),

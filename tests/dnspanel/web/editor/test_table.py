@@ -126,7 +126,7 @@ def test_filters_in_the_text_find_records_and_their_faults_are_told(zone: Zone, 
     assert "data-row" not in client.get(ZONE, {"q": "type:a tag:shop"}, headers=HTMX).content.decode()
     wrong = client.get(ZONE, {"q": "type:mxx ttl:x"}, headers=HTMX).content.decode()
     assert "mxx isn’t a valid type. Did you mean type:mx?" in wrong
-    assert "ttl: takes seconds" in wrong
+    assert "ttl: needs seconds" in wrong
 
 
 def test_a_text_in_a_large_zone_is_looked_for_step_by_step(
@@ -257,7 +257,7 @@ def test_while_typing_the_line_is_shown_as_understood(zone: Zone, browser: Brows
     assert "also changes from 300 to 60" in fragment
     assert Operation.objects.count() == 0
     wrong = client.get(QUICK, {"line": "shop A 192.0.2.3"}, headers=HTMX).content.decode()
-    assert "CNAME must be alone" in wrong
+    assert "CNAME must be the only record" in wrong
     assert "column 8" in client.get(QUICK, {"line": "shop A x"}, headers=HTMX).content.decode()
 
 
@@ -372,7 +372,7 @@ def test_records_with_warnings_are_found_and_say_them(
     for page in ("/zones/", "/search/"):
         refused = client.get(page, {"q": "has:warning"})
         assert refused.status_code == 422
-        assert "the table of one zone" in refused.content.decode()
+        assert "the record table of a zone" in refused.content.decode()
     everything = {"q": "has:warning", "all": "1", "act": "ttl", "ttl": "60"}
     assert client.post(f"{ZONE}many/", everything).status_code == 422
 

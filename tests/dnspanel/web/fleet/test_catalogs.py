@@ -75,7 +75,7 @@ def test_it_is_changed_and_given_rules_with_a_secret_that_stays(browser: Browser
     assert (gold.addresses, gold.tsig_name, silver.addresses) == (["9.9.9.10"], "key.", [])
     page = client.post(f"{url}rule/", {**kept, "group": "bronze"})
     assert page.status_code == 422
-    assert "Give the key&#x27;s secret" in page.content.decode()
+    assert "Enter the key secret" in page.content.decode()
     assert client.post(f"{url}rule/", {"drop": str(silver.pk)})["Location"] == url
     assert [rule.group for rule in catalog.rules.all()] == ["gold"]
 

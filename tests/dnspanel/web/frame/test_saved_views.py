@@ -26,7 +26,7 @@ def test_a_view_is_saved_from_a_list_and_leads_back_to_it(make_zone: MakeZone, b
     assert "Mine" not in client.get(VIEWS, {"of": "search"}).content.decode()
     refused = client.post(VIEWS, data)
     assert refused.status_code == 422
-    assert "a view of this name already" in refused.content.decode()
+    assert "You already have a view with this name" in refused.content.decode()
 
 
 def test_above_a_list_the_form_saves_what_the_address_says(make_zone: MakeZone, browser: Browser, bob: User) -> None:

@@ -116,8 +116,8 @@ def test_what_cannot_be_is_told_at_its_field_and_keeps_what_was_typed(
     answer = browser(alice).post(PAGE, {**TERMS, **YES, "addresses": "ns1.example.net", "tsig_name": "key.test"})
     assert answer.status_code == 422
     page = words(answer.content)
-    assert "ns1.example.net is not an address such as 192.0.2.53" in page
-    assert "Give the key&#x27;s secret, in Base64." in page
+    assert "ns1.example.net isn’t a valid address" in page
+    assert "Enter the key secret in Base64." in page
     assert 'value="key.test"' in page
 
 

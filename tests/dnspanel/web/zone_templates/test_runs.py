@@ -87,10 +87,10 @@ def test_zones_that_a_search_finds_get_it_with_the_values_of_the_form(
 def test_what_cannot_be_begun_is_said(client: Client, template: ZoneTemplate, make_template: MakeTemplate) -> None:
     run = TemplateRun.objects.get(pk=send(client, of(template), scope="linked").context["run"].pk)
     path = f"/settings/templates/runs/{run.pk}/"
-    assert "Only a dry run that is done" in send(client, f"{path}apply/").content.decode()
+    assert "Only a finished dry run" in send(client, f"{path}apply/").content.decode()
     assert "The form is invalid" in client.post(f"{path}apply/", follow=True).content.decode()
     assert "Run cancelled" in send(client, f"{path}cancel/").content.decode()
-    assert "has ended already" in send(client, f"{path}cancel/").content.decode()
+    assert "has already ended" in send(client, f"{path}cancel/").content.decode()
     snippet = make_template("@ TXT x", name="S", kind=TemplateKind.SNIPPET)
     assert "no zone follows it" in client.get(of(snippet)).content.decode()
     assert send(client, of(snippet), scope="linked").status_code == 422

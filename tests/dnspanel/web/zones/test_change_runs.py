@@ -124,12 +124,12 @@ def test_a_template_and_an_export_take_what_is_ticked(
 def test_what_cannot_be_done_with_a_run_is_said(client: Client) -> None:
     run = send(client, MANY, **SHOPS, act="add", tags="eu").context["run"]
     path = f"/zones/many/runs/{run.pk}/"
-    assert "Only a dry run that is done" in send(client, f"{path}apply/").content.decode()
-    assert "Only a run that has ended" in send(client, f"{path}undo/").content.decode()
+    assert "Only a finished dry run" in send(client, f"{path}apply/").content.decode()
+    assert "Only a finished run" in send(client, f"{path}undo/").content.decode()
     for act in ("apply", "undo"):
         assert "The form is invalid" in client.post(f"{path}{act}/", follow=True).content.decode()
     assert "Run cancelled" in send(client, f"{path}cancel/").content.decode()
-    assert "has ended already" in send(client, f"{path}cancel/").content.decode()
+    assert "has already ended" in send(client, f"{path}cancel/").content.decode()
     assert ChangeRun.objects.get().state == RunState.CANCELLED
     for _ in range(3):
         send(client, MANY, **SHOPS, act="add", tags="eu")

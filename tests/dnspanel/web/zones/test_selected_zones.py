@@ -88,7 +88,7 @@ def test_what_was_published_since_it_was_shown_is_shown_again(zones: list[Zone],
         ({"act": "team"}, "Choose a team"),
         ({"act": "burn"}, "burn"),
         ({"act": "delete", "q": "typ:a"}, "Did you mean type:?"),
-        ({"act": "delete", "q": "changed:soon"}, "changed: takes"),
+        ({"act": "delete", "q": "changed:soon"}, "changed: needs"),
     ],
 )
 def test_a_wrong_field_is_said(browser: Browser, bob: User, data: dict[str, str], words: str) -> None:

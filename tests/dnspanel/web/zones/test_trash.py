@@ -127,5 +127,5 @@ def test_it_does_not_go_before_the_nodes_can_know(trashed: Zone, browser: Browse
     form = {"form_id": str(uuid4()), "typed": "example.test"}
     page = browser(bob).post(reverse("zone-gone", args=[trashed.pk]), form)
     assert page.status_code == 422
-    assert "still on its way" in page.content.decode()
+    assert "still being processed" in page.content.decode()
     assert Zone.objects.filter(pk=trashed.pk).exists()

@@ -89,12 +89,12 @@ def test_any_text_has_terms_and_each_has_a_message(text: str) -> None:
 def test_terms_are_explained() -> None:
     terms = terms_of("v=spf1 include:a.test -mx:b.test ip4:192.0.2.1 redirect=c.test nonsense ~all")
     assert [term.message for term in terms] == [
-        "Senders that the record of a.test allows: allowed to send.",
+        "Senders allowed by the SPF record of a.test: allowed to send.",
         "The mail servers of b.test: not allowed to send.",
         "192.0.2.1: allowed to send.",
         "For all other senders, the SPF record of c.test applies.",
         "Unknown term. Receivers treat the record as invalid.",
-        "Everyone else: doubtful.",
+        "Everyone else: soft fail (probably not allowed to send).",
     ]
     assert [term.looks_up for term in terms] == [True, True, False, True, False, False]
 
@@ -137,7 +137,7 @@ def test_a_key_is_taken_in_every_form_and_cut_into_strings() -> None:
         assert max(map(len, rdata_text.split('" "'))) <= 257
     assert about_key(pem) == "An RSA key with 2048 bits."
     short = rsa.generate_private_key(65537, 1024).public_key()
-    assert "2048 are asked for" in about_key(base64.b64encode(spki(short)).decode())
+    assert "recommends at least 2048 bits" in about_key(base64.b64encode(spki(short)).decode())
 
 
 def test_ed25519_is_taken_raw_and_as_spki() -> None:
@@ -152,9 +152,12 @@ def test_ed25519_is_taken_raw_and_as_spki() -> None:
     ("typed", "fault"),
     [
         ("not base64!", "Base64"),
-        (base64.b64encode(spki(RSA)).decode()[:100], "cut short"),
-        (base64.b64encode(spki(ec.generate_private_key(ec.SECP256R1()).public_key())).decode(), "another kind"),
-        ("-----BEGIN PRIVATE KEY-----", "mail server alone"),
+        (base64.b64encode(spki(RSA)).decode()[:100], "The key cannot be read, because the text is"),
+        (
+            base64.b64encode(spki(ec.generate_private_key(ec.SECP256R1()).public_key())).decode(),
+            "only supports RSA and Ed25519",
+        ),
+        ("-----BEGIN PRIVATE KEY-----", "This is a private key, which only the mail"),
     ],
     ids=("words", "half", "elliptic", "private"),  # each worker has new keys
 )

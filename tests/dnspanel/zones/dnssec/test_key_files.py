@@ -46,14 +46,14 @@ def test_a_record_is_read_however_it_is_written(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "not one DNSKEY record"),
-        (PAIR.private_text, "not one DNSKEY record"),
-        (f"example.test. IN DNSKEY {KEY}\nexample.test. IN DNSKEY {KEY}", "not one DNSKEY record"),
-        ("example.test. IN DNSKEY 257 3", "not a DNSKEY record"),
-        (f"example.test. CH DNSKEY {KEY}", "not a DNSKEY record"),
+        ("", "must be a single DNSKEY record"),
+        (PAIR.private_text, "must be a single DNSKEY record"),
+        (f"example.test. IN DNSKEY {KEY}\nexample.test. IN DNSKEY {KEY}", "must be a single DNSKEY record"),
+        ("example.test. IN DNSKEY 257 3", "DNSKEY record isn’t valid"),
+        (f"example.test. CH DNSKEY {KEY}", "DNSKEY record isn’t valid"),
         (f"example.test. IN DNSKEY {KEY.replace('257', '385')}", "flags"),
         (f"example.test. IN DNSKEY {KEY.replace(' 3 ', ' 2 ', 1)}", "protocol"),
-        (f"example.test. IN DNSKEY {KEY.replace(' 13 ', ' 3 ')}", "no algorithm"),
+        (f"example.test. IN DNSKEY {KEY.replace(' 13 ', ' 3 ')}", "unsupported algorithm"),
         (f"example.test. IN DNSKEY {KEY[:-1]}%", "not Base64"),
         (f"a..b. IN DNSKEY {KEY}", "no name"),
         ("x" * (key_material.MOST_TEXT + 1), "too long"),
@@ -68,13 +68,13 @@ def test_the_public_part_is_of_this_key_and_zone() -> None:
     public = read_public(f"example.test. IN DNSKEY {KEY}")
     with pytest.raises(BadPublicKey, match=r"a key of example\.test\., not of other\.test\."):
         flags_of(public, zone_name="other.test.", pair=PAIR)
-    with pytest.raises(BadPublicKey, match="not the public part"):
+    with pytest.raises(BadPublicKey, match="match the private key"):
         flags_of(public, zone_name="example.test.", pair=generate(13))
 
 
 @pytest.mark.parametrize("texts", [[], ["x"], ["x", "y"], [PAIR.private_text] * 2, [PAIR.private_text, "x", "y"]])
 def test_files_that_are_no_key_are_refused(texts: list[str]) -> None:
-    with pytest.raises(BadKey, match=r"its \.private and its \.key file"):
+    with pytest.raises(BadKey, match=r"upload the \.private file and the \.key file"):
         told_apart(texts)
 
 

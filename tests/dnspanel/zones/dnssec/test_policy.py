@@ -72,12 +72,12 @@ def test_keys_of_another_kind_need_a_rollover() -> None:
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
-        (SigningState((KeyState(1, 13, 257, active=False),)), "none of them signs"),
+        (SigningState((KeyState(1, 13, 257, active=False),)), "Check the zone’s keys first"),
         (SigningState((KeyState(1, 13, 257), KeyState(2, 13, 257, active=False))), "do not sign"),
-        (SigningState((KeyState(1, 13, 257, published=False),)), "half a rollover"),
+        (SigningState((KeyState(1, 13, 257, published=False),)), "A key signs, but is not published"),
         (SigningState(CSK.keys, cds="0"), "delete the DS"),
     ],
-    ids=["no key signs", "a key that does not sign", "a hidden key", "on its way out"],
+    ids=["no key signs", "a key that does not sign", "a hidden key", "DNSSEC is being turned off"],
 )
 def test_what_somebody_has_to_look_at_first_stays_as_it_is(state: SigningState, reason: str) -> None:
     [found] = differences(Terms(algorithm=15, nsec3=Nsec3()), state)
@@ -120,8 +120,8 @@ def test_without_a_default_there_may_be_no_policy() -> None:
 
 
 def test_policies_are_described_in_a_line() -> None:
-    assert Terms(algorithm=8, bits=3072).description == "RSASHA256 of 3072 bits, one key, NSEC"
+    assert Terms(algorithm=8, bits=3072).description == "RSASHA256 with 3072 bits, one key (CSK), NSEC"
     assert Terms(split=True, zsk_days=90, ksk_days=1).lifetimes == "ZSK 90 days, KSK 1 day"
     assert Terms(ksk_days=365).lifetimes == "CSK 365 days"
-    assert Terms().lifetimes == "no end"
+    assert Terms().lifetimes == "no expiry"
     assert describe_cds("2,4", cdnskey=True) == "CDS (SHA-256, SHA-384) and CDNSKEY"

@@ -18,7 +18,7 @@ SIGNED = SigningState((KEY,))
         (SIGNED, UNSIGNED, ["unsigned", "key 111 deleted"]),
         (SIGNED, SigningState((KEY, OFF)), ["key 222 added (does not sign, hidden)"]),
         (SigningState((OFF,)), SigningState((KeyState(2, 8, 256),)),
-         ["signed with RSASHA256", "key 222 signs", "key 222 published"]),
+         ["signed with RSASHA256", "key 222 started signing", "key 222 published"]),
         (SIGNED, SigningState((KeyState(1, 13, 257, active=False),)),
          ["no signing key left", "key 111 stopped signing"]),
         (SIGNED, SigningState((KEY,), Nsec3(narrow=True)), ["NSEC3 on with narrow"]),
@@ -46,10 +46,10 @@ def test_a_state_is_told_too() -> None:
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        (UNSIGNED, "finds none"),
-        (SIGNED, "finds none, and leaves its DS"),
-        (SigningState((KEY,), cds="2"), "for CDS replaces its DS"),
-        (SigningState((KEY,), cdnskey=True), "for CDNSKEY replaces its DS"),
+        (UNSIGNED, "The zone doesn’t have CDS or CDNSKEY records, so"),
+        (SIGNED, "The zone doesn’t have CDS or CDNSKEY records, so"),
+        (SigningState((KEY,), cds="2"), "checks CDS replaces its DS"),
+        (SigningState((KEY,), cdnskey=True), "checks CDNSKEY replaces its DS"),
         (SigningState((KEY,), cds="0", cdnskey=True), "checks CDS or CDNSKEY deletes the DS"),
     ],
 )

@@ -53,7 +53,7 @@ def put(parent: Zone, *texts: str, accept_warnings: bool = True) -> None:
 
 
 def test_no_program_puts_a_ds_that_leads_to_no_key(child: Zone, zone: Zone) -> None:
-    with pytest.raises(RuleViolations, match="signed by none of the keys"):
+    with pytest.raises(RuleViolations, match="which is signed with keys that don’t match"):
         put(zone, WRONG)
     put(zone, WRONG, ds_of(child))
     with pytest.raises(RuleViolations, match=BREAKING_DS):
@@ -64,7 +64,7 @@ def test_no_program_puts_a_ds_that_leads_to_no_key(child: Zone, zone: Zone) -> N
 
 def test_a_zone_that_is_not_signed_gets_no_ds(make_zone: MakeZone, zone: Zone) -> None:
     make_zone(name=CHILD)
-    with pytest.raises(RuleViolations, match="not signed"):
+    with pytest.raises(RuleViolations, match="with this DS, validating resolvers would reject"):
         put(zone, WRONG)
 
 

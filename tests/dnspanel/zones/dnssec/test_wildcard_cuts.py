@@ -72,14 +72,14 @@ def test_a_policy_does_not_sign_it_and_says_why(zone: Zone, alice: User) -> None
     run = policy_runs.create_run(by=alice, now=NOW, dry_run=False, policy=None, search="")
     assert not policy_runs.work_on_run(run.pk)
     [found] = run.zones.all()
-    assert (found.act, "NS records at a wildcard" in found.message) == (Act.REFUSED, True)
+    assert (found.act, "NS records at the wildcard" in found.message) == (Act.REFUSED, True)
     assert not ZoneKey.objects.exists()
 
 
 def test_a_zone_that_would_begin_signed_is_refused(make_zone: MakeZone, alice: User, acting: Acting) -> None:
     policies.create_policy(name="New", terms=Terms(signs_new_zones=True), is_default=True, by=alice, now=NOW)
     before = Publication.objects.count()
-    with pytest.raises(RuleViolations, match="NS records at a wildcard"):
+    with pytest.raises(RuleViolations, match="NS records at the wildcard"):
         make_zone(CUT)
     assert Publication.objects.count() == before
     assert not Zone.objects.exists()
@@ -92,7 +92,7 @@ def test_a_zone_that_its_creator_signs_is_refused(alice: User, acting: Acting) -
     def then() -> Publication:
         return sign.sign_new_zone(name=name, nsec3=None, acting=acting)
 
-    with pytest.raises(DnssecRefused, match="NS records at a wildcard"):
+    with pytest.raises(DnssecRefused, match="NS records at the wildcard"):
         edit.create_zone(
             zone=edit.NewZone(name, [rr(CUT, origin=name)]), acting=Acting(alice, Channel.API, NOW), then=then
         )

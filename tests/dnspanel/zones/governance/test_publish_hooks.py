@@ -28,7 +28,7 @@ def test_an_act_that_never_has_its_answers_is_refused_in_the_end() -> None:
         attempts.append(1)
         raise HookUnasked((), None, NOW)
 
-    with pytest.raises(HookRefused, match="changed by others each time") as refused:
+    with pytest.raises(HookRefused, match="Other people changed the same records") as refused:
         act()
     assert not isinstance(refused.value, HookUnasked)
     assert len(attempts) == MOST_ROUNDS + 1

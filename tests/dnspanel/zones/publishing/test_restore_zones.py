@@ -210,7 +210,7 @@ def test_a_zone_under_a_ds_that_fits_no_key_stays_and_the_others_come_back(
     delete(*three, low)
     make_zone("low 3600 NS ns1.example.net.", f"low 3600 {ds}", name="high.test.")
     done = restored([*three, low], bob)
-    assert "holds a DS" in refusals(done)["low.high.test."]
+    assert "has a DS for" in refusals(done)["low.high.test."]
     assert len(done.outcome.changed) == 3
 
 

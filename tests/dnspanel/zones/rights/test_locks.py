@@ -185,7 +185,7 @@ def test_what_cannot_be_locked(zone: Zone, alice: User, name: str, type_: int | 
 
 def test_a_lock_is_there_once_and_a_zone_has_not_too_many(zone: Zone, alice: User) -> None:
     lock(zone, WWW, author=alice)
-    with pytest.raises(LockRefused, match="locked already"):
+    with pytest.raises(LockRefused, match="already exists"):
         lock(zone, WWW, author=alice)
     rows = (Lock(zone=zone, name=f"h{n}.{zone.name}", reason="x", placed_at=NOW) for n in range(MOST - 1))
     Lock.objects.bulk_create(rows)

@@ -171,7 +171,7 @@ def test_the_look_of_a_target_is_only_a_note() -> None:
     [rrset] = [rr("www 300 CNAME xn--pple-43d.example.net.")]
     [found] = check_zone(ZONE, {(rrset.name, rrset.type): rrset}, {(rrset.name, rrset.type)})
     assert (found.severity, found.code) == ("note", "mixed-scripts")
-    assert found.message.startswith("CNAME www points at xn--pple-43d.example.net.: xn--pple-43d is “аpple”")
+    assert found.message.startswith("CNAME www points to xn--pple-43d.example.net.: xn--pple-43d is “аpple”")
 
 
 def test_a_dname_over_existing_names_is_refused_and_a_delegation_over_them_warned_of() -> None:

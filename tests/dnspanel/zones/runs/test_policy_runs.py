@@ -281,9 +281,9 @@ def test_a_changed_policy_stops_the_run_and_outdates_the_dry_run(policy: DnssecP
     finished(run)
     assert (run.state, run.done) == (RunState.FAILED, 10)
     assert "changed in the meantime" in run.failure
-    with pytest.raises(RunRefused, match="changed since"):
+    with pytest.raises(RunRefused, match="A policy, or its tags or teams, changed after"):
         policy_runs.start_run(dry_run=dry, by=alice, now=NOW)
-    with pytest.raises(RunRefused, match="Only a dry run"):
+    with pytest.raises(RunRefused, match="Only a finished dry run"):
         policy_runs.start_run(dry_run=run, by=alice, now=NOW)
 
 
@@ -303,7 +303,7 @@ def test_the_same_form_twice_is_one_run_and_many_at_once_are_refused(policy: Dns
     assert runs[0] == runs[1]
     for _ in range(run_turns.MOST_UNFINISHED - 1):
         begin(alice)
-    with pytest.raises(RunRefused, match="not finished yet"):
+    with pytest.raises(RunRefused, match="Wait until a run finishes, or cancel a run"):
         begin(alice)
 
 

@@ -137,7 +137,7 @@ def test_a_policy_that_is_in_use_goes_only_for_another_one(zone: Zone, alice: Us
     policies.attach(policy=policy, to=Target(zone=zone), by=alice, now=NOW)
     with pytest.raises(PolicyRefused, match="attached to 1 zone"):
         policies.delete_policy(policy=policy, by=alice, now=NOW)
-    with pytest.raises(PolicyRefused, match="Another"):
+    with pytest.raises(PolicyRefused, match="Choose a different policy as the replacement"):
         policies.delete_policy(policy=policy, by=alice, now=NOW, replaced_by=policy)
     policies.delete_policy(policy=policy, by=alice, now=NOW, replaced_by=heir)
     assert of(zone) == ("heir", "set for this zone")

@@ -40,7 +40,7 @@ def test_it_is_taken_up_put_back_and_discarded(call: Caller, zone: Zone) -> None
     path = aside(call)
     call.good("PUT", DRAFT + "new/A", {"wanted": content("192.0.2.8")})
     problem = call.problem(409, "POST", f"{path}/take-up", {})
-    assert "name it, to put it aside" in problem["detail"]
+    assert "Enter a name to save" in problem["detail"]
     assert call.good("POST", f"{path}/take-up", {"aside": "Rest"})["held_by"]["user"] == "alice"
     assert call.get("/draft")["operations"] == 1
     assert [item["name"] for item in call.all("/drafts?limit=1")] == ["Rest", "Move"]

@@ -80,7 +80,7 @@ def test_a_filter_that_there_is_not_is_refused(call: Caller, path: str) -> None:
 )
 def test_a_filter_that_does_not_take_its_word_is_refused(call: Caller, zone: Zone, path: str) -> None:
     (fault,) = call.problem(422, "GET", path)["errors"]
-    assert fault["detail"].startswith("ttl:x: ttl: takes seconds or a time")
+    assert fault["detail"].startswith("ttl:x: ttl: needs seconds")
 
 
 def test_a_text_with_a_colon_is_searched_as_an_rdata(call: Caller, make_zone: MakeZone) -> None:

@@ -119,8 +119,8 @@ def test_it_is_shared_with_a_person_a_team_or_by_its_link(
     edits(bob, zone, "www 60 A 192.0.2.8")
     move = aside(client)
     assert reader.get(address(move)).status_code == editor.get(address(move)).status_code == 404
-    assert "There is no person or team with this name" in act(client, move, "share", **{"with": "dora"})
-    assert "Draft shared with charlie for viewing" in act(client, move, "share", **{"with": "charlie", "may": "read"})
+    assert "Person or team not found" in act(client, move, "share", **{"with": "dora"})
+    assert "charlie may read it" in act(client, move, "share", **{"with": "charlie", "may": "read"})
     page = reader.get(address(move)).content.decode()
     assert "192.0.2.8" in page
     assert "You can view this draft" in page

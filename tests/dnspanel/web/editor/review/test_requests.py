@@ -73,7 +73,7 @@ def test_a_draft_is_asked_for_approved_by_another_and_published(
     page = send(client, review, "ask", name="The new web", reason="Since the old one is slow")
     assert "The new web" in page
     request = PublishRequest.objects.get()
-    assert "You cannot approve this with any account" in page
+    assert "You cannot approve this request" in page
     waiting = other.get(LIST).content.decode()
     assert "Waiting for you" in waiting
     assert "The new web" in waiting
@@ -116,7 +116,7 @@ def test_a_changed_draft_is_reviewed_again_for_what_moved(bob: User, erin: User,
     assert "192.0.2.20" in other.get(reverse("draft-request", args=[request.key]) + "?all=yes").content.decode()
     # The other browser still has the earlier page.
     refused = other.post(reverse("draft-request-act", args=[request.key, "approve"]), {"seen": seen}, follow=True)
-    assert "changed since you saw it" in refused.content.decode()
+    assert "changed since you opened the page" in refused.content.decode()
     assert "after enough approvals" in act(client, request, "publish")
     assert "This draft is waiting for approval" in client.get(reverse("draft-detail", args=[key])).content.decode()
 

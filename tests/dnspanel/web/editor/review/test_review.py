@@ -150,7 +150,7 @@ def test_an_error_blocks_and_leads_to_its_row(zone: Zone, browser: Browser, bob:
     put(bob, zone, "mail 300 CNAME www")
     client = browser(bob)
     page = client.get(REVIEW).content.decode()
-    assert "CNAME must be alone" in page
+    assert "CNAME must be the only record" in page
     assert "/rrset/?name=mail.example.test.&amp;type=CNAME" in page
     assert re.search(r'class="btn btn-primary btn-wide publish" type="submit" disabled', page)
     assert client.post(REVIEW, see(client)).status_code == 422

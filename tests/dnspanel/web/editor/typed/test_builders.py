@@ -63,7 +63,7 @@ def test_a_builder_opens_with_what_the_zone_has_and_explains_it(client: Client) 
     response = client.get(f"{BUILDER}spf/")
     building = building_of(response)
     assert (building.values["mx"], building.values["include"], building.values["all"]) == ("yes", "one.test", "-all")
-    assert "Senders that the record of one.test allows: allowed to send." in response.content.decode()
+    assert "Senders allowed by the SPF record of one.test: allowed to send." in response.content.decode()
 
 
 def test_a_preview_changes_nothing_and_what_was_previewed_is_drafted(client: Client, zone: Zone, bob: User) -> None:

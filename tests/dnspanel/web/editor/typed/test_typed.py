@@ -248,7 +248,7 @@ def test_a_certificate_becomes_a_value_and_enter_does_not_save_before(client: Cl
 def test_a_bad_certificate_is_told_and_kept(client: Client) -> None:
     fields = sent(client, "?type=TLSA&name=_443._tcp.www") | {"help-certificate": "nonsense", "act": "certificate"}
     page = client.post(FORM, fields).content.decode()
-    assert "Paste a certificate as PEM" in page
+    assert "Paste a certificate in PEM format" in page
     assert ">nonsense</textarea>" in page
 
 
