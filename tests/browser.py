@@ -54,7 +54,7 @@ class Person:
 
     def signs_in(self, username: str, password: str) -> None:
         self.goes_to("/sign-in/")
-        self.page.get_by_label("Name or mail address").fill(username)
+        self.page.get_by_label("User name or email address").fill(username)
         self.page.get_by_label("Password").fill(password)
         self.page.get_by_role("button", name="Sign in").click()
         expect(self.page.get_by_role("navigation", name="Main")).to_be_visible()

@@ -68,14 +68,14 @@ class InvitationUnknown(BadInvitation):
     """No invitation has this secret."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("This link is not an invitation. Copy the whole link, or ask for a new one."))
+        super().__init__(gettext("This invitation link isn’t valid. Copy the whole link, or ask for a new one."))
 
 
 class InvitationUsed(BadInvitation):
     """The invitation has already created its account."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("This invitation has been used. Sign in, or ask for a new one."))
+        super().__init__(gettext("This invitation was already used. Sign in, or ask for a new invitation."))
 
 
 class InvitationExpired(BadInvitation):
@@ -98,7 +98,7 @@ class PersonUnknown(AccountError):
     """No person has this id."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such person."))
+        super().__init__(gettext("Person not found."))
 
 
 class LastAdministrator(AccountError):
@@ -107,9 +107,9 @@ class LastAdministrator(AccountError):
     def __init__(self, username: str) -> None:
         self.username = username
         super().__init__(
-            gettext("{username} is the last administrator. Make another person an administrator first.").format(
-                username=username
-            )
+            gettext(
+                "{username} is the last administrator. Assign the administrator role to another person first."
+            ).format(username=username)
         )
 
 
@@ -117,7 +117,7 @@ class TeamUnknown(AccountError):
     """No team has this id."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such team."))
+        super().__init__(gettext("Team not found."))
 
 
 class TeamRefused(AccountError, FieldsRefused):
@@ -129,14 +129,14 @@ class TeamNameTaken(TeamRefused):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__({"name": [name_taken(gettext("There is a team {name} already.").format(name=name))]})
+        super().__init__({"name": [name_taken(gettext("A team named {name} already exists.").format(name=name))]})
 
 
 class RoleUnknown(AccountError):
     """No custom role has this id."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such role."))
+        super().__init__(gettext("Role not found."))
 
 
 class RoleRefused(AccountError, FieldsRefused):
@@ -147,7 +147,7 @@ class GrantUnknown(AccountError):
     """No grant has this id."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such grant."))
+        super().__init__(gettext("Grant not found."))
 
 
 class GrantRefused(AccountError, FieldsRefused):
@@ -162,28 +162,28 @@ class CodeWrong(SecondFactorRefused):
     """The code is neither the current code of the person's app nor one of their recovery codes."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("This code is not right. Codes of the app change every 30 seconds."))
+        super().__init__(gettext("Incorrect code. The authenticator app shows a new code every 30 seconds."))
 
 
 class CodeUsed(SecondFactorRefused):
     """The code is correct but was used before."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("This code has been used. Wait for the next one."))
+        super().__init__(gettext("This code was already used. Wait for the next code."))
 
 
 class TooManyCodes(SecondFactorRefused):
     """Too many wrong codes were sent. Even a correct code is refused for some minutes."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There were too many wrong codes. Wait a few minutes, or ask an administrator."))
+        super().__init__(gettext("Too many incorrect codes. Wait a few minutes, or ask an administrator."))
 
 
 class SecondFactorSetUp(SecondFactorRefused):
     """The person already has an authenticator app."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("An authenticator app is set up already. Turn it off first."))
+        super().__init__(gettext("An authenticator app is already set up. Disable the current app first."))
 
 
 class SecondFactorMissing(SecondFactorRefused):
@@ -197,14 +197,14 @@ class PasskeyRefused(SecondFactorRefused):
     """The browser's response is not a valid passkey response to the panel's challenge."""
 
     def __init__(self, reason: str = "") -> None:
-        super().__init__(reason or gettext("This passkey was not accepted. Try again."))
+        super().__init__(reason or gettext("This passkey wasn’t accepted. Try again."))
 
 
 class PasskeyUnknown(SecondFactorRefused):
     """The person doesn't have this passkey."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such passkey."))
+        super().__init__(gettext("Passkey not found."))
 
 
 class SessionUnknown(AccountError):
@@ -219,7 +219,7 @@ class LinkDead(AccountError):
 
     def __init__(self) -> None:
         super().__init__(
-            gettext("This link was used, is older than a day, or its account has changed. Ask for a new one.")
+            gettext("This link was already used, is older than a day, or the account has changed. Ask for a new link.")
         )
 
 
@@ -227,7 +227,7 @@ class ProviderUnknown(AccountError):
     """No provider has this id."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such provider."))
+        super().__init__(gettext("Provider not found."))
 
 
 class ProviderRefused(AccountError, FieldsRefused):
@@ -246,7 +246,7 @@ class DirectoryUnknown(AccountError):
     """No directory has this id."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such directory."))
+        super().__init__(gettext("Directory not found."))
 
 
 class DirectoryRefused(AccountError, FieldsRefused):
@@ -257,14 +257,14 @@ class DirectoryFull(AccountError):
     """The directory or a group has the maximum number of people, groups or members."""
 
     def __init__(self, most: int, what: str) -> None:
-        super().__init__(gettext("At most {most:,} {what}.").format(most=most, what=what))
+        super().__init__(gettext("The maximum is {most:,} {what}.").format(most=most, what=what))
 
 
 class GroupUnknown(AccountError):
     """The directory has no group with this id."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such group."))
+        super().__init__(gettext("Group not found."))
 
 
 class Taken(AccountError):
@@ -277,7 +277,8 @@ class OutOfReach(AccountError):
     def __init__(self, username: str) -> None:
         super().__init__(
             gettext(
-                "{username} is an administrator by another’s hand. Administrators change that account here."
+                "The directory didn’t assign the administrator role of {username}. Only administrators can change "
+                "this account."
             ).format(username=username)
         )
 
@@ -289,8 +290,8 @@ class AddressKept(OutOfReach):
         AccountError.__init__(
             self,
             gettext(
-                "{username} has a password, a role or rights of their own. The directory can’t change their mail "
-                "address, because it gives access to the account."
+                "The directory can’t change the email address of {username}, because this account also has a "
+                "password, a role or rights from the panel."
             ).format(username=username),
         )
 
@@ -311,8 +312,8 @@ class AboveYou(AccountError):
     def __init__(self, username: str) -> None:
         super().__init__(
             gettext(
-                "This token isn’t allowed to change {username}. It can only change people with a lower role than "
-                "its owner."
+                "This token isn’t allowed to change {username}. The token can only change people with a lower "
+                "role than the token’s owner."
             ).format(username=username)
         )
 
@@ -321,7 +322,7 @@ class OpensMore(AboveYou):
     """The token cannot decide who owns, or signs in to, an account with more rights than the token has."""
 
     def __init__(self, username: str) -> None:
-        message = gettext("This token must be able to do everything that {username} can, to do this.")
+        message = gettext("To do this, the token needs all rights of {username}.")
         AccountError.__init__(self, message.format(username=username))
 
 
@@ -333,7 +334,7 @@ class TsigNameTaken(TokenRefused):
     """A TSIG key with this name already exists."""
 
     def __init__(self, name: str) -> None:
-        super().__init__({"name": [name_taken(gettext("There is a TSIG key {name} already.").format(name=name))]})
+        super().__init__({"name": [name_taken(gettext("A TSIG key named {name} already exists.").format(name=name))]})
 
 
 class TokenQuotaExceeded(TokenRefused):
@@ -341,7 +342,7 @@ class TokenQuotaExceeded(TokenRefused):
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            {"token": [gettext("{reason} Tokens that are not used any more can be revoked.").format(reason=reason)]}
+            {"token": [gettext("{reason} You can revoke tokens that are no longer used.").format(reason=reason)]}
         )
 
 
@@ -357,7 +358,7 @@ class TokenUnknown(BadToken):
     """No token has this secret or id."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("There is no such token."))
+        super().__init__(gettext("Token not found."))
 
 
 class TokenDead(BadToken):
@@ -368,4 +369,4 @@ class TokenElsewhere(BadToken):
     """The token was used from an address outside of its networks."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("This token may not be used from this address."))
+        super().__init__(gettext("This token isn’t allowed to be used from this IP address."))

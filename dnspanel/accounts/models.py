@@ -94,9 +94,13 @@ class User(AbstractUser):
         super().clean()
         faults = {}
         if canonical_username(self.username) is None:
-            faults["username"] = [gettext("A user name can’t have letters that look like others. Use plain letters.")]
+            faults["username"] = [
+                gettext("A user name can’t have letters that look like other letters. Use plain letters.")
+            ]
         if self.email and canonical_mail(self.email) is None:
-            faults["email"] = [gettext("Enter an address with only ASCII letters before the @ and a valid domain.")]
+            faults["email"] = [
+                gettext("Enter an email address with only ASCII letters before the @ and a valid domain.")
+            ]
         if faults:
             raise ValidationError(faults)
 

@@ -58,7 +58,7 @@ def delivery_for(person: Person, pk: int) -> Delivery:
     found = Delivery.objects.select_related("event", "webhook__owner", "webhook__token", "replay_of")
     delivery = found.filter(pk=pk, webhook__in=visible).first()
     if delivery is None:
-        raise WebhookUnknown("delivery")
+        raise WebhookUnknown(gettext("Delivery not found."))
     return delivery
 
 
@@ -90,7 +90,7 @@ def listener(webhook: Webhook, *, now: datetime) -> Actor:
         refuse_dead(token, now)
         actor = actor_of_token(token)
     if actor is None:
-        raise TokenDead(gettext("The account of this webhook's owner is closed."))
+        raise TokenDead(gettext("The account of this webhook’s owner is closed."))
     return actor
 
 

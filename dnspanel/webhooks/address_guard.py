@@ -39,29 +39,35 @@ class Target:
 def parse_target(url: str) -> Target:
     """Split a URL into its parts. Raise AddressRefused with a message about the unacceptable part."""
     if len(url) > LONGEST_URL:
-        raise AddressRefused(gettext("The URL has more than {longest_url} characters.").format(longest_url=LONGEST_URL))
+        raise AddressRefused(
+            gettext("The URL can have at most {longest_url} characters.").format(longest_url=LONGEST_URL)
+        )
     if any(ord(character) <= 0x20 or ord(character) == 0x7F for character in url) or "\\" in url:
-        raise AddressRefused(gettext("The URL has spaces, control characters or backslashes in it."))
+        raise AddressRefused(gettext("The URL can’t contain spaces, control characters or backslashes."))
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as exc:
-        raise AddressRefused(gettext("This is not a URL: {exc}.").format(exc=exc)) from exc
+        raise AddressRefused(gettext("This URL isn’t valid: {exc}.").format(exc=exc)) from exc
     scheme = _scheme(parts)
     if parts.username is not None or parts.password is not None:
-        raise AddressRefused(gettext("The URL has a user name or password in it; signatures prove the sender instead."))
+        raise AddressRefused(
+            gettext(
+                "The URL can’t contain a user name or password. Check the signature instead to identify the sender."
+            )
+        )
     if parts.fragment:
-        raise AddressRefused(gettext("The URL has a fragment (#…), which is never sent to servers. Remove it."))
+        raise AddressRefused(gettext("Remove the fragment (#…) from the URL. Fragments are never sent to servers."))
     port = _PORTS[scheme] if port is None else port
     if port not in _PORTS.values() and port < _FIRST_FREE_PORT:
         raise AddressRefused(
-            gettext("Port {port} is not one for HTTP: use 443, or one from {first_free_port} on.").format(
+            gettext("Port {port} isn’t allowed. Use port 443, or a port from {first_free_port} up.").format(
                 port=port, first_free_port=_FIRST_FREE_PORT
             )
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not path.isascii():
-        raise AddressRefused(gettext("Write characters other than ASCII in the path as %XX."))
+        raise AddressRefused(gettext("Percent-encode all non-ASCII characters in the path (%XX)."))
     return Target(scheme, _host(parts.hostname or ""), port, path)
 
 
@@ -86,7 +92,7 @@ def _scheme(parts: SplitResult) -> str:
     if parts.scheme == "https" or (parts.scheme == "http" and settings.OUTBOUND_HTTP):
         return parts.scheme
     if parts.scheme == "http":
-        raise AddressRefused(gettext("Use an https URL: over http anybody on the way could read what is sent."))
+        raise AddressRefused(gettext("Use an https URL. Over http, other people on the network could read the data."))
     raise AddressRefused(gettext("The URL must start with https://"))
 
 
@@ -95,4 +101,4 @@ def _host(host: str) -> str:
     try:
         return outbound.canonical_host(host)
     except outbound.BadHost as exc:
-        raise AddressRefused(str(exc) if host else gettext("The URL names no host.")) from exc
+        raise AddressRefused(str(exc) if host else gettext("The URL doesn’t contain a host.")) from exc

@@ -59,7 +59,7 @@ def ask_hooks(*, questions: Sequence[Question], **_: Any) -> list[HookAnswer]:
 
 
 def _nothing_within(seconds: int) -> HookAnswer:
-    return HookAnswer(None, gettext("nothing came within {seconds} s.").format(seconds=seconds), ms=seconds * 1000.0)
+    return HookAnswer(None, gettext("no response within {seconds} s.").format(seconds=seconds), ms=seconds * 1000.0)
 
 
 def _answer_of(question: Question, secrets: Sequence[str]) -> HookAnswer:
@@ -70,14 +70,14 @@ def _answer_of(question: Question, secrets: Sequence[str]) -> HookAnswer:
             question.hook.url, {"Content-Type": "application/json", **headers}, question.body, seconds=seconds
         )
     except (AddressRefused, NoAnswer) as exc:
-        return HookAnswer(None, gettext("the panel got no answer from it in HTTP."), fault=str(exc))
+        return HookAnswer(None, gettext("no HTTP response."), fault=str(exc))
     if answer.status != 200:
-        return HookAnswer(None, gettext("it answered with status {status}.").format(status=answer.status))
+        return HookAnswer(None, gettext("the response has status {status}.").format(status=answer.status))
     now = time.time()
     if not any(
         is_signed(message_id=id, now=now, headers=answer.headers, body=answer.body, secret=secret) for secret in secrets
     ):
-        return HookAnswer(None, gettext("its answer is not signed with the secret, for this question and just now."))
+        return HookAnswer(None, gettext("the response isn’t signed with the secret, for this request and this time."))
     return _read(answer, question.digest)
 
 
@@ -86,21 +86,21 @@ def _read(answer: Answer, digest: str) -> HookAnswer:
     if len(answer.body) >= MOST_ANSWER_BYTES:
         return HookAnswer(
             None,
-            gettext("its answer is longer than {most_answer_bytes:,} bytes.").format(
+            gettext("the response is longer than {most_answer_bytes:,} bytes.").format(
                 most_answer_bytes=MOST_ANSWER_BYTES
             ),
         )
     try:
         given = json.loads(answer.body)
     except (ValueError, RecursionError):
-        return HookAnswer(None, gettext("its answer is not JSON."))
+        return HookAnswer(None, gettext("the response isn’t valid JSON."))
     if not isinstance(given, dict) or not isinstance(given.get("allow"), bool):
-        return HookAnswer(None, gettext("its answer does not say whether it allows this (`allow`: true or false)."))
+        return HookAnswer(None, gettext("the response doesn’t contain `allow`: true or false."))
     reason, ticket = given.get("reason", ""), given.get("ticket", "")
     if not isinstance(reason, str) or not isinstance(ticket, str):
-        return HookAnswer(None, gettext("`reason` or `ticket` in its answer is not text."))
+        return HookAnswer(None, gettext("`reason` or `ticket` in the response isn’t text."))
     if given.get("digest") != digest:
-        return HookAnswer(None, gettext("its answer is about something else: `digest` is not that of the question."))
+        return HookAnswer(None, gettext("the response is for another request: `digest` doesn’t match."))
     return HookAnswer(given["allow"], _line(reason, LONGEST_REASON), _line(ticket, LONGEST_TICKET))
 
 

@@ -68,7 +68,7 @@ class Attempt:
 
 
 def _not_seen() -> Attempt:
-    return Attempt(error=gettext("The webhook's owner may not see this any more."), final=True)
+    return Attempt(error=gettext("The webhook’s owner no longer has access to this event."), final=True)
 
 
 def webhooks_with_due(*, now: datetime) -> list[int]:
@@ -155,7 +155,7 @@ def switch_off(*, webhook: Webhook, reason: str, now: datetime) -> None:
         )
         if moved:
             hooks.give_up_waiting(
-                webhook_id=webhook.pk, reason=gettext("The webhook was switched off: {reason}").format(reason=reason)
+                webhook_id=webhook.pk, reason=gettext("The webhook was disabled: {reason}").format(reason=reason)
             )
             audit.record(action="webhook.off", by=None, now=now, target=str(webhook.pk), webhook=webhook.pk, why=reason)
             logger.warning("switched off webhook=%s: %s", webhook.pk, reason)
@@ -286,11 +286,11 @@ def _record_health(webhook: Webhook, attempt: Attempt, now: datetime) -> None:
     stored.update(failures=F("failures") + 1, failing_since=Coalesce("failing_since", now), resting_until=now + rest)
     since = webhook.failing_since or now
     if attempt.status == _GONE:
-        switch_off(webhook=webhook, reason=gettext("The receiver answered 410: it is gone for good."), now=now)
+        switch_off(webhook=webhook, reason=gettext("The receiver answered with status 410 (Gone)."), now=now)
     elif now - since >= PATIENCE and webhook.failures + 1 >= LEAST_FAILURES:
         switch_off(
             webhook=webhook,
-            reason=gettext("It failed for {days} days, the last time with: {error}").format(
+            reason=gettext("All deliveries failed for {days} days. Last error: {error}").format(
                 days=PATIENCE.days, error=attempt.error
             ),
             now=now,

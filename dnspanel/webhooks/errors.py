@@ -23,8 +23,8 @@ class WebhookError(Exception):
 class WebhookUnknown(WebhookError):
     """The webhook or delivery doesn't exist, or the person isn't allowed to see it."""
 
-    def __init__(self, what: str = "webhook") -> None:
-        super().__init__(gettext("There is no such {what}.").format(what=what))
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or gettext("Webhook not found."))
 
 
 class WebhookRefused(WebhookError, FieldsRefused):
@@ -49,5 +49,5 @@ class TooNarrow(Forbidden):
     def __init__(self) -> None:
         self.permission = Permission.READ
         ZoneError.__init__(
-            self, gettext("This token is limited to some names or types, and a webhook tells of whole zones.")
+            self, gettext("This token is limited to some names or types, but webhooks need access to whole zones.")
         )

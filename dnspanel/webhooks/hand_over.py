@@ -76,7 +76,7 @@ def hand_over(  # noqa: PLR0913  # what is handed over, by kind
     zones. Also raise the errors of `refuse_to_open` for both accounts.
     """
     if to.pk == person.pk or not to.is_active:
-        raise AccountRefused({"to": [gettext("Choose another account, one that is not closed.")]})
+        raise AccountRefused({"to": [gettext("Choose another account that isn’t closed.")]})
     refuse_to_open(by, person)
     refuse_to_open(by, to)
     with transaction.atomic(durable=True):
@@ -109,7 +109,7 @@ def _give_hooks(person: User, to: User, ids: Collection[int]) -> list[int]:
     found = list(rows.filter(placed_by=person, pk__in=ids).order_by("pk"))
     for hook in found:
         if not may_govern(to, scope_of(hook)):
-            message = gettext("{username} may not govern what the publish hook {hook} is about.")
+            message = gettext("{username} isn’t allowed to manage the publish hook {hook}.")
             raise AccountRefused({"to": [message.format(username=to.username, hook=hook.display_name)]})
     PublishHook.objects.filter(pk__in=[hook.pk for hook in found]).update(placed_by=to)
     return [hook.pk for hook in found]

@@ -96,9 +96,7 @@ def create_webhook(
                 raise WebhookRefused(
                     {
                         "url": [
-                            gettext("You have {most_per_owner} webhooks, and that is the most.").format(
-                                most_per_owner=MOST_PER_OWNER
-                            )
+                            gettext("The maximum is {most_per_owner} webhooks.").format(most_per_owner=MOST_PER_OWNER)
                         ]
                     }
                 )
@@ -136,7 +134,7 @@ def change_webhook(
     actor = require_webhooks(by)
     terms = replace(_terms_of(webhook), **given)
     if terms.format != webhook.format:
-        raise WebhookRefused({"format": [gettext("The format stays what it is; make another webhook.")]})
+        raise WebhookRefused({"format": [gettext("The format can’t be changed. Create another webhook.")]})
     _refuse_bad_terms(terms, actor, resolve, before=webhook)
     with transaction.atomic():
         locked = _lock_webhook(webhook)
@@ -154,7 +152,7 @@ def change_webhook(
             return
         locked.save(update_fields=list(fields))
         if fields.get("active") is False:
-            give_up_waiting(webhook_id=webhook.pk, reason=gettext("The webhook was switched off."))
+            give_up_waiting(webhook_id=webhook.pk, reason=gettext("The webhook was disabled."))
         after = {name: columns[name] for name in changed}
         _record(
             "webhook.change",
@@ -242,9 +240,9 @@ def stop_mails(*, webhook: Webhook, now: datetime) -> None:
     with transaction.atomic():
         locked = _lock_webhook(webhook)
         if locked.active:
-            off = {"disabled_at": now, "disabled_reason": gettext("Stopped by the link in a mail.")}
+            off = {"disabled_at": now, "disabled_reason": gettext("Stopped with the link in an email.")}
             Webhook.objects.filter(pk=webhook.pk).update(active=False, **off)
-            give_up_waiting(webhook_id=webhook.pk, reason=gettext("The mails were stopped."))
+            give_up_waiting(webhook_id=webhook.pk, reason=gettext("The emails were stopped."))
             _record("webhook.off", webhook, by=None, now=now, why=off["disabled_reason"])
 
 
@@ -263,20 +261,22 @@ def _refuse_bad_terms(
 ) -> None:
     faults = _faults_of_address(terms, actor, resolve, before)
     if not terms.events:
-        faults["events"] = [gettext("Choose at least one event.")]
+        faults["events"] = [gettext("Select at least one event.")]
     for name in sorted(set(terms.events)):
         if name not in SUBSCRIBABLE:
             faults.setdefault("events", []).append(
-                gettext("There is no event {name}; there are {names}.").format(name=name, names=", ".join(SUBSCRIBABLE))
+                gettext("{name} isn’t a valid event. Valid events: {names}.").format(
+                    name=name, names=", ".join(SUBSCRIBABLE)
+                )
             )
         elif NEEDED[EventKind(name)] not in actor.permissions:
             faults.setdefault("events", []).append(
-                gettext(
-                    "You are not allowed to subscribe to {name}, because you do not have the permission {permission}."
-                ).format(name=name, permission=NEEDED[EventKind(name)])
+                gettext("You can’t subscribe to {name}, because you don’t have the permission {permission}.").format(
+                    name=name, permission=NEEDED[EventKind(name)]
+                )
             )
     if len(terms.description) > 100:
-        faults["description"] = [gettext("At most 100 characters.")]
+        faults["description"] = [gettext("Enter at most 100 characters.")]
     faults |= _faults_of_scope(terms, actor, before) | _faults_of_pace(terms)
     if faults:
         raise WebhookRefused(faults)
@@ -289,13 +289,13 @@ def _faults_of_address(
         return {"format": [gettext("Choose one of {values}.").format(values=", ".join(Format.values))]}
     if terms.format == Format.MAIL:
         if terms.url:
-            return {"url": [gettext("Mail goes to the address of your account; leave this empty.")]}
+            return {"url": [gettext("Leave this field empty. Emails are sent to the address of your account.")]}
         if not settings.EMAIL_HOST:
-            return {"format": [gettext("No mail server is set: the operator gives one by PANEL_MAIL_HOST.")]}
+            return {"format": [gettext("No mail server is configured. The operator can set PANEL_MAIL_HOST.")]}
         return (
             {}
             if (before.owner if before else actor.user).email
-            else {"format": [gettext("Your account has no mail address.")]}
+            else {"format": [gettext("Your account doesn’t have an email address.")]}
         )
     if before is not None and terms.url == before.url:
         return {}
@@ -314,7 +314,7 @@ def _faults_of_scope(terms: WebhookTerms, actor: Actor, before: Webhook | None) 
     faults: dict[str, list[str]] = {}
     for name, values in (("zones", terms.zones), ("tags", terms.tags), ("teams", terms.teams)):
         if len(values) > MOST_IN_SCOPE:
-            return {name: [gettext("At most {most_in_scope}.").format(most_in_scope=MOST_IN_SCOPE)]}
+            return {name: [gettext("Enter at most {most_in_scope} entries.").format(most_in_scope=MOST_IN_SCOPE)]}
     wanted = set(terms.zones) - set(before.zones if before else ())
     known = set(zones_within_reach(actor, Right.READ).filter(name__in=wanted).values_list("name", flat=True))
     if unknown := sorted(wanted - known):
@@ -325,7 +325,7 @@ def _faults_of_scope(terms: WebhookTerms, actor: Actor, before: Webhook | None) 
         faults["tags"] = [str(exc)]
     of_teams = set(terms.teams) - set(before.teams if before else ())
     if of_teams - set(teams_known_to(actor.user).filter(pk__in=of_teams).values_list("pk", flat=True)):
-        faults["teams"] = [not_found(gettext("There is no such team, as far as you may know."))]
+        faults["teams"] = [not_found(gettext("Team not found."))]
     return faults
 
 
@@ -337,7 +337,7 @@ def _faults_of_pace(terms: WebhookTerms) -> dict[str, list[str]]:
     if terms.format not in READ_BY_PEOPLE and (terms.gather_minutes or terms.quiet_from is not None):
         return {
             "gather_minutes" if terms.gather_minutes else "quiet_from": [
-                gettext("Programs are always notified at once.")
+                gettext("Programs are always notified immediately.")
             ]
         }
     return {}
@@ -375,12 +375,12 @@ def _health_of(*, active: bool, now: datetime) -> dict[str, Any]:
     well = {"failing_since": None, "failures": 0, "resting_until": None}
     if active:
         return well | {"disabled_at": None, "disabled_reason": ""}
-    return well | {"disabled_at": now, "disabled_reason": gettext("Switched off by hand.")}
+    return well | {"disabled_at": now, "disabled_reason": gettext("Disabled manually.")}
 
 
 def _refuse_inactive(webhook: Webhook) -> None:
     if not webhook.active:
-        raise WebhookRefused({"active": [gettext("The webhook is switched off; switch it on first.")]})
+        raise WebhookRefused({"active": [gettext("The webhook is disabled. Enable the webhook first.")]})
 
 
 def _webhook_of_form(form_id: UUID | None, actor: Actor) -> NewWebhook | None:

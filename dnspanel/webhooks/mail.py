@@ -18,10 +18,10 @@ SMTP = "django.core.mail.backends.smtp.EmailBackend"
 _TAKEN = 250
 # The messages, by the step that failed.
 _REFUSALS = {
-    "connection": gettext_noop("The mail server {server} refuses the connection: {answer}."),
-    "sender": gettext_noop("The mail server {server} refuses the sender: {answer}."),
-    "recipient": gettext_noop("The mail server {server} refuses the recipient: {answer}."),
-    "mail": gettext_noop("The mail server {server} refuses the mail: {answer}."),
+    "connection": gettext_noop("The mail server {server} rejected the connection: {answer}."),
+    "sender": gettext_noop("The mail server {server} rejected the sender: {answer}."),
+    "recipient": gettext_noop("The mail server {server} rejected the recipient: {answer}."),
+    "mail": gettext_noop("The mail server {server} rejected the email: {answer}."),
 }
 
 
@@ -34,7 +34,7 @@ def send_mail(to: str, subject: str, text: str, *, message_id: str, headers: Map
     This function calls the SMTP commands itself, because Django's mail backend discards the server's replies.
     """
     if not settings.EMAIL_HOST:
-        raise NotTold(gettext("No mail server is set: the operator gives one by PANEL_MAIL_HOST."))
+        raise NotTold(gettext("No mail server is configured. The operator can set PANEL_MAIL_HOST."))
     begun = time.monotonic()
     host = urlsplit(settings.PANEL_URL).hostname or "localhost"
     own = {"Message-ID": f"<{message_id}@{host}>", "Auto-Submitted": "auto-generated"}
@@ -77,12 +77,12 @@ def _answer_of(exc: Exception) -> str:
 def _describe(step: str, exc: Exception) -> str:
     where = gettext("{host}, port {port}").format(host=settings.EMAIL_HOST, port=settings.EMAIL_PORT)
     if isinstance(exc, smtplib.SMTPAuthenticationError):
-        return gettext("The mail server {server} refuses name and password: {answer}.").format(
+        return gettext("The mail server {server} rejected the user name or password: {answer}.").format(
             server=where, answer=_answer_of(exc)
         )
     if answer := _answer_of(exc):
         return gettext(_REFUSALS[step]).format(server=where, answer=answer)
-    return gettext("The mail server {server} cannot be reached: {reason}.").format(
+    return gettext("The mail server {server} can’t be reached: {reason}.").format(
         server=where, reason=str(exc) or type(exc).__name__
     )
 

@@ -36,14 +36,14 @@ def subject_of(lines: Sequence[Line]) -> str:
     first = lines[0].text.partition("\n")[0]
     if len(lines) == 1:
         return f"[dnspanel] {first[:150]}"
-    return "[dnspanel] " + gettext("{count} events; {first}").format(count=len(lines), first=first[:120])
+    return "[dnspanel] " + gettext("{count} events, starting with: {first}").format(count=len(lines), first=first[:120])
 
 
 def mail_text(lines: Sequence[Line], *, settings_url: str, stop_url: str) -> str:
     """Return the text of a mail with these lines and with links to change or stop such mails."""
     told = "\n\n".join(f"{line.text}\n{line.url}".rstrip() for line in lines)
-    request = gettext("You asked for these mails: {url}").format(url=settings_url)
-    stop = gettext("Stop them: {url}").format(url=stop_url)
+    request = gettext("You subscribed to these emails: {url}").format(url=settings_url)
+    stop = gettext("Stop these emails: {url}").format(url=stop_url)
     return f"{told}\n\n-- \n{request}\n{stop}\n"
 
 
@@ -78,15 +78,13 @@ def _text_of_publication(facts: Mapping[str, Any]) -> str:
 def _everywhere(facts: Mapping[str, Any]) -> str:
     named = _text_of_zones(facts["zones"], facts["zone_count"])
     return _with_stop(
-        gettext("Every node answers with publication {sequence} of {zones}").format(
-            sequence=facts["sequence"], zones=named
-        )
+        gettext("All nodes now serve publication {sequence} of {zones}").format(sequence=facts["sequence"], zones=named)
     )
 
 
 def _taken_back(facts: Mapping[str, Any]) -> str:
     message = gettext(
-        "The name servers could not answer with publication {sequence} of {zones}, so it was taken back. {why}"
+        "Publication {sequence} of {zones} was reverted, because nodes could not serve the publication. {why}"
     )
     named = _text_of_zones(facts["zones"], facts["zone_count"])
     return message.format(sequence=facts["sequence"], zones=named, why=spoken(facts["taken_back"]["reason"])).rstrip()
@@ -121,7 +119,7 @@ def _join_names(names: Sequence[str], count: int) -> str:
 
 def _text_of_new_request(facts: Mapping[str, Any]) -> str:
     named = _join_names(facts["zones"], facts["zone_count"])
-    message = gettext("{who} asks for approval of “{name}” in {zones}").format(
+    message = gettext("{who} requested approval of “{name}” in {zones}").format(
         who=_person(facts["asked_by"]) or gettext("Someone"), name=facts["name"], zones=named
     )
     return _with_reason(message, facts)
@@ -142,8 +140,8 @@ _ENDED = {
         gettext_noop("The request “{name}” in {zones} was withdrawn by {by}"),
     ),
     "past-rules": (
-        gettext_noop("The request “{name}” in {zones} was published past approval"),
-        gettext_noop("The request “{name}” in {zones} was published past approval by {by}"),
+        gettext_noop("The request “{name}” in {zones} was published without approval"),
+        gettext_noop("The request “{name}” in {zones} was published without approval by {by}"),
     ),
 }
 
@@ -193,7 +191,7 @@ def _alert(facts: Mapping[str, Any]) -> str:
 
 
 def _alert_over(facts: Mapping[str, Any]) -> str:
-    return _with_stop(gettext("Over: {sentence}").format(sentence=spoken(facts["sentence"])))
+    return _with_stop(gettext("Resolved: {sentence}").format(sentence=spoken(facts["sentence"])))
 
 
 def _ping(facts: Mapping[str, Any]) -> str:

@@ -15,16 +15,19 @@ from dnspanel.texts import gettext_lazy
 class EventKind(models.TextChoices):
     """The kind of an event. Its value is the member `event` of the payload."""
 
-    SAVED = "publication.saved", gettext_lazy("A publication was saved")
-    EVERYWHERE = "publication.everywhere", gettext_lazy("Every node answers with a publication")
-    TAKEN_BACK = "publication.taken_back", gettext_lazy("A publication was taken back: name servers could not answer")
-    OPENED = "request.opened", gettext_lazy("Someone requests approval")
-    ENDED = "request.ended", gettext_lazy("A request was published, declined or withdrawn")
-    NODE = "node.state", gettext_lazy("A node's state changed")
-    IMPORT = "import.finished", gettext_lazy("An import ended")
-    ALERT = "alert.raised", gettext_lazy("An alert was raised, or has become critical")
-    ALERT_OVER = "alert.over", gettext_lazy("An alert is over")
-    PING = "ping", gettext_lazy("A requested test")
+    SAVED = "publication.saved", gettext_lazy("Publication saved")
+    EVERYWHERE = "publication.everywhere", gettext_lazy("Publication on all nodes")
+    TAKEN_BACK = (
+        "publication.taken_back",
+        gettext_lazy("Publication reverted, because nodes could not serve the publication"),
+    )
+    OPENED = "request.opened", gettext_lazy("Approval requested")
+    ENDED = "request.ended", gettext_lazy("Request published, declined or withdrawn")
+    NODE = "node.state", gettext_lazy("Node state changed")
+    IMPORT = "import.finished", gettext_lazy("Import ended")
+    ALERT = "alert.raised", gettext_lazy("Alert raised, or now critical")
+    ALERT_OVER = "alert.over", gettext_lazy("Alert resolved")
+    PING = "ping", gettext_lazy("Test event")
 
 
 # The events that a webhook can subscribe to. A ping is sent only on request.
@@ -44,8 +47,8 @@ SUBSCRIBABLE = (
 class Format(models.TextChoices):
     """The format in which a webhook gets events."""
 
-    EVENTS = "events", gettext_lazy("Signed events, for programs")
-    MAIL = "mail", gettext_lazy("Mail to you")
+    EVENTS = "events", gettext_lazy("Signed events for programs")
+    MAIL = "mail", gettext_lazy("Email to you")
     SLACK = "slack", "Slack"
     MATTERMOST = "mattermost", "Mattermost"
     TEAMS = "teams", "Microsoft Teams"

@@ -93,7 +93,7 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
         found = publish_rules.lock_rule(PublishHook, hook.pk, author)
         publish_rules.require_scope(scope, actor_of(author))
         if found.version != hook.version:
-            raise RuleRefused("", gettext("Someone changed this in the meantime. Load it again."))
+            raise RuleRefused("", gettext("Someone else has changed this hook. Reload the page and try again."))
         columns |= publish_rules.columns_of_scope(scope, reason)
         before = {name: getattr(found, name) for name in columns}
         changed = [name for name, value in columns.items() if before[name] != value]
@@ -198,12 +198,12 @@ def _columns_of_terms(terms: HookTerms, resolve: Resolve | None, before: Publish
     if not LEAST_SECONDS <= terms.seconds <= MOST_SECONDS:
         raise RuleRefused(
             "seconds",
-            gettext("Wait between {least_seconds} and {most_seconds} seconds.").format(
+            gettext("Enter {least_seconds} to {most_seconds} seconds.").format(
                 least_seconds=LEAST_SECONDS, most_seconds=MOST_SECONDS
             ),
         )
     if terms.when_silent not in WhenSilent.values:
-        raise RuleRefused("when_silent", gettext("Say refuse or pass."))
+        raise RuleRefused("when_silent", gettext("Choose refuse or pass."))
     try:
         if before is None or terms.url != before.url:
             checked_addresses(parse_target(terms.url), resolve=resolve)

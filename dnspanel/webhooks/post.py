@@ -85,7 +85,7 @@ def _connect_first(target: Target, addresses: list[str], tls: ssl.SSLContext) ->
             connection.close()
             failure = exc
     raise NoAnswer(
-        gettext("No connection to {host}, port {port}: {failure}").format(
+        gettext("Couldn’t connect to {host}, port {port}: {failure}").format(
             host=target.host, port=target.port, failure=_describe(failure)
         )
     ) from failure
@@ -114,7 +114,7 @@ def _request(
         return connection.getresponse()
     except (HTTPError, OSError, http.client.HTTPException, ValueError) as exc:
         raise NoAnswer(
-            gettext("{host} did not answer in HTTP within {seconds:g} s: {exc}").format(
+            gettext("No HTTP response from {host} within {seconds:g} s: {exc}").format(
                 host=target.host, seconds=seconds, exc=_describe(exc)
             )
         ) from exc
@@ -156,6 +156,6 @@ def _describe(exc: Exception | None) -> str:
     """Return the cause of the error without the objects that urllib3 prints."""
     cause = exc.__cause__ or exc.__context__ or exc if exc else exc
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return gettext("its certificate is not good: {reason}.").format(reason=cause.verify_message.rstrip("."))
+        return gettext("the certificate isn’t valid: {reason}.").format(reason=cause.verify_message.rstrip("."))
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return f"{text}".rstrip(".") + "."

@@ -11,9 +11,9 @@ from dnspanel.webhooks.models import READ_BY_PEOPLE, Webhook
 LEAST_GATHERED = timedelta(seconds=10)
 # How many minutes of events become one message, with labels. The periods start at the owner's midnight.
 GATHERED = {
-    0: gettext_lazy("As it happens"),
-    15: gettext_lazy("Every 15 minutes at most"),
-    60: gettext_lazy("Every hour at most"),
+    0: gettext_lazy("Immediately"),
+    15: gettext_lazy("At most every 15 minutes"),
+    60: gettext_lazy("At most every hour"),
     1440: gettext_lazy("Once a day"),
 }
 

@@ -14,14 +14,14 @@ from dnspanel.accounts.models import GrantRow, Membership, Role, Token, User
 from dnspanel.texts import gettext, gettext_noop
 
 _AS = {
-    Role.ADMINISTRATOR: gettext_noop("as administrator"),
-    Role.EDITOR: gettext_noop("as editor"),
-    Role.READER: gettext_noop("as reader"),
-    Role.MEMBER: gettext_noop("as member"),
+    Role.ADMINISTRATOR: gettext_noop("Administrator role"),
+    Role.EDITOR: gettext_noop("Editor role"),
+    Role.READER: gettext_noop("Reader role"),
+    Role.MEMBER: gettext_noop("Member role"),
 }
 _AS_MEMBER = {
-    Role.EDITOR: gettext_noop("as editor in the team {team}"),
-    Role.READER: gettext_noop("as reader in the team {team}"),
+    Role.EDITOR: gettext_noop("Editor in team {team}"),
+    Role.READER: gettext_noop("Reader in team {team}"),
 }
 
 
@@ -68,7 +68,7 @@ def reasons_of_people(people: Sequence[User]) -> dict[int, tuple[Reason, ...]]:
 
 def scope_of(token: Token) -> tuple[Reason, ...]:
     """Return the rights in a token's scope. These rights only count if the owner also has them (`reasons_of`)."""
-    return tuple(Reason("scope", gettext("by its scope"), Grant.from_json(each)) for each in token.scope)
+    return tuple(Reason("scope", gettext("Token scope"), Grant.from_json(each)) for each in token.scope)
 
 
 def reasons_over(reasons: Collection[Reason], subject: Subject) -> tuple[Reason, ...]:
@@ -98,7 +98,7 @@ def _gives(grant: Grant, right: Right, subject: Subject) -> bool:
 def _reasons(user: User, memberships: Collection[Membership], given: Collection[GrantRow]) -> Iterator[Reason]:
     if rights := rights_by_role(user):
         description = (
-            gettext("as {role}").format(role=user.role_name) if user.own_role_id else gettext(_AS[Role(user.role)])
+            gettext("Role {role}").format(role=user.role_name) if user.own_role_id else gettext(_AS[Role(user.role)])
         )
         yield Reason("role", description, Grant(rights, everywhere=True))
     for member in memberships:
@@ -108,7 +108,7 @@ def _reasons(user: User, memberships: Collection[Membership], given: Collection[
     teams = {member.team_id for member in memberships}
     for row in given:
         if row.user_id == user.pk or row.team_id in teams:
-            description = gettext("by grant {number}").format(number=row.pk)
+            description = gettext("Grant {number}").format(number=row.pk)
             if row.team:
-                description = gettext("by grant {number} to the team {team}").format(number=row.pk, team=row.team.name)
+                description = gettext("Grant {number} to team {team}").format(number=row.pk, team=row.team.name)
             yield Reason("grant", description, Grant.from_json(row.grant), row.pk)

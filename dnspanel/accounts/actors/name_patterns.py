@@ -55,13 +55,17 @@ def stars(pattern: str) -> int:
 def fault(pattern: str) -> str:
     """Return the reason why a grant cannot have this pattern, or ""."""
     if not pattern or not pattern.isprintable() or any(char.isspace() for char in pattern):
-        return gettext("{pattern!a} is not a pattern such as www, *.dev or _acme-challenge*.").format(pattern=pattern)
+        return gettext(
+            "{pattern!a} isn’t a valid pattern. Use a pattern such as www, *.dev or _acme-challenge*."
+        ).format(pattern=pattern)
     if len(pattern) > LONGEST_PATTERN:
-        return gettext("A pattern has at most {longest_pattern} characters.").format(longest_pattern=LONGEST_PATTERN)
+        return gettext("A pattern can have at most {longest_pattern} characters.").format(
+            longest_pattern=LONGEST_PATTERN
+        )
     return (
         ""
         if stars(pattern) <= MOST_STARS
-        else gettext("A pattern has at most {most_stars} stars: {pattern}").format(
+        else gettext("A pattern can have at most {most_stars} stars: {pattern}").format(
             most_stars=MOST_STARS, pattern=pattern
         )
     )

@@ -15,9 +15,9 @@ class Permission(StrEnum):
     NODES = gettext_noop("enroll and change nodes")
     PEOPLE = gettext_noop("invite people and change roles")
     AUDIT = gettext_noop("read the audit log")
-    SECRETS = gettext_noop("read the secrets of one's own TSIG keys again")
+    SECRETS = gettext_noop("reveal TSIG key secrets again (own keys only)")
     # Approval is meant for a second person, so a token needs this permission to approve.
-    APPROVE = gettext_noop("approve and decline requests by a token")
+    APPROVE = gettext_noop("approve and decline requests with a token")
 
 
 # Each includes the one before it.

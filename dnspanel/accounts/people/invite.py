@@ -70,7 +70,7 @@ def accept_invitation(*, secret: str, username: str, email: str, password: str, 
         _claim(invitation, user, now)
     except IntegrityError as exc:  # another request took the name or address after the check
         raise AccountRefused(
-            {"username": [name_taken(gettext("This name or email address has just been taken."))]}
+            {"username": [name_taken(gettext("Someone else has just taken this name or email address."))]}
         ) from exc
     return user
 

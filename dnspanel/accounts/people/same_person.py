@@ -34,13 +34,13 @@ def set_same_person(*, user: User, other: User | None, by: Author, now: datetime
         accounts = {found.pk: found for found in _lock_users(wanted)}
         before, after = accounts[user.pk], accounts.get(other.pk) if other is not None else None
         if after is not None and after.pk == before.pk:
-            raise AccountRefused({"same_person_as": [gettext("Name another account.")]})
+            raise AccountRefused({"same_person_as": [gettext("Enter the name of another account.")]})
         human = None if after is None else after.human_id
         if human == before.human_id or (human is None and before.same_person_as_id is None):
             return
         if before.same_person_as_id is not None and _is_one_of(user_of(by), before.human_id):
             raise AccountRefused(
-                {"same_person_as": [gettext("Both accounts are yours. Another person must separate them.")]}
+                {"same_person_as": [gettext("You own both accounts. Another person must unlink these accounts.")]}
             )
         User.objects.filter(Q(pk=before.pk) | Q(same_person_as=before.pk)).update(same_person_as=human)
         told = {"other": after.username if after is not None else ""}

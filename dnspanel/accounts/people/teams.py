@@ -75,7 +75,7 @@ def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) 
     the necessary rights.
     """
     if role not in MEMBER_ROLES:
-        raise TeamRefused({"role": [gettext("In a team a person is reader or editor.")]})
+        raise TeamRefused({"role": [gettext("A team member must be an editor or a reader.")]})
     _refuse_more_than_own(by, team, role)
     refuse_at_or_above(by, user)
     with transaction.atomic():
@@ -161,9 +161,11 @@ def _lock_team(team: Team) -> Team:
 def _check_name(name: str) -> str:
     name = " ".join(name.split())
     if not name:
-        raise TeamRefused({"name": [gettext("A team needs a name.")]})
+        raise TeamRefused({"name": [gettext("Enter a team name.")]})
     if len(name) > LONGEST_NAME:
-        raise TeamRefused({"name": [gettext("At most {longest_name} characters.").format(longest_name=LONGEST_NAME)]})
+        raise TeamRefused(
+            {"name": [gettext("Enter at most {longest_name} characters.").format(longest_name=LONGEST_NAME)]}
+        )
     if not name.isprintable():
-        raise TeamRefused({"name": [gettext("The name has characters that cannot be shown.")]})
+        raise TeamRefused({"name": [gettext("The name can only have printable characters.")]})
     return name

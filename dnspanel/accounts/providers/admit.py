@@ -62,13 +62,20 @@ def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, 
     """
     if not provider.makes_people and not provider.links_by_mail:
         raise SignInRefused(
-            "unknown", gettext("No account here is linked to this sign-in. Link it on your account’s pages.")
+            "unknown",
+            gettext(
+                "No account is linked to this sign-in. Sign in another way, then link the provider on your "
+                "Sign-in providers page."
+            ),
         )
     if not identity.mail_is_verified:
-        raise SignInRefused("unverified-mail", gettext("The provider has not verified your mail address."))
+        raise SignInRefused("unverified-mail", gettext("The provider hasn’t verified your email address."))
     if provider.mail_domains and identity.domain not in map(canonical_domain, provider.mail_domains):
         raise SignInRefused(
-            "domain", gettext("Addresses in {domain} are not let in from there.").format(domain=identity.domain)
+            "domain",
+            gettext("Email addresses in {domain} aren’t allowed to sign in with this provider.").format(
+                domain=identity.domain
+            ),
         )
     try:
         with transaction.atomic(durable=True):
@@ -77,14 +84,17 @@ def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, 
                 reason = "verified mail"
                 _refuse_take_over(provider, user)
             elif mail_is_taken(identity.mail):  # in another spelling, which proves nothing
-                raise SignInRefused("mail-taken", gettext("There are accounts with spellings of your mail address."))
+                raise SignInRefused(
+                    "mail-taken",
+                    gettext("Another account has a different spelling of your email address. Ask an administrator."),
+                )
             else:
                 reason = "first sign-in"
                 user = _create_user(provider, identity, outcome, now)
             return make_link(provider=provider, identity=identity, user=user, by=None, now=now, reason=reason)
     except IntegrityError as exc:  # the same person in two browser windows
         raise SignInRefused(
-            "twice", gettext("There was another sign-in with your identity at the same moment. Try again.")
+            "twice", gettext("Another sign-in with your identity happened at the same time. Try again.")
         ) from exc
 
 
@@ -92,7 +102,7 @@ def _refuse_take_over(provider: SignInProvider, user: User) -> None:
     """Raise SignInRefused unless a verified mail address is enough to link the provider to this account."""
     if not provider.links_by_mail:
         message = gettext(
-            "There is an account with your mail address. Sign in to it, and link it on your account’s pages."
+            "An account with your email address already exists. Sign in to this account, then link the provider."
         )
         raise SignInRefused("mail-taken", message)
     if not user.is_active:
@@ -100,16 +110,16 @@ def _refuse_take_over(provider: SignInProvider, user: User) -> None:
     if ProviderLink.objects.filter(provider=provider, user=user).exists():
         raise SignInRefused(
             "mail-taken",
-            gettext("The account with your mail address is already linked to another person at this provider."),
+            gettext("The account with your email address is already linked to another person at this provider."),
         )
 
 
 def _create_user(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> User:
     """Create an account without a password. The caller applies the rules. Raise SignInRefused if it isn't allowed."""
     if not provider.makes_people:
-        raise SignInRefused("unknown", gettext("No account here has your mail address."))
+        raise SignInRefused("unknown", gettext("No account has your email address."))
     if provider.rules and not outcome.has_matched:
-        raise SignInRefused("no-group", gettext("None of your groups there is let in here."))
+        raise SignInRefused("no-group", gettext("None of your groups at the provider is allowed to sign in."))
     user = User(
         username=_free_name(identity),
         email=identity.mail,

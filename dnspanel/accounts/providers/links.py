@@ -75,12 +75,13 @@ def link_own_account(*, provider: SignInProvider, identity: Identity, user: User
             return found
         if found is not None:
             raise SignInRefused(
-                "linked-to-another", gettext("Your account at the provider is already linked to another account here.")
+                "linked-to-another",
+                gettext("Your account at the provider is already linked to another account in the panel."),
             )
         if ProviderLink.objects.filter(provider=provider, user=user).exists():
             raise SignInRefused(
                 "linked-already",
-                gettext("Your account here is already linked to another account at {name}.").format(name=provider.name),
+                gettext("Your account is already linked to another account at {name}.").format(name=provider.name),
             )
         return make_link(provider=provider, identity=identity, user=user, by=user, now=now, reason="signed in")
 
@@ -97,7 +98,7 @@ def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
         others = ProviderLink.objects.filter(user=row.user, provider__active=True).exclude(pk=row.pk)
         if by == row.user and not row.user.has_usable_password() and not others.exists():
             raise SignInRefused(
-                "last-way-in", gettext("You have no password: without this link you could not sign in.")
+                "last-way-in", gettext("You don’t have a password, so you couldn’t sign in without this link.")
             )
         refuse_to_open(by, row.user)
         take_back(row, by=by, now=now)
@@ -156,12 +157,13 @@ def _take_ldap_password(user: User) -> None:
     if user.signs_in_by_ldap:
         raise SignInRefused(
             "linked-already",
-            gettext("{username} has the password of another LDAP server.").format(username=user.username),
+            gettext("{username} already uses the password of another LDAP server.").format(username=user.username),
         )
     is_one = user.role == Role.ADMINISTRATOR
     if is_one and [each.pk for each in locked_administrators() if each.has_usable_password()] == [user.pk]:
         message = gettext(
-            "{username} is the last administrator with a password here, for when the LDAP server is away."
+            "{username} is the last administrator with a panel password, which is needed when the LDAP server "
+            "is unavailable."
         ).format(username=user.username)
         raise SignInRefused("last-password", message)
     user.password = f"{BY_LDAP}{get_random_string(40)}"

@@ -56,14 +56,14 @@ class _CheckedAddress(HTTPAdapter):
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
         parts = urlsplit(request.url or "")
         if parts.scheme != "https" and not settings.OUTBOUND_HTTP:
-            raise ProviderAway(gettext("A provider is asked over https alone."))
+            raise ProviderAway(gettext("Providers must use https."))
         try:
             self._host = outbound.canonical_host(parts.hostname or "")
             port = parts.port or _PORTS[parts.scheme]
             self._address = outbound.allowed_addresses(self._host, port, settings.OIDC_NETWORKS)[0]
         except outbound.NotReachable as exc:
             raise ProviderAway(
-                gettext("{exc} The operator can allow networks by PANEL_OIDC_NETWORKS.").format(exc=exc)
+                gettext("{exc} The operator can allow networks with PANEL_OIDC_NETWORKS.").format(exc=exc)
             ) from exc
         except (outbound.OutboundError, ValueError) as exc:
             raise ProviderAway(str(exc)) from exc
@@ -90,7 +90,7 @@ def _read(response: requests.Response) -> None:
         while chunk := response.raw.read1(1 << 16, decode_content=True):
             body += chunk
             if len(body) > MOST_BYTES or time.monotonic() > until:
-                raise ProviderAway(gettext("The provider’s answer is too long, or too slow."))
+                raise ProviderAway(gettext("The provider’s response is too long or too slow."))
     finally:
         response.close()
     response._content = bytes(body)

@@ -113,7 +113,7 @@ def _groups(claims: Mapping[str, Any], claim: str) -> Iterable[str]:
     names = claims.get("_claim_names")
     if claim not in claims and isinstance(names, dict) and claim in names:
         raise SignInRefused(
-            "groups", gettext("The provider leaves out the groups, because they are too many for a token.")
+            "groups", gettext("You are in too many groups. The provider couldn’t send all groups in the token.")
         )
     value: Any = claims.get(claim)
     if value is None:
@@ -123,7 +123,7 @@ def _groups(claims: Mapping[str, Any], claim: str) -> Iterable[str]:
     listed = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     if len(listed) > _MOST_GROUPS:
         raise SignInRefused(
-            "groups", gettext("The provider names more than {most_groups:,} groups.").format(most_groups=_MOST_GROUPS)
+            "groups", gettext("The provider sent more than {most_groups:,} groups.").format(most_groups=_MOST_GROUPS)
         )
     return [group for group in listed if isinstance(group, str) and len(group) <= LONGEST_GROUP]
 

@@ -96,14 +96,14 @@ def insert(
     """
     if SignInProvider.objects.count() >= MOST_PROVIDERS:
         raise ProviderRefused(
-            {"name": [gettext("At most {most_providers} providers.").format(most_providers=MOST_PROVIDERS)]}
+            {"name": [gettext("The maximum is {most_providers} providers.").format(most_providers=MOST_PROVIDERS)]}
         )
     try:
         with transaction.atomic(durable=True):
             provider = SignInProvider.objects.create(kind=kind, created_at=now, **columns, **unlogged)
             audit.record(action=f"{kind}.create", by=by, now=now, target=provider.name, **_audit_values(columns))
     except IntegrityError as exc:
-        raise ProviderRefused({"slug": [name_taken(gettext("There is a provider with this word already."))]}) from exc
+        raise ProviderRefused({"slug": [name_taken(gettext("A provider with this URL slug already exists."))]}) from exc
     return provider
 
 
@@ -189,20 +189,20 @@ def faults_of(terms: CommonTerms) -> dict[str, list[str]]:
     """Return the errors in the common settings, keyed by field."""
     faults: dict[str, list[str]] = {}
     if not terms.name or len(terms.name) > 40 or not terms.name.isprintable():
-        faults["name"] = [gettext("From 1 to {longest} characters.").format(longest=40)]
+        faults["name"] = [gettext("Enter 1 to {longest} characters.").format(longest=40)]
     if not _SLUG.fullmatch(terms.slug):
-        faults["slug"] = [gettext("Small letters, digits and dashes, at most 40.")]
+        faults["slug"] = [gettext("Enter at most 40 lowercase letters, digits and dashes.")]
     if not terms.group_claim or len(terms.group_claim) > LONGEST_GROUP_NAME or not terms.group_claim.isprintable():
-        faults["group_claim"] = [gettext("From 1 to {longest} characters.").format(longest=LONGEST_GROUP_NAME)]
+        faults["group_claim"] = [gettext("Enter 1 to {longest} characters.").format(longest=LONGEST_GROUP_NAME)]
     if not 1 <= terms.session_hours <= LONGEST_SESSION:
-        faults["session_hours"] = [gettext("From 1 to {longest} hours.").format(longest=LONGEST_SESSION)]
+        faults["session_hours"] = [gettext("Enter 1 to {longest} hours.").format(longest=LONGEST_SESSION)]
     if reasons := faults_of_rules(terms.rules):
         faults["rules"] = reasons
     if reasons := _faults_of_domains(terms.mail_domains):
         faults["mail_domains"] = reasons
     if terms.makes_people and not terms.mail_domains and not terms.rules:
         faults["makes_people"] = [
-            gettext("Name mail domains or groups. Otherwise everyone at the provider gets an account here.")
+            gettext("Enter email domains or group rules. Otherwise, everyone at the provider could create an account.")
         ]
     return faults
 
@@ -210,16 +210,16 @@ def faults_of(terms: CommonTerms) -> dict[str, list[str]]:
 def fault_of_url(url: str) -> str:
     """Return the reason why this isn't a valid provider URL, or ""."""
     if not url.startswith(("https://", "http://")) or len(url) > LONGEST_URL:
-        return gettext("An https URL of at most {longest_url} characters.").format(longest_url=LONGEST_URL)
+        return gettext("Enter an https URL of at most {longest_url} characters.").format(longest_url=LONGEST_URL)
     if not url.isascii() or not url.isprintable() or any(character in url for character in ' \\?#@"'):
-        return gettext("Scheme, host and path alone: without user, query and fragment.")
+        return gettext("Enter only a scheme, host and path, without a user name, query or fragment.")
     return ""
 
 
 def faults_of_rules(rules: Sequence[Rule]) -> list[str]:
     """Return at most five errors in these rules."""
     if len(rules) > MOST_RULES:
-        return [gettext("At most {most_rules} rules.").format(most_rules=MOST_RULES)]
+        return [gettext("Enter at most {most_rules} rules.").format(most_rules=MOST_RULES)]
     faults = []
     teams = {rule.team for rule in rules if rule.team is not None}
     known = set(Team.objects.filter(pk__in=teams).values_list("pk", flat=True)) if teams else set()
@@ -228,24 +228,24 @@ def faults_of_rules(rules: Sequence[Rule]) -> list[str]:
     for rule in rules:
         group = rule.group[:100]
         if not rule.group or len(rule.group) > LONGEST_GROUP:
-            faults.append(gettext("A group has from 1 to {longest} characters.").format(longest=LONGEST_GROUP))
+            faults.append(gettext("A group name must have 1 to {longest} characters.").format(longest=LONGEST_GROUP))
         if rule.team is None and rule.role not in Role.values:
-            faults.append(gettext("{group}: there is no role {role}.").format(group=group, role=rule.role[:100]))
+            faults.append(gettext("{group}: role {role} not found.").format(group=group, role=rule.role[:100]))
         if rule.own_role is not None and (
             rule.own_role not in own or rule.role != Role.MEMBER or rule.team is not None
         ):
-            faults.append(gettext("{group}: there is no such role.").format(group=group))
+            faults.append(gettext("{group}: role not found.").format(group=group))
         if rule.team is not None and rule.role not in MEMBER_ROLES:
-            faults.append(gettext("{group}: in a team a person is reader or editor.").format(group=group))
+            faults.append(gettext("{group}: a team member must be an editor or a reader.").format(group=group))
         if rule.team is not None and rule.team not in known:
-            faults.append(gettext("{group}: there is no such team.").format(group=group))
+            faults.append(gettext("{group}: team not found.").format(group=group))
     return faults[:5]
 
 
 def _faults_of_domains(domains: Sequence[str]) -> list[str]:
     if len(domains) > MOST_DOMAINS:
-        return [gettext("At most {most_domains} domains.").format(most_domains=MOST_DOMAINS)]
-    message = gettext("{domain} is not a mail domain.")
+        return [gettext("Enter at most {most_domains} domains.").format(most_domains=MOST_DOMAINS)]
+    message = gettext("{domain} isn’t a valid email domain.")
     return [message.format(domain=domain[:100]) for domain in domains if not _is_domain(domain)][:5]
 
 

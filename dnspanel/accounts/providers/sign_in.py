@@ -22,7 +22,7 @@ from dnspanel.accounts.sessions.session_store import SESSION_ENDS, end_in_hours
 from dnspanel.texts import gettext, gettext_lazy
 
 # An address that calls the URLs constantly creates no audit entries and no sessions.
-TOO_OFTEN = SignInRefused("too-often", gettext_lazy("These were too many tries. Wait a minute."))
+TOO_OFTEN = SignInRefused("too-often", gettext_lazy("Too many attempts. Wait a minute, then try again."))
 _STATUS = {"away": 502, TOO_OFTEN.reason: 429}
 
 
@@ -85,7 +85,7 @@ def _record(row: SignInProvider, refusal: SignInRefused, identity: Identity | No
 def _link(request: HttpRequest, row: SignInProvider, identity: Identity, state: dict[str, Any]) -> HttpResponse:
     user = request.user
     if not isinstance(user, User) or user.pk != state.get("user"):
-        raise SignInRefused("other-session", gettext("Another person is signed in here now. Nothing was linked."))
+        raise SignInRefused("other-session", gettext("Another person is now signed in here. No account was linked."))
     link_own_account(provider=row, identity=identity, user=user, now=timezone.now())
     messages.success(request, gettext("You can now also sign in with {name}.").format(name=row.name))
     return redirect("account-providers")

@@ -22,11 +22,11 @@ class Kind(StrEnum):
 # Singular and plural.
 _NOUNS = {
     Kind.ZONES: (gettext_noop("zone"), gettext_noop("zones")),
-    Kind.RRSETS: (gettext_noop("RRset in a zone"), gettext_noop("RRsets in a zone")),
-    Kind.OPERATIONS: (gettext_noop("change in a draft"), gettext_noop("changes in a draft")),
-    Kind.DRAFTS: (gettext_noop("named draft"), gettext_noop("named drafts")),
+    Kind.RRSETS: (gettext_noop("RRset per zone"), gettext_noop("RRsets per zone")),
+    Kind.OPERATIONS: (gettext_noop("change per draft"), gettext_noop("changes per draft")),
+    Kind.DRAFTS: (gettext_noop("saved draft"), gettext_noop("saved drafts")),
     Kind.TOKENS: (gettext_noop("token"), gettext_noop("tokens")),
-    Kind.IMPORTS: (gettext_noop("import under way"), gettext_noop("imports under way")),
+    Kind.IMPORTS: (gettext_noop("import in progress"), gettext_noop("imports in progress")),
     Kind.BYTES: (gettext_noop("of imported files"), gettext_noop("of imported files")),
 }
 UNLIMITED = "unlimited"
@@ -44,13 +44,13 @@ def parse_amount(kind: Kind, text: str) -> int | None:
     if not found or (kind is not Kind.BYTES and not word.isdecimal()):
         example = "2G, 500M" if kind is Kind.BYTES else "1000"
         raise ValueError(
-            gettext("Write a whole number such as {example}, or {unlimited}; this is {text!r}.").format(
+            gettext("Enter a whole number such as {example}, or {unlimited}. {text!r} isn’t valid.").format(
                 example=example, unlimited=UNLIMITED, text=text.strip()[:40]
             )
         )
     amount = int(found[1]) * _UNITS[found[2].upper()]
     if amount > MOST:
-        raise ValueError(gettext("At most {most:,}, or {unlimited}.").format(most=MOST, unlimited=UNLIMITED))
+        raise ValueError(gettext("Enter at most {most:,}, or {unlimited}.").format(most=MOST, unlimited=UNLIMITED))
     return amount
 
 

@@ -68,16 +68,9 @@ class Usage:
         """A message about the remaining amount, for people who are near the quota."""
         limit, used = self.limit or 0, self.used or 0
         left = max(0, limit - used)
-        if self.kind is Kind.BYTES:
-            message = (
-                gettext("{used} of {limit}: room for {left} is left.")
-                if left
-                else gettext("{used} of {limit}: there is no room for more.")
-            )
-        elif left:
-            message = gettext("{used} of {limit}: {left} more can be added.")
-        else:
-            message = gettext("{used} of {limit}: nothing more can be added.")
+        message = gettext("{used} of {limit} used. The limit is reached.")
+        if left:
+            message = gettext("{used} of {limit} used, {left} left.")
         return message.format(
             used=round_amount(self.kind, used),
             limit=describe_amount(self.kind, limit),
@@ -164,23 +157,25 @@ def refusal_message(holder: Holder, kind: Kind, *, limit: int, used: int, added:
     if holder.team:
         message = (
             gettext(
-                "The team {team} may have {limit} and has {used} or more; this would add {added}. An administrator can "
-                "allow more."
+                "Quota of team {team} exceeded: limit {limit}, used at least {used}, requested {added}. An "
+                "administrator can raise the limit."
             )
             if used > limit
             else gettext(
-                "The team {team} may have {limit} and has {used}; this would add {added}. An administrator can "
-                "allow more."
+                "Quota of team {team} exceeded: limit {limit}, used {used}, requested {added}. An administrator "
+                "can raise the limit."
             )
         )
     else:
         message = (
             gettext(
-                "You may have {limit} and have {used} or more; this would add {added}. An administrator can allow more."
+                "Your quota is exceeded: limit {limit}, used at least {used}, requested {added}. An administrator "
+                "can raise the limit."
             )
             if used > limit
             else gettext(
-                "You may have {limit} and have {used}; this would add {added}. An administrator can allow more."
+                "Your quota is exceeded: limit {limit}, used {used}, requested {added}. An administrator can "
+                "raise the limit."
             )
         )
     return message.format(

@@ -74,11 +74,11 @@ def refuse_bad_grant(grant: Grant) -> None:
     """Raise GrantRefused with each invalid field of the grant."""
     faults: dict[str, list[str]] = {}
     if not grant.rights:
-        faults["rights"] = [gettext("Say what may be done.")]
+        faults["rights"] = [gettext("Select at least one right.")]
     faults |= _faults_of_zones(grant) | _faults_of_rrsets(grant)
     for field, entries in (("zones", grant.zones), ("tags", grant.tags), ("names", grant.names)):
         if len(entries) > MOST_ENTRIES:
-            faults[field] = [gettext("At most {most_entries:,}.").format(most_entries=MOST_ENTRIES)]
+            faults[field] = [gettext("Enter at most {most_entries:,} entries.").format(most_entries=MOST_ENTRIES)]
     if faults:
         raise GrantRefused(faults)
 
@@ -86,11 +86,11 @@ def refuse_bad_grant(grant: Grant) -> None:
 def _faults_of_zones(grant: Grant) -> dict[str, list[str]]:
     faults: dict[str, list[str]] = {}
     if not (grant.everywhere or grant.zones or grant.tags or grant.teams):
-        faults["zones"] = [gettext("Say which zones: all, or some by name, tag or team.")]
+        faults["zones"] = [gettext("Select all zones, or enter zones, tags or teams.")]
     if any(not 0 < zone_id <= _LARGEST_ID for zone_id in grant.zones):
-        faults["zones"] = [not_found(gettext("There is no such zone."))]
+        faults["zones"] = [not_found(gettext("Zone not found."))]
     if missing := _missing_teams(grant.teams):
-        faults["teams"] = [not_found(gettext("There is no team with the id {pk}.").format(pk=pk)) for pk in missing]
+        faults["teams"] = [not_found(gettext("No team has the ID {pk}.").format(pk=pk)) for pk in missing]
     if reasons := [reason for tag in sorted(grant.tags) if (reason := _fault_of_tag(tag))]:
         faults["tags"] = reasons
     return faults
@@ -101,7 +101,9 @@ def _faults_of_rrsets(grant: Grant) -> dict[str, list[str]]:
     if reasons := [reason for pattern in grant.names if (reason := name_patterns.fault(pattern))]:
         faults["names"] = reasons
     elif _count_starred([grant]) > MOST_STARRED:
-        faults["names"] = [gettext("At most {most_starred} patterns with a star.").format(most_starred=MOST_STARRED)]
+        faults["names"] = [
+            gettext("Use at most {most_starred} patterns with a star.").format(most_starred=MOST_STARRED)
+        ]
     if reasons := [reason for type_ in sorted(grant.types) if (reason := _fault_of_type(type_))]:
         faults["types"] = reasons
     return faults
@@ -110,7 +112,7 @@ def _faults_of_rrsets(grant: Grant) -> dict[str, list[str]]:
 def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
     """Return the reasons why a token cannot have this scope, each with the grant's number and the field."""
     if len(scope) > MOST_GRANTS:
-        return [gettext("At most {most_grants} grants.").format(most_grants=MOST_GRANTS)]
+        return [gettext("A token can have at most {most_grants} grants.").format(most_grants=MOST_GRANTS)]
     faults: list[str] = []
     for number, grant in enumerate(scope, 1):
         try:
@@ -126,7 +128,7 @@ def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
             ]
     if not faults and _count_starred(scope) > MOST_STARRED:
         faults = [
-            gettext("At most {most_starred} patterns with a star in all grants together.").format(
+            gettext("Use at most {most_starred} patterns with a star in all grants together.").format(
                 most_starred=MOST_STARRED
             )
         ]
@@ -136,7 +138,7 @@ def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
 def refuse_more_than_own(by: Author, grant: Grant) -> None:
     """Raise GrantRefused if the actor would give rights that they do not have, according to `grants.is_part`."""
     if isinstance(by, Actor) and not all(any(is_part(grant, mine) for mine in layer) for layer in by.layers):
-        raise GrantRefused({"rights": [gettext("You cannot give what you do not have.")]})
+        raise GrantRefused({"rights": [gettext("You can’t grant rights that you don’t have.")]})
 
 
 def refuse_at_or_above(by: Author, user: User) -> None:
@@ -180,7 +182,7 @@ def _may_all_that_its_owner_may(by: Actor) -> bool:
 def refuse_more_permissions(by: Author, permissions: Collection[Permission]) -> None:
     """Raise GrantRefused if the actor would give permissions that they do not have. SECRETS is not checked."""
     if isinstance(by, Actor) and not set(permissions) - {Permission.SECRETS} <= by.permissions:
-        raise GrantRefused({"role": [gettext("You cannot give a role that may do more than you.")]})
+        raise GrantRefused({"role": [gettext("You can’t assign a role with more rights than you have.")]})
 
 
 def refuse_higher_role(by: Author, role: str) -> None:
@@ -206,15 +208,17 @@ def _count_starred(scope: Iterable[Grant]) -> int:
 
 def _fault_of_tag(tag: str) -> str:
     if not tag or tag != tag.strip().lower() or not tag.isprintable():
-        return gettext("{tag!a} is not a tag: small letters, no spaces around them.").format(tag=tag)
+        return gettext("{tag!a} isn’t a valid tag. Use lowercase letters, without spaces at the start or end.").format(
+            tag=tag
+        )
     return (
         ""
         if len(tag) <= LONGEST_TAG
-        else gettext("A tag has at most {longest_tag} characters.").format(longest_tag=LONGEST_TAG)
+        else gettext("A tag can have at most {longest_tag} characters.").format(longest_tag=LONGEST_TAG)
     )
 
 
 def _fault_of_type(type: int) -> str:
     if not 0 < type <= 0xFFFF:
-        return gettext("{type} is not the number of a record type.").format(type=type)
+        return gettext("{type} isn’t a valid record type number.").format(type=type)
     return rdtypes.refusal(type) or ""

@@ -41,9 +41,7 @@ def create_role(
     columns = _columns(name, permissions, rights, by)
     with _one_of_a_name(name), transaction.atomic():
         if OwnRole.objects.count() >= MOST_ROLES:
-            raise RoleRefused(
-                {"name": [gettext("There are {most_roles} roles, and that is the most.").format(most_roles=MOST_ROLES)]}
-            )
+            raise RoleRefused({"name": [gettext("The maximum is {most_roles} roles.").format(most_roles=MOST_ROLES)]})
         role = OwnRole.objects.create(**columns, created_at=now)
         audit.record(action="role.create", by=by, now=now, target=role.name, role=role.pk, **_powers(role))
     return role
@@ -99,15 +97,16 @@ def _columns(name: str, permissions: Collection[str], rights: Collection[str], b
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         faults["name"] = [gettext("Enter 1 to {longest_name} printable characters.").format(longest_name=LONGEST_NAME)]
     elif name.lower() in {str(label).lower() for label in Role.labels}:
-        faults["name"] = [name_taken(gettext("A built-in role has this name."))]
+        faults["name"] = [name_taken(gettext("A built-in role already has this name."))]
     if unknown := set(permissions) - GIVEABLE:
         faults["permissions"] = [
-            gettext("No role has this permission: {permission}.").format(permission=each) for each in sorted(unknown)
+            gettext("{permission} isn’t a valid permission for a role.").format(permission=each)
+            for each in sorted(unknown)
         ]
     if unknown := set(rights) - set(Right):
-        faults["rights"] = [gettext("There is no right {right}.").format(right=each) for each in sorted(unknown)]
+        faults["rights"] = [gettext("{right} isn’t a valid right.").format(right=each) for each in sorted(unknown)]
     if not permissions and not rights:
-        faults["rights"] = [gettext("Say what may be done.")]
+        faults["rights"] = [gettext("Select at least one right.")]
     if faults:
         raise RoleRefused(faults)
     role = OwnRole(name=name, permissions=sorted(set(permissions)), rights=sorted(set(rights)))
@@ -120,7 +119,9 @@ def _one_of_a_name(name: str) -> Iterator[None]:
     try:
         yield
     except IntegrityError as exc:
-        raise RoleRefused({"name": [name_taken(gettext("There is a role {name} already.").format(name=name))]}) from exc
+        raise RoleRefused(
+            {"name": [name_taken(gettext("A role named {name} already exists.").format(name=name))]}
+        ) from exc
 
 
 def _powers(role: OwnRole) -> dict[str, list[str]]:

@@ -79,7 +79,11 @@ def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tup
     terms = _check_terms(terms)
     if ScimDirectory.objects.count() >= MOST_DIRECTORIES:
         raise DirectoryRefused(
-            {"name": [gettext("At most {most_directories} directories.").format(most_directories=MOST_DIRECTORIES)]}
+            {
+                "name": [
+                    gettext("The maximum is {most_directories} directories.").format(most_directories=MOST_DIRECTORIES)
+                ]
+            }
         )
     try:
         with transaction.atomic(durable=True):
@@ -91,7 +95,7 @@ def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tup
             audit.record(action="scim.create", by=by, now=now, target=terms.name, **_audit_values(terms))
             return directory, _new_token(directory, by, now)
     except IntegrityError as exc:
-        raise DirectoryRefused({"name": [name_taken(gettext("There is a directory of this name already."))]}) from exc
+        raise DirectoryRefused({"name": [name_taken(gettext("A directory with this name already exists."))]}) from exc
 
 
 def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Author, now: datetime) -> None:
@@ -118,7 +122,7 @@ def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Aut
                 kept = ScimPerson.objects.filter(directory=row, deleted_at=None).order_by("pk")
                 give_by_groups(directory=row, people=list(kept.select_related("user")), by=by, now=now)
     except IntegrityError as exc:
-        raise DirectoryRefused({"name": [name_taken(gettext("There is a directory of this name already."))]}) from exc
+        raise DirectoryRefused({"name": [name_taken(gettext("A directory with this name already exists."))]}) from exc
 
 
 def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewToken:
@@ -198,14 +202,14 @@ def _check_terms(terms: DirectoryTerms, before: frozenset[int] = frozenset()) ->
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         faults["name"] = [gettext("Enter 1 to {longest} printable characters.").format(longest=LONGEST_NAME)]
     if terms.team_role and terms.team_role not in MEMBER_ROLES:
-        faults["team_role"] = [gettext("In a team a person is reader or editor.")]
+        faults["team_role"] = [gettext("A team member must be an editor or a reader.")]
     if reasons := faults_of_rules(terms.rules):
         faults["rules"] = reasons
     known = set(
         Team.objects.filter(pk__in=[pk for pk in terms.teams if 0 < pk <= _LARGEST_ID]).values_list("pk", flat=True)
     )
     if unknown := set(terms.teams) - known - before:
-        message = gettext("There is no team with the id {pk}.")
+        message = gettext("No team has the ID {pk}.")
         faults["teams"] = [not_found(message.format(pk=pk)) for pk in sorted(unknown)[:5]]
     if faults:
         raise DirectoryRefused(faults)

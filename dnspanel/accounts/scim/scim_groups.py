@@ -75,7 +75,7 @@ def create_group(*, directory: ScimDirectory, terms: GroupTerms, by: Author, now
             audit.record(action="scim.group", by=by, now=now, target=group.name, directory=row.name)
             _set_members(row, group, frozenset(), terms.members, by, now)
     except IntegrityError as exc:
-        raise Taken(gettext("There is a group of this name already.")) from exc
+        raise Taken(gettext("A group with this name already exists.")) from exc
     return group
 
 
@@ -101,7 +101,7 @@ def change_group(
             ScimGroup.objects.filter(pk=group.pk).update(external_id=terms.external_id, changed_at=now)
             _set_members(row, group, members, terms.members, by, now)
     except IntegrityError as exc:
-        raise Taken(gettext("There is a group of this name already.")) from exc
+        raise Taken(gettext("A group with this name already exists.")) from exc
     return group
 
 
@@ -218,4 +218,4 @@ def _refuse(terms: GroupTerms) -> None:
             }
         )
     if len(terms.members) > MOST_MEMBERS:
-        raise DirectoryFull(MOST_MEMBERS, gettext("members of one group"))
+        raise DirectoryFull(MOST_MEMBERS, gettext("members per group"))

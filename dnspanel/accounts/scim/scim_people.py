@@ -87,7 +87,7 @@ def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, n
             _change(row, person, terms, by, now)
             give_by_groups(directory=row, people=[person], by=by, now=now)
     except IntegrityError as exc:  # another request took the name after the check
-        raise Taken(gettext("This name or mail address has just been taken.")) from exc
+        raise Taken(gettext("Someone else has just taken this name or email address.")) from exc
     return person_of(directory, person.user_id)
 
 
@@ -107,7 +107,7 @@ def change_person(
             terms = change(user)
             _change(row, _get_or_create_rows(row, [user], by, now)[0], terms, by, now)
     except IntegrityError as exc:
-        raise Taken(gettext("Another person has this user name or mail address.")) from exc
+        raise Taken(gettext("Another person has this user name or email address.")) from exc
     return person_of(directory, pk)
 
 
@@ -222,4 +222,4 @@ def _refuse(user: User, terms: PersonTerms) -> None:
     if "username" not in kept and name_is_taken(terms.username, but=user.pk or 0):
         raise Taken(gettext("Another person has this user name."))
     if "email" not in kept and mail_is_taken(terms.email, but=user.pk or 0):
-        raise Taken(gettext("Another person has this mail address."))
+        raise Taken(gettext("Another person has this email address."))

@@ -26,8 +26,7 @@ class PanelAccountAdapter(DefaultAccountAdapter):
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "too_many_login_attempts": gettext_lazy(
-            "There were too many wrong passwords. Wait a few minutes; where you have signed in before, others’ tries "
-            "do not count."
+            "Too many incorrect passwords. Wait a few minutes, or use a browser in which you have signed in before."
         )
     }
 

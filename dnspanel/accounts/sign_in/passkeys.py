@@ -73,7 +73,9 @@ def add_passkey(*, user: User, name: str, credential: Any, alone: bool, now: dat
     with transaction.atomic(durable=True):
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if Authenticator.objects.filter(user=user, type=Type.WEBAUTHN).count() >= MOST_PASSKEYS:
-            raise PasskeyRefused(gettext("At most {most_passkeys} passkeys.").format(most_passkeys=MOST_PASSKEYS))
+            raise PasskeyRefused(
+                gettext("The maximum is {most_passkeys} passkeys.").format(most_passkeys=MOST_PASSKEYS)
+            )
         Authenticator.objects.create(
             user=user, type=Type.WEBAUTHN, data={"name": name[:LONGEST_NAME], "credential": credential}, created_at=now
         )

@@ -14,12 +14,10 @@ from dnspanel.texts import gettext, gettext_noop, speaking
 
 logger = logging.getLogger(__name__)
 
-TEXT = gettext_noop("""Somebody, you perhaps, wants a new password for {name} at {panel}.
-
-{link}
-
-The link works once, within a day. Whoever did not ask for it need not do anything.
-""")
+TEXT = gettext_noop(
+    "Someone requested a new password for {name} at {panel}.\n\n{link}\n\nThis link works once, within 24 "
+    "hours. If you didn’t request a new password, ignore this mail.\n"
+)
 
 
 def mail_password_link(*, user_id: int, now: datetime) -> None:
@@ -33,7 +31,7 @@ def mail_password_link(*, user_id: int, now: datetime) -> None:
         return
     link = f"{settings.PANEL_URL}/password/{make_password_link(user=user, by=None, now=now)}/"
     with speaking(mail_language(user)):
-        subject = "[dnspanel] " + gettext("A new password")
+        subject = "[dnspanel] " + gettext("Set a new password")
         text = gettext(TEXT).format(name=user.username, panel=settings.PANEL_URL, link=link)
     try:
         send_mail(subject, text, None, [user.email])

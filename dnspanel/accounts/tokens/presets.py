@@ -34,7 +34,7 @@ class Preset(StrEnum):
 
 _LABELS = {
     Preset.ACME: "ACME for one name",
-    Preset.DYNDNS: "dyndns for one host",
+    Preset.DYNDNS: "Dynamic DNS for one host",
     Preset.CI: "CI for one zone",
     Preset.MONITORING: "read-only monitoring",
     Preset.CUSTOM: "custom",

@@ -71,7 +71,9 @@ def lego(place: Place) -> Snippet:
         f"export PDNS_API_KEY={_quote_shell(place.secret)}\n"
         f"lego --accept-tos --email you@example.com --dns pdns --domains {_quote_shell(_host(place.name))} run\n"
     )
-    return Snippet("lego", "sh", text, note=gettext("Traefik and Caddy's lego modules take the same two variables."))
+    return Snippet(
+        "lego", "sh", text, note=gettext("The lego modules of Traefik and Caddy use the same two variables.")
+    )
 
 
 def cert_manager(place: Place) -> Snippet:
@@ -100,7 +102,7 @@ spec:
               apiKeySecretRef: {{name: dnspanel, key: api-key}}
 """
     return Snippet(
-        "cert-manager", "yaml", text, note=gettext("Needs the webhook cert-manager-webhook-pdns in the cluster.")
+        "cert-manager", "yaml", text, note=gettext("Requires the webhook cert-manager-webhook-pdns in the cluster.")
     )
 
 
@@ -139,7 +141,9 @@ resource "powerdns_record" "www" {{
   records = ["192.0.2.1"]
 }}
 """
-    return Snippet("Terraform", "hcl", text, note=gettext("Keep the key out of the file: TF_VAR_… or PDNS_API_KEY."))
+    return Snippet(
+        "Terraform", "hcl", text, note=gettext("Don’t store the key in this file. Use TF_VAR_… or PDNS_API_KEY.")
+    )
 
 
 def dyndns_url(place: Place) -> Snippet:
@@ -150,8 +154,8 @@ def dyndns_url(place: Place) -> Snippet:
         "ini",
         f"Update URL: {address}\nUser name:  {_host(place.name)}\nPassword:   {place.secret}\n",
         note=gettext(
-            "The user name does not matter. <ipaddr> is what most routers replace by the address; without myip "
-            "the address that the request comes from is taken."
+            "Enter any user name. Most routers replace <ipaddr> with their address. Without myip, the panel "
+            "uses the address that sends the request."
         ),
     )
 

@@ -34,9 +34,9 @@ class TokenTerms:
 def refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime) -> None:
     faults: dict[str, list[str]] = {}
     if not terms.purpose.strip():
-        faults["purpose"] = [gettext("Say what the token is for; the list and the history show it.")]
+        faults["purpose"] = [gettext("Enter a purpose. The list of tokens and the history show this purpose.")]
     elif len(terms.purpose) > 100:
-        faults["purpose"] = [gettext("At most 100 characters.")]
+        faults["purpose"] = [gettext("Enter at most 100 characters.")]
     faults |= _faults_of_limits(terms, now)
     if not terms.scope and not terms.permissions:
         faults["scope"] = [gettext("A token needs at least one zone scope or permission.")]
@@ -56,14 +56,16 @@ def _faults_of_limits(terms: TokenTerms, now: datetime) -> dict[str, list[str]]:
             ip_network(network)
         except ValueError:
             faults.setdefault("networks", []).append(
-                gettext("{network} is not a network such as 192.0.2.0/24 or 2001:db8::1.").format(network=network)
+                gettext("{network} isn’t a valid network. Enter a network such as 192.0.2.0/24 or 2001:db8::1.").format(
+                    network=network
+                )
             )
     if terms.expires_at is not None and terms.expires_at <= now:
-        faults["expires_at"] = [gettext("This time is past.")]
+        faults["expires_at"] = [gettext("Enter a time in the future.")]
     if terms.unused_days is not None and not 1 <= terms.unused_days <= 3650:
-        faults["unused_days"] = [gettext("From 1 to 3650 days.")]
+        faults["unused_days"] = [gettext("Enter 1 to 3650 days.")]
     if terms.requests_per_minute is not None and not 1 <= terms.requests_per_minute <= 1_000_000:
-        faults["requests_per_minute"] = [gettext("From 1 to 1,000,000.")]
+        faults["requests_per_minute"] = [gettext("Enter a number from 1 to 1,000,000.")]
     return faults
 
 
@@ -75,17 +77,19 @@ def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
             continue
         rights: Collection[Right] = frozenset[Right]().union(*(grant.rights for grant in terms.scope))
         lacking += [
-            gettext("You cannot give what you do not have: {permission}.").format(permission=r)
+            gettext("You can’t grant rights that you don’t have: {permission}.").format(permission=r)
             for r in sorted(rights)
             if not giver.may_somewhere(r)
         ]
         lacking += [
-            gettext("You cannot give what you do not have: {permission}.").format(permission=p)
+            gettext("You can’t grant rights that you don’t have: {permission}.").format(permission=p)
             for p in sorted(terms.permissions - giver.permissions)
         ]
     by_token = by.scope if isinstance(by, Actor) else None
     if by_token is not None and not all(any(is_part(grant, mine) for mine in by_token) for grant in terms.scope):
-        lacking.append(gettext("A token can only make tokens whose scope is part of its own."))
+        lacking.append(
+            gettext("The scope of the new token must be within the scope of the token that creates the new token.")
+        )
     return list(dict.fromkeys(lacking))
 
 
@@ -112,21 +116,27 @@ def faults_beyond_maker(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
     if maker is None:
         return faults
     if maker.expires_at is not None and (terms.expires_at is None or terms.expires_at > maker.expires_at):
-        faults["expires_at"] = [gettext("A token can only make tokens that end with it, or before.")]
+        faults["expires_at"] = [
+            gettext("The new token must not expire later than the token that creates the new token.")
+        ]
     if maker.unused_days is not None and (terms.unused_days is None or terms.unused_days > maker.unused_days):
         faults["unused_days"] = [
-            gettext("At most the {unused_days} days of the token that makes it.").format(unused_days=maker.unused_days)
+            gettext("Enter at most {unused_days} days, the limit of the token that creates the new token.").format(
+                unused_days=maker.unused_days
+            )
         ]
     if terms.requests_per_minute is not None and terms.requests_per_minute > requests_per_minute(maker):
         faults["requests_per_minute"] = [
-            gettext("At most the {requests:,} of the token that makes it.").format(requests=requests_per_minute(maker))
+            gettext("Enter at most {requests:,}, the limit of the token that creates the new token.").format(
+                requests=requests_per_minute(maker)
+            )
         ]
     if terms.deletes_many and not maker.deletes_many:
-        faults["deletes_many"] = [gettext("The token that makes it may not delete many zones either.")]
+        faults["deletes_many"] = [gettext("The token that creates the new token isn’t allowed to delete many zones.")]
     within = [ip_network(network) for network in maker.networks]
     outside = [one for one in map(ip_network, terms.networks) if not any(_is_subnet(one, outer) for outer in within)]
     if within and (outside or not terms.networks):
-        faults["networks"] = [gettext("A token can only make tokens for its own networks.")]
+        faults["networks"] = [gettext("Enter only networks that are allowed for the token that creates the new token.")]
     return faults
 
 

@@ -115,7 +115,7 @@ def create_tsig_key(  # noqa: PLR0913  # the fields of a key
     terms = inherited_terms(terms, by)
     refuse_bad_terms(owner, terms, by, now)
     if (made_by := token_of(by)) and made_by.needs_if_match:
-        raise TokenRefused({"token": [gettext("Your token must send If-Match, which DNS UPDATE does not have.")]})
+        raise TokenRefused({"token": [gettext("Your token requires If-Match, which DNS UPDATE doesn’t support.")]})
     key_name, algorithm = _key_name(name), tsig_secrets.algorithm_of(algorithm)
     if secret:
         tsig_secrets.refuse_bad_secret(secret)
@@ -153,13 +153,9 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
     """
     _refuse_wider(by, token)
     if token.kind == TokenKind.SCIM:
-        raise TokenRefused(
-            {"token": [gettext("A new secret of a directory’s token is made on the page of the directory.")]}
-        )
+        raise TokenRefused({"token": [gettext("Rotate the secret of a directory’s token on the directory’s page.")]})
     if token.kind != TokenKind.API:
-        raise TokenRefused(
-            {"token": [gettext("Make a new TSIG key beside this one instead: its name cannot be used twice.")]}
-        )
+        raise TokenRefused({"token": [gettext("TSIG keys can’t be rotated. Create a key with another name instead.")]})
     end = now + min(max(overlap, timedelta()), LONGEST_OVERLAP)
     secret = new_secret()
     with transaction.atomic():
@@ -167,7 +163,7 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
         locked = Token.objects.select_for_update().get(pk=token.pk)
         refuse_dead(locked, now)
         if locked.rotated_to_id is not None:
-            raise TokenDead(gettext("This token has been rotated already; rotate the newer one."))
+            raise TokenDead(gettext("This token was already rotated. Rotate the newer token."))
         _refuse_too_many(locked.owner, now, replaced=1)
         new = Token.objects.create(
             kind=TokenKind.API,
@@ -211,7 +207,7 @@ def _refuse_wider(by: Author, token: Token) -> None:
     )
     freer = faults_beyond_maker(terms, by) or mine.token.needs_if_match > token.needs_if_match
     if freer or not _is_within_scope(token, mine):
-        raise TokenRefused({"token": [gettext("You cannot rotate a token that may do more than yours.")]})
+        raise TokenRefused({"token": [gettext("You can’t rotate a token with more rights than your own token.")]})
 
 
 def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
@@ -230,7 +226,7 @@ def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now
             raise TokenRefused(
                 {
                     "tokens": [
-                        gettext("“{purpose}” may more than {username} now: make a new one instead.").format(
+                        gettext("“{purpose}” has more rights than {username}. Create a new token instead.").format(
                             purpose=token.purpose, username=person.username
                         )
                     ]
@@ -385,7 +381,7 @@ def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor
         raise TokenElsewhere
     actor = actor_of_token(token)
     if actor is None:
-        raise TokenDead(gettext("The account of this token's owner is closed."))
+        raise TokenDead(gettext("The account of this token’s owner is closed."))
     _note_use(token, address, now)
     return actor
 

@@ -36,7 +36,7 @@ def refuse_reserved(name: str) -> None:
         raise TokenRefused(
             {
                 "name": [
-                    gettext("Names below {of_secondaries} are those of secondaries' keys.").format(
+                    gettext("Names below {of_secondaries} are reserved for keys of secondaries.").format(
                         of_secondaries=OF_SECONDARIES
                     )
                 ]
@@ -51,12 +51,12 @@ def refuse_bad_secret(text: str) -> None:
     except (ValueError, binascii.Error):
         secret = b""
     if not secret:
-        raise TokenRefused({"key": [gettext("The key must be Base64.")]})
+        raise TokenRefused({"key": [gettext("Enter the key in Base64.")]})
     if 8 * len(secret) < LEAST_BITS:
         raise TooShort(
             {
                 "key": [
-                    gettext("The key has {value} bits; use at least {least_bits}.").format(
+                    gettext("The key has {value} bits. Use at least {least_bits} bits.").format(
                         value=8 * len(secret), least_bits=LEAST_BITS
                     )
                 ]
@@ -71,7 +71,7 @@ def refuse_new_of_old_algorithm(algorithm: str) -> None:
             {
                 "algorithm": [
                     gettext(
-                        "{algorithm} is only for a key that is in use already: give that, or use hmac-sha256."
+                        "{algorithm} is only allowed for an existing key. Enter the existing key, or use hmac-sha256."
                     ).format(algorithm=algorithm)
                 ]
             }

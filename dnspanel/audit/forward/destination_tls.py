@@ -34,7 +34,7 @@ def canonical_certificates(text: str) -> str:
         raise ValueError(NO_CERTIFICATE) from exc
     if len(found) > MOST_CERTIFICATES:
         raise ValueError(
-            gettext("At most {most_certificates} certificates.").format(most_certificates=MOST_CERTIFICATES)
+            gettext("Enter at most {most_certificates} certificates.").format(most_certificates=MOST_CERTIFICATES)
         )
     return pem
 

@@ -242,7 +242,7 @@ def _checked_head(head: Head) -> Head:
         raise TemplateRefused({"name": [gettext("A template needs a name that can be shown.")]})
     if len(name) > LONGEST_NAME:
         raise TemplateRefused(
-            {"name": [gettext("At most {longest_name} characters.").format(longest_name=LONGEST_NAME)]}
+            {"name": [gettext("Enter at most {longest_name} characters.").format(longest_name=LONGEST_NAME)]}
         )
     return Head(name, head.team, _checked_line("description", head.description))
 

@@ -94,7 +94,7 @@ def audit_log(request: PanelRequest) -> HttpResponse:
     if target == "audit-more":
         return render(request, "access/_audit_rows.html", context)
     if target == "audit-list":
-        found = (gettext("{acts} entries and more found") if next_place else gettext("{acts} entries found")).format(
+        found = (gettext("At least {acts} entries found") if next_place else gettext("{acts} entries found")).format(
             acts=len(acts)
         )
         return say(render(request, "access/_audit_list.html", context), speak=found)
@@ -139,9 +139,7 @@ def audit_export(request: PanelRequest, file_format: str) -> HttpResponseBase:
 def audit_check(request: PanelRequest) -> HttpResponse:
     """Request a check of the whole hash chain, from its first link."""
     audit_links.ask_for_check(by=request.user, now=timezone.now())
-    messages.success(
-        request, gettext("The chain is being checked from its beginning. This page will say what came of it.")
-    )
+    messages.success(request, gettext("Checking the chain. The result will be shown on this page."))
     return redirect("audit-log")
 
 

@@ -20,10 +20,10 @@ RIGHT_DESCRIPTIONS = {
     Right.CREATE_ZONE: gettext_lazy("create zones"),
     Right.DELETE_ZONE: gettext_lazy("delete zones"),
     Right.SETTINGS: gettext_lazy("change tags and team"),
-    Right.DNSSEC: gettext_lazy("sign zones and change their keys"),
-    Right.TEMPLATES: gettext_lazy("make and change templates"),
+    Right.DNSSEC: gettext_lazy("sign zones and change DNSSEC keys"),
+    Right.TEMPLATES: gettext_lazy("create and change templates"),
     Right.EXPORT_KEYS: gettext_lazy("read private DNSSEC keys"),
-    Right.GOVERN: gettext_lazy("set approval and freezes"),
+    Right.GOVERN: gettext_lazy("set approval rules and freezes"),
 }
 
 
@@ -57,14 +57,14 @@ class GrantDescriber:
         parts = [shorten_list(known)] if known else []
         if hidden := len(grant.zones) - len(known):
             parts.append(
-                ngettext("{hidden} zone you do not see", "{hidden} zones you do not see", hidden).format(hidden=hidden)
+                ngettext("{hidden} zone you can’t see", "{hidden} zones you can’t see", hidden).format(hidden=hidden)
             )
         parts += [gettext("zones tagged {tag}").format(tag=tag) for tag in sorted(grant.tags)]
         parts += [
-            gettext("zones of the team {pk}").format(pk=self.team_names.get(pk, gettext("that is gone")))
+            gettext("zones of team {pk}").format(pk=self.team_names.get(pk, gettext("(deleted)")))
             for pk in sorted(grant.teams)
         ]
-        return join_list(parts) if parts else gettext("no zone")
+        return join_list(parts) if parts else gettext("no zones")
 
 
 def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescriber:
@@ -99,10 +99,10 @@ def limits_of(grant: Grant) -> str:
     """Return the names and types that the grant is limited to, as text. Return an empty text if it has no limits."""
     parts = []
     if grant.names:
-        parts.append(gettext("names {names}").format(names=shorten_list(grant.names)))
+        parts.append(gettext("names: {names}").format(names=shorten_list(grant.names)))
     if grant.types:
         parts.append(
-            gettext("types {list}").format(list=", ".join(rdata.type_to_text(each) for each in sorted(grant.types)))
+            gettext("types: {list}").format(list=", ".join(rdata.type_to_text(each) for each in sorted(grant.types)))
         )
     return "; ".join(parts)
 

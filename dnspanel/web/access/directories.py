@@ -40,26 +40,25 @@ class DirectoryForm(PanelForm):
         label=gettext_lazy("Groups without a rule"),
         required=False,
         choices=[
-            ("", gettext_lazy("give nothing")),
-            ("reader", gettext_lazy("are teams of their name, whose members read")),
-            ("editor", gettext_lazy("are teams of their name, whose members edit")),
+            ("", gettext_lazy("No rights")),
+            ("reader", gettext_lazy("Readers of a team with the same name")),
+            ("editor", gettext_lazy("Editors of a team with the same name")),
         ],
-        help_text=gettext_lazy("A team of that name that is here already is the group’s only if you select it."),
+        help_text=gettext_lazy("An existing team is only used if you select the team below."),
     )
     teams = forms.TypedMultipleChoiceField(
-        label=gettext_lazy("Teams that groups may be"),
+        label=gettext_lazy("Existing teams"),
         required=False,
         coerce=int,
         widget=forms.CheckboxSelectMultiple,
-        help_text=gettext_lazy(
-            "Of those that the directory didn’t create. Members of a group with the team’s name get its zones."
-        ),
+        help_text=gettext_lazy("Members of a group with the same name get access to the zones of the selected team."),
     )
     takes_over = forms.BooleanField(
-        label=gettext_lazy("It may take over accounts that are here already"),
+        label=gettext_lazy("Take over existing accounts"),
         required=False,
         help_text=gettext_lazy(
-            "It finds them by user name or mail address. Those of administrators and of programs it never sees."
+            "The directory finds accounts by user name or email address. Administrators and service accounts "
+            "are excluded."
         ),
     )
 
@@ -110,14 +109,14 @@ def directory_new(request: PanelRequest) -> HttpResponse:
 
 
 _ABOUT_DIRECTORY = Question(
-    title=gettext_lazy("Trust a directory"),
+    title=gettext_lazy("Trust directory"),
     effects=(
         gettext_lazy(
-            "People who control the directory can create accounts here, close its own accounts, and assign "
-            "roles by its rules."
+            "People who control the directory can create accounts in the panel, close the directory’s "
+            "accounts, and assign roles with the directory’s rules."
         ),
     ),
-    button=gettext_lazy("Trust it"),
+    button=gettext_lazy("Trust"),
     back="/people/directories/",
     needs_password=True,
     only_password=True,
@@ -138,7 +137,7 @@ def directory_detail(request: PanelRequest, directory_id: int) -> HttpResponse:
         except DirectoryRefused as exc:
             form.refuse_all(exc.fields)
         else:
-            messages.success(request, gettext("Changed; its people have what the rules give now."))
+            messages.success(request, gettext("Directory saved. The new rules apply to all people in the directory."))
             return redirect("people-directory", directory.pk)
     context = {
         "directory": directory,
@@ -158,9 +157,11 @@ def directory_secret(request: PanelRequest, directory_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     directory = verbs.directory_by_id(directory_id)
     question = Question(
-        title=gettext("A new secret for {name}").format(name=directory.name),
-        effects=(gettext("The one of before opens nothing from then on: put the new one into the directory at once."),),
-        button=gettext("Make it"),
+        title=gettext("Rotate the secret of {name}").format(name=directory.name),
+        effects=(
+            gettext("The old secret stops working immediately. Enter the new secret in the directory right away."),
+        ),
+        button=gettext("Rotate secret"),
         back=reverse("people-directory", args=[directory.pk]),
         needs_password=True,
     )
@@ -178,16 +179,19 @@ def directory_delete(request: PanelRequest, directory_id: int) -> HttpResponse:
     question = Question(
         title=gettext("Delete {name}").format(name=directory.name),
         effects=(
-            gettext("Its secret opens nothing any more, and its people lose what their groups gave."),
-            gettext("Accounts stay as they are, open or closed, and are changed here from then on."),
+            gettext("The directory’s secret stops working. People lose the rights from the directory’s groups."),
+            gettext(
+                "Open accounts stay open, and closed accounts stay closed. Administrators can change these "
+                "accounts in the panel."
+            ),
         ),
-        button=gettext("Delete it"),
+        button=gettext("Delete"),
         back=reverse("people-directory", args=[directory.pk]),
     )
     if (page := ask(request, question)) is not None:
         return page
     verbs.delete_directory(directory=directory, by=request.user, now=timezone.now())
-    messages.success(request, gettext("{name} is deleted.").format(name=directory.name))
+    messages.success(request, gettext("{name} deleted.").format(name=directory.name))
     return redirect("people-directories")
 
 

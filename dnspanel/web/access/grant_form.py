@@ -30,15 +30,15 @@ class GrantForm(PanelForm):
     """The form for a grant: rights, zones, tags, teams, names and types. `person` can enter only visible zones."""
 
     rights = forms.MultipleChoiceField(
-        label=gettext_lazy("May"),
+        label=gettext_lazy("Rights"),
         choices=[(right.value, RIGHT_DESCRIPTIONS[right]) for right in Right],
         initial=[Right.READ.value],
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": gettext_lazy("Say what may be done.")},
+        error_messages={"required": gettext_lazy("Select at least one right.")},
     )
     where = forms.ChoiceField(
         label=gettext_lazy("Where"),
-        choices=[(SOME, gettext_lazy("These zones")), (EVERYWHERE, gettext_lazy("All zones"))],
+        choices=[(SOME, gettext_lazy("Selected zones")), (EVERYWHERE, gettext_lazy("All zones"))],
         initial=SOME,
         widget=forms.RadioSelect,
     )
@@ -47,17 +47,17 @@ class GrantForm(PanelForm):
         required=False,
         max_length=LONGEST_LIST,
         widget=forms.Textarea(attrs=MONO_LINES),
-        help_text=gettext_lazy("Names with spaces or line breaks between them."),
+        help_text=gettext_lazy("Enter zone names separated by spaces or line breaks."),
     )
     tags = forms.CharField(
-        label=gettext_lazy("Zones with these tags"),
+        label=gettext_lazy("Zones by tag"),
         required=False,
         max_length=4000,
         widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("Also zones that get the tag later."),
+        help_text=gettext_lazy("Enter tags. Zones that get such a tag later are included."),
     )
     teams = forms.TypedMultipleChoiceField(
-        label=gettext_lazy("Zones of these teams"),
+        label=gettext_lazy("Zones by team"),
         required=False,
         coerce=int,
         widget=forms.CheckboxSelectMultiple,
@@ -68,7 +68,8 @@ class GrantForm(PanelForm):
         max_length=LONGEST_LIST,
         widget=forms.Textarea(attrs=MONO_LINES),
         help_text=gettext_lazy(
-            "Empty: any. Names are relative to the zone. @ is the apex, * matches anything: www *.dev _acme-challenge*"
+            "Enter names relative to the zone, or leave empty for any name. @ is the apex, and * matches "
+            "anything: www *.dev _acme-challenge*"
         ),
     )
     types = forms.CharField(
@@ -76,7 +77,7 @@ class GrantForm(PanelForm):
         required=False,
         max_length=1000,
         widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("Empty: any. TXT CAA"),
+        help_text=gettext_lazy("Enter record types, or leave empty for any type: TXT CAA"),
     )
 
     def __init__(self, *args: Any, person: access.Person, **kwargs: Any) -> None:

@@ -15,13 +15,13 @@ class RulesField(forms.CharField):
 
     def __init__(self) -> None:
         super().__init__(
-            label=gettext_lazy("What groups give"),
+            label=gettext_lazy("Group rules"),
             required=False,
             max_length=MOST_RULES * (LONGEST_GROUP + 100),
             help_text=(
                 gettext_lazy(
-                    "One per line: “dns-admins = administrator” or “web = editor in Web ops”. If any line has a role, "
-                    "roles come only from groups. People without a matching line become members."
+                    "Enter one rule per line, such as “dns-admins = administrator” or “web = editor in Web ops”. If a "
+                    "rule assigns a role, roles come only from groups. People without a matching rule become members."
                 )
             ),
             widget=forms.Textarea(attrs={"rows": 5, "class": "textarea input-mono", "spellcheck": "false"}),
@@ -42,9 +42,9 @@ def rules_in(text: str) -> tuple[Rule, ...]:
         if group and ascii_lower(gives) in own:
             found.append(Rule(group, Role.MEMBER, own_role=own[ascii_lower(gives)]))
         elif not group or role not in Role.values:
-            faults.append(gettext("{line}: write group = role, or group = role in team.").format(line=line[:100]))
+            faults.append(gettext("{line}: enter group = role, or group = role in team.").format(line=line[:100]))
         elif within and ascii_lower(team) not in teams:
-            faults.append(gettext("{line}: there is no such team.").format(line=line[:100]))
+            faults.append(gettext("{line}: team not found.").format(line=line[:100]))
         else:
             found.append(Rule(group, role, teams[ascii_lower(team)] if within else None))
     if faults:

@@ -48,7 +48,9 @@ def service_account(request: PanelRequest) -> HttpResponse:
         return redirect("people")
     messages.success(
         request,
-        gettext("{username} is there. Give it teams or grants, then make its tokens.").format(username=made.username),
+        gettext("Service account {username} created. Add teams or grants, then create tokens.").format(
+            username=made.username
+        ),
     )
     return redirect("person-detail", made.pk)
 
@@ -61,7 +63,7 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
     to_id = id_in(request.POST.get("to", ""))
     to = None if to_id is None else User.objects.filter(pk=to_id).first()
     if to is None:
-        messages.error(request, gettext("Choose who gets it."))
+        messages.error(request, gettext("Choose a new owner."))
         return redirect("person-detail", person.pk)
     try:
         count = hand_over(
@@ -75,16 +77,16 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
             now=timezone.now(),
         )
     except (AccountRefused, TokenRefused, DraftRefused) as exc:
-        messages.error(request, gettext("{exc} Nothing was handed over.").format(exc=exc))
+        messages.error(request, gettext("{exc} Nothing was transferred.").format(exc=exc))
     else:
-        what = ngettext("{count} thing of {username}", "{count} things of {username}", count).format(
+        what = ngettext("{count} item of {username}", "{count} items of {username}", count).format(
             count=count, username=person.username
         )
         messages.success(
             request,
-            gettext("{username} has {what} now.").format(username=to.username, what=what)
+            gettext("Transferred to {username}: {what}.").format(username=to.username, what=what)
             if count
-            else gettext("Nothing was ticked."),
+            else gettext("No items selected."),
         )
     return redirect("person-detail", person.pk)
 

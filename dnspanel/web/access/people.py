@@ -63,11 +63,13 @@ def invite(request: PanelRequest) -> HttpResponse:
 
 
 _ADMINISTRATOR_INVITED = Question(
-    title=gettext_lazy("Invite an administrator"),
+    title=gettext_lazy("Invite administrator"),
     effects=(
-        gettext_lazy("The first person who opens the link can do everything here, and remove everyone else’s role."),
+        gettext_lazy(
+            "The first person who opens the link can do everything in the panel, and remove the roles of other people."
+        ),
     ),
-    button=gettext_lazy("Make the link"),
+    button=gettext_lazy("Create link"),
     back="/people/",
     needs_password=True,
     only_password=True,
@@ -86,7 +88,7 @@ def change_role(request: PanelRequest, person_id: int) -> HttpResponse:
     if (role, own) == (person.role, person.own_role):
         return _answer(
             request,
-            done=gettext("{username} is {person} already.").format(
+            done=gettext("{username} already has the role {person}.").format(
                 username=person.username, person=_name_of_role(person)
             ),
         )
@@ -98,7 +100,9 @@ def change_role(request: PanelRequest, person_id: int) -> HttpResponse:
         return _answer(request, refusal=str(exc))
     return _answer(
         request,
-        done=gettext("{username} is now {person}.").format(username=person.username, person=_name_of_role(person)),
+        done=gettext("Role of {username} changed to {person}.").format(
+            username=person.username, person=_name_of_role(person)
+        ),
     )
 
 
@@ -111,7 +115,7 @@ def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
         verbs.reactivate(user=person, by=request.user, now=timezone.now())
         return _answer(
             request,
-            done=gettext("{username} may sign in again. Sessions and tokens of before stay ended.").format(
+            done=gettext("Account of {username} opened. Earlier sessions and tokens stay revoked.").format(
                 username=person.username
             ),
         )
@@ -121,7 +125,7 @@ def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
         verbs.deactivate(user=person, by=request.user, now=timezone.now())
     except LastAdministrator as exc:
         return _answer(request, refusal=str(exc))
-    return _answer(request, done=gettext("{username} can no longer sign in.").format(username=person.username))
+    return _answer(request, done=gettext("Account of {username} closed.").format(username=person.username))
 
 
 @require_POST
@@ -132,7 +136,7 @@ def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
     name = request.POST.get("other", "").strip()
     other = User.objects.filter(has_username(name[:150])).exclude(username="").first()
     if name and other is None:
-        messages.error(request, gettext("There is no account of this name."))
+        messages.error(request, gettext("Account not found."))
         return redirect("person-detail", person.pk)
     try:
         set_same_person(user=person, other=other, by=request.user, now=timezone.now())
@@ -141,11 +145,11 @@ def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
     else:
         messages.success(
             request,
-            gettext("{username} and {other} are now accounts of the same person.").format(
+            gettext("{username} and {other} are now linked as accounts of the same person.").format(
                 username=person.username, other=other.username
             )
             if other
-            else gettext("{username} is no longer linked to another account of the same person.").format(
+            else gettext("{username} unlinked from other accounts of the same person.").format(
                 username=person.username
             ),
         )
@@ -162,9 +166,10 @@ def reset_second_factor(request: PanelRequest, person_id: int) -> HttpResponse:
     reset(user=person, by=request.user, now=timezone.now())
     messages.success(
         request,
-        gettext("{username} signs in with the password alone now, and sets up another one.").format(
-            username=person.username
-        ),
+        gettext(
+            "Second factor of {username} reset. This person can sign in with only the password, and set up a "
+            "new second factor."
+        ).format(username=person.username),
     )
     return redirect("person-detail", person.pk)
 
@@ -175,19 +180,19 @@ def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     question = Question(
-        title=gettext("End the sessions of {username}").format(username=person.username),
+        title=gettext("Revoke sessions of {username}").format(username=person.username),
         effects=(
-            gettext("{username} is signed out everywhere, and may sign in again.").format(username=person.username),
-            gettext("Tokens stay; so does what they drafted."),
+            gettext("{username} is signed out everywhere, but can sign in again.").format(username=person.username),
+            gettext("Tokens and drafts remain."),
         ),
-        button=gettext("End all sessions"),
+        button=gettext("Revoke all sessions"),
         back=reverse("person-detail", args=[person.pk]),
     )
     if (page := ask(request, question)) is not None:
         return page
     ended = end_all_sessions(user=person, by=request.user, now=timezone.now())
     messages.success(
-        request, gettext("{ended} sessions of {username} have ended.").format(ended=ended, username=person.username)
+        request, gettext("{ended} sessions of {username} revoked.").format(ended=ended, username=person.username)
     )
     return redirect("person-detail", person.pk)
 
@@ -199,13 +204,14 @@ def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
     person = get_object_or_404(User, pk=person_id, is_active=True, is_service=False)
     back = reverse("person-detail", args=[person.pk])
     question = Question(
-        title=gettext("Make a link that sets the password of {username}").format(username=person.username),
+        title=gettext("Create password link for {username}").format(username=person.username),
         effects=(
             gettext(
-                "The first person who opens the link sets the password of {username}. The second factor stays the same."
+                "The first person who opens the link can set the password of {username}. The second factor stays "
+                "the same."
             ).format(username=person.username),
         ),
-        button=gettext("Make the link"),
+        button=gettext("Create link"),
         back=back,
         needs_password=True,
         only_password=True,
@@ -223,15 +229,18 @@ def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
 
 def _about_second_factor(person: User) -> Question:
     return Question(
-        title=gettext("Reset the second factor of {username}").format(username=person.username),
+        title=gettext("Reset second factor of {username}").format(username=person.username),
         effects=(
             gettext("The app, passkeys and recovery codes of {username} stop working.").format(
                 username=person.username
             ),
-            gettext("They are signed out everywhere."),
-            gettext("Make sure that the request comes from this person. Then anyone with the password can sign in."),
+            gettext("The person is signed out everywhere."),
+            gettext(
+                "Make sure that the request comes from this person. After the reset, anyone with the password can "
+                "sign in."
+            ),
         ),
-        button=gettext("Reset it"),
+        button=gettext("Reset second factor"),
         back=reverse("person-detail", args=[person.pk]),
         needs_password=True,
     )
@@ -240,16 +249,20 @@ def _about_second_factor(person: User) -> Question:
 def _about_role(person: User, role: Role, own: OwnRole | None) -> Question:
     then = User(role=role, own_role=own)
     before, after = _powers(person), _powers(then)
-    effects = [gettext("{username} is {person} now.").format(username=person.username, person=_name_of_role(person))]
-    for words, these, those in ((gettext("May then also"), after, before), (gettext("May no longer"), before, after)):
+    effects = [
+        gettext("Current role of {username}: {person}.").format(username=person.username, person=_name_of_role(person))
+    ]
+    for words, these, those in ((gettext("New rights"), after, before), (gettext("Removed rights"), before, after)):
         if difference := [each for each in these if each not in those]:
             effects.append(f"{words}: {'; '.join(map(str, difference))}.")
     if set(before) - set(after):
-        effects.append(gettext("Their tokens may no more than they themselves, from the same moment on."))
+        effects.append(gettext("The person’s tokens lose these rights immediately."))
     return Question(
-        title=gettext("Make {username} {then}").format(username=person.username, then=_name_of_role(then)),
+        title=gettext("Change role of {username} to {then}").format(username=person.username, then=_name_of_role(then)),
         effects=tuple(effects),
-        button=gettext("Make {username} {then}").format(username=person.username, then=_name_of_role(then)),
+        button=gettext("Change role of {username} to {then}").format(
+            username=person.username, then=_name_of_role(then)
+        ),
         back=reverse("people"),
         needs_password=role == Role.ADMINISTRATOR,
     )
@@ -271,17 +284,20 @@ def _name_of_role(person: User) -> str:
 def _about_closing(person: User) -> Question:
     tokens = person.tokens.filter(revoked_at=None).count()
     return Question(
-        title=gettext("Close the account of {username}").format(username=person.username),
+        title=gettext("Close account of {username}").format(username=person.username),
         effects=(
-            gettext("{username} is signed out everywhere and cannot sign in again.").format(username=person.username),
+            gettext("{username} is signed out everywhere and can’t sign in again.").format(username=person.username),
             gettext(
-                "Their tokens and keys ({tokens}) and open invitations end for good, also if the account "
-                "is opened again."
+                "All tokens and keys ({tokens}) and open invitations of this person are revoked, even if the "
+                "account is opened again."
             ).format(tokens=tokens),
-            gettext("What others go on with is handed over before, on the person’s page: tokens, webhooks and drafts."),
-            gettext("What they published stays, with their name."),
+            gettext(
+                "Before you close the account, transfer tokens, webhooks and drafts that others need. Use the "
+                "person’s page."
+            ),
+            gettext("Published changes remain, with the person’s name."),
         ),
-        button=gettext("Close the account"),
+        button=gettext("Close account"),
         back=reverse("people"),
     )
 

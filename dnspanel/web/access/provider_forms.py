@@ -23,9 +23,9 @@ from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, split_list
 
 _GROUPS = [
     (Groups.SEARCH, gettext_lazy("Groups list their members")),
-    (Groups.NESTED, gettext_lazy("Groups list their members, and may be members of groups")),
-    (Groups.ACTIVE_DIRECTORY, gettext_lazy("Active Directory, through all levels")),
-    (Groups.ATTRIBUTE, gettext_lazy("An attribute of the person lists them, such as memberOf")),
+    (Groups.NESTED, gettext_lazy("Groups list their members, including nested groups")),
+    (Groups.ACTIVE_DIRECTORY, gettext_lazy("Active Directory, including nested groups")),
+    (Groups.ATTRIBUTE, gettext_lazy("An attribute of the person lists groups, such as memberOf")),
 ]
 
 
@@ -56,46 +56,49 @@ class CommonForm(PanelForm):
     kind: ClassVar[Kind]
     template: ClassVar[str]
 
-    name = forms.CharField(label=gettext_lazy("Name on the button"), max_length=40)
+    name = forms.CharField(label=gettext_lazy("Button text"), max_length=40)
     slug = _mono(
-        gettext_lazy("Word in the URL"),
+        gettext_lazy("URL slug"),
         40,
-        gettext_lazy("Lowercase letters, digits and dashes. It can’t be changed later."),
+        gettext_lazy("Use lowercase letters, digits and dashes. The slug can’t be changed later."),
     )
     rules = RulesField()
     makes_people = forms.BooleanField(
         label=gettext_lazy("Create accounts at first sign-in"),
         required=False,
         help_text=gettext_lazy(
-            "A verified mail address is required. It must match the mail domains, and the person must match a group, "
-            "if you enter any."
+            "The person needs a verified email address in the email domains, and a group in the group rules. "
+            "An empty list allows everyone."
         ),
     )
     links_by_mail = forms.BooleanField(
-        label=gettext_lazy("A verified mail address opens the account that has it"),
+        label=gettext_lazy("Link accounts by verified email address"),
         required=False,
         help_text=gettext_lazy(
-            "Only for a provider that you trust with every account here. Else people link theirs themselves."
+            "Select this only if you trust the provider with every account. Otherwise, people link their own accounts."
         ),
     )
     trusts_mail = forms.BooleanField(
-        label=gettext_lazy("It verifies every address, though it does not say so"),
+        label=gettext_lazy("Treat all email addresses as verified"),
         required=False,
-        help_text=gettext_lazy("Select this only if people can’t change their own address there."),
+        help_text=gettext_lazy("Select this only if people can’t change their own email address at the provider."),
     )
     mail_domains = _mono(
-        gettext_lazy("Mail domains"),
+        gettext_lazy("Email domains"),
         rows.MOST_DOMAINS * 255,
-        gettext_lazy("With commas between them; of first sign-ins. Empty: any."),
+        gettext_lazy(
+            "Enter the domains allowed at first sign-in, separated by commas. Leave empty to allow all domains."
+        ),
         required=False,
     )
     session_hours = forms.IntegerField(
-        label=gettext_lazy("Hours after which people sign in again"),
+        label=gettext_lazy("Session length (hours)"),
         min_value=1,
         max_value=rows.LONGEST_SESSION,
         initial=12,
         help_text=gettext_lazy(
-            "Until then they keep what their groups gave, also when the provider has taken a group away."
+            "People must sign in again after this time. Changes of groups at the provider take effect at the "
+            "next sign-in."
         ),
     )
 
@@ -138,7 +141,7 @@ class OidcForm(CommonForm):
     issuer = _mono(
         gettext_lazy("Issuer"),
         rows.LONGEST_URL,
-        gettext_lazy("Exactly as the provider writes it. It stays; it is asked for its configuration at once."),
+        gettext_lazy("Enter the issuer exactly as the provider writes it. The issuer can’t be changed later."),
         widget=forms.URLInput,
         placeholder="https://",
     )
@@ -146,15 +149,15 @@ class OidcForm(CommonForm):
     secret = _mono(
         gettext_lazy("Client secret"),
         oidc.LONGEST_SECRET,
-        gettext_lazy("Kept encrypted, and never shown again."),
+        gettext_lazy("The secret is stored encrypted and never shown again."),
         widget=forms.PasswordInput,
         autocomplete="new-password",
     )
     scopes = _mono(gettext_lazy("Scopes"), 300, initial=oidc.DEFAULT_SCOPES)
     group_claim = _mono(
-        gettext_lazy("Claim with the groups"),
+        gettext_lazy("Groups claim"),
         100,
-        gettext_lazy("Such as groups, or realm_access.roles for a claim within a claim."),
+        gettext_lazy("Enter a claim such as groups, or a nested claim such as realm_access.roles."),
         initial="groups",
     )
 
@@ -163,7 +166,7 @@ class OidcForm(CommonForm):
         if provider is not None:
             self.fields["issuer"].disabled = True
             self.fields["secret"].required = False
-            self.fields["secret"].help_text = gettext("Empty: the current one stays. It is never shown.")
+            self.fields["secret"].help_text = gettext("Leave empty to keep the current secret.")
 
 
 class SamlForm(CommonForm):
@@ -173,50 +176,53 @@ class SamlForm(CommonForm):
     template = "access/_saml_fields.html"
 
     metadata_url = _mono(
-        gettext_lazy("URL of its metadata"),
+        gettext_lazy("Metadata URL"),
         rows.LONGEST_URL,
-        gettext_lazy("The panel reads the metadata now, and again every few hours."),
+        gettext_lazy("The panel loads the metadata when you save, and again every few hours."),
         required=False,
         widget=forms.URLInput,
         placeholder="https://",
     )
     metadata = forms.CharField(
-        label=gettext_lazy("Or the metadata themselves"),
+        label=gettext_lazy("Metadata XML"),
         required=False,
         max_length=LONGEST_METADATA,
-        help_text=gettext_lazy("XML with an EntityDescriptor of one provider. Its entity ID stays."),
+        help_text=gettext_lazy("Enter an EntityDescriptor of one provider. The entity ID can’t be changed later."),
         widget=forms.Textarea(attrs=MONO_LINES | {"rows": 5}),
     )
     client_id = _mono(
-        gettext_lazy("Entity ID of the panel there"),
+        gettext_lazy("Panel entity ID"),
         saml.LONGEST_ENTITY_ID,
-        gettext_lazy("Empty: the URL of the panel’s metadata."),
+        gettext_lazy("Leave empty to use the URL of the panel’s metadata."),
         required=False,
     )
     subject = _mono(
-        gettext_lazy("Attribute that never changes"),
+        gettext_lazy("ID attribute"),
         saml.LONGEST_ATTRIBUTE,
-        gettext_lazy("It identifies the person. Empty: the NameID, which must not be transient."),
+        gettext_lazy(
+            "This attribute identifies the person. Leave empty to use the NameID, which must not be transient."
+        ),
         required=False,
     )
-    mail = _mono(gettext_lazy("Attribute with the mail address"), saml.LONGEST_ATTRIBUTE)
-    username = _mono(gettext_lazy("Attribute with the user name"), saml.LONGEST_ATTRIBUTE)
-    first_name = _mono(gettext_lazy("Attribute with the first name"), saml.LONGEST_ATTRIBUTE)
-    last_name = _mono(gettext_lazy("Attribute with the last name"), saml.LONGEST_ATTRIBUTE)
+    mail = _mono(gettext_lazy("Email attribute"), saml.LONGEST_ATTRIBUTE)
+    username = _mono(gettext_lazy("User name attribute"), saml.LONGEST_ATTRIBUTE)
+    first_name = _mono(gettext_lazy("First name attribute"), saml.LONGEST_ATTRIBUTE)
+    last_name = _mono(gettext_lazy("Last name attribute"), saml.LONGEST_ATTRIBUTE)
     group_claim = _mono(
-        gettext_lazy("Attribute with the groups"),
+        gettext_lazy("Groups attribute"),
         rows.LONGEST_GROUP_NAME,
-        gettext_lazy("By its Name or its FriendlyName, as all of these."),
+        gettext_lazy("Enter the Name or FriendlyName of the attribute."),
         initial=saml.DEFAULT_GROUPS,
     )
 
     def __init__(self, *args: Any, provider: SignInProvider | None = None, **kwargs: Any) -> None:
         super().__init__(*args, provider=provider, **kwargs)
         self.fields["trusts_mail"].help_text = gettext(
-            "SAML doesn’t say if addresses are verified. Select this only if people can’t change their own address."
+            "SAML doesn’t state whether email addresses are verified. Select this only if people can’t change "
+            "their own email address."
         )
         if provider is not None:
-            self.fields["metadata"].help_text = gettext("Empty: the current metadata stays.")
+            self.fields["metadata"].help_text = gettext("Leave empty to keep the current metadata.")
 
 
 class LdapForm(CommonForm):
@@ -228,104 +234,103 @@ class LdapForm(CommonForm):
     uri = _mono(
         gettext_lazy("Server"),
         rows.LONGEST_URL,
-        gettext_lazy("With ldap:// the panel asks for StartTLS. It never speaks outside of TLS."),
+        gettext_lazy("The panel always uses TLS, with StartTLS for ldap:// addresses."),
         placeholder="ldaps://ldap.example.net",
     )
     certificates = forms.CharField(
-        label=gettext_lazy("Certificates of its own CA"),
+        label=gettext_lazy("CA certificates"),
         required=False,
         max_length=ldap.LONGEST_CERTIFICATES,
-        help_text=gettext_lazy("In PEM. Empty: the public CAs count."),
+        help_text=gettext_lazy("Enter certificates in PEM format. Leave empty to trust public CAs."),
         widget=forms.Textarea(attrs=MONO_LINES | {"rows": 4}),
     )
     bind_dn = _mono(
-        gettext_lazy("The panel’s name there (bind DN)"),
+        gettext_lazy("Bind DN"),
         tree.LONGEST_DN,
-        gettext_lazy("This name only needs the right to read people and groups. Empty: anonymous."),
+        gettext_lazy("The bind DN only needs the right to read people and groups. Leave empty for anonymous access."),
         required=False,
     )
     secret = _mono(
-        gettext_lazy("Its password"),
+        gettext_lazy("Bind password"),
         ldap.LONGEST_SECRET,
-        gettext_lazy("Kept encrypted, and never shown again."),
+        gettext_lazy("The secret is stored encrypted and never shown again."),
         required=False,
         widget=forms.PasswordInput,
         autocomplete="new-password",
     )
-    base = _mono(
-        gettext_lazy("Where people are (search base)"), tree.LONGEST_DN, placeholder="ou=people,dc=example,dc=net"
-    )
+    base = _mono(gettext_lazy("People search base"), tree.LONGEST_DN, placeholder="ou=people,dc=example,dc=net")
     person_filter = _mono(
         gettext_lazy("Sign-in filter"),
         tree.LONGEST_FILTER,
-        gettext_lazy("In Active Directory (&(objectCategory=person)(objectClass=user))."),
+        gettext_lazy("For Active Directory, use (&(objectCategory=person)(objectClass=user))."),
     )
     login = _mono(
-        gettext_lazy("Attributes with the name that people type"),
+        gettext_lazy("Sign-in attributes"),
         tree.LONGEST_ATTRIBUTE,
-        gettext_lazy("With commas between them."),
+        gettext_lazy("Separate multiple entries with commas."),
     )
     subject = _mono(
-        gettext_lazy("Attribute that never changes"),
+        gettext_lazy("ID attribute"),
         tree.LONGEST_ATTRIBUTE,
         gettext_lazy(
-            "It identifies the person and can’t be changed later: entryUUID, or objectGUID in Active Directory."
+            "This attribute identifies the person and can’t be changed later. Use entryUUID, or objectGUID "
+            "for Active Directory."
         ),
     )
     username = _mono(
-        gettext_lazy("Attribute with the user name"),
+        gettext_lazy("User name attribute"),
         tree.LONGEST_ATTRIBUTE,
-        gettext_lazy("uid, or sAMAccountName in Active Directory."),
+        gettext_lazy("Use uid, or sAMAccountName for Active Directory."),
     )
-    mail = _mono(gettext_lazy("Attribute with the mail address"), tree.LONGEST_ATTRIBUTE)
+    mail = _mono(gettext_lazy("Email attribute"), tree.LONGEST_ATTRIBUTE)
     first_name = _mono(
-        gettext_lazy("Attribute with the first name"),
+        gettext_lazy("First name attribute"),
         tree.LONGEST_ATTRIBUTE,
         required=False,
     )
     last_name = _mono(
-        gettext_lazy("Attribute with the last name"),
+        gettext_lazy("Last name attribute"),
         tree.LONGEST_ATTRIBUTE,
         required=False,
     )
     groups = forms.ChoiceField(label=gettext_lazy("Group membership"), choices=_GROUPS, initial=Groups.SEARCH)
     group_claim = _mono(
-        gettext_lazy("Attribute of that"),
+        gettext_lazy("Membership attribute"),
         100,
-        gettext_lazy("Of the group: member or uniqueMember. Of the person: memberOf."),
+        gettext_lazy("Enter a group attribute such as member or uniqueMember, or a person attribute such as memberOf."),
         initial=tree.DEFAULT_MEMBERS,
     )
     group_base = _mono(
-        gettext_lazy("Where groups are (search base)"),
+        gettext_lazy("Group search base"),
         tree.LONGEST_DN,
-        gettext_lazy("Empty: where people are. Groups from elsewhere give nothing."),
+        gettext_lazy("Leave empty to use the people search base. Groups outside this search base are ignored."),
         required=False,
     )
     group_filter = _mono(
-        gettext_lazy("Which groups (filter)"),
+        gettext_lazy("Group filter"),
         tree.LONGEST_FILTER,
-        gettext_lazy("In Active Directory (objectClass=group)."),
+        gettext_lazy("For Active Directory, use (objectClass=group)."),
     )
 
     def __init__(self, *args: Any, provider: SignInProvider | None = None, **kwargs: Any) -> None:
         super().__init__(*args, provider=provider, **kwargs)
         self.fields["name"].label = gettext("Name")
-        self.fields["slug"].label = gettext("Word for it")
         self.fields["trusts_mail"].help_text = gettext(
-            "LDAP doesn’t say if addresses are verified. Select this only if people can’t change their own address."
+            "LDAP doesn’t state whether email addresses are verified. Select this only if people can’t change "
+            "their own email address."
         )
         self.fields["session_hours"].help_text = gettext(
             "The panel also checks every few minutes for changed groups and disabled people."
         )
         if provider is not None:
             self.fields["subject"].disabled = True
-            self.fields["secret"].help_text = gettext("Empty: the current one stays. It is never shown.")
+            self.fields["secret"].help_text = gettext("Leave empty to keep the current secret.")
 
 
 class TryForm(PanelForm):
     """The form for a name to look up on the LDAP server."""
 
-    login = _mono(gettext_lazy("Name, as it is typed to sign in"), LONGEST_NAME, autocapitalize="none")
+    login = _mono(gettext_lazy("Sign-in name"), LONGEST_NAME, autocapitalize="none")
 
 
 FORMS: dict[str, type[CommonForm]] = {

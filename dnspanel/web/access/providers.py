@@ -44,13 +44,14 @@ def provider_new(request: PanelRequest) -> HttpResponse:
 
 
 _ABOUT_PROVIDER = Question(
-    title=gettext_lazy("Trust a provider"),
+    title=gettext_lazy("Trust provider"),
     effects=(
         gettext_lazy(
-            "People who control the provider can sign in here as any linked person, with the rights from its groups."
+            "People who control the provider can sign in as any linked person, with the rights from the "
+            "provider’s groups."
         ),
     ),
-    button=gettext_lazy("Trust it"),
+    button=gettext_lazy("Trust"),
     back="/people/providers/",
     needs_password=True,
     only_password=True,
@@ -87,8 +88,10 @@ def _save_form(request: PanelRequest, form: CommonForm, provider: SignInProvider
     except ProviderRefused as exc:
         form.refuse_all(exc.fields)
         return None
-    added = gettext("People can sign in by {name} now.").format(name=saved.name)
-    messages.success(request, added if provider is None else gettext("Changed, from the next sign-in on."))
+    added = gettext("Provider {name} added.").format(name=saved.name)
+    messages.success(
+        request, added if provider is None else gettext("Provider saved. The changes apply to new sign-ins.")
+    )
     return redirect("people-provider", saved.pk)
 
 
@@ -115,12 +118,12 @@ def provider_switch(request: PanelRequest, provider_id: int) -> HttpResponse:
     provider = rows.provider_by_id(provider_id)
     active = request.POST.get("active") == "yes"
     question = Question(
-        title=gettext("Switch {name} off").format(name=provider.name),
+        title=gettext("Disable {name}").format(name=provider.name),
         effects=(
-            gettext("No one can sign in with this provider any more."),
+            gettext("No one can sign in with this provider."),
             gettext("All linked people are signed out everywhere."),
         ),
-        button=gettext("Switch it off"),
+        button=gettext("Disable"),
         back=reverse("people-provider", args=[provider.pk]),
     )
     if (page := ask(request, _ABOUT_PROVIDER if active else question)) is not None:
@@ -128,7 +131,7 @@ def provider_switch(request: PanelRequest, provider_id: int) -> HttpResponse:
     rows.switch_provider(provider=provider, active=active, by=request.user, now=timezone.now())
     messages.success(
         request,
-        (gettext("{name} is on.") if active else gettext("{name} is off.")).format(name=provider.name),
+        (gettext("{name} enabled.") if active else gettext("{name} disabled.")).format(name=provider.name),
     )
     return redirect("people-provider", provider.pk)
 
@@ -142,15 +145,15 @@ def provider_delete(request: PanelRequest, provider_id: int) -> HttpResponse:
         title=gettext("Delete {name}").format(name=provider.name),
         effects=(
             gettext("All linked people are signed out everywhere, and lose the rights from their groups."),
-            gettext("Accounts stay. People without a password can’t sign in any more."),
+            gettext("Accounts remain. People without a password can no longer sign in."),
         ),
-        button=gettext("Delete it"),
+        button=gettext("Delete"),
         back=reverse("people-provider", args=[provider.pk]),
     )
     if (page := ask(request, question)) is not None:
         return page
     rows.delete_provider(provider=provider, by=request.user, now=timezone.now())
-    messages.success(request, gettext("{name} is deleted.").format(name=provider.name))
+    messages.success(request, gettext("{name} deleted.").format(name=provider.name))
     return redirect("people-providers")
 
 
@@ -162,10 +165,10 @@ def link_remove(request: PanelRequest, link_id: int) -> HttpResponse:
     question = Question(
         title=gettext("Unlink {username} from {name}").format(username=found.user.username, name=found.provider.name),
         effects=(
-            gettext("{username} is signed out everywhere, and loses what the provider’s groups gave.").format(
+            gettext("{username} is signed out everywhere, and loses the rights from the provider’s groups.").format(
                 username=found.user.username
             ),
-            gettext("Without a password or another link, nothing leads into the account any more."),
+            gettext("Without a password or another linked provider, this person can no longer sign in."),
         ),
         button=gettext("Unlink"),
         back=reverse("people-provider", args=[found.provider_id]),
@@ -175,9 +178,7 @@ def link_remove(request: PanelRequest, link_id: int) -> HttpResponse:
     links.unlink(link=found, by=request.user, now=timezone.now())
     messages.success(
         request,
-        gettext("{username} is not linked to {name} any more.").format(
-            username=found.user.username, name=found.provider.name
-        ),
+        gettext("{username} unlinked from {name}.").format(username=found.user.username, name=found.provider.name),
     )
     return redirect("people-provider", found.provider_id)
 

@@ -96,7 +96,7 @@ def _set(request: PanelRequest, of: User | Team, name: str) -> HttpResponse | No
             request, "access/quotas_edit.html", quotas_context(of, form) | {"of": of, "name": name}, status=422
         )
     set_quotas(of=of, quotas=form.quotas, by=request.user, now=timezone.now())
-    messages.success(request, gettext("The quotas of {name} are changed.").format(name=name))
+    messages.success(request, gettext("Quotas of {name} saved.").format(name=name))
     return None
 
 
@@ -123,7 +123,7 @@ def _usage_text(usage: Usage) -> str:
         return ""
     uncounted = usage.limit is None and usage.kind is not Kind.BYTES and usage.used >= MOST_COUNTED
     amount = round_amount(usage.kind, usage.used)
-    return gettext("{amount} or more").format(amount=amount) if uncounted else amount
+    return gettext("at least {amount}").format(amount=amount) if uncounted else amount
 
 
 def _title(kind: Kind) -> str:

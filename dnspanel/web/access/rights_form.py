@@ -40,7 +40,7 @@ class Verdict:
     description: str
     may: bool
     reasons: tuple[str, ...]
-    refusal: str = gettext_lazy("nothing gives it")
+    refusal: str = gettext_lazy("No role, team or grant gives this right")
 
 
 class AboutRRsetForm(PanelForm):
@@ -120,9 +120,9 @@ class WhoMayForm(AboutRRsetForm):
         required=False,
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "placeholder": gettext_lazy("you")}),
-        help_text=gettext_lazy("A person, the visible beginning of a token, or the name of a TSIG key."),
+        help_text=gettext_lazy("Enter a user name, the visible start of a token, or the name of a TSIG key."),
     )
-    at = OwnClockField(label=gettext_lazy("At"), required=False)
+    at = OwnClockField(label=gettext_lazy("Time"), required=False)
     field_order = ("who", "name", "type", "at")
 
     def __init__(self, *args: Any, zone: Zone, reader: Actor, **kwargs: Any) -> None:
@@ -143,7 +143,7 @@ class WhoMayForm(AboutRRsetForm):
         if at is not None and at > timezone.now():
             raise forms.ValidationError(gettext("Enter a time in the past."))
         if at is not None and isinstance(self.cleaned_data.get("who"), Token):
-            raise forms.ValidationError(gettext("For a time in the past, enter a person."))
+            raise forms.ValidationError(gettext("To check a time in the past, enter a person."))
         return at
 
     def since(self) -> Since | None:
@@ -175,7 +175,7 @@ def person_or_token(text: str, reader: Actor) -> User | Token:
     called = Q(prefix=text.rstrip("….")) & ~Q(prefix="") | Q(tsig_name=text.lower().rstrip(".") + ".")
     token = tokens_visible_to(reader).filter(called).order_by("-pk").first()
     if token is None:
-        raise forms.ValidationError(gettext("You know no person and no token of this name."))
+        raise forms.ValidationError(gettext("You don’t have access to a person or token with this name."))
     return token
 
 
@@ -197,20 +197,26 @@ def _verdicts_of_token(token: Token, subject: Subject, zone: Zone, now: datetime
         refuse_dead(token, now)
     except TokenDead as exc:
         return tuple(Verdict(RIGHT_DESCRIPTIONS[right], may=False, reasons=(), refusal=str(exc)) for right in _RIGHTS)
-    owner = gettext("its owner {username}").format(username=token.owner.username)
+    owner = gettext("token owner {username}").format(username=token.owner.username)
     reasons, scope = reasons_of(token.owner), scope_of(token)
     named = rights_by_key(zone).get(token.tsig_name or "", frozenset()) if token.needs_permission else frozenset(Right)
     found = []
     for right in _RIGHTS:
         by_owner = reasons_for(reasons, right, subject)
         if not reasons_for(scope, right, subject):
-            refusal = gettext("its scope does not give it")
+            refusal = gettext("The token’s scope doesn’t include this right")
         elif right not in named:
-            refusal = gettext("the zone does not name this key for it")
+            refusal = gettext("The zone doesn’t allow this right for the key")
         else:
-            refusal = "" if by_owner else gettext("its scope would give it, but {owner} may not").format(owner=owner)
+            refusal = (
+                ""
+                if by_owner
+                else gettext("The token’s scope includes this right, but {owner} doesn’t have the right").format(
+                    owner=owner
+                )
+            )
         given_by = tuple(
-            gettext("{owner} may {description}").format(owner=owner, description=each.description) for each in by_owner
+            gettext("{owner}: {description}").format(owner=owner, description=each.description) for each in by_owner
         )
-        found.append(Verdict(RIGHT_DESCRIPTIONS[right], not refusal, (gettext("by its scope"), *given_by), refusal))
+        found.append(Verdict(RIGHT_DESCRIPTIONS[right], not refusal, (gettext("Token scope"), *given_by), refusal))
     return tuple(found)

@@ -37,7 +37,7 @@ class OwnRoleForm(PanelForm):
         widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": gettext_lazy("Auditor")}),
     )
     rights = forms.MultipleChoiceField(
-        label=gettext_lazy("In every zone"),
+        label=gettext_lazy("Rights in all zones"),
         required=False,
         choices=[(str(right), words) for right, words in RIGHT_DESCRIPTIONS.items()],
         widget=forms.CheckboxSelectMultiple,
@@ -80,7 +80,7 @@ def role_new(request: PanelRequest) -> HttpResponse:
             form.refuse_all(exc.fields)
         else:
             messages.success(
-                request, gettext("{name} is there. Give it to people in the list of people.").format(name=role.name)
+                request, gettext("Role {name} created. Assign the role in the list of people.").format(name=role.name)
             )
             return redirect("people-roles")
     return _page(request, form)
@@ -112,12 +112,12 @@ def role_delete(request: PanelRequest, role_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     role = verbs.role_by_id(role_id)
     question = Question(
-        title=gettext("Delete the role {name}").format(name=role.name),
+        title=gettext("Delete role {name}").format(name=role.name),
         effects=(
-            gettext("The role can’t be assigned any more."),
+            gettext("The role can no longer be assigned."),
             gettext("The audit log still shows the rights of the role."),
         ),
-        button=gettext("Delete it"),
+        button=gettext("Delete"),
         back=f"/people/roles/{role.pk}/",
     )
     if (page := ask(request, question)) is not None:
@@ -125,9 +125,9 @@ def role_delete(request: PanelRequest, role_id: int) -> HttpResponse:
     try:
         verbs.delete_role(role=role, by=request.user, now=timezone.now())
     except RoleRefused as exc:
-        messages.error(request, gettext("{exc} Give them another one first.").format(exc=exc))
+        messages.error(request, gettext("{exc} Assign another role to these people first.").format(exc=exc))
         return redirect("people-role-change", role.pk)
-    messages.success(request, gettext("The role {name} is deleted.").format(name=role.name))
+    messages.success(request, gettext("Role {name} deleted.").format(name=role.name))
     return redirect("people-roles")
 
 

@@ -33,11 +33,14 @@ class RulesForm(PanelForm):
         widget=forms.CheckboxSelectMultiple,
     )
     grace = forms.IntegerField(
-        label=gettext_lazy("Days to set one up"),
+        label=gettext_lazy("Grace period (days)"),
         min_value=0,
         max_value=MOST_GRACE,
         initial=14,
-        help_text=gettext_lazy("From the day of the rule, or of a newer account; 0: at once."),
+        help_text=gettext_lazy(
+            "The period starts with the rule, or later with a new account. Enter 0 to require a second factor "
+            "immediately."
+        ),
     )
 
 
@@ -55,7 +58,7 @@ def second_factor_rules(request: PanelRequest) -> HttpResponse:
     form = RulesForm(request.POST or None, initial=initial)
     if form.is_valid():
         set_rules(**form.cleaned_data, by=request.user, now=now)
-        messages.success(request, gettext("The rules hold from now on."))
+        messages.success(request, gettext("Second factor rules saved."))
         return redirect("people-second-factor")
     context = {"form": form, "rules": found, "late": people_without(found), "limit": MOST_LISTED, "now": now}
     return render(request, "access/second_factor_rules.html", context, status=422 if form.is_bound else 200)

@@ -107,7 +107,7 @@ def team_rename(request: PanelRequest, team_id: int) -> HttpResponse:
     team = verbs.team_by_id(team_id)
     try:
         verbs.rename_team(team=team, name=request.POST.get("name", ""), by=request.user, now=timezone.now())
-        messages.success(request, gettext("The team is now called {name}.").format(name=team.name))
+        messages.success(request, gettext("Team renamed to {name}.").format(name=team.name))
     except TeamRefused as exc:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     return redirect("team-detail", team.pk)
@@ -119,11 +119,11 @@ def team_delete(request: PanelRequest, team_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     if request.POST.get("typed", "").strip() != team.name:
-        messages.error(request, gettext("Type {name} to delete the team. Nothing was changed.").format(name=team.name))
+        messages.error(request, gettext("Enter {name} to delete the team. Nothing was changed.").format(name=team.name))
         return redirect("team-detail", team.pk)
     verbs.delete_team(team=team, by=request.user, now=timezone.now())
     messages.success(
-        request, gettext("The team {name} is gone. Its zones stay, and belong to no team.").format(name=team.name)
+        request, gettext("Team {name} deleted. The team’s zones remain, without a team.").format(name=team.name)
     )
     return redirect("team-list")
 
@@ -142,13 +142,15 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
             verbs.set_member(team=team, user=person, role=role, by=request.user, now=now)
             messages.success(
                 request,
-                gettext("{username} is {role} in {name}.").format(username=person.username, role=role, name=team.name),
+                gettext("{username} now has the role {role} in {name}.").format(
+                    username=person.username, role=role, name=team.name
+                ),
             )
         else:
             verbs.remove_member(team=team, user=person, by=request.user, now=now)
             messages.success(
                 request,
-                gettext("{username} is not in {name} any more.").format(username=person.username, name=team.name),
+                gettext("{username} removed from {name}.").format(username=person.username, name=team.name),
             )
     except (TeamRefused, GrantRefused) as exc:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
@@ -161,14 +163,16 @@ def _about_member(request: PanelRequest, team: Team, person: User, role: str) ->
         return None
     zones = Zone.objects.filter(team=team, deleted_at=None).count()
     question = Question(
-        title=gettext("Make {username} {role} in {name}").format(username=person.username, role=role, name=team.name)
+        title=gettext("Change role of {username} in {name} to {role}").format(
+            username=person.username, role=role, name=team.name
+        )
         if role
-        else gettext("Take {username} out of {name}").format(username=person.username, name=team.name),
+        else gettext("Remove {username} from {name}").format(username=person.username, name=team.name),
         effects=(
             _effect(role, zones).format(username=person.username, zones=zones),
-            gettext("Their tokens follow at the same moment."),
+            gettext("The person’s tokens change immediately, too."),
         ),
-        button=gettext("Make {role}").format(role=role) if role else gettext("Take out"),
+        button=gettext("Change to {role}").format(role=role) if role else gettext("Remove"),
         back=reverse("team-detail", args=[team.pk]),
         is_dangerous=role != "editor",
     )
@@ -182,19 +186,19 @@ def _effect(role: str, zones: int) -> str:
     """Return a description of a member's rights in this role, with placeholders for username and number of zones."""
     if role == "editor":
         return ngettext(
-            "{username} then may change the team’s {zones:,} zone.",
-            "{username} then may change the team’s {zones:,} zones.",
+            "{username} will be able to change the team’s {zones:,} zone.",
+            "{username} will be able to change the team’s {zones:,} zones.",
             zones,
         )
     if role == "reader":
         return ngettext(
-            "{username} then only sees the team’s {zones:,} zone.",
-            "{username} then only sees the team’s {zones:,} zones.",
+            "{username} will only be able to see the team’s {zones:,} zone.",
+            "{username} will only be able to see the team’s {zones:,} zones.",
             zones,
         )
     return ngettext(
-        "{username} then loses what the team gives: its {zones:,} zone and its grants.",
-        "{username} then loses what the team gives: its {zones:,} zones and its grants.",
+        "{username} loses access to the team’s {zones:,} zone and the team’s grants.",
+        "{username} loses access to the team’s {zones:,} zones and the team’s grants.",
         zones,
     )
 
@@ -271,9 +275,7 @@ def grant_take(request: PanelRequest, grant_id: int) -> HttpResponse:
     if (question := _about_taking(request, row)) is not None:
         return question
     grant_edit.take_grant(row=row, by=request.user, now=timezone.now())
-    messages.success(
-        request, gettext("The grant of {receiver} is taken back.").format(receiver=grant_edit.receiver(row))
-    )
+    messages.success(request, gettext("Grant of {receiver} revoked.").format(receiver=grant_edit.receiver(row)))
     if row.team_id is not None:
         return redirect("team-detail", row.team_id)
     return redirect("person-detail", row.user_id)
@@ -285,12 +287,12 @@ def _about_taking(request: PanelRequest, row: GrantRow) -> HttpResponse | None:
     receiver = grant_edit.receiver(row)
     page = reverse("team-detail", args=[row.team_id]) if row.team_id else reverse("person-detail", args=[row.user_id])
     question = Question(
-        title=gettext("Take a grant of {receiver} back").format(receiver=receiver),
+        title=gettext("Revoke a grant of {receiver}").format(receiver=receiver),
         effects=(
-            gettext("No longer by this grant: {what} in {where}.").format(what=words.what, where=words.where),
-            gettext("Their tokens lose it at the same moment."),
+            gettext("The grant no longer allows: {what} in {where}.").format(what=words.what, where=words.where),
+            gettext("Tokens lose these rights immediately."),
         ),
-        button=gettext("Take it back"),
+        button=gettext("Revoke grant"),
         back=page,
     )
     return ask(request, question)
@@ -306,7 +308,7 @@ def _gave(request: PanelRequest, form: GrantForm, to: User | Team) -> bool:
         form.refuse_all(exc.fields)
         return False
     messages.success(
-        request, gettext("Granted to {name}.").format(name=to.name if isinstance(to, Team) else to.username)
+        request, gettext("Access granted to {name}.").format(name=to.name if isinstance(to, Team) else to.username)
     )
     return True
 

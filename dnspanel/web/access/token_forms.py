@@ -26,7 +26,7 @@ _LIFETIMES = (
     ("7", gettext_lazy("7 days")),
     ("30", gettext_lazy("30 days")),
     ("90", gettext_lazy("90 days")),
-    ("365", gettext_lazy("a year")),
+    ("365", gettext_lazy("1 year")),
     ("", gettext_lazy("never")),
 )
 # The form's fields for errors about values that have other names elsewhere.
@@ -43,7 +43,7 @@ class TokenForm(PanelForm):
     own: ClassVar[tuple[str, ...]] = ()  # additional fields of this preset
 
     kind = forms.ChoiceField(
-        label=gettext_lazy("Proves itself by"),
+        label=gettext_lazy("Credential type"),
         choices=[(kind.value, kind.label) for kind in (TokenKind.API, TokenKind.TSIG)],
         initial=TokenKind.API,
         widget=forms.RadioSelect,
@@ -53,7 +53,7 @@ class TokenForm(PanelForm):
         required=False,
         max_length=255,
         widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("A name such as router.keys.example."),
+        help_text=gettext_lazy("Enter a name such as router.keys.example."),
     )
     algorithm = forms.ChoiceField(
         label=gettext_lazy("Algorithm"),
@@ -67,14 +67,14 @@ class TokenForm(PanelForm):
         max_length=1000,
         widget=forms.TextInput(attrs=MONO),
         help_text=gettext_lazy(
-            "Base64, 128 bits or more, of a key that is in use already. Empty makes one, but not for hmac-md5."
+            "Enter an existing key in Base64, with at least 128 bits. Leave empty to create a key, except for hmac-md5."
         ),
     )
     purpose = forms.CharField(
         label=gettext_lazy("Purpose"),
         required=False,
         max_length=100,
-        help_text=gettext_lazy("The list and the history show it."),
+        help_text=gettext_lazy("The list of tokens and the history show the purpose."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     expires = forms.ChoiceField(
@@ -85,33 +85,34 @@ class TokenForm(PanelForm):
         required=False,
         min_value=1,
         max_value=3650,
-        help_text=gettext_lazy("Days; empty: never."),
+        help_text=gettext_lazy("Leave empty for no limit."),
     )
     networks = forms.CharField(
-        label=gettext_lazy("Only from these networks"),
+        label=gettext_lazy("Allowed networks"),
         required=False,
         max_length=4000,
         widget=forms.Textarea(attrs=MONO_LINES),
-        help_text=gettext_lazy("Empty: from anywhere. 192.0.2.0/24 2001:db8::1"),
+        help_text=gettext_lazy("Leave empty to allow all addresses. 192.0.2.0/24 2001:db8::1"),
     )
     requests_per_minute = forms.IntegerField(
-        label=gettext_lazy("Requests a minute"),
+        label=gettext_lazy("Requests per minute"),
         required=False,
         min_value=1,
         max_value=1_000_000,
-        help_text=gettext_lazy("Empty: the panel's limit."),
+        help_text=gettext_lazy("Leave empty to use the panel’s limit."),
     )
     needs_if_match = forms.BooleanField(
-        label=gettext_lazy("Writes need If-Match"),
+        label=gettext_lazy("Require If-Match"),
         required=False,
-        help_text=gettext_lazy("API v2 then refuses a write that does not say which revision it was made for."),
+        help_text=gettext_lazy("API v2 refuses writes that don’t state the expected revision."),
     )
 
     deletes_many = forms.BooleanField(
-        label=gettext_lazy("Deletes any number of zones"),
+        label=gettext_lazy("Allow deleting many zones"),
         required=False,
         help_text=gettext_lazy(
-            "Else it is held when it deletes many within minutes. For Terraform and others that clean up."
+            "Without this option, deleting many zones within minutes needs a confirmation. Select this option "
+            "for Terraform and similar tools."
         ),
     )
 
@@ -180,7 +181,7 @@ class _HostForm(TokenForm):
             raise forms.ValidationError(str(exc)) from exc
         self.zone = closest_zone(self.person, name)
         if self.zone is None:
-            raise forms.ValidationError(gettext("None of your zones contains {name}").format(name=name))
+            raise forms.ValidationError(gettext("You don’t have a zone that contains {name}").format(name=name))
         return name
 
 
@@ -190,7 +191,7 @@ class AcmeForm(_HostForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["name"].help_text = gettext(
-            "The name on the certificate; the token writes only its _acme-challenge TXT."
+            "Enter the name on the certificate. The token can only change the _acme-challenge TXT record of this name."
         )
         self.fields["unused_days"].initial = presets.UNUSED_DAYS
 
@@ -213,7 +214,7 @@ class DyndnsForm(_HostForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["name"].help_text = gettext(
-            "The host whose addresses follow the router; nothing else can be changed."
+            "Enter the host that the router updates. The token can only change the addresses of this host."
         )
         self.fields["unused_days"].initial = presets.UNUSED_DAYS
 
@@ -230,7 +231,9 @@ class CiForm(TokenForm):
         label=gettext_lazy("Zone"),
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
-        help_text=gettext_lazy("All its records; neither its settings nor its end."),
+        help_text=gettext_lazy(
+            "The token can edit all records of the zone, but can’t change settings or delete the zone."
+        ),
     )
 
     def clean_zone(self) -> Zone:
@@ -306,25 +309,37 @@ OFFERS = (
         Preset.ACME,
         AcmeForm,
         gettext_lazy("ACME for one name"),
-        gettext_lazy("Certificates by DNS challenge"),
+        gettext_lazy("For certificates with a DNS challenge"),
         "shield",
     ),
     Offer(
         Preset.DYNDNS,
         DyndnsForm,
-        gettext_lazy("dyndns for one host"),
-        gettext_lazy("A router, a changing address"),
+        gettext_lazy("Dynamic DNS for one host"),
+        gettext_lazy("For a router with a changing address"),
         "sync",
     ),
-    Offer(Preset.CI, CiForm, gettext_lazy("CI for one zone"), gettext_lazy("A pipeline that owns the records"), "fork"),
+    Offer(
+        Preset.CI,
+        CiForm,
+        gettext_lazy("CI for one zone"),
+        gettext_lazy("For a pipeline that manages all records"),
+        "fork",
+    ),
     Offer(
         Preset.MONITORING,
         MonitoringForm,
         gettext_lazy("Read-only monitoring"),
-        gettext_lazy("Sees all you see, changes nothing"),
+        gettext_lazy("Sees everything you see, but can’t change anything"),
         "eye",
     ),
-    Offer(Preset.CUSTOM, CustomForm, gettext_lazy("Custom"), gettext_lazy("Zones, names, types, rights"), "filter"),
+    Offer(
+        Preset.CUSTOM,
+        CustomForm,
+        gettext_lazy("Custom"),
+        gettext_lazy("Choose zones, names, types and rights"),
+        "filter",
+    ),
 )
 
 

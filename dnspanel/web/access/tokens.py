@@ -40,8 +40,8 @@ from dnspanel.zones.rights import access
 SOON = timedelta(days=14)
 MOST_LISTED = 500
 _OVERLAPS = {
-    "0": gettext_lazy("at once"),
-    "1": gettext_lazy("in a day"),
+    "0": gettext_lazy("immediately"),
+    "1": gettext_lazy("in 1 day"),
     "7": gettext_lazy("in 7 days"),
     "30": gettext_lazy("in 30 days"),
 }
@@ -168,14 +168,14 @@ def _password_for(request: PanelRequest, terms: token_terms.TokenTerms, *, is_ke
     """Return a page that asks for the password before a powerful token or TSIG key is created, or None to go ahead."""
     powers = [gettext(power.value) for power in (Permission.PEOPLE, Permission.NODES) if power in terms.permissions]
     if any(grant.everywhere and not grant.is_limited and grant.rights >= EVERY_RIGHT for grant in terms.scope):
-        powers.insert(0, gettext("do everything with every zone"))
+        powers.insert(0, gettext("do everything in all zones"))
     if not (powers or is_key):
         return None
-    may = gettext(" It is allowed to {list}.").format(list=joined("; ", powers)) if powers else ""
+    may = gettext(" The token is allowed to: {list}.").format(list=joined("; ", powers)) if powers else ""
     question = Question(
-        title=gettext("Make a TSIG key") if is_key else gettext("Make a token that opens much"),
+        title=gettext("Create TSIG key") if is_key else gettext("Create token with broad access"),
         effects=(gettext("Anyone with the secret can act as you, without your password.{may}").format(may=may),),
-        button=gettext("Make it"),
+        button=gettext("Create"),
         back=reverse("token-list"),
         needs_password=True,
         only_password=True,
@@ -251,7 +251,7 @@ def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
     if (question := ask(request, _about_revoking(token, timezone.now()))) is not None:
         return question
     verbs.revoke_token(token=token, by=actor, now=timezone.now())
-    messages.success(request, gettext("{purpose} is revoked and opens nothing any more.").format(purpose=token.purpose))
+    messages.success(request, gettext("{purpose} revoked.").format(purpose=token.purpose))
     return redirect("token-list")
 
 
@@ -262,26 +262,26 @@ def _terms_of(token: Token) -> token_terms.TokenTerms:
 
 
 def _about_revoking(token: Token, now: datetime) -> Question:
-    used, others = gettext("It was never used."), verbs.ending_with(token)
+    used, others = gettext("The token was never used."), verbs.ending_with(token)
     if token.last_used_at is not None:
-        message = gettext("It was last used {value}.")
+        message = gettext("The token was last used {value}.")
         if token.last_address:
-            message = gettext("It was last used {value} from {address}.")
+            message = gettext("The token was last used {value} from {address}.")
         age = spoken_age((now - token.last_used_at).total_seconds())
         used = message.format(value=age, address=token.last_address)
     many = (
-        gettext("1 other token or key ends")
+        gettext("1 other token or key")
         if others == 1
-        else gettext("{others} other tokens and keys end").format(others=others)
+        else gettext("{others} other tokens and keys").format(others=others)
     )
-    made = gettext("{many} with it: what it became, and what was made with it.").format(many=many)
+    made = gettext("Successors and tokens created with this token are revoked, too: {many}.").format(many=many)
     return Question(
         title=gettext("Revoke {purpose}").format(purpose=token.purpose),
         effects=(
-            gettext("It opens nothing from that moment on, and cannot come back."),
+            gettext("The token stops working immediately and can’t be restored."),
             used,
             *((made,) if others else ()),
-            gettext("What it published stays."),
+            gettext("Changes that were published with the token remain."),
         ),
         button=gettext("Revoke"),
         back=reverse("token-detail", args=[token.pk]),
@@ -310,7 +310,7 @@ def state_of(token: Token, now: datetime) -> State:
             str(exc),
         )
     if not token.owner.is_active:
-        return State(gettext("owner closed"), "bad", "lock", gettext("The account of its owner is closed."))
+        return State(gettext("account closed"), "bad", "lock", gettext("The account of the token’s owner is closed."))
     if token.rotated_to_id is not None and token.expires_at is not None:
         return State(
             gettext("replaced"),
@@ -320,12 +320,12 @@ def state_of(token: Token, now: datetime) -> State:
         )
     if token.expires_at is not None and token.expires_at <= now + SOON:
         return State(
-            gettext("ends soon"),
+            gettext("expires soon"),
             "warn",
             "clock",
-            gettext("Ends on {expires_at:%Y-%m-%d}.").format(expires_at=token.expires_at),
+            gettext("Expires on {expires_at:%Y-%m-%d}.").format(expires_at=token.expires_at),
         )
-    return State(gettext("works"), "ok", "check")
+    return State(gettext("active"), "ok", "check")
 
 
 def _actor(request: PanelRequest) -> Actor:

@@ -27,7 +27,12 @@ def tsig_snippets(  # noqa: PLR0913  # the fields of a form
         f"server {server} {port}\n" + (f"zone {zone}\n" if zone else "") + f"{change}\nsend\nEND\n"
     )
     return (
-        Snippet("panel.key", "ini", key_file, note=gettext("BIND's form; nsupdate, dhcpd and named read it.")),
+        Snippet(
+            "panel.key",
+            "ini",
+            key_file,
+            note=gettext("This is BIND’s key file format, which nsupdate, dhcpd and named can read."),
+        ),
         Snippet("nsupdate", "sh", session),
     )
 

@@ -56,8 +56,8 @@ class WebhookForm(PublishingForm):
         max_length=2000,
         help_text=(
             gettext_lazy(
-                "Gets a POST for each event; for a chat, its incoming webhook. Private addresses are "
-                "refused. Empty for mail, which goes to your own address."
+                "The URL gets a POST request for each event. For a chat, enter the chat’s incoming webhook. "
+                "Private addresses aren’t allowed. Leave empty for email, which is sent to your own address."
             )
         ),
         widget=forms.URLInput(attrs={"class": "input input-mono", "autocomplete": "off", "placeholder": "https://"}),
@@ -65,39 +65,41 @@ class WebhookForm(PublishingForm):
     events = forms.MultipleChoiceField(
         label=gettext_lazy("Events"),
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": gettext_lazy("Choose at least one event.")},
+        error_messages={"required": gettext_lazy("Select at least one event.")},
     )
     zones = forms.CharField(
-        label=gettext_lazy("Only these zones"),
+        label=gettext_lazy("Limit to zones"),
         required=False,
         max_length=30_000,
         help_text=gettext_lazy(
-            "One per line. If you enter zones, tags or teams, only publications that change one of these "
-            "zones are sent."
+            "Enter one zone per line. If you enter zones, tags or teams, only publications that change one of "
+            "these zones are sent."
         ),
         widget=forms.Textarea(attrs=_NAMES),
     )
     tags = forms.CharField(
-        label=gettext_lazy("Zones with these tags"),
+        label=gettext_lazy("Zones by tag"),
         required=False,
         max_length=5_000,
-        help_text=gettext_lazy("With commas between them."),
+        help_text=gettext_lazy("Separate multiple entries with commas."),
     )
     teams = forms.CharField(
-        label=gettext_lazy("Of zones of these teams"),
+        label=gettext_lazy("Limit to teams"),
         required=False,
         max_length=10_000,
-        help_text=gettext_lazy("With commas between them."),
+        help_text=gettext_lazy("Separate multiple entries with commas."),
     )
     gather_minutes = forms.TypedChoiceField(
-        label=gettext_lazy("How often"),
+        label=gettext_lazy("Frequency"),
         choices=list(GATHERED.items()),
         coerce=int,
         initial=0,
-        help_text=gettext_lazy("For people. Programs are notified immediately."),
+        help_text=gettext_lazy(
+            "The frequency only applies to emails and chats. Programs are always notified immediately."
+        ),
     )
     quiet_from = forms.TimeField(
-        label=gettext_lazy("Quiet from"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
+        label=gettext_lazy("Quiet hours start"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
     )
     quiet_until = forms.TimeField(
         label=gettext_lazy("until"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
@@ -120,7 +122,7 @@ class WebhookForm(PublishingForm):
             formats = self.fields["format"]
             assert isinstance(formats, forms.ChoiceField)
             formats.choices = [choice for choice in Format.choices if choice[0] != Format.MAIL]
-            formats.help_text = gettext("Mail isn’t available, because no mail server is set up.")
+            formats.help_text = gettext("Email isn’t available, because no mail server is configured.")
         self._person = person
 
     def clean_zones(self) -> list[str]:
@@ -144,10 +146,7 @@ class WebhookForm(PublishingForm):
         known = {team.name: team.pk for team in teams_known_to(self._person).filter(name__in=wanted)} if wanted else {}
         if unknown := [name for name in wanted if name not in known]:
             raise forms.ValidationError(
-                [
-                    gettext("There is no team {name}, as far as you may know.").format(name=name[:100])
-                    for name in unknown[:5]
-                ]
+                [gettext("Team {name} not found.").format(name=name[:100]) for name in unknown[:5]]
             )
         return [known[name] for name in wanted]
 
@@ -197,7 +196,7 @@ def webhook_new(request: PanelRequest) -> HttpResponse:
         else:
             if is_signed:
                 return _page_with_secret(request, made.webhook, made.secret)
-            messages.success(request, gettext("From now on. Send a test to see one."))
+            messages.success(request, gettext("Webhook created. Send a test to see an example."))
             return redirect("webhook-detail", made.webhook.pk)
     return render(request, "access/webhook_new.html", {"form": form}, status=422 if form.is_bound else 200)
 
@@ -230,7 +229,7 @@ def webhook_change(request: PanelRequest, webhook_id: int) -> HttpResponse:
         except WebhookRefused as exc:
             form.refuse_all(exc.fields)
         else:
-            messages.success(request, gettext("Changed."))
+            messages.success(request, gettext("Changes saved."))
             return redirect("webhook-detail", webhook.pk)
     context = {"webhook": webhook, "events": _labels(webhook), "deliveries": [], "form": form}
     return render(request, "access/webhook.html", context, status=422)
@@ -242,7 +241,7 @@ def webhook_ping(request: PanelRequest, webhook_id: int) -> HttpResponse:
     webhook = webhook_for(request.user, webhook_id)
     try:
         hooks.send_ping(webhook=webhook, by=request.user, now=timezone.now())
-        messages.success(request, gettext("A ping is on its way. Its delivery is shown below."))
+        messages.success(request, gettext("Test sent. The delivery is shown below."))
     except WebhookRefused as exc:
         messages.error(request, gettext("{exc} Nothing was sent.").format(exc=exc))
     return redirect("webhook-detail", webhook.pk)
@@ -257,7 +256,7 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
         hooks.change_webhook(webhook=webhook, by=request.user, now=timezone.now(), active=active)
         messages.success(
             request,
-            gettext("The webhook is on.") if active else gettext("The webhook is off: nothing is sent to it."),
+            gettext("Webhook enabled.") if active else gettext("Webhook disabled. Events are no longer sent."),
         )
     except WebhookRefused as exc:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
@@ -274,7 +273,7 @@ def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
     return _page_with_secret(request, webhook, secret, rotated=True)
 
 
-_ABOUT_SECRET = before_secret(forged=gettext_lazy("events that seem to be this panel’s"), back="/webhooks/")
+_ABOUT_SECRET = before_secret(forged=gettext_lazy("fake events of this panel"), back="/webhooks/")
 
 
 def _page_with_secret(request: PanelRequest, webhook: Webhook, secret: str, *, rotated: bool = False) -> HttpResponse:
@@ -302,7 +301,7 @@ def webhook_delete(request: PanelRequest, webhook_id: int) -> HttpResponse:
     """Delete the webhook and the log of its deliveries."""
     webhook = webhook_for(request.user, webhook_id)
     hooks.delete_webhook(webhook=webhook, by=request.user, now=timezone.now())
-    messages.success(request, gettext("The webhook to {receiver} is deleted.").format(receiver=webhook.receiver))
+    messages.success(request, gettext("Webhook to {receiver} deleted.").format(receiver=webhook.receiver))
     return redirect("webhook-list")
 
 
@@ -312,7 +311,7 @@ def webhook_replay(request: PanelRequest, delivery_id: int) -> HttpResponse:
     delivery = delivery_for(request.user, delivery_id)
     try:
         hooks.replay_delivery(delivery=delivery, by=request.user, now=timezone.now())
-        messages.success(request, gettext("It is sent again, with the same webhook-id."))
+        messages.success(request, gettext("Event sent again, with the same webhook-id."))
     except WebhookRefused as exc:
         messages.error(request, gettext("{exc} Nothing was sent.").format(exc=exc))
     return redirect("webhook-detail", delivery.webhook_id)

@@ -73,7 +73,7 @@ class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is u
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Redirect people without a password to their providers page. They sign in only through a provider."""
         if isinstance(request.user, User) and not request.user.has_usable_password():
-            messages.info(request, gettext("You have no password here: you sign in by a provider."))
+            messages.info(request, gettext("You don’t have a password, because you sign in with a provider."))
             return redirect("account-providers")
         response: HttpResponse = super().dispatch(request, *args, **kwargs)
         return response
@@ -82,9 +82,9 @@ class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is u
         form = super().get_form(*args, **kwargs)
         for field in form.fields.values():
             field.widget.attrs = {"class": "input", "autocomplete": field.widget.attrs.get("autocomplete", "")}
-        form.fields["oldpassword"].label = gettext("Present password")
-        form.fields["password2"].label = gettext("New password again")
-        form.fields["password1"].help_text = gettext("At least 10 characters.")
+        form.fields["oldpassword"].label = gettext("Current password")
+        form.fields["password2"].label = gettext("Confirm new password")
+        form.fields["password1"].help_text = gettext("Use at least 10 characters.")
         return form
 
 

@@ -108,8 +108,10 @@ def link(request: PanelRequest, provider_id: int) -> HttpResponse:
 
 _ABOUT_LINK = Question(
     title=gettext_lazy("Link your account to a provider"),
-    effects=(gettext_lazy("Anyone who signs in there as you can do everything that you can do here."),),
-    button=gettext_lazy("Link it"),
+    effects=(
+        gettext_lazy("Anyone who can sign in as you at the provider can do everything that you can do in the panel."),
+    ),
+    button=gettext_lazy("Link account"),
     back="/account/providers/",
     needs_password=True,
     only_password=True,
@@ -131,7 +133,7 @@ def link_password(request: PanelRequest, ldap_id: int) -> HttpResponse:
         return redirect(request.path) if is_sent else question
     if form.is_valid() and _links_by_password(request, provider, form):
         messages.success(
-            request, gettext("Sign in with your password of {name} from now on.").format(name=provider.name)
+            request, gettext("You can now sign in with your password from {name}.").format(name=provider.name)
         )
         return redirect("account_login")
     context = {"provider": provider, "form": form}
@@ -141,13 +143,13 @@ def link_password(request: PanelRequest, ldap_id: int) -> HttpResponse:
 def _links_by_password(request: PanelRequest, provider: SignInProvider, form: LdapPasswordForm) -> bool:
     """Link the account and return True. If that fails, add the reason to the form and return False."""
     if not ratelimit.consume(request, action="reauthenticate", user=request.user):
-        form.refuse(None, gettext("These were too many tries. Wait a minute."))
+        form.refuse(None, gettext("Too many attempts. Wait a minute, then try again."))
         return False
     now = timezone.now()
     try:
         identity = identity_by_password(provider, now=now, **form.cleaned_data)
         if identity is None:
-            form.refuse("password", gettext("Name or password are wrong."))
+            form.refuse("password", gettext("Incorrect name or password."))
             return False
         links.link_own_account(provider=provider, identity=identity, user=request.user, now=now)
     except (ProviderAway, SignInRefused) as exc:
@@ -166,7 +168,7 @@ def unlink(request: PanelRequest, provider_id: int) -> HttpResponse:
         title=gettext("Unlink {name}").format(name=found[0].provider.name),
         effects=(
             gettext("You are signed out everywhere."),
-            gettext("What the provider’s groups gave you is taken away."),
+            gettext("You lose the rights from the provider’s groups."),
         ),
         button=gettext("Unlink"),
         back=reverse("account-providers"),

@@ -20,9 +20,7 @@ class TimeZoneForm(PanelForm):
     time_zone = forms.ChoiceField(
         label=gettext_lazy("Time zone"),
         choices=lambda: [(name, name.replace("_", " ")) for name in offered_names()],
-        help_text=(
-            gettext_lazy("Pages show times by this clock, and read those that you type by it. Files and APIs keep UTC.")
-        ),
+        help_text=(gettext_lazy("Pages show and accept times in this time zone. Files and APIs use UTC.")),
     )
 
 
@@ -32,9 +30,7 @@ def own_time_zone(request: PanelRequest) -> HttpResponse:
     form = TimeZoneForm(request.POST or None, initial={"time_zone": request.user.time_zone})
     if form.is_valid():
         set_time_zone(person=request.user, name=form.cleaned_data["time_zone"])
-        messages.success(
-            request, gettext("Times are those of {time_zone} from now on.").format(time_zone=request.user.time_zone)
-        )
+        messages.success(request, gettext("Time zone changed to {time_zone}.").format(time_zone=request.user.time_zone))
         return redirect("account-time-zone")
     context = {"form": form, "now": timezone.now()}
     return render(request, "account/time_zone.html", context, status=422 if form.is_bound else 200)

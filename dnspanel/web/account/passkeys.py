@@ -45,16 +45,16 @@ class NewPasskeyForm(CredentialForm):
     """The form for a new passkey: the name, and whether the passkey can sign in without the password."""
 
     name = forms.CharField(
-        label=gettext_lazy("What to call it"),
+        label=gettext_lazy("Passkey name"),
         max_length=LONGEST_NAME,
         initial=gettext_lazy("Passkey"),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     alone = forms.BooleanField(
-        label=gettext_lazy("Sign in with it alone, without the password"),
+        label=gettext_lazy("Sign in with this passkey, without a password"),
         required=False,
         initial=True,
-        help_text=gettext_lazy("It then asks for a finger, a face or a PIN of its own."),
+        help_text=gettext_lazy("The passkey then asks for a fingerprint, a face or a PIN."),
     )
 
 
@@ -78,7 +78,7 @@ def add_passkey(request: PanelRequest) -> HttpResponse:
         except PasskeyRefused as exc:
             form.refuse(None, str(exc))
         else:
-            messages.success(request, gettext("The passkey is added."))
+            messages.success(request, gettext("Passkey added."))
             return page_with_codes(request, codes) if codes else redirect("account-signing-in")
     elif request.method == "POST" and not form.is_bound:  # the password was correct
         return redirect("account-passkey")
@@ -92,7 +92,7 @@ def remove_passkey(request: PanelRequest, passkey_id: int) -> HttpResponse:
     if (question := ask(request, _BEFORE_REMOVAL)) is not None:
         return question
     verbs.remove_passkey(user=request.user, pk=passkey_id, now=timezone.now())
-    messages.success(request, gettext("The passkey is removed."))
+    messages.success(request, gettext("Passkey removed."))
     return redirect("account-signing-in")
 
 
@@ -119,7 +119,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
             raise PasskeyRefused
         row = verbs.sign_in_by_passkey(credential=form.cleaned_data["credential"], now=timezone.now())
         if request.POST.get("login", row.user.username) != row.user.username:
-            raise PasskeyRefused(gettext("This passkey is one of another account."))
+            raise PasskeyRefused(gettext("This passkey belongs to another account."))
     except PasskeyRefused as exc:
         if get_adapter().is_ajax(request):
             return JsonResponse({"form": {"errors": [str(exc)]}}, status=400)
@@ -140,18 +140,23 @@ def lead_on(request: HttpRequest, path: str, **more: object) -> HttpResponse:
 
 _OWN_PAGE = "/account/signing-in/"
 _BEFORE_PASSKEY = Question(
-    title=gettext_lazy("Add a passkey"),
-    effects=(gettext_lazy("Anyone with the passkey can sign in to your account from then on."),),
-    button=gettext_lazy("Go on"),
+    title=gettext_lazy("Add passkey"),
+    effects=(gettext_lazy("Anyone with this passkey can sign in to your account."),),
+    button=gettext_lazy("Continue"),
     back=_OWN_PAGE,
     needs_password=True,
     only_password=True,
     is_dangerous=False,
 )
 _BEFORE_REMOVAL = Question(
-    title=gettext_lazy("Remove a passkey"),
-    effects=(gettext_lazy("It opens nothing here any more. Delete it in the browser or on its stick too."),),
-    button=gettext_lazy("Remove it"),
+    title=gettext_lazy("Remove passkey"),
+    effects=(
+        gettext_lazy(
+            "You can no longer sign in with this passkey. Also delete the passkey in your browser or on your "
+            "security key."
+        ),
+    ),
+    button=gettext_lazy("Remove passkey"),
     back=_OWN_PAGE,
     needs_password=True,
 )

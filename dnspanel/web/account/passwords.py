@@ -29,7 +29,7 @@ class ForgottenForm(PanelForm):
     """The form that asks for an account's email address, to send a password link."""
 
     email = forms.EmailField(
-        label=gettext_lazy("Mail address"), widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
+        label=gettext_lazy("Email address"), widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
     )
 
 
@@ -40,7 +40,7 @@ class NewPasswordForm(PanelForm):
         label=gettext_lazy("New password"),
         strip=False,
         max_length=200,
-        help_text=gettext_lazy("At least 10 characters."),
+        help_text=gettext_lazy("Use at least 10 characters."),
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password", "autofocus": True}),
     )
 
@@ -73,7 +73,7 @@ def by_link(request: HttpRequest, link: str) -> HttpResponse:
         if form.is_valid():
             set_password_by_link(link=link, password=form.cleaned_data["password"], now=timezone.now())
             logout(request)  # the person who was signed in in this browser
-            messages.success(request, gettext("Your password is set. Sign in with it."))
+            messages.success(request, gettext("Password set. Sign in with your new password."))
             return redirect("account_login")
     except LinkDead as exc:
         return render(request, "account/password_link_dead.html", {"refusal": str(exc)}, status=410)

@@ -129,12 +129,10 @@ def end_sessions(request: PanelRequest) -> HttpResponse:
     now = timezone.now()
     if public_id := request.POST.get("session"):
         end_session(user=request.user, public_id=public_id, now=now)
-        messages.success(request, gettext("The session has ended."))
+        messages.success(request, gettext("Session revoked."))
     else:
         ended = end_other_sessions(user=request.user, keep=request.session.session_key, now=now)
-        messages.success(
-            request, gettext("You are signed in here alone; {ended} sessions have ended.").format(ended=ended)
-        )
+        messages.success(request, gettext("All other sessions revoked: {ended}.").format(ended=ended))
     return redirect("account-signing-in")
 
 
@@ -156,7 +154,9 @@ def set_up_app(request: PanelRequest) -> HttpResponse:
         except SecondFactorRefused as exc:
             form.refuse("code", str(exc))
         else:
-            messages.success(request, gettext("The app is set up: your next sign-in asks for a code of it."))
+            messages.success(
+                request, gettext("Authenticator app set up. Your next sign-in asks for a code from the app.")
+            )
             return page_with_codes(request, codes) if codes else redirect("account-signing-in")
     elif request.method == "POST" and not form.is_bound:  # the password was correct
         return redirect("account-app")
@@ -196,36 +196,37 @@ def remove_app(request: PanelRequest) -> HttpResponse:
     if (question := ask(request, _BEFORE_REMOVAL)) is not None:
         return question
     verbs.remove_app(user=request.user, now=timezone.now())
-    messages.success(request, gettext("The authenticator app is turned off."))
+    messages.success(request, gettext("Authenticator app disabled."))
     return redirect("account-signing-in")
 
 
 _OWN_PAGE = "/account/signing-in/"
 _BEFORE_APP = Question(
-    title=gettext_lazy("Set up an authenticator app"),
-    effects=(gettext_lazy("The person who sets up the app controls the sign-in to your account from then on."),),
-    button=gettext_lazy("Go on"),
+    title=gettext_lazy("Set up authenticator app"),
+    effects=(gettext_lazy("The person who sets up the app controls all sign-ins to your account."),),
+    button=gettext_lazy("Continue"),
     back=_OWN_PAGE,
     needs_password=True,
     only_password=True,
     is_dangerous=False,
 )
 _BEFORE_CODES = Question(
-    title=gettext_lazy("Make new recovery codes"),
-    effects=(gettext_lazy("The old ones open nothing any more."), gettext_lazy("The new ones are shown once.")),
-    button=gettext_lazy("Make new codes"),
+    title=gettext_lazy("Generate recovery codes"),
+    effects=(
+        gettext_lazy("The old recovery codes stop working."),
+        gettext_lazy("The new recovery codes are shown only once."),
+    ),
+    button=gettext_lazy("Generate codes"),
     back=_OWN_PAGE,
     needs_password=True,
 )
 _BEFORE_REMOVAL = Question(
-    title=gettext_lazy("Turn the authenticator app off"),
+    title=gettext_lazy("Disable authenticator app"),
     effects=(
-        gettext_lazy("Codes of the app are not asked for, and open nothing any more."),
-        gettext_lazy(
-            "Without a passkey your password alone opens your account, and the recovery codes go with the app."
-        ),
+        gettext_lazy("Codes from the app stop working, and sign-ins no longer ask for codes."),
+        gettext_lazy("Without a passkey, the password is enough to sign in, and the recovery codes stop working."),
     ),
-    button=gettext_lazy("Turn it off"),
+    button=gettext_lazy("Disable"),
     back=_OWN_PAGE,
     needs_password=True,
 )

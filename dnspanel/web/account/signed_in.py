@@ -126,9 +126,7 @@ def note_sign_in(*, request: HttpRequest | None, user: User, **signal: object) -
             when = timezone.localtime(due, time_zone_of(user)).strftime("%Y-%m-%d %H:%M")
             messages.warning(
                 request,
-                gettext("Set up a second factor, in the menu under Signing in. It is needed by {when}.").format(
-                    when=when
-                ),
+                gettext("Set up a second factor by {when}, on the page Signing in of your account.").format(when=when),
             )
 
 
@@ -190,9 +188,7 @@ class SignedInMiddleware:
         if isinstance(exception, SearchTooGeneral):
             return _refusal_response(request, 422, "too_general.html", str(exception))
         if was_ended(exception):
-            message = gettext(
-                "The database took longer than a page may take. Nothing was changed; try again in a few seconds."
-            )
+            message = gettext("The request took too long. Nothing was changed. Try again in a few seconds.")
             response = _refusal_response(request, 503, "too_slow.html", message)
             response["Retry-After"] = str(RETRY_AFTER)
             return response

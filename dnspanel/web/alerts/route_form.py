@@ -39,7 +39,7 @@ class RouteForm(PanelForm):
     )
     least = forms.ChoiceField(label=gettext_lazy("Alerts to send"), choices=_HEARS, widget=forms.RadioSelect)
     quiet_from = forms.TimeField(
-        label=gettext_lazy("Quiet from"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
+        label=gettext_lazy("Quiet hours start"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
     )
     quiet_until = forms.TimeField(
         label=gettext_lazy("until"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
@@ -59,7 +59,7 @@ class RouteForm(PanelForm):
         if route is not None:  # the kind of a route can't change
             self.fields["kind"].required = False
             self.fields["kind"].widget = forms.HiddenInput()
-            self.fields["address"].label = gettext("Mail address") if route.kind == RouteKind.MAIL else "URL"
+            self.fields["address"].label = gettext("Email address") if route.kind == RouteKind.MAIL else "URL"
             if route.kind == RouteKind.MAIL:
                 self.fields["address"].help_text = ""
 

@@ -81,7 +81,7 @@ def route_change(request: PanelRequest, route_id: int) -> HttpResponse:
         except RouteRefused as exc:
             form.refuse_all(exc.fields)
         else:
-            messages.success(request, gettext("Changed."))
+            messages.success(request, gettext("Changes saved."))
             return redirect("alert-route", route.pk)
     return render(request, "alerts/route.html", {**_context(request, route), "form": form}, status=422)
 
@@ -140,7 +140,7 @@ def route_delete(request: PanelRequest, route_id: int) -> HttpResponse:
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     routes.delete_route(route=route, by=request.user, now=timezone.now())
-    messages.success(request, gettext("{name} is deleted.").format(name=route.name))
+    messages.success(request, gettext("{name} deleted.").format(name=route.name))
     return redirect("alert-routes")
 
 

@@ -78,7 +78,7 @@ def catalog_change(request: PanelRequest, catalog_id: int) -> HttpResponse:
         except CatalogRefused as exc:
             form.refuse_all(exc.fields)
         else:
-            messages.success(request, gettext("Changed."))
+            messages.success(request, gettext("Changes saved."))
             return redirect("catalog-detail", catalog.pk)
     return render(request, "fleet/catalog.html", {**_context(request, catalog), "form": form}, status=422)
 

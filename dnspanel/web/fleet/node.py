@@ -183,7 +183,7 @@ def _drain(request: PanelRequest, node: Node, now: datetime) -> None:
 def _describe(request: PanelRequest, node: Node, now: datetime) -> None:
     form = NodeDescriptionForm(request.POST)
     if not form.is_valid():
-        raise BadNode("group", gettext("There is no such group."))
+        raise BadNode("group", gettext("Group not found."))
     node_lifecycle.describe(node=node, now=now, by=request.user, **form.cleaned_data)
 
 

@@ -100,7 +100,7 @@ def own_catalog_groups(request: PanelRequest, zone_name: str) -> HttpResponse:
         except CatalogRefused as exc:
             form.refuse_all(exc.fields)
         else:
-            messages.success(request, gettext("Changed."))
+            messages.success(request, gettext("Changes saved."))
             return redirect("catalog-ours", catalog.zone.name)
     return _page(request, catalog, groups=form)
 

@@ -83,7 +83,7 @@ def secondary_change(request: PanelRequest, secondary_id: int) -> HttpResponse:
         except SecondaryRefused as exc:
             form.refuse_all(exc.fields)
         else:
-            messages.success(request, gettext("Changed."))
+            messages.success(request, gettext("Changes saved."))
             return redirect("secondary-detail", secondary.pk)
     return render(request, "fleet/secondary.html", {**_context(request, secondary), "form": form}, status=422)
 

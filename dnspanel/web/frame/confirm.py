@@ -106,7 +106,7 @@ def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
     if not (password or code):
         return gettext("Enter your password.") if request.user.has_password else gettext("Enter a two-factor code.")
     if not ratelimit.consume(request, action="reauthenticate", user=request.user):
-        return gettext("These were too many tries. Wait a minute.")
+        return gettext("Too many attempts. Wait a minute, then try again.")
     if not password:
         try:
             use_code(user=request.user, code=code[:_LONGEST_CODE], address=request.META.get("REMOTE_ADDR", ""), now=now)

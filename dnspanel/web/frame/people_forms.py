@@ -59,11 +59,11 @@ class WelcomeForm(PanelForm):
         widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "username", "spellcheck": "false"}),
     )
     email = forms.EmailField(
-        label=gettext_lazy("Mail address"), widget=forms.EmailInput(attrs={"autocomplete": "email"})
+        label=gettext_lazy("Email address"), widget=forms.EmailInput(attrs={"autocomplete": "email"})
     )
     password = forms.CharField(
         strip=False,
         max_length=200,
-        help_text=gettext_lazy("At least 10 characters."),
+        help_text=gettext_lazy("Use at least 10 characters."),
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )

@@ -177,11 +177,11 @@ def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
     destination = _row(request, destination_id).destination
     active = request.POST.get("active") == "yes"
     question = Question(
-        title=gettext("Switch {name} off").format(name=destination.name),
+        title=gettext("Disable {name}").format(name=destination.name),
         effects=(
             gettext("No entries are sent to the destination. New entries wait until the destination is enabled again."),
         ),
-        button=gettext("Switch it off"),
+        button=gettext("Disable"),
         back=reverse("settings-evidence-detail", args=[destination.pk]),
     )
     if (page := ask(request, _ABOUT_LOG if active else question)) is not None:
@@ -189,7 +189,7 @@ def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
     destinations.switch_destination(destination=destination, active=active, by=request.user, now=timezone.now())
     messages.success(
         request,
-        (gettext("{name} is on.") if active else gettext("{name} is off.")).format(name=destination.name),
+        (gettext("{name} enabled.") if active else gettext("{name} disabled.")).format(name=destination.name),
     )
     return redirect("settings-evidence-detail", destination.pk)
 
@@ -219,13 +219,13 @@ def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
                 "at the destination."
             ),
         ),
-        button=gettext("Delete it"),
+        button=gettext("Delete"),
         back=reverse("settings-evidence-detail", args=[destination.pk]),
     )
     if (page := ask(request, question)) is not None:
         return page
     destinations.delete_destination(destination=destination, by=request.user, now=timezone.now())
-    messages.success(request, gettext("{name} is deleted.").format(name=destination.name))
+    messages.success(request, gettext("{name} deleted.").format(name=destination.name))
     return redirect("settings-evidence")
 
 

@@ -39,7 +39,7 @@ class LockForm(AboutRRsetForm):
         required=False,
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "placeholder": gettext_lazy("no one")}),
-        help_text=gettext_lazy("A person, the visible beginning of a token, or the name of a TSIG key."),
+        help_text=gettext_lazy("Enter a user name, the visible start of a token, or the name of a TSIG key."),
     )
 
     def __init__(self, *args: Any, zone: Zone, reader: Actor, **kwargs: Any) -> None:

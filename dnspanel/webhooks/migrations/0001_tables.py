@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('uid', models.UUIDField(unique=True)),
-                        ('kind', models.CharField(choices=[('publication.saved', 'A publication was saved'), ('publication.everywhere', 'Every node answers with a publication'), ('publication.taken_back', 'A publication was taken back: name servers could not answer'), ('request.opened', 'Someone requests approval'), ('request.ended', 'A request was published, declined or withdrawn'), ('node.state', "A node's state changed"), ('import.finished', 'An import ended'), ('alert.raised', 'An alert was raised, or has become critical'), ('alert.over', 'An alert is over'), ('ping', 'A requested test')], max_length=32)),
+                        ('kind', models.CharField(choices=[('publication.saved', 'Publication saved'), ('publication.everywhere', 'Publication on all nodes'), ('publication.taken_back', 'Publication reverted, because nodes could not serve the publication'), ('request.opened', 'Approval requested'), ('request.ended', 'Request published, declined or withdrawn'), ('node.state', 'Node state changed'), ('import.finished', 'Import ended'), ('alert.raised', 'Alert raised, or now critical'), ('alert.over', 'Alert resolved'), ('ping', 'Test event')], max_length=32)),
                         ('subject', models.TextField(unique=True)),
                         ('at', models.DateTimeField()),
                         ('facts', models.JSONField(default=dict)),
@@ -65,7 +65,7 @@ class Migration(migrations.Migration):
                     name='Webhook',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('format', models.CharField(choices=[('events', 'Signed events, for programs'), ('mail', 'Mail to you'), ('slack', 'Slack'), ('mattermost', 'Mattermost'), ('teams', 'Microsoft Teams')], db_default='events', default='events', max_length=12)),
+                        ('format', models.CharField(choices=[('events', 'Signed events for programs'), ('mail', 'Email to you'), ('slack', 'Slack'), ('mattermost', 'Mattermost'), ('teams', 'Microsoft Teams')], db_default='events', default='events', max_length=12)),
                         ('url', models.TextField()),
                         ('events', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=32), size=None)),
                         ('zones', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), db_default=[], default=list, size=None)),

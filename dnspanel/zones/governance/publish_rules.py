@@ -223,7 +223,7 @@ def _refuse_terms(terms: ApprovalTerms) -> None:
             "min_changes", gettext("Enter a number from 1 to {most_changes:,}.").format(most_changes=MOST_CHANGES)
         )
     if terms.role and terms.role not in Role.values:
-        raise RuleRefused("role", gettext("There is no such role."))
+        raise RuleRefused("role", gettext("Role not found."))
     if len(terms.tokens) > MOST_TOKENS:
         raise RuleRefused(
             "tokens", gettext("Choose at most {most_tokens} exempt tokens.").format(most_tokens=MOST_TOKENS)

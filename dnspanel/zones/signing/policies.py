@@ -261,7 +261,9 @@ def _checked_name(name: str) -> str:
     if not name or not name.isprintable():
         raise PolicyRefused({"name": [gettext("Enter a policy name with printable characters only.")]})
     if len(name) > LONGEST_NAME:
-        raise PolicyRefused({"name": [gettext("At most {longest_name} characters.").format(longest_name=LONGEST_NAME)]})
+        raise PolicyRefused(
+            {"name": [gettext("Enter at most {longest_name} characters.").format(longest_name=LONGEST_NAME)]}
+        )
     return name
 
 

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def types_password(page: Page) -> None:
-    page.get_by_label("Name or mail address").fill("bob")
+    page.get_by_label("User name or email address").fill("bob")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
 
@@ -36,19 +36,19 @@ def test_an_app_is_set_up_and_signed_in_with_by_pages_without_scripts(open_page:
     page.get_by_role("button", name="Set up").click()
     codes = (page.locator("#codes").text_content() or "").split()
     assert len(codes) == 10
-    page.get_by_role("link", name="I have kept them").click()
-    expect(page.get_by_text("10 left")).to_be_visible()
+    page.get_by_role("link", name="Continue").click()
+    expect(page.get_by_text("codes left: 10")).to_be_visible()
     page.context.clear_cookies(name="sessionid")
     page.reload()
     types_password(page)
     expect(page.get_by_role("heading", name="Second factor")).to_be_visible()
     page.get_by_label("Code", exact=True).fill(app.wrong_code(timezone.now()))
     page.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.get_by_text("This code is not right.")).to_be_visible()
+    expect(page.get_by_text("Incorrect code.")).to_be_visible()
     page.get_by_label("Code", exact=True).fill(codes[0])
     page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page).to_have_url(re.compile("/account/signing-in/$"))
-    expect(page.get_by_text("9 left")).to_be_visible()
+    expect(page.get_by_text("codes left: 9")).to_be_visible()
 
 
 def test_the_dialog_asks_for_the_code_and_the_page_goes_on(open_page: OpenPage, bob: User, make_zone: MakeZone) -> None:
@@ -70,7 +70,7 @@ def test_the_dialog_asks_for_the_code_and_the_page_goes_on(open_page: OpenPage, 
     assert Publication.objects.count() == 1
     code.fill(app.wrong_code(timezone.now()))
     dialog.get_by_role("button", name="Sign in", exact=True).click()
-    expect(dialog.get_by_role("alert")).to_contain_text("This code is not right.")
+    expect(dialog.get_by_role("alert")).to_contain_text("Incorrect code.")
     # A half signed-in person who is redirected there by the first step cannot continue without the code.
     page.reload()
     expect(page.get_by_role("heading", name="Second factor")).to_be_visible()

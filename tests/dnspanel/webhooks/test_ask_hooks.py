@@ -55,7 +55,7 @@ FORGED: dict[str, Callable[[Answering], dict[str, Any]]] = {
 def test_an_answer_that_was_signed_otherwise_is_silence(how: str, answering: Answering) -> None:
     answering.answers.append_signed({"allow": True}, **FORGED[how](answering))
     answer = ask(answering)
-    assert (answer.allow, "is not signed" in answer.reason) == (None, True)
+    assert (answer.allow, "isn’t signed" in answer.reason) == (None, True)
 
 
 def test_an_old_answer_and_the_question_itself_are_no_answer(answering: Answering) -> None:
@@ -70,22 +70,22 @@ def test_an_old_answer_and_the_question_itself_are_no_answer(answering: Answerin
     answering.answers.append(keep)
     assert ask(answering).allow is True
     answering.answers.append(old[0])
-    assert "is not signed" in ask(answering).reason
+    assert "isn’t signed" in ask(answering).reason
     answering.answers.append(lambda query, _: (200, query.headers, query.body, 0))
-    assert "does not say" in ask(answering).reason
+    assert "doesn’t contain `allow`" in ask(answering).reason
 
 
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (b"yes", "is not JSON"),
-        (b"[" * 3000, "is not JSON"),
-        (b'{"allow": 1, "digest": "d1"}', "does not say"),
-        (b"[true]", "does not say"),
-        (b'{"allow": true, "digest": "d2"}', "about something else"),
-        (b'{"allow": true}', "about something else"),
-        (b'{"allow": true, "digest": "d1", "reason": 1}', "is not text"),
-        (b'{"allow": true, "digest": "d1", "x": "' + b"x" * 4096 + b'"}', "is not signed"),
+        (b"yes", "isn’t valid JSON"),
+        (b"[" * 3000, "isn’t valid JSON"),
+        (b'{"allow": 1, "digest": "d1"}', "doesn’t contain `allow`"),
+        (b"[true]", "doesn’t contain `allow`"),
+        (b'{"allow": true, "digest": "d2"}', "for another request"),
+        (b'{"allow": true}', "for another request"),
+        (b'{"allow": true, "digest": "d1", "reason": 1}', "isn’t text"),
+        (b'{"allow": true, "digest": "d1", "x": "' + b"x" * 4096 + b'"}', "isn’t signed"),
     ],
     ids=["text", "deep", "a number", "a list", "another digest", "no digest", "no text", "too long"],
 )
@@ -98,17 +98,17 @@ def test_an_answer_of_another_form_is_silence(body: bytes, told: str, answering:
 
 def test_a_redirect_is_not_followed_and_another_status_is_silence(answering: Answering) -> None:
     answering.answer(307, Location=answering.url)
-    assert ask(answering) == HookAnswer(None, "it answered with status 307.")
+    assert ask(answering) == HookAnswer(None, "the response has status 307.")
     answering.answers.append(
         lambda query, secret: signed_reply(query, b'{"allow": true, "digest": "d1"}', secret, status=201)
     )
-    assert ask(answering) == HookAnswer(None, "it answered with status 201.")
+    assert ask(answering) == HookAnswer(None, "the response has status 201.")
     assert len(answering.received) == 2
 
 
 def test_nobody_there_a_slow_answer_and_a_private_address_are_silence(answering: Answering, settings: Any) -> None:
     nobody = ask(answering, url="http://receiver.test:9999/")
-    assert "No connection to receiver.test" in nobody.fault
+    assert "Couldn’t connect to receiver.test" in nobody.fault
     assert "receiver.test" not in nobody.reason, "who publishes reads this, and is not told where the hook is"
     answering.answer(200, body=b"x" * 100, seconds_a_byte=0.2)
     assert ask(answering, seconds=1).allow is None
@@ -127,7 +127,7 @@ def test_a_name_server_that_never_answers_takes_no_longer_than_the_hook_may(
 
     monkeypatch.setattr(post, "checked_addresses", resolve)
     try:
-        assert ask(answering, seconds=1) == HookAnswer(None, "nothing came within 1 s.")
+        assert ask(answering, seconds=1) == HookAnswer(None, "no response within 1 s.")
     finally:
         gone_on.set()
 

@@ -138,7 +138,7 @@ def test_nobody_there_and_a_refused_address_are_failures_in_words(
     send_all(made)
     assert (only().status, only().error) == (
         None,
-        "No connection to receiver.test, port 1024: Connection refused.",
+        "Couldn’t connect to receiver.test, port 1024: Connection refused.",
     )
     settings.OUTBOUND_NETWORKS = []
     send_all(made, later(60))
@@ -200,7 +200,7 @@ def test_a_webhook_that_fails_for_three_days_is_switched_off_and_says_so(
     made.refresh_from_db()
     assert made.disabled_at is not None
     assert PATIENCE <= made.disabled_at - NOW <= PATIENCE + WAITS[-1]
-    assert made.disabled_reason == "It failed for 3 days, the last time with: The receiver returned HTTP status 500."
+    assert made.disabled_reason.startswith("All deliveries failed for 3 days. Last error: The receiver returned")
     assert made.failures >= LEAST_FAILURES
     assert not Delivery.objects.filter(state="waiting").exists()
     assert AuditEntry.objects.filter(action="webhook.off", user=None, details__webhook=made.pk).count() == 1
@@ -286,7 +286,7 @@ def test_nothing_is_sent_of_what_the_owner_may_not_see_any_more(
     GrantRow.objects.all().delete()
     assert send_all(made) == 1
     assert receiver.received == []
-    assert (only().state, only().error) == ("failed", "The webhook's owner may not see this any more.")
+    assert (only().state, only().error) == ("failed", "The webhook’s owner no longer has access to this event.")
     made.refresh_from_db()
     assert made.failing_since is None
 
@@ -299,7 +299,7 @@ def test_a_webhook_whose_owner_left_is_switched_off_and_says_so(
     User.objects.update(is_active=False)
     assert send_all(made) == 0
     made.refresh_from_db()
-    assert (made.active, made.disabled_reason) == (False, "The account of this webhook's owner is closed.")
+    assert (made.active, made.disabled_reason) == (False, "The account of this webhook’s owner is closed.")
     assert receiver.received == []
     assert only().state == "failed"
 
@@ -365,7 +365,7 @@ def test_mail_goes_to_its_owner_and_is_stopped_by_its_link(
     assert hooks.webhook_of_stop_key(key) == made
     hooks.stop_mails(webhook=made, now=NOW)
     made.refresh_from_db()
-    assert (made.active, made.disabled_reason) == (False, "Stopped by the link in a mail.")
+    assert (made.active, made.disabled_reason) == (False, "Stopped with the link in an email.")
     assert AuditEntry.objects.filter(action="webhook.off", target="mail").count() == 1
 
 
@@ -382,5 +382,6 @@ def test_mail_that_no_server_takes_is_tried_again(bob: User, webhook: MakeWebhoo
     send_all(made)
     assert (only().state, only().error) == (
         "waiting",
-        f"The mail server 127.0.0.1, port {mail_server.port} refuses the mail: 451 4.3.0 the disk is full, try again.",
+        f"The mail server 127.0.0.1, port {mail_server.port} rejected the email: "
+        "451 4.3.0 the disk is full, try again.",
     )

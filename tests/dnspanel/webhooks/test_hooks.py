@@ -80,7 +80,7 @@ def test_each_field_at_fault_is_named(bob: User) -> None:
         "events",
         "description",
     }
-    assert refused(bob, events=[])["events"] == ["Choose at least one event."]
+    assert refused(bob, events=[])["events"] == ["Select at least one event."]
     assert "ping" in refused(bob, events=["ping"])["events"][0]
 
 
@@ -115,7 +115,7 @@ def test_a_token_s_webhook_belongs_to_its_owner_and_to_the_token(bob: User, webh
 def test_there_are_not_endlessly_many(bob: User, webhook: MakeWebhook, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hooks, "MOST_PER_OWNER", 2)
     webhook(bob), webhook(bob)
-    assert "most" in refused(bob)["url"][0]
+    assert "maximum" in refused(bob)["url"][0]
 
 
 def test_a_change_checks_a_new_url_and_leaves_the_rest(bob: User, webhook: MakeWebhook) -> None:
@@ -134,12 +134,12 @@ def test_switching_off_gives_up_what_waits_and_on_forgets_the_failures(bob: User
     Webhook.objects.update(failing_since=NOW, failures=7)
     hooks.change_webhook(webhook=made, by=bob, now=NOW, active=False)
     delivery.refresh_from_db()
-    assert (delivery.state, delivery.error) == (DeliveryState.FAILED, "The webhook was switched off.")
+    assert (delivery.state, delivery.error) == (DeliveryState.FAILED, "The webhook was disabled.")
     for verb in (
         lambda: hooks.send_ping(webhook=made, by=bob, now=NOW),
         lambda: hooks.replay_delivery(delivery=Delivery.objects.get(), by=bob, now=NOW),
     ):
-        with pytest.raises(WebhookRefused, match="switched off"):
+        with pytest.raises(WebhookRefused, match="The webhook is disabled"):
             verb()
     hooks.change_webhook(webhook=made, by=bob, now=NOW, active=True)
     made.refresh_from_db()
@@ -182,16 +182,16 @@ def test_whom_and_when_are_checked_at_their_fields(bob: User, member: User, sett
     assert "mail" in refused(bob, format="pager")["format"][0]
     assert refused(bob, zones=["none.test."])["zones"] == ["Zone not found: none.test."]
     assert "is not a tag" in refused(bob, tags=["no tag"])["tags"][0]
-    assert "no such team" in refused(bob, teams=[4711])["teams"][0]
-    assert "At most 100" in refused(bob, teams=list(range(101)))["teams"][0]
+    assert "not found" in refused(bob, teams=[4711])["teams"][0]
+    assert "at most 100" in refused(bob, teams=list(range(101)))["teams"][0]
     assert "0, 15, 60, 1440" in refused(bob, format="slack", gather_minutes=7)["gather_minutes"][0]
-    assert "at once" in refused(bob, gather_minutes=15)["gather_minutes"][0]
+    assert "immediately" in refused(bob, gather_minutes=15)["gather_minutes"][0]
     assert "the start and the end" in refused(bob, format="slack", quiet_from=time(20))["quiet_until"][0]
 
 
 def test_the_format_stays_and_the_rest_is_changed_and_told(bob: User, webhook: MakeWebhook) -> None:
     made = webhook(bob, URL, "publication.saved", format="slack").webhook
-    with pytest.raises(WebhookRefused, match="stays what it is"):
+    with pytest.raises(WebhookRefused, match="format can’t be changed"):
         hooks.change_webhook(webhook=made, by=bob, now=NOW, format="teams")
     hooks.change_webhook(
         webhook=made, by=bob, now=NOW, tags=["Gold"], gather_minutes=60, quiet_from=time(20), quiet_until=time(7)

@@ -34,11 +34,11 @@ def test_a_publication_is_a_sentence() -> None:
 def test_what_was_taken_back_says_why() -> None:
     facts = saved("a.test.", sequence=7, taken_back={"reason": "PowerDNS answers SERVFAIL."})
     assert line_of("publication.taken_back", facts).text == (
-        "The name servers could not answer with publication 7 of a.test., so it was taken back."
+        "Publication 7 of a.test. was reverted, because nodes could not serve the publication."
         " PowerDNS answers SERVFAIL."
     )
     facts["taken_back"]["reason"] = ""
-    assert line_of("publication.taken_back", facts).text.endswith("so it was taken back.")
+    assert line_of("publication.taken_back", facts).text.endswith("could not serve the publication.")
 
 
 def test_what_others_wrote_calls_nobody_and_links_to_nothing() -> None:
@@ -61,10 +61,10 @@ def test_what_others_wrote_calls_nobody_and_links_to_nothing() -> None:
 def test_a_mail_says_how_it_is_stopped() -> None:
     lines = [Line("alice changed a.test.", URL), Line("bob changed b.test.")]
     assert subject_of(lines[:1]) == "[dnspanel] alice changed a.test."
-    assert subject_of(lines) == "[dnspanel] 2 events; alice changed a.test."
+    assert subject_of(lines) == "[dnspanel] 2 events, starting with: alice changed a.test."
     text = mail_text(lines, settings_url="https://panel.test/webhooks/1/", stop_url="https://panel.test/stop-mails/k/")
     assert text.startswith(f"alice changed a.test.\n{URL}\n\nbob changed b.test.\n\n-- \n")
-    assert text.endswith("Stop them: https://panel.test/stop-mails/k/\n")
+    assert text.endswith("Stop these emails: https://panel.test/stop-mails/k/\n")
 
 
 def test_a_sentence_speaks_the_language_of_who_gets_it() -> None:

@@ -117,7 +117,7 @@ def test_nobody_there_is_no_answer_in_words(at_home: None) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-        with pytest.raises(NoAnswer, match=f"No connection to {HOST}, port {port}: Connection refused"):
+        with pytest.raises(NoAnswer, match=f"Couldn’t connect to {HOST}, port {port}: Connection refused"):
             post(f"http://{HOST}:{port}/", {}, b"{}", resolve=HOME)
 
 

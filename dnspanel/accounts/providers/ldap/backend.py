@@ -31,7 +31,7 @@ from dnspanel.texts import gettext, gettext_lazy
 
 PATH = f"{__name__}.LdapBackend"
 _MESSAGE = "_ldap_message"
-DISABLED = SignInRefused("disabled", gettext_lazy("Your account is disabled there."))
+DISABLED = SignInRefused("disabled", gettext_lazy("Your account is disabled on the LDAP server."))
 
 
 class LdapBackend(ModelBackend):
@@ -58,7 +58,10 @@ class LdapBackend(ModelBackend):
                 if user is not None:
                     return user
         if away:
-            message = gettext("Name or password are wrong, or are those of {provider}, which does not answer now.")
+            message = gettext(
+                "Incorrect name or password. If your password is from {provider}, try again later, because the "
+                "server isn’t responding."
+            )
             _tell(request, message.format(provider=away[0]))
         return None
 

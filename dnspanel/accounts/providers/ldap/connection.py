@@ -44,7 +44,11 @@ class Place:
 
 def place_of(uri: str) -> Place:
     """Parse an LDAP URI: scheme, host and an optional port. Raise ValueError with a message for people."""
-    fault = ValueError(gettext("ldaps://host, or ldap://host for StartTLS, with a port if it is another than usual."))
+    fault = ValueError(
+        gettext(
+            "Enter ldaps://host, or ldap://host for StartTLS. Add the port if the server doesn’t use the default port."
+        )
+    )
     try:
         parts = urlsplit(uri)
         port = parts.port or _PORTS.get(parts.scheme, 0)
@@ -73,12 +77,12 @@ def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
         raise
     except ssl.SSLCertVerificationError as exc:
         raise ProviderAway(
-            gettext("The certificate of {host} does not count: {verify_message}.").format(
+            gettext("The certificate of {host} isn’t valid: {verify_message}.").format(
                 host=place.host, verify_message=exc.verify_message
             )
         ) from exc
     except (OSError, ValueError) as exc:
-        raise ProviderAway(gettext("{host} does not answer, or not in TLS.").format(host=place.host)) from exc
+        raise ProviderAway(gettext("{host} isn’t responding, or doesn’t support TLS.").format(host=place.host)) from exc
     near, far = socket.socketpair()
     Thread(target=_carry, args=(far, tls, time.monotonic() + seconds), daemon=True).start()
     connection = ldap.initialize(f"ldap://{place.host}", fileno=near.detach())
@@ -132,7 +136,7 @@ def _connected_socket(place: Place) -> socket.socket:
         addresses = outbound.allowed_addresses(place.host, place.port, settings.OIDC_NETWORKS)
     except outbound.NotReachable as exc:
         raise ProviderAway(
-            gettext("{exc} The operator can allow networks by PANEL_OIDC_NETWORKS.").format(exc=exc)
+            gettext("{exc} The operator can allow networks with PANEL_OIDC_NETWORKS.").format(exc=exc)
         ) from exc
     except outbound.OutboundError as exc:
         raise ProviderAway(str(exc)) from exc
@@ -153,13 +157,13 @@ def _start_tls(plain: socket.socket) -> None:
     if length & 0x80:
         length = int.from_bytes(_read(plain, length & 0x7F))
     if head[0] != 0x30 or length > _LONGEST_ANSWER:
-        raise ProviderAway(gettext("This is no LDAP server."))
+        raise ProviderAway(gettext("This server isn’t an LDAP server."))
     answer = _read(plain, length)
     # The message number, then the tag of an extended response, one to five length bytes, and the result (0: success).
     begins = answer[:4] == b"\x02\x01\x01\x78"
     skipped = 5 + (answer[4] & 0x7F if len(answer) > 4 and answer[4] & 0x80 else 0)
     if not begins or answer[skipped : skipped + 3] != b"\x0a\x01\x00":
-        raise ProviderAway(gettext("The server does not offer StartTLS."))
+        raise ProviderAway(gettext("The server doesn’t support StartTLS."))
 
 
 def _read(plain: socket.socket, count: int) -> bytes:

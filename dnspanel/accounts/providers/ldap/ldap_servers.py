@@ -63,13 +63,19 @@ def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str =
     has_secret = bool(provider.client_secret)
     terms = _refused_or_clean(terms, secret or ("kept" if has_secret else ""))
     if terms.slug != provider.slug:
-        raise ProviderRefused({"slug": [gettext("The word stays. Add the other one as a provider of its own.")]})
+        raise ProviderRefused(
+            {"slug": [gettext("The URL slug can’t be changed. Add the other server as a new provider.")]}
+        )
     if terms.attributes["subject"] != provider.attributes["subject"]:
-        raise ProviderRefused({"subject": [gettext("This attribute stays. Add the server as a provider of its own.")]})
+        raise ProviderRefused(
+            {"subject": [gettext("This attribute can’t be changed. Add the server as a new provider.")]}
+        )
     before = (provider.issuer, provider.client_id, provider.metadata)
     moved = (terms.uri, terms.bind_dn, terms.certificates) != before
     if moved and has_secret and not secret and terms.bind_dn:
-        raise ProviderRefused({"secret": [gettext("Another address, name or certificate wants the secret again.")]})
+        raise ProviderRefused(
+            {"secret": [gettext("Enter the password again, because the server, bind DN or certificates have changed.")]}
+        )
     kept = bytes(provider.client_secret) if terms.bind_dn else b""
     columns, unlogged = _columns(terms, encrypt_secret(secret.encode()) if secret else kept)
     _try(SignInProvider(kind=ProviderKind.LDAP, **columns, **unlogged))
@@ -102,31 +108,33 @@ def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
     faults |= tree.faults_of(tree.Terms(terms.group_claim, terms.attributes))
     try:
         if len(terms.uri) > rows.LONGEST_URL:
-            raise ValueError(gettext("At most {longest_url} characters.").format(longest_url=rows.LONGEST_URL))
+            raise ValueError(gettext("Enter at most {longest_url} characters.").format(longest_url=rows.LONGEST_URL))
         place_of(terms.uri)
     except ValueError as exc:
         faults["uri"] = [str(exc)]
     if not tree.is_dn(terms.bind_dn, may_be_empty=True) and not _is_principal(terms.bind_dn):
         faults["bind_dn"] = [
-            gettext("A distinguished name of at most {longest_dn} characters.").format(longest_dn=tree.LONGEST_DN)
+            gettext("Enter a distinguished name of at most {longest_dn} characters.").format(longest_dn=tree.LONGEST_DN)
         ]
     if bool(terms.bind_dn) != bool(secret) or len(secret) > LONGEST_SECRET or not secret.isprintable():
-        message = gettext("From 1 to {longest_secret:,} characters with a bind DN, and nothing without.")
+        message = gettext(
+            "Enter 1 to {longest_secret:,} characters if you entered a bind DN. Otherwise, leave this field empty."
+        )
         faults["secret"] = [message.format(longest_secret=LONGEST_SECRET)]
     certificates = ""
     try:
         if len(terms.certificates) > LONGEST_CERTIFICATES:
             raise ValueError(
-                gettext("At most {longest_certificates:,} characters.").format(
+                gettext("Enter at most {longest_certificates:,} characters.").format(
                     longest_certificates=LONGEST_CERTIFICATES
                 )
             )
         found = certificates_in(
-            terms.certificates, beside_key=gettext("The certificates alone, without a private key.")
+            terms.certificates, beside_key=gettext("Enter only certificates, without a private key.")
         )
         if len(found) > _MOST_CERTIFICATES:
             raise ValueError(
-                gettext("At most {most_certificates} certificates.").format(most_certificates=_MOST_CERTIFICATES)
+                gettext("Enter at most {most_certificates} certificates.").format(most_certificates=_MOST_CERTIFICATES)
             )
         certificates = pem_of(found)
     except ValueError as exc:

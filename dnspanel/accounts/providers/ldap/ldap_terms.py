@@ -74,11 +74,13 @@ def _faults_of_search(terms: Terms) -> dict[str, list[str]]:
     faults: dict[str, list[str]] = {}
     for name in ("base", "group_base"):
         if not is_dn(terms[name], may_be_empty=name == "group_base"):
-            message = gettext("A distinguished name of at most {longest_dn} characters, such as dc=example,dc=net.")
+            message = gettext(
+                "Enter a distinguished name of at most {longest_dn} characters, such as dc=example,dc=net."
+            )
             faults[name] = [message.format(longest_dn=LONGEST_DN)]
     for name in ("person_filter", "group_filter"):
         if not is_filter(terms[name]):
-            message = gettext("A filter in parentheses (RFC 4515) of at most {longest_filter} characters.")
+            message = gettext("Enter a filter in parentheses (RFC 4515) of at most {longest_filter} characters.")
             faults[name] = [message.format(longest_filter=LONGEST_FILTER)]
     return faults
 
@@ -87,13 +89,13 @@ def _faults_of_person(terms: Terms) -> dict[str, list[str]]:
     faults: dict[str, list[str]] = {}
     for name in ("subject", "username", "mail"):
         if not is_attribute(terms[name]):
-            faults[name] = [gettext("The name of an attribute.")]
+            faults[name] = [gettext("Enter an attribute name.")]
     for name in ("first_name", "last_name"):
         if terms[name] and not is_attribute(terms[name]):
-            faults[name] = [gettext("The name of an attribute, or nothing.")]
+            faults[name] = [gettext("Enter an attribute name, or leave this field empty.")]
     login = terms.login_attributes
     if not 1 <= len(login) <= _MOST_LOGIN_ATTRIBUTES or not all(map(is_attribute, login)):
-        message = gettext("From 1 to {most_attributes} attributes with commas between them.")
+        message = gettext("Enter 1 to {most_attributes} attribute names, separated by commas.")
         faults["login"] = [message.format(most_attributes=_MOST_LOGIN_ATTRIBUTES)]
     return faults
 
@@ -101,9 +103,9 @@ def _faults_of_person(terms: Terms) -> dict[str, list[str]]:
 def _faults_of_groups(terms: Terms) -> dict[str, list[str]]:
     faults: dict[str, list[str]] = {}
     if terms["groups"] not in list(Groups):
-        faults["groups"] = [gettext("There is no such way.")]
+        faults["groups"] = [gettext("Choose a type of group membership.")]
     if not is_attribute(terms.member_attribute):
-        faults["group_claim"] = [gettext("The name of an attribute.")]
+        faults["group_claim"] = [gettext("Enter an attribute name.")]
     return faults
 
 

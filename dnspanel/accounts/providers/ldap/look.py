@@ -65,7 +65,7 @@ def look_at_one(*, user: User, now: datetime) -> None:
     if link is None:
         return
     if not link.provider.active:
-        raise SignInRefused("closed", gettext("{name} is switched off.").format(name=link.provider.name))
+        raise SignInRefused("closed", gettext("{name} is disabled.").format(name=link.provider.name))
     try:
         found = _look_up_links(link.provider, [link], now)[0]
     except ProviderAway as exc:
@@ -88,7 +88,9 @@ def _look(provider: SignInProvider, now: datetime) -> None:
         found, fault = [], str(exc)
     gone = [each.link for each in found if each.is_absent and each.link.absent_since is None]
     if len(gone) > max(_GONE_WITHOUT_DOUBT, len(found) // 2):
-        message = gettext("{gone} of {count} people are gone at once. Nothing was changed for them.")
+        message = gettext(
+            "{gone} of {count} people are suddenly missing on the server. None of these accounts was changed."
+        )
         fault = message.format(gone=len(gone), count=len(found))
         audit.record(action="ldap.look-refused", by=None, now=now, target=provider.name, gone=len(gone), of=len(found))
         found = [each for each in found if not each.is_absent]

@@ -88,7 +88,7 @@ class Visit:
         found = self._search("".join(f"({each}={value})" for each in self.terms.login_attributes), most=2)
         if len(found) > 1:
             raise SignInRefused(
-                "ambiguous", gettext("Several people at {name} have this name.").format(name=self.provider.name)
+                "ambiguous", gettext("{name} has several people with this name.").format(name=self.provider.name)
             )
         return found[0] if found else None
 
@@ -184,22 +184,20 @@ def visiting(provider: SignInProvider, *, seconds: float = SIGN_IN_SECONDS) -> I
             visit = Visit(provider, connection)
         except (ldap.INVALID_CREDENTIALS, ldap.INAPPROPRIATE_AUTH, ldap.INVALID_DN_SYNTAX) as exc:
             raise ProviderAway(
-                gettext("{name} does not take the panel’s own name and secret.").format(name=provider.name)
+                gettext("{name} rejected the panel’s bind DN or password.").format(name=provider.name)
             ) from exc
         yield visit
     except ldap.REFERRAL as exc:
         raise ProviderAway(
-            gettext("{name} refers to another server, where the panel does not follow.").format(name=provider.name)
+            gettext("{name} refers to another server. The panel doesn’t follow referrals.").format(name=provider.name)
         ) from exc
     except ldap.NO_SUCH_OBJECT as exc:
-        raise ProviderAway(gettext("{name} has nothing at the base that is named.").format(name=provider.name)) from exc
+        raise ProviderAway(gettext("The search base doesn’t exist on {name}.").format(name=provider.name)) from exc
     except ldap.FILTER_ERROR as exc:
-        raise ProviderAway(
-            gettext("{name} cannot be searched by the filter that is named.").format(name=provider.name)
-        ) from exc
+        raise ProviderAway(gettext("The search filter for {name} isn’t valid.").format(name=provider.name)) from exc
     except ldap.LDAPError as exc:
         raise ProviderAway(
-            gettext("{name} does not answer, or not in a way that helps.").format(name=provider.name)
+            gettext("{name} isn’t responding, or sent an unexpected response.").format(name=provider.name)
         ) from exc
     finally:
         _end(connection)
@@ -241,7 +239,7 @@ class _Search(LDAPSearch):  # type: ignore[misc]  # untyped
                 self.base_dn, self.scope, self.filterstr, self.attrlist, timeout=ANSWER_SECONDS, sizelimit=self.most
             )
         except ldap.SIZELIMIT_EXCEEDED as exc:
-            raise SignInRefused("too-many", gettext("The server finds too many people or groups.")) from exc
+            raise SignInRefused("too-many", gettext("The search matched too many people or groups.")) from exc
         return list(self._process_results(found))
 
 
@@ -271,9 +269,9 @@ def _subject(attribute: str, values: Mapping[str, Sequence[Any]]) -> str:
         return value
     raise SignInRefused(
         "subject",
-        gettext("The person doesn’t have a valid {attribute}, which is needed to identify them.").format(
-            attribute=attribute
-        ),
+        gettext(
+            "The person’s {attribute} is missing or isn’t valid. The panel needs this attribute to identify the person."
+        ).format(attribute=attribute),
     )
 
 

@@ -42,7 +42,7 @@ def verified_claims(
     _refuse_bad_times(claims, now)
     _refuse_other_party(claims, client_id)
     if not compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()) or not nonce:
-        raise SignInRefused("nonce", gettext("The ID token answers another request."))
+        raise SignInRefused("nonce", gettext("The ID token belongs to another request."))
     subject = claims["sub"]
     # ASCII (section 2). Unprintable text could not be stored.
     is_text = isinstance(subject, str) and subject.isascii() and subject.isprintable()
@@ -67,7 +67,7 @@ def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, clie
     if "nonce" in claims or not isinstance(events, dict) or not isinstance(events.get(_LOGGED_OUT), dict):
         raise SignInRefused("logout-token", gettext("This isn’t a Logout Token."))
     if not isinstance(subject, str) or not isinstance(session, str) or not (subject or session):
-        raise SignInRefused("logout-token", gettext("The Logout Token doesn’t name a person or session."))
+        raise SignInRefused("logout-token", gettext("The Logout Token doesn’t identify a person or session."))
     return Ended(subject.replace("\0", ""), session)
 
 
@@ -101,7 +101,7 @@ def _verify_token(
     except jwt.InvalidIssuerError as exc:
         raise SignInRefused("issuer", gettext("The ID token is from another issuer.")) from exc
     except (jwt.PyJWTError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
-        raise SignInRefused("id-token", gettext("The ID token is not one that the provider signed.")) from exc
+        raise SignInRefused("id-token", gettext("The ID token isn’t signed by the provider.")) from exc
     return claims
 
 
@@ -124,9 +124,11 @@ def _refuse_bad_times(claims: Mapping[str, Any], now: datetime) -> None:
     at = now.timestamp()
     expires, issued = claims["exp"], claims["iat"]
     if not isinstance(expires, int | float) or not isinstance(issued, int | float):
-        raise SignInRefused("id-token", gettext("The ID token has no times."))
+        raise SignInRefused("id-token", gettext("The ID token doesn’t have valid timestamps."))
     if not (issued - LEEWAY_SECONDS <= at < expires + LEEWAY_SECONDS):  # so that NaN is refused too
-        raise SignInRefused("expired", gettext("The ID token has expired, or the clocks of provider and panel differ."))
+        raise SignInRefused(
+            "expired", gettext("The ID token has expired, or the provider’s clock differs from the panel’s clock.")
+        )
 
 
 def _refuse_other_party(claims: Mapping[str, Any], client_id: str) -> None:

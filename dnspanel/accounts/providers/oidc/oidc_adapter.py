@@ -52,7 +52,7 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         try:
             found: dict[str, Any] = super().get_access_token_data(*args, **kwargs)
         except (KeyError, ValueError, TypeError, RecursionError) as exc:
-            raise OAuth2Error(gettext("not an answer of a token endpoint")) from exc
+            raise OAuth2Error(gettext("not a response of a token endpoint")) from exc
         return found
 
     def parse_token(self, data: dict[str, Any]) -> SocialToken:
@@ -123,7 +123,7 @@ class CallbackView(OAuth2CallbackView):  # type: ignore[misc]
         state, answer = super()._get_state(request, provider)
         issuer = request.GET.get("iss", provider.row.issuer)  # RFC 9207: checks that this provider sent the answer
         if state is not None and issuer != provider.row.issuer:
-            raise SignInRefused("issuer", gettext("The answer is from another provider."))
+            raise SignInRefused("issuer", gettext("The response is from another provider."))
         self.adapter.state = state or {}
         return state, answer
 
@@ -150,14 +150,14 @@ class PanelSocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[mi
     ) -> None:
         """Write the failed sign-in to the audit log and show the panel's error page."""
         if error == AuthError.CANCELLED:
-            refusal = SignInRefused("cancelled", gettext("The sign-in was cancelled there."))
+            refusal = SignInRefused("cancelled", gettext("The sign-in was cancelled at the provider."))
         elif isinstance(exception, ProviderAway):
             refusal = SignInRefused("away", str(exception))
         elif isinstance(exception, OAuth2Error | requests.RequestException):
-            refusal = SignInRefused("code", gettext("The provider did not accept the panel’s question."))
+            refusal = SignInRefused("code", gettext("The provider rejected the panel’s request."))
         elif "state" in (extra_context or {}):
-            refusal = SignInRefused("error", gettext("The provider could not sign you in."))
+            refusal = SignInRefused("error", gettext("The provider couldn’t sign you in."))
         else:
-            said = gettext("This answer was used before, is too old, or was not asked for here.")
+            said = gettext("This response was already used, is too old, or wasn’t requested by the panel.")
             refusal = SignInRefused("state", said)
         raise ImmediateHttpResponse(refusal_page(request, provider.row, refusal))

@@ -27,7 +27,7 @@ def configuration_of(issuer: str) -> dict[str, Any]:
     found = _fetch_json(issuer.rstrip("/") + "/.well-known/openid-configuration")
     if found.get("issuer") != issuer:  # section 4.3: otherwise, one provider could act as another
         raise ProviderAway(
-            gettext("What is there calls itself {value}. Write the issuer exactly so.").format(
+            gettext("The provider’s issuer is {value}. Enter exactly this issuer.").format(
                 value=str(found.get("issuer"))[:200]
             )
         )
@@ -59,12 +59,12 @@ def _fetch_json(url: str) -> dict[str, Any]:
     except ProviderAway:
         raise
     except requests.JSONDecodeError as exc:
-        raise ProviderAway(gettext("{url} is not JSON.").format(url=url)) from exc
+        raise ProviderAway(gettext("{url} isn’t valid JSON.").format(url=url)) from exc
     except requests.RequestException as exc:
-        raise ProviderAway(gettext("{url} does not answer.").format(url=url)) from exc
+        raise ProviderAway(gettext("{url} isn’t responding.").format(url=url)) from exc
     if not isinstance(found, dict):
         raise ProviderAway(
-            gettext("{url} answers {status_code} instead of its configuration.").format(
+            gettext("{url} returned status {status_code} instead of the provider’s configuration.").format(
                 url=url, status_code=response.status_code
             )
         )
@@ -79,4 +79,4 @@ def is_allowed_url(url: object) -> bool:
 
 def _refuse_bad_url(name: str, url: object) -> None:
     if not is_allowed_url(url):
-        raise ProviderAway(gettext("The provider’s {name} is not an https URL.").format(name=name))
+        raise ProviderAway(gettext("The provider’s {name} must be an https URL.").format(name=name))

@@ -59,7 +59,11 @@ def change_provider(
     _refuse(terms, secret or "kept")
     if (terms.slug, terms.issuer) != (provider.slug, provider.issuer):
         raise ProviderRefused(
-            {"issuer": [gettext("Word and issuer stay. Add the other one as a provider of its own.")]}
+            {
+                "issuer": [
+                    gettext("The URL slug and the issuer can’t be changed. Add the other issuer as a new provider.")
+                ]
+            }
         )
     unlogged = {"client_secret": encrypt_secret(secret.encode())} if secret else {}
     rows.update(provider=provider, columns=rows.columns_of(terms), unlogged=unlogged, by=by, now=now)
@@ -71,10 +75,10 @@ def _refuse(terms: ProviderTerms, secret: str) -> None:
     if fault := rows.fault_of_url(terms.issuer):
         faults["issuer"] = [fault]
     if not terms.client_id or len(terms.client_id) > 255 or not terms.client_id.isprintable():
-        faults["client_id"] = [gettext("From 1 to {longest} characters.").format(longest=255)]
+        faults["client_id"] = [gettext("Enter 1 to {longest} characters.").format(longest=255)]
     if not secret or len(secret) > LONGEST_SECRET or not secret.isprintable():
-        faults["secret"] = [gettext("From 1 to {longest:,} characters.").format(longest=LONGEST_SECRET)]
+        faults["secret"] = [gettext("Enter 1 to {longest:,} characters.").format(longest=LONGEST_SECRET)]
     if "openid" not in terms.scopes.split() or len(terms.scopes) > 300 or not terms.scopes.isascii():
-        faults["scopes"] = [gettext("Scopes with spaces between them, openid among them.")]
+        faults["scopes"] = [gettext("Enter scopes separated by spaces, including openid.")]
     if faults:
         raise ProviderRefused(faults)

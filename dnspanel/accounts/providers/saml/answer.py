@@ -36,32 +36,41 @@ _LONGEST_SUBJECT = 255
 _WRONG = OneLogin_Saml2_ValidationError
 # Messages for the errors of python3-saml. All others are "invalid".
 _REASONS = {
-    _WRONG.STATUS_CODE_IS_NOT_SUCCESS: ("status", gettext_noop("The provider did not sign you in.")),
-    _WRONG.NO_SIGNATURE_FOUND: ("unsigned", gettext_noop("The provider’s answer is not signed.")),
-    _WRONG.NO_SIGNED_ASSERTION: ("unsigned", gettext_noop("The provider’s assertion is not signed.")),
-    _WRONG.INVALID_SIGNATURE: ("signature", gettext_noop("The signature is not the provider’s.")),
-    _WRONG.WRONG_NUMBER_OF_ASSERTIONS: ("signature", gettext_noop("There is more or less than one assertion.")),
+    _WRONG.STATUS_CODE_IS_NOT_SUCCESS: ("status", gettext_noop("The provider didn’t sign you in.")),
+    _WRONG.NO_SIGNATURE_FOUND: ("unsigned", gettext_noop("The provider’s response isn’t signed.")),
+    _WRONG.NO_SIGNED_ASSERTION: ("unsigned", gettext_noop("The provider’s assertion isn’t signed.")),
+    _WRONG.INVALID_SIGNATURE: ("signature", gettext_noop("The signature doesn’t match the provider’s certificate.")),
+    _WRONG.WRONG_NUMBER_OF_ASSERTIONS: ("signature", gettext_noop("The response must contain exactly one assertion.")),
     _WRONG.WRONG_NUMBER_OF_SIGNATURES_IN_RESPONSE: (
         "signature",
-        gettext_noop("The signature is not where it belongs."),
+        gettext_noop("The signature is in the wrong place."),
     ),
-    _WRONG.UNEXPECTED_SIGNED_ELEMENTS: ("signature", gettext_noop("The signature is not where it belongs.")),
-    _WRONG.INVALID_SIGNED_ELEMENT: ("signature", gettext_noop("The signature is not where it belongs.")),
-    _WRONG.DEPRECATED_SIGNATURE_METHOD: ("signature", gettext_noop("It is signed with an insecure method.")),
-    _WRONG.DEPRECATED_DIGEST_METHOD: ("signature", gettext_noop("It is signed with an insecure method.")),
-    _WRONG.WRONG_SIGNED_ELEMENT: ("signature", gettext_noop("The signature is not where it belongs.")),
-    _WRONG.ID_NOT_FOUND_IN_SIGNED_ELEMENT: ("signature", gettext_noop("The signature is not where it belongs.")),
-    _WRONG.DUPLICATED_ID_IN_SIGNED_ELEMENTS: ("signature", gettext_noop("The signature is not where it belongs.")),
-    _WRONG.WRONG_AUDIENCE: ("audience", gettext_noop("The assertion is for another service, not for this panel.")),
-    _WRONG.WRONG_ISSUER: ("issuer", gettext_noop("The answer is from another provider.")),
-    _WRONG.ASSERTION_EXPIRED: ("time", gettext_noop("The assertion has expired, or the clocks differ.")),
-    _WRONG.ASSERTION_TOO_EARLY: ("time", gettext_noop("The assertion has expired, or the clocks differ.")),
-    _WRONG.SESSION_EXPIRED: ("time", gettext_noop("The assertion has expired, or the clocks differ.")),
+    _WRONG.UNEXPECTED_SIGNED_ELEMENTS: ("signature", gettext_noop("The signature is in the wrong place.")),
+    _WRONG.INVALID_SIGNED_ELEMENT: ("signature", gettext_noop("The signature is in the wrong place.")),
+    _WRONG.DEPRECATED_SIGNATURE_METHOD: ("signature", gettext_noop("The signature uses an insecure algorithm.")),
+    _WRONG.DEPRECATED_DIGEST_METHOD: ("signature", gettext_noop("The signature uses an insecure algorithm.")),
+    _WRONG.WRONG_SIGNED_ELEMENT: ("signature", gettext_noop("The signature is in the wrong place.")),
+    _WRONG.ID_NOT_FOUND_IN_SIGNED_ELEMENT: ("signature", gettext_noop("The signature is in the wrong place.")),
+    _WRONG.DUPLICATED_ID_IN_SIGNED_ELEMENTS: ("signature", gettext_noop("The signature is in the wrong place.")),
+    _WRONG.WRONG_AUDIENCE: ("audience", gettext_noop("The assertion is for another service.")),
+    _WRONG.WRONG_ISSUER: ("issuer", gettext_noop("The response is from another provider.")),
+    _WRONG.ASSERTION_EXPIRED: (
+        "time",
+        gettext_noop("The assertion has expired, or the provider’s clock differs from the panel’s clock."),
+    ),
+    _WRONG.ASSERTION_TOO_EARLY: (
+        "time",
+        gettext_noop("The assertion has expired, or the provider’s clock differs from the panel’s clock."),
+    ),
+    _WRONG.SESSION_EXPIRED: (
+        "time",
+        gettext_noop("The assertion has expired, or the provider’s clock differs from the panel’s clock."),
+    ),
     _WRONG.WRONG_SUBJECTCONFIRMATION: (
         "confirmation",
-        gettext_noop("The assertion is not for this panel, or has expired."),
+        gettext_noop("The assertion has expired, or is for another service."),
     ),
-    _WRONG.WRONG_DESTINATION: ("confirmation", gettext_noop("The answer is not for this panel.")),
+    _WRONG.WRONG_DESTINATION: ("confirmation", gettext_noop("The response is for another service.")),
 }
 
 
@@ -123,14 +132,14 @@ def request_to(url: str) -> dict[str, Any]:
 def verify_answer(provider: SignInProvider, encoded: str, now: datetime) -> Answer:
     """Return the provider's answer. Raise SignInRefused unless it is signed, addressed to this panel and valid now."""
     if not encoded or len(encoded) > LONGEST_ANSWER:
-        raise SignInRefused("invalid", gettext("This is no answer of a SAML provider."))
+        raise SignInRefused("invalid", gettext("The response isn’t a valid SAML response."))
     here = panel_url("saml-acs", provider.slug)
     try:
         response = OneLogin_Saml2_Response(settings_of(provider, now), encoded)
         response.is_valid(request_to(here), raise_exceptions=True)
         confirmed = _confirmation(response, here, now)
         if provider.client_id not in response.get_audiences():
-            raise SignInRefused("audience", gettext("The assertion is for another service, not for this panel."))
+            raise SignInRefused("audience", gettext("The assertion is for another service."))
         return Answer(
             assertion_id=str(response.get_assertion_id()),
             question=confirmed.get("InResponseTo"),
@@ -138,10 +147,10 @@ def verify_answer(provider: SignInProvider, encoded: str, now: datetime) -> Answ
             claims=_claims(provider, response),
         )
     except OneLogin_Saml2_ValidationError as exc:
-        code, message = _REASONS.get(exc.code, ("invalid", gettext_noop("The provider’s answer is not valid.")))
+        code, message = _REASONS.get(exc.code, ("invalid", gettext_noop("The provider’s response isn’t valid.")))
         raise SignInRefused(code, gettext(message)) from exc
     except (OneLogin_Saml2_Error, XmlsecError, LxmlError, ValueError, TypeError, AttributeError) as exc:
-        raise SignInRefused("invalid", gettext("This is no answer of a SAML provider.")) from exc
+        raise SignInRefused("invalid", gettext("The response isn’t a valid SAML response.")) from exc
 
 
 def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
@@ -156,13 +165,15 @@ def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
         with transaction.atomic(durable=True):
             row = SeenAssertion.objects.create(provider=provider, digest=digest, ends_at=answer.ends_at, said=said)
     except IntegrityError as exc:
-        raise SignInRefused("replay", gettext("This answer was used before.")) from exc
+        raise SignInRefused("replay", gettext("This response was already used.")) from exc
     return signing.dumps(row.pk, salt=_SALT)
 
 
 def redeem_handle(provider: SignInProvider, handle: str) -> tuple[str, Identity]:
     """Return and delete the request id and identity stored under a handle. Raise SignInRefused if there are none."""
-    stale = SignInRefused("state", gettext("This answer was used before, is too old, or was not asked for here."))
+    stale = SignInRefused(
+        "state", gettext("This response was already used, is too old, or wasn’t requested by the panel.")
+    )
     try:
         pk = signing.loads(handle, salt=_SALT, max_age=TAKEN_SECONDS)
     except signing.BadSignature as exc:
@@ -185,7 +196,7 @@ def _confirmation(response: OneLogin_Saml2_Response, here: str, now: datetime) -
         if data.get("InResponseTo") and data.get("NotOnOrAfter") and _time(data.get("NotOnOrAfter")) > now:
             return data
     raise SignInRefused(
-        "confirmation", gettext("The assertion is not for this panel, was not asked for, or has expired.")
+        "confirmation", gettext("The assertion has expired, is for another service, or wasn’t requested by the panel.")
     )
 
 
@@ -206,11 +217,14 @@ def _claims(provider: SignInProvider, response: OneLogin_Saml2_Response) -> dict
     if name_id.get("Format") == Names.NAMEID_TRANSIENT:
         raise SignInRefused(
             "subject",
-            gettext("The provider sends a different name for you each time. It must send a persistent NameID."),
+            gettext(
+                "The provider sends a different NameID for you each time. Configure the provider to send a "
+                "persistent NameID."
+            ),
         )
     subject = first("subject") if names["subject"] else str(name_id.get("Value") or "")
     if not 1 <= len(subject) <= _LONGEST_SUBJECT:
-        raise SignInRefused("subject", gettext("The provider does not say who you are."))
+        raise SignInRefused("subject", gettext("The provider didn’t send an ID that identifies you."))
     mail = first("mail") or (subject if name_id.get("Format") == Names.NAMEID_EMAIL_ADDRESS else "")
     return {
         "sub": subject,

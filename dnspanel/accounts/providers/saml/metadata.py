@@ -36,23 +36,25 @@ class Described:
 def parse_metadata(xml: str, now: datetime) -> Described:
     """Return the provider that the metadata describes. Raise BadMetadata unless exactly one provider is described."""
     if len(xml) > LONGEST_METADATA:
-        raise BadMetadata(gettext("At most {longest_metadata:,} characters.").format(longest_metadata=LONGEST_METADATA))
+        raise BadMetadata(
+            gettext("Enter at most {longest_metadata:,} characters.").format(longest_metadata=LONGEST_METADATA)
+        )
     try:
         root = OneLogin_Saml2_XML.to_etree(xml)
         if root.tag != f"{{{Names.NS_MD}}}EntityDescriptor":
-            raise BadMetadata(gettext("An EntityDescriptor of one SAML provider is wanted."))
+            raise BadMetadata(gettext("The metadata must be an EntityDescriptor of one SAML provider."))
         until = root.get("validUntil")
         if until and datetime.fromtimestamp(OneLogin_Saml2_Utils.parse_SAML_to_time(until), UTC) <= now:
-            raise BadMetadata(gettext("These metadata are too old: their validUntil has passed."))
+            raise BadMetadata(gettext("The metadata has expired (validUntil)."))
         found = OneLogin_Saml2_IdPMetadataParser.parse(OneLogin_Saml2_XML.to_string(root)).get("idp", {})
     except (ValueError, SyntaxError) as exc:  # lxml raises SyntaxErrors
-        raise BadMetadata(gettext("This is not SAML metadata.")) from exc
+        raise BadMetadata(gettext("This isn’t valid SAML metadata.")) from exc
     entity_id, url = str(found.get("entityId", "")), str(found.get("singleSignOnService", {}).get("url", ""))
     if not entity_id or len(entity_id) > _LONGEST_ENTITY_ID or not entity_id.isprintable():
-        raise BadMetadata(gettext("The metadata name no identity provider."))
+        raise BadMetadata(gettext("The metadata doesn’t contain an identity provider."))
     schemes = ("https://", "http://") if settings.OUTBOUND_HTTP else ("https://",)
     if not url.startswith(schemes) or not url.isprintable():
-        raise BadMetadata(gettext("The metadata name no https URL for sign-ins by HTTP-Redirect."))
+        raise BadMetadata(gettext("The metadata doesn’t contain an https URL for sign-ins with HTTP-Redirect."))
     return Described(entity_id, url, _certificates(found))
 
 
@@ -64,24 +66,24 @@ def fetch_metadata(url: str) -> str:
     except ProviderAway:
         raise
     except requests.RequestException as exc:
-        raise ProviderAway(gettext("{url} does not answer.").format(url=url)) from exc
+        raise ProviderAway(gettext("{url} isn’t responding.").format(url=url)) from exc
     if response.status_code != 200:
         raise ProviderAway(
-            gettext("{url} answers {status_code} instead of metadata.").format(
+            gettext("{url} returned status {status_code} instead of metadata.").format(
                 url=url, status_code=response.status_code
             )
         )
     try:
         return response.content.decode()
     except UnicodeDecodeError as exc:
-        raise ProviderAway(gettext("{url} is not UTF-8.").format(url=url)) from exc
+        raise ProviderAway(gettext("{url} isn’t UTF-8 text.").format(url=url)) from exc
 
 
 def _certificates(found: dict[str, Any]) -> tuple[str, ...]:
     multi = found.get("x509certMulti", {}).get("signing")
     listed = tuple(multi or filter(None, [found.get("x509cert")]))
     if not listed:
-        raise BadMetadata(gettext("The metadata name no certificate that signs."))
+        raise BadMetadata(gettext("The metadata doesn’t contain a signing certificate."))
     if len(listed) > _MOST_KEYS:
         raise BadMetadata(gettext("The metadata has more than {most_keys} certificates.").format(most_keys=_MOST_KEYS))
     for each in listed:

@@ -43,6 +43,6 @@ class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
         try:
             state: dict[str, Any] = self.unstash_redirect_state(request, question)
         except PermissionDenied as exc:
-            message = gettext("This answer was used before, is too old, or was not asked for here.")
+            message = gettext("This response was already used, is too old, or wasn’t requested by the panel.")
             raise SignInRefused("state", message) from exc
         return state

@@ -70,13 +70,15 @@ def change_provider(
     refuse_higher_role(by, Role.ADMINISTRATOR)
     _refuse(terms)
     if terms.slug != provider.slug:
-        raise ProviderRefused({"slug": [gettext("The word stays. Add the other one as a provider of its own.")]})
+        raise ProviderRefused(
+            {"slug": [gettext("The URL slug can’t be changed. Add the other server as a new provider.")]}
+        )
     unlogged: dict[str, object] = {}
     if metadata or terms.metadata_url != provider.metadata_url:
         xml, found = _read(terms, metadata or ("" if terms.metadata_url else provider.metadata), now)
         if found.entity_id != provider.issuer:
             name = "metadata_url" if terms.metadata_url else "metadata"
-            message = gettext("These are of {entity_id}. Add it as a provider of its own.").format(
+            message = gettext("This metadata belongs to {entity_id}. Add a new provider for this entity ID.").format(
                 entity_id=found.entity_id[:200]
             )
             raise ProviderRefused({name: [message]})
@@ -122,15 +124,17 @@ def _refuse(terms: SamlTerms) -> None:
     """Raise ProviderRefused with each invalid field of the settings."""
     faults = rows.faults_of(terms)
     if len(terms.client_id) > LONGEST_ENTITY_ID or not terms.client_id.isascii() or _NO_URI.search(terms.client_id):
-        faults["client_id"] = [gettext("A URI of at most {longest} characters.").format(longest=LONGEST_ENTITY_ID)]
+        faults["client_id"] = [
+            gettext("Enter a URI of at most {longest} characters.").format(longest=LONGEST_ENTITY_ID)
+        ]
     if terms.metadata_url and (len(terms.metadata_url) > rows.LONGEST_URL or not _is_url(terms.metadata_url)):
         faults["metadata_url"] = [
-            gettext("An https URL of at most {longest_url} characters.").format(longest_url=rows.LONGEST_URL)
+            gettext("Enter an https URL of at most {longest_url} characters.").format(longest_url=rows.LONGEST_URL)
         ]
     for name, default in ATTRIBUTES.items():
         value = terms.attributes.get(name, default)
         if len(value) > LONGEST_ATTRIBUTE or not value.isprintable():
-            faults[name] = [gettext("At most {longest} characters.").format(longest=LONGEST_ATTRIBUTE)]
+            faults[name] = [gettext("Enter at most {longest} characters.").format(longest=LONGEST_ATTRIBUTE)]
     if faults:
         raise ProviderRefused(faults)
 

@@ -28,6 +28,7 @@ from dnspanel.api.v2.schema.fields import (
     read,
 )
 from dnspanel.api.v2.schema.row_json import row_json
+from dnspanel.texts import gettext
 from dnspanel.webhooks import access, hooks
 from dnspanel.webhooks.errors import WebhookUnknown
 from dnspanel.webhooks.models import SUBSCRIBABLE, Delivery, DeliveryState, EventKind, Format, Webhook
@@ -267,7 +268,7 @@ class Replay(V2View):
         actor = actor_in(request)
         delivery = access.delivery_for(actor, delivery_id)
         if delivery.webhook_id != webhook_id:
-            raise WebhookUnknown("delivery")
+            raise WebhookUnknown(gettext("Delivery not found."))
         return _waits(request, hooks.replay_delivery(delivery=delivery, by=actor, now=timezone.now()))
 
 

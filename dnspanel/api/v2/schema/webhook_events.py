@@ -159,8 +159,8 @@ class PingDataSerializer(serializers.Serializer):
 
 
 EVENTS: dict[EventKind, tuple[str, str, type[serializers.Serializer[Any]]]] = {
-    EventKind.SAVED: ("A publication was saved", "The nodes are receiving it.", PublicationDataSerializer),
-    EventKind.EVERYWHERE: ("Every node answers with a publication", "Once per publication.", EverywhereDataSerializer),
+    EventKind.SAVED: ("Publication saved", "The nodes are receiving it.", PublicationDataSerializer),
+    EventKind.EVERYWHERE: ("Publication on all nodes", "Once per publication.", EverywhereDataSerializer),
     EventKind.TAKEN_BACK: (
         "A publication was taken back",
         "The canary could not answer with it, so its changes were reverted.",
@@ -177,9 +177,9 @@ EVENTS: dict[EventKind, tuple[str, str, type[serializers.Serializer[Any]]]] = {
         "Sent after the node has been in the new state for some seconds.",
         NodeDataSerializer,
     ),
-    EventKind.IMPORT: ("An import ended", "The import was published, failed or was cancelled.", ImportDataSerializer),
+    EventKind.IMPORT: ("Import ended", "The import was published, failed or was cancelled.", ImportDataSerializer),
     EventKind.ALERT: ("An alert was raised", "Also sent when an alert becomes critical.", AlertDataSerializer),
-    EventKind.ALERT_OVER: ("An alert is over", "The problem no longer exists.", AlertDataSerializer),
+    EventKind.ALERT_OVER: ("Alert resolved", "The problem no longer exists.", AlertDataSerializer),
     EventKind.PING: ("A test", "Sent by `testWebhook`, regardless of the webhook's events.", PingDataSerializer),
 }
 

@@ -29,11 +29,11 @@ def test_a_role_a_team_and_a_grant_are_told_apart() -> None:
     grant = Grant(frozenset({Right.CHANGE}), tags=frozenset({"prod"}))
     row = GrantRow.objects.create(team=team, grant=grant.to_json(), created_at=NOW)
     mine = GrantRow.objects.create(user=mallory, grant=grant.to_json(), created_at=NOW)
-    assert sources(mallory, Right.READ) == ["as reader"]
-    both = [f"by grant {row.pk} to the team Web", f"by grant {mine.pk}"]
+    assert sources(mallory, Right.READ) == ["Reader role"]
+    both = [f"Grant {row.pk} to team Web", f"Grant {mine.pk}"]
     assert sources(mallory, Right.CHANGE) == both
     of_team = explain_rights.Subject(8, "other.test.", (), team.pk)
-    assert sources(mallory, Right.DELETE_ZONE, of_team) == ["as editor in the team Web"]
+    assert sources(mallory, Right.DELETE_ZONE, of_team) == ["Editor in team Web"]
     assert sources(mallory, Right.DELETE_ZONE) == []
 
 

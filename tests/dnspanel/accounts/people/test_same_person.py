@@ -35,9 +35,9 @@ def test_nobody_takes_their_own_accounts_apart(alice: User, bob: User) -> None:
     zoe = make_person("zoe", Role.ADMINISTRATOR)
     set_same_person(user=bob, other=alice, by=alice, now=NOW)
     for by in (alice, fresh(bob)):
-        with pytest.raises(AccountRefused, match="Another person must separate them"):
+        with pytest.raises(AccountRefused, match="Another person must unlink these accounts"):
             set_same_person(user=fresh(bob), other=None, by=by, now=NOW)
-        with pytest.raises(AccountRefused, match="Another person must separate them"):
+        with pytest.raises(AccountRefused, match="Another person must unlink these accounts"):
             set_same_person(user=fresh(bob), other=zoe, by=by, now=NOW)
     with pytest.raises(AccountRefused, match="another account"):
         set_same_person(user=bob, other=fresh(bob), by=zoe, now=NOW)

@@ -40,7 +40,7 @@ def test_a_team_is_created_renamed_and_deleted_and_the_audit_log_says_so(alice: 
 
 
 def test_two_teams_cannot_have_one_name_in_whatever_letters(alice: User, team: Team) -> None:
-    with pytest.raises(TeamNameTaken, match="There is a team WEB already"):
+    with pytest.raises(TeamNameTaken, match="A team named WEB already exists"):
         teams.create_team(name="WEB", by=alice, now=NOW)
     other = teams.create_team(name="Mail", by=alice, now=NOW)
     with pytest.raises(TeamNameTaken):

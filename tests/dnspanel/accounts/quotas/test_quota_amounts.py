@@ -32,22 +32,22 @@ def test_an_amount_is_read_and_written_without_loss(kind: Kind, text: str, amoun
 
 @pytest.mark.parametrize("text", ["", "-1", "many", "1.5", "2G", "²", "9" * 16])
 def test_what_is_no_number_of_zones_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="Write a whole number such as 1000, or unlimited"):
+    with pytest.raises(ValueError, match="Enter a whole number such as 1000, or unlimited"):
         parse_amount(Kind.ZONES, text)
 
 
 def test_an_amount_beyond_what_is_stored_is_refused() -> None:
-    with pytest.raises(ValueError, match="At most"):
+    with pytest.raises(ValueError, match="at most"):
         parse_amount(Kind.BYTES, "99999T")
 
 
 def test_amounts_are_described_with_what_they_are_of() -> None:
     assert describe_amount(Kind.ZONES, 1) == "1 zone"
-    assert describe_amount(Kind.IMPORTS, 1200) == "1,200 imports under way"
+    assert describe_amount(Kind.IMPORTS, 1200) == "1,200 imports in progress"
     assert describe_amount(Kind.BYTES, 5 << 29) == "2.5 GiB of imported files"
     assert describe_amount(Kind.BYTES, 17) == "17 bytes of imported files"
     assert round_amount(Kind.BYTES, 2 << 30) == "2 GiB"
-    assert [noun_of(kind) for kind in (Kind.RRSETS, Kind.BYTES)] == ["RRsets in a zone", "size of imported files"]
+    assert [noun_of(kind) for kind in (Kind.RRSETS, Kind.BYTES)] == ["RRsets per zone", "size of imported files"]
 
 
 def test_a_setting_replaces_the_kinds_that_it_names() -> None:

@@ -91,7 +91,7 @@ def test_a_token_gives_no_more_than_it_has(alice: User, bob: User) -> None:
     terms = TokenTerms("people of one zone", scope, frozenset({Permission.PEOPLE}))
     narrow = actor_of_token(create_token(owner=alice, terms=terms, by=alice, now=NOW).token)
     grant_edit.give_grant(grant=Grant(READING, zones=frozenset({7})), to=bob, by=narrow, now=NOW)
-    with pytest.raises(GrantRefused, match="You cannot give what you do not have"):
+    with pytest.raises(GrantRefused, match="You can’t grant rights that you don’t have"):
         grant_edit.give_grant(grant=Grant(READING, zones=frozenset({8})), to=bob, by=narrow, now=NOW)
     with pytest.raises(GrantRefused):
         grant_edit.refuse_higher_role(narrow, Role.ADMINISTRATOR)

@@ -41,7 +41,7 @@ def test_a_directory_comes_by_its_secret_and_by_the_newest_alone(alice: User) ->
 
 def test_its_token_is_not_rotated_or_handed_over_as_others(alice: User, bob: User) -> None:
     directory, new = verbs.create_directory(terms=DirectoryTerms("Okta"), by=alice, now=NOW)
-    with pytest.raises(TokenRefused, match="page of the directory"):
+    with pytest.raises(TokenRefused, match="directory’s page"):
         tokens.rotate_token(token=new.token, by=alice, now=NOW)
     assert tokens.give_tokens(person=directory.account, to=bob, ids=[new.token.pk], by=alice, now=NOW) == []
     tokens.revoke_token(token=new.token, by=alice, now=NOW)

@@ -27,7 +27,7 @@ NO_SUCH = "no-such-member"
 # By endpoint: its members are checked only after another part of the request, which is wrong here.
 NOT_READ = {
     "POST v2-user-hand-over": "the accounts are looked at first",
-    "PATCH v2-role": "there is no such role",
+    "PATCH v2-role": "role not found",
     "POST v2-zone-give-back that was not taken over": "the zone's state is looked at first",
 }
 

@@ -21,7 +21,7 @@ def test_certificates_are_kept_in_their_order_without_what_stands_around_them() 
     [
         ("nonsense", "Enter a certificate"),
         (OURS.certificate + OURS.key, "Enter only the certificate"),
-        (OURS.certificate * 11, "At most 10"),
+        (OURS.certificate * 11, "at most 10"),
     ],
     ids=["nonsense", "key", "many"],
 )

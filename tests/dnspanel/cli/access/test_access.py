@@ -22,7 +22,7 @@ def test_a_grant_is_given_seen_and_taken(run: Run) -> None:
     assert (made["zones"], made["names"], made["types"]) == (["example.test."], ["www"], ["A"])
     listed = run("access", "people", "example.test", token=token)
     line = next(line for line in listed.out.splitlines() if line.startswith("oda"))
-    assert f"by grant {made['id']}" in line
+    assert f"Grant {made['id']}" in line
     assert "change, read" in line
     assert f"user {oda.pk}" in run("access", "grants", "--user", str(oda.pk), token=token).out
     assert run("access", "tokens", "example.test", token=token).code == 0
@@ -33,7 +33,7 @@ def test_a_grant_is_given_seen_and_taken(run: Run) -> None:
     may = run("access", "may", "ODA", "example.test", "www", "A", token=token)
     [line] = [line for line in may.out.splitlines() if line.startswith("change")]
     assert line.split()[:2] == ["change", "yes"]
-    assert f"by grant {made['id']}" in line
+    assert f"Grant {made['id']}" in line
     now = f"{timezone.now():%Y-%m-%dT%H:%M:%SZ}"
     was = run("access", "may", "oda", "example.test", "--at", now.replace("20", "10", 1), token=token)
     assert "oda did not have an account then." in was.err

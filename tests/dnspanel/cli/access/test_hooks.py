@@ -35,7 +35,7 @@ def test_a_hook_is_added_tested_changed_rotated_and_lifted(run: Run, token: str,
     answering.answer(500)
     assert run("hooks", "test", number, token=token).code == 1
     listed = run("hooks", "show", number, token=token).out
-    assert "it answered with status 500." in listed
+    assert "the response has status 500." in listed
     assert "An example." in listed
     changed = run("hooks", "change", number, "--everywhere", "--name", "Rules", "--when-silent", "pass", token=token)
     assert (changed.code, "every zone" in changed.out) == (0, True)

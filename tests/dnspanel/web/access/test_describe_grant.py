@@ -28,7 +28,9 @@ def test_rights_are_said_as_short_as_they_can_be(rights: frozenset[Right], words
 
 
 def test_limits_name_patterns_and_types() -> None:
-    assert limits_of(Grant(READ, names=("www", "*.dev"), types=frozenset({16, 1}))) == "names www, *.dev; types A, TXT"
+    assert (
+        limits_of(Grant(READ, names=("www", "*.dev"), types=frozenset({16, 1}))) == "names: www, *.dev; types: A, TXT"
+    )
     assert limits_of(Grant(READ)) == ""
     assert shorten_list(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
@@ -36,11 +38,11 @@ def test_limits_name_patterns_and_types() -> None:
 def test_zones_are_named_as_far_as_the_reader_sees_them(make_zone: MakeZone, alice: User) -> None:
     team = Team.objects.create(name="Mail", created_at=NOW)
     grant = Grant(READ, zones=frozenset({make_zone().pk}), tags=frozenset({"eu"}), teams=frozenset({team.pk}))
-    everything = "example.test., zones tagged eu and zones of the team Mail"
+    everything = "example.test., zones tagged eu and zones of team Mail"
     assert describer_for(alice, [grant]).of(grant) == GrantDescription("see records", everything, "")
     hidden = describer_for(make_person("mia", Role.MEMBER), [grant]).of(grant)
-    assert hidden.where.startswith("1 zone you do not see, ")
+    assert hidden.where.startswith("1 zone you can’t see, ")
     team.delete()
-    assert describer_for(alice, [grant]).of(grant).where.endswith("zones of the team that is gone")
+    assert describer_for(alice, [grant]).of(grant).where.endswith("zones of team (deleted)")
     assert describer_for(alice, []).of(Grant(READ, everywhere=True)).where == "all zones"
-    assert describer_for(alice, []).of(Grant(READ)).where == "no zone"
+    assert describer_for(alice, []).of(Grant(READ)).where == "no zones"

@@ -43,7 +43,7 @@ def test_what_is_ticked_is_handed_over(browser: Browser, alice: User, bob: User,
     assert f'name="token" value="{given.pk}"' in page
     hand_over = f"/people/{bob.pk}/hand-over/"
     page = client.post(hand_over, {"token": given.pk, "to": charlie.pk}, follow=True).content.decode()
-    assert "charlie has 1 thing of bob now." in page
+    assert "Transferred to charlie: 1 item of bob." in page
     assert set(Token.objects.values_list("pk", "owner")) == {(kept.pk, bob.pk), (given.pk, charlie.pk)}
-    assert "Choose who gets it." in client.post(hand_over, {"token": kept.pk}, follow=True).content.decode()
-    assert "Nothing was handed over." in client.post(hand_over, {"to": bob.pk}, follow=True).content.decode()
+    assert "Choose a new owner." in client.post(hand_over, {"token": kept.pk}, follow=True).content.decode()
+    assert "Nothing was transferred." in client.post(hand_over, {"to": bob.pk}, follow=True).content.decode()

@@ -65,9 +65,9 @@ def test_a_server_is_added_and_changed_and_its_secret_is_not_to_be_seen(
     content = page.content.decode()
     assert SECRET not in content
     assert "BEGIN CERTIFICATE" in content
-    assert "Try it" in content
+    assert "Test provider" in content
     # LDAP uses the normal sign-in form, without a separate button.
-    assert "Sign in by Work" not in Client().get("/sign-in/").content.decode()
+    assert "Sign in with Work" not in Client().get("/sign-in/").content.decode()
     client.post(page.request["PATH_INFO"], form_of(at_ldap, name="Office", secret="", slug="x", subject="uid"))
     before, provider = bytes(provider.client_secret), SignInProvider.objects.get()
     assert (provider.name, provider.slug, provider.attributes["subject"]) == ("Office", "work", "entryUUID")
@@ -77,12 +77,12 @@ def test_a_server_is_added_and_changed_and_its_secret_is_not_to_be_seen(
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"uri": "ldaps://127.0.0.1:1"}, "does not answer"),
+        ({"uri": "ldaps://127.0.0.1:1"}, "isn’t responding"),
         ({"uri": "ldapi:///"}, "ldaps://host"),
-        ({"certificates": ""}, "certificate of 127.0.0.1 does not count"),
-        ({"secret": "wrong"}, "does not take the panel"),
-        ({"base": "ou=nowhere,dc=work,dc=test"}, "nothing at the base"),
-        ({"person_filter": "(((uid=*)"}, "A filter in parentheses"),
+        ({"certificates": ""}, "certificate of 127.0.0.1 isn’t valid"),
+        ({"secret": "wrong"}, "rejected the panel"),
+        ({"base": "ou=nowhere,dc=work,dc=test"}, "The search base doesn’t exist"),
+        ({"person_filter": "(((uid=*)"}, "Enter a filter in parentheses"),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -113,13 +113,21 @@ def test_trying_a_name_shows_what_the_rules_would_give_and_changes_nothing(
     client, url = browser(alice), f"/people/providers/{provider.pk}/try/"
     before = AuditEntry.objects.count()
     content = client.post(url, {"login": "eve"}).content.decode()
-    for part in ("Administrator", "editor in Web ops", "eve@work.test", "disabled there", eve, "none yet", "more."):
+    for part in (
+        "Administrator",
+        "editor in Web ops",
+        "eve@work.test",
+        "disabled at the provider",
+        eve,
+        "none yet",
+        "more groups.",
+    ):
         assert part in content, part
     assert "No person found" in client.post(url, {"login": "e*"}).content.decode()
     at_ldap.person("other", mail="eve@work.test")
-    assert "Several people" in client.post(url, {"login": "eve@work.test"}).content.decode()
+    assert "has several people" in client.post(url, {"login": "eve@work.test"}).content.decode()
     SignInProvider.objects.update(issuer="ldaps://127.0.0.1:1")
-    assert "does not answer" in client.post(url, {"login": "eve"}).content.decode()
+    assert "isn’t responding" in client.post(url, {"login": "eve"}).content.decode()
     assert (User.objects.count(), AuditEntry.objects.count()) == (1, before)
 
 
@@ -127,7 +135,7 @@ def test_a_person_takes_the_password_of_the_server(at_ldap: AtLdap, browser: Bro
     at_ldap.person("robert")
     provider = ldap_added(at_ldap)
     client = browser(bob)
-    assert b"becomes the one that you sign in with" in client.get("/account/providers/").content
+    assert b"You then always sign in with this password." in client.get("/account/providers/").content
     page = client.post(f"/account/providers/{provider.pk}/link/")
     assert page["Location"] == f"/account/providers/{provider.pk}/password/"
     forget_password(client)
@@ -138,11 +146,11 @@ def test_a_person_takes_the_password_of_the_server(at_ldap: AtLdap, browser: Bro
     assert b"LDAP password" in form.content
     assert at_ldap.log.count(" method=128") == binds  # a local password is not sent to the LDAP server
     wrong = client.post(page["Location"], {"typed": "robert", "password": "wrong"})
-    assert b"Name or password are wrong." in wrong.content
+    assert b"Incorrect name or password." in wrong.content
     assert client.post(page["Location"], {"typed": "robert", "password": PASSWORD})["Location"] == "/sign-in/"
     assert not is_signed_in(client)
     assert is_signed_in(signs_in("bob")[0])
     assert AuditEntry.objects.filter(action="ldap.link", user=bob, target="bob").exists()
     # An administrator cannot create a link that would set a second password.
     answer = browser(alice).post(f"/people/{bob.pk}/password/", follow=True)
-    assert b"has the password of an LDAP server" in answer.content
+    assert b"uses the password of an LDAP server" in answer.content

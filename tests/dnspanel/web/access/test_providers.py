@@ -51,7 +51,7 @@ def test_a_provider_is_added_and_gets_its_button(idp: AtProvider, browser: Brows
     assert "CN=web,OU=all = editor in Web ops" in content
     assert "audit = Auditor" in content
     assert SECRET not in content
-    assert "Sign in by Work" in Client().get("/sign-in/").content.decode()
+    assert "Sign in with Work" in Client().get("/sign-in/").content.decode()
     # An empty secret keeps the stored one.
     browser(alice).post(page.request["PATH_INFO"], form_of(idp, name="Office", secret="", slug="x", issuer="x"))
     before, provider = bytes(provider.client_secret), SignInProvider.objects.get()
@@ -61,7 +61,7 @@ def test_a_provider_is_added_and_gets_its_button(idp: AtProvider, browser: Brows
 def test_trust_in_a_provider_wants_the_password(idp: AtProvider, browser: Browser, alice: User) -> None:
     client = browser(alice)
     forget_password(client)
-    assert b"Trust a provider" in client.post(NEW, form_of(idp, rules="")).content
+    assert b"Trust provider" in client.post(NEW, form_of(idp, rules="")).content
     assert client.post(NEW, form_of(idp, rules="") | YES | {"password": "wrong"}).status_code == 422
     assert not SignInProvider.objects.exists()
     assert client.post(NEW, form_of(idp, rules="") | YES | {"password": PASSWORD}).status_code == 302
@@ -71,13 +71,13 @@ def test_trust_in_a_provider_wants_the_password(idp: AtProvider, browser: Browse
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"rules": "admins"}, "write group = role"),
-        ({"rules": "= reader"}, "write group = role"),
-        ({"rules": "admins = emperor"}, "write group = role"),
-        ({"rules": "web = editor in Nowhere"}, "there is no such team"),
-        ({"issuer": "https://127.0.0.1:1", "rules": ""}, "does not answer"),
+        ({"rules": "admins"}, "enter group = role"),
+        ({"rules": "= reader"}, "enter group = role"),
+        ({"rules": "admins = emperor"}, "enter group = role"),
+        ({"rules": "web = editor in Nowhere"}, "team not found"),
+        ({"issuer": "https://127.0.0.1:1", "rules": ""}, "isn’t responding"),
         ({"secret": "", "rules": ""}, "This field is required"),
-        ({"makes_people": "on", "rules": "", "mail_domains": ""}, "Name mail domains or groups."),
+        ({"makes_people": "on", "rules": "", "mail_domains": ""}, "Enter email domains or group rules."),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -95,7 +95,7 @@ def test_a_provider_is_switched_off_on_and_deleted(idp: AtProvider, browser: Bro
     provider = added(idp)
     ProviderLink.objects.create(provider=provider, user=bob, subject="b1", linked_at=NOW)
     client, page = browser(alice), f"/people/providers/{provider.pk}/"
-    assert b"Switch One off" in client.post(f"{page}switch/", {"active": "no"}).content
+    assert b"Disable One" in client.post(f"{page}switch/", {"active": "no"}).content
     client.post(f"{page}switch/", {"active": "no"} | YES)
     assert not SignInProvider.objects.get().active
     client.post(f"{page}switch/", {"active": "yes"} | YES)
@@ -131,10 +131,10 @@ def test_a_persons_page_says_that_groups_decide_the_role(
     provider = added(idp)
     ProviderLink.objects.create(provider=provider, user=bob, subject="b1", linked_at=NOW)
     client, page = browser(alice), f"/people/{bob.pk}/"
-    assert b"decide the role" not in client.get(page).content
+    assert b"set the role at each sign-in" not in client.get(page).content
     assert b"One</a>" in client.get(page).content
     SignInProvider.objects.update(rules=[{"group": "web", "role": "reader", "team": None}])
-    assert b"decide the role" in client.get(page).content
+    assert b"set the role at each sign-in" in client.get(page).content
 
 
 def test_who_has_no_password_is_told_the_way(idp: AtProvider, browser: Browser, alice: User) -> None:
@@ -189,7 +189,7 @@ def test_a_saml_provider_is_added_and_changed(saml_idp: AtSaml, browser: Browser
     content = page.content.decode()
     assert "/sign-in/by/work/acs/" in content
     assert "SAML 2.0" in content
-    assert "Sign in by Work" in Client().get("/sign-in/").content.decode()
+    assert "Sign in with Work" in Client().get("/sign-in/").content.decode()
     browser(alice).post(
         page.request["PATH_INFO"], form | {"metadata": "", "name": "Office", "slug": "x", "mail": "email"}
     )

@@ -38,7 +38,7 @@ def test_what_nothing_limits_is_not_counted_for_ever(
         monkeypatch.setattr(module, "MOST_COUNTED", 2)
     for number in range(3):
         make_zone(name=f"z{number}.test.")
-    assert "2 or more, <span" in browser(alice).get(reverse("account-quotas")).content.decode()
+    assert "at least 2, <span" in browser(alice).get(reverse("account-quotas")).content.decode()
 
 
 def test_an_administrator_sets_and_takes_back_quotas(browser: Browser, alice: User, bob: User, team: Team) -> None:
@@ -62,7 +62,7 @@ def test_what_is_no_amount_is_said_at_its_field(browser: Browser, alice: User, b
     response = browser(alice).post(reverse("person-quotas", args=[bob.pk]), {"zones": "many", "bytes": "1G"})
     assert response.status_code == 422
     page = response.content.decode()
-    assert "Write a whole number such as 1000, or unlimited; this is &#x27;many&#x27;." in page
+    assert "Enter a whole number such as 1000, or unlimited. &#x27;many&#x27; isn’t valid." in page
     assert 'value="1G"' in page
     bob.refresh_from_db()
     assert bob.quotas == {}
@@ -75,22 +75,24 @@ def test_pages_say_when_little_is_left_and_refuse_what_is_too_much(
     set_quotas(of=alice, quotas={Kind.ZONES: 1, Kind.TOKENS: 0, Kind.IMPORTS: 0, Kind.OPERATIONS: 1}, by=None, now=NOW)
     alice.refresh_from_db()
     client = browser(alice)
-    assert "You have 1 of 1 zone: nothing more can be added." in client.get(reverse("zone-new")).content.decode()
-    assert "0 of 0 tokens: nothing" in client.get(reverse("token-new", args=["custom"])).content.decode()
-    assert "0 of 0 imports under way" in client.get(reverse("import-new")).content.decode()
+    assert "1 of 1 zone used. The limit is reached." in client.get(reverse("zone-new")).content.decode()
+    assert "0 of 0 tokens used" in client.get(reverse("token-new", args=["custom"])).content.decode()
+    assert "0 of 0 imports in progress" in client.get(reverse("import-new")).content.decode()
     new = {"names": "more.test", "nameservers": "ns1.example.net", "hostmaster": "h@example.net"}
     new["form_id"] = "0b9f5d3e-6a7f-4c75-9d3e-0d5a1f2b3c4d"
     refused = client.post(reverse("zone-new"), new)
     assert refused.status_code == 422
-    assert "You may have 1 zone and have 1; this would add 1." in refused.content.decode()
+    assert "Your quota is exceeded: limit 1 zone, used 1" in refused.content.decode()
     pasted = client.post(reverse("import-source", args=["paste"]), {"text": "@ A 192.0.2.1", "form_id": new["form_id"]})
     assert pasted.status_code == 422
-    assert "You may have 0 imports under way and have 0" in pasted.content.decode()
+    assert "Your quota is exceeded: limit 0 imports in progress, used 0" in pasted.content.decode()
     quick = reverse("zone-quick", args=["example.test."])
     assert client.post(quick, {"line": "a 300 A 192.0.2.1"}).status_code == 302
-    assert "You have 1 of 1 change in a draft" in client.get(reverse("changes")).content.decode()
+    assert "1 of 1 change per draft" in client.get(reverse("changes")).content.decode()
     plain = client.post(quick, {"line": "b 300 A 192.0.2.1"})
     assert plain.status_code == 409
     assert "Quota exceeded" in plain.content.decode()
     fragment = client.post(quick, {"line": "b 300 A 192.0.2.1"}, headers=HTMX)
-    assert fragment.content.decode().startswith("You may have 1 change in a draft and have 1; this would add 1.")
+    assert fragment.content.decode().startswith(
+        "Your quota is exceeded: limit 1 change per draft, used 1, requested 1."
+    )

@@ -23,6 +23,6 @@ def test_verdicts_say_what_gives_each_right(make_zone: MakeZone, alice: User, ch
     form = ExplainRightsForm({"zone": "example.test"}, reader=alice)
     assert form.is_valid()
     verdicts = {verdict.description: verdict for verdict in form.verdicts(charlie)}
-    assert verdicts["see records"].reasons == ("as reader",)
+    assert verdicts["see records"].reasons == ("Reader role",)
     assert not verdicts["delete zones"].may
     assert "create zones" not in verdicts, "it is not about a zone that there is"

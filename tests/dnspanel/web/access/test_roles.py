@@ -13,8 +13,8 @@ def test_a_role_is_made_given_changed_and_deleted(browser: Browser, alice: User,
     assert f'<a href="/people/roles/{role.pk}/">Auditor</a>' in page
     give = {"role": f"own:{role.pk}"}
     question = client.post(f"/people/{charlie.pk}/role/", give).content.decode()
-    assert "May then also: read the audit log; see records." in question
-    assert "May no longer: see zones; see nodes." in question
+    assert "New rights: read the audit log; see records." in question
+    assert "Removed rights: see zones; see nodes." in question
     client.post(f"/people/{charlie.pk}/role/", {**give, "confirmed": "yes"})
     assert (User.objects.get(pk=charlie.pk).own_role, User.objects.get(pk=charlie.pk).role) == (role, Role.MEMBER)
     assert f'<option value="own:{role.pk}" selected>Auditor</option>' in client.get("/people/").content.decode()
@@ -23,7 +23,7 @@ def test_a_role_is_made_given_changed_and_deleted(browser: Browser, alice: User,
     assert page.status_code == 200
     assert OwnRole.objects.get().rights == ["change", "read"]
     page = client.post(f"/people/roles/{role.pk}/delete/", {"confirmed": "yes"}, follow=True).content.decode()
-    assert "1 account has this role. Give them another one first." in page
+    assert "1 account has this role. Assign another role to these people first." in page
     client.post(f"/people/{charlie.pk}/role/", {"role": "reader", "confirmed": "yes"})
     client.post(f"/people/roles/{role.pk}/delete/", {"confirmed": "yes"})
     assert not OwnRole.objects.exists()

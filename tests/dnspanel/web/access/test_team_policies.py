@@ -32,7 +32,7 @@ def test_nothing_holds_for_a_team_of_a_new_panel(team: Team, browser: Browser) -
     assert (found.signing, found.sets, found.templates, found.approvals, found.freezes, found.hooks) == (
         None, (), (), (), (), (),
     )  # fmt: skip
-    assert "new zones begin with what the settings say" in page.content.decode()
+    assert "New zones start with the name servers from the settings" in page.content.decode()
 
 
 def test_what_holds_for_all_zones_and_for_those_of_the_team_is_shown_and_no_other_team_s(
@@ -58,7 +58,7 @@ def test_what_holds_for_all_zones_and_for_those_of_the_team_is_shown_and_no_othe
     assert policies_of_team(team, ada, now + timedelta(hours=2)).freezes == ()
     page = browser(ada).get(f"/teams/{team.pk}/").content.decode()
     assert f'href="/settings/templates/{ours.pk}/"' in page
-    assert "Its members have to have one, 7" in page
+    assert "Members must set up a second factor within 7" in page
     edit_template.set_default(template=ours, is_default=True, by=ada, now=NOW)
     attach(policy=policy, to=Target(team=team), by=ada, now=NOW)
     found = policies_of_team(team, ada, now)

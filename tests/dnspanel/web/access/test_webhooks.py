@@ -187,16 +187,16 @@ def test_a_mail_is_asked_for_and_stopped_without_a_session(
     assert "Rotate secret" not in page
     stop = f"/stop-mails/{hooks.stop_key(webhook)}/"
     stranger = Client(enforce_csrf_checks=True)
-    assert "Stop these mails?" in stranger.get(stop).content.decode()
+    assert "Stop these emails?" in stranger.get(stop).content.decode()
     assert Webhook.objects.get().active
     assert stranger.post(stop, {"List-Unsubscribe": "One-Click"}).status_code == 200
     assert not Webhook.objects.get().active
-    assert "These mails are switched off" in stranger.get(stop).content.decode()
+    assert "These emails are disabled" in stranger.get(stop).content.decode()
 
 
 def test_what_is_no_zone_or_team_is_told_at_its_field(browser: Browser, bob: User) -> None:
     page = browser(bob).post("/webhooks/new/", filled(zones="a..b\nnone.test.", teams="nobody")).content.decode()
     assert 'id="id_zones_error"' in page
     assert "a..b: " in page
-    assert "There is no team nobody" in page
+    assert "Team nobody not found" in page
     assert '<details class="more" open>' in page

@@ -63,7 +63,7 @@ def test_an_invitation_makes_an_account_and_signs_in(db: None) -> None:
     client, link = Client(), invitation(Role.ADMINISTRATOR)
     page = client.get(link)
     assert page["Cache-Control"] == "no-store"
-    assert b'Its role is <span class="strong">Administrator</span>.' in page.content
+    assert b'gets the role <span class="strong">Administrator</span>.' in page.content
     assert client.post(link, FORM)["Location"] == "/zones/"
     assert User.objects.get().role == Role.ADMINISTRATOR
     assert client.get("/people/").status_code == 200
@@ -74,11 +74,11 @@ def test_an_invitation_works_once(db: None) -> None:
     Client().post(link, FORM)
     for response in (Client().get(link), Client().post(link, {**FORM, "username": "eve", "email": "eve@people.test"})):
         assert response.status_code == 410
-        assert b"has been used" in response.content
+        assert b"was already used" in response.content
     assert User.objects.count() == 1
 
 
-@pytest.mark.parametrize(("link", "reason"), [("/welcome/nonsense/", "not an invitation"), ("", "expired on")])
+@pytest.mark.parametrize(("link", "reason"), [("/welcome/nonsense/", "link isn’t valid"), ("", "expired on")])
 def test_a_link_that_cannot_be_used_says_why(db: None, link: str, reason: str) -> None:
     response = Client().get(link or invitation(age=2))
     assert response.status_code == 410

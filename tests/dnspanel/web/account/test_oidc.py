@@ -35,7 +35,7 @@ def test_chromium_signs_in_at_the_provider(
         page = context.new_page()
         page.set_default_timeout(10_000)
         page.goto(f"{live_server.url}/account/time-zone/")
-        page.get_by_role("button", name="Sign in by One").click()
+        page.get_by_role("button", name="Sign in with One").click()
         page.get_by_label("Username:").fill("eve")
         page.get_by_label("Password:").fill(SECRET)
         page.get_by_role("button", name="Login").click()

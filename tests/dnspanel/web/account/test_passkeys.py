@@ -76,9 +76,9 @@ def opened(open_page: OpenPage, live_server: Any, settings: Any) -> Open:
 
 
 def add_passkey(page: Page, *, alone: bool = True) -> None:
-    page.get_by_role("link", name="Add a passkey").click()
-    page.get_by_label("What to call it").fill("My laptop")
-    page.get_by_label("Sign in with it alone").set_checked(alone)
+    page.get_by_role("link", name="Add passkey").click()
+    page.get_by_label("Passkey name").fill("My laptop")
+    page.get_by_label("Sign in with this passkey").set_checked(alone)
     page.get_by_role("button", name="Make it").click()
 
 
@@ -88,7 +88,7 @@ def sign_out(page: Page) -> None:
 
 
 def types_password(page: Page) -> None:
-    page.get_by_label("Name or mail address").fill("bob")
+    page.get_by_label("User name or email address").fill("bob")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
 
@@ -107,7 +107,7 @@ def test_a_passkey_signs_in_alone_and_as_the_second_factor(opened: Open, bob: Us
     [credential] = key.credentials()
     assert credential["rpId"] == "localhost"
     assert credential["isResidentCredential"]
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="Continue").click()
     expect(page.get_by_text("My laptop")).to_be_visible()
     sign_out(page)
     page.get_by_role("button", name="Sign in with a passkey").click()
@@ -127,7 +127,7 @@ def test_a_passkey_signs_in_alone_and_as_the_second_factor(opened: Open, bob: Us
 def test_a_stick_that_is_only_touched_is_a_second_factor_and_no_more(opened: Open, bob: User) -> None:
     page, _ = opened(bob, checks=False)
     add_passkey(page, alone=False)
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="Continue").click()
     sign_out(page)
     page.get_by_role("button", name="Sign in with a passkey").click()
     expect(page.get_by_role("alert")).to_contain_text("No passkey was used")
@@ -169,7 +169,7 @@ def test_somebody_elses_key_signs_nobody_in(opened: Open, bob: User) -> None:
     page.context.clear_cookies(name="sessionid")
     page.goto(page.url.split("/once")[0] + "/sign-in/")
     page.get_by_role("button", name="Sign in with a passkey").click()
-    expect(page.get_by_text("This passkey was not accepted.")).to_be_visible()
+    expect(page.get_by_text("This passkey wasn’t accepted.")).to_be_visible()
     entry = AuditEntry.objects.get(action="sign-in.failed")
     assert (entry.target, entry.user) == ("bob", None)
 
@@ -243,7 +243,7 @@ def test_a_passkey_of_somebody_else_does_not_go_on_with_ones_page(opened: Open, 
     other.lend(credential)
     dialog = in_the_dialog(page, drafted)
     dialog.get_by_role("button", name="Use passkey").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("one of another account")
+    expect(dialog.get_by_role("alert")).to_contain_text("belongs to another account")
     assert Publication.objects.count() == 1
     assert "sessionid" not in {cookie["name"] for cookie in page.context.cookies() if not is_nobodys(cookie["value"])}
 
@@ -286,22 +286,22 @@ def test_who_signs_in_by_a_provider_does_it_in_another_tab_and_the_page_goes_on(
 def test_a_removed_passkey_and_a_closed_account_sign_nobody_in(opened: Open, bob: User) -> None:
     page, _ = opened(bob)
     add_passkey(page)
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="Continue").click()
     User.objects.filter(pk=bob.pk).update(is_active=False)
     sign_out(page)
     page.get_by_role("button", name="Sign in with a passkey").click()
-    expect(page.get_by_text("This passkey was not accepted.")).to_be_visible()
+    expect(page.get_by_text("This passkey wasn’t accepted.")).to_be_visible()
     User.objects.filter(pk=bob.pk).update(is_active=True)
     page.get_by_role("button", name="Sign in with a passkey").click()
     expect(page.get_by_role("navigation", name="Main")).to_be_visible()
     page.goto(page.url.rstrip("/") + PAGE)
     page.get_by_role("button", name="Remove My laptop").click()
-    page.get_by_role("button", name="Remove it").click()
-    expect(page.get_by_text("The passkey is removed.")).to_be_visible()
+    page.get_by_role("button", name="Remove passkey").click()
+    expect(page.get_by_text("Passkey removed.")).to_be_visible()
     assert not Authenticator.objects.exists()
     sign_out(page)
     page.get_by_role("button", name="Sign in with a passkey").click()
-    expect(page.get_by_text("This passkey was not accepted.")).to_be_visible()
+    expect(page.get_by_text("This passkey wasn’t accepted.")).to_be_visible()
 
 
 @in_chromium

@@ -44,9 +44,9 @@ def test_a_mail_brings_a_link_that_sets_the_password(
     browser: Browser, bob: User, mail_server: MailServer, woken: list[int]
 ) -> None:
     client = browser()
-    assert "Forgotten password" in client.get("/sign-in/").content.decode()
+    assert "Forgot your password?" in client.get("/sign-in/").content.decode()
     page = client.post("/password/", {"email": "BOB@people.test"})
-    assert "Look into your mail" in page.content.decode()
+    assert "Check your email" in page.content.decode()
     assert woken == [bob.pk]
     tasks.send_password_link(bob.pk)
     [mail] = mail_server.mails
@@ -91,7 +91,7 @@ def test_nobody_is_mailed_more_than_five_times_a_minute(
 
 
 def test_without_a_mail_server_there_is_no_such_page(browser: Browser, bob: User) -> None:
-    assert "Forgotten password" not in browser().get("/sign-in/").content.decode()
+    assert "Forgot your password?" not in browser().get("/sign-in/").content.decode()
     assert browser().post("/password/", {"email": "bob@people.test"}).status_code == 404
     mail_password_link(user_id=bob.pk, now=timezone.now())
     assert not AuditEntry.objects.filter(action="person.password-link").exists()
@@ -128,7 +128,7 @@ def test_sessions_are_listed_and_ended_on_their_page(browser: Browser, alice: Us
     this, other, third = browser(bob), browser(bob), browser(bob)
     page = this.get("/account/signing-in/").content.decode()
     assert page.count('name="session"') == 2
-    assert "this one" in page
+    assert "this session" in page
     for client in (this, other, third):
         assert client.session.session_key not in page
     public_id = re.findall(r'name="session" value="(\w+)"', page)[0]
@@ -139,7 +139,7 @@ def test_sessions_are_listed_and_ended_on_their_page(browser: Browser, alice: Us
     assert [client.get("/zones/").status_code for client in (this, other, third)] == [200, 302, 302]
     administrator = browser(alice)
     person = f"/people/{bob.pk}/"
-    assert "End all sessions" in administrator.get(person).content.decode()
+    assert "Revoke all sessions" in administrator.get(person).content.decode()
     administrator.post(f"{person}sessions/", YES)
     assert this.get("/zones/").status_code == 302
-    assert "Signed in nowhere" in administrator.get(person).content.decode()
+    assert "No active sessions" in administrator.get(person).content.decode()

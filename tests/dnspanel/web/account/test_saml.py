@@ -41,7 +41,7 @@ def eves(
 
 
 def signs_in(page: Page) -> None:
-    page.get_by_role("button", name="Sign in by Work").click()
+    page.get_by_role("button", name="Sign in with Work").click()
     expect(page).to_have_url(re.compile("/account/here/$"))
 
 

@@ -66,7 +66,7 @@ def test_the_password_leads_to_the_second_factor_and_the_code_to_the_page(browse
     assert 'signing in as <span class="strong">bob</span>' in page.content.decode()
     wrong = client.post(SECOND, {"code": app.wrong_code(now)})
     assert wrong.status_code == 422
-    assert "This code is not right" in wrong.content.decode()
+    assert "Incorrect code" in wrong.content.decode()
     assert not is_signed_in(client)
     assert client.post(SECOND, {"code": app.code(now)})["Location"] == "/zones/"
     assert is_signed_in(client)
@@ -80,7 +80,7 @@ def test_a_code_that_was_seen_signs_nobody_else_in(browser: Browser, app: App, n
     cache.clear()
     replayed = second.post(SECOND, {"code": app.code(now)})
     assert replayed.status_code == 422
-    assert "has been used" in replayed.content.decode()
+    assert "was already used" in replayed.content.decode()
     assert not is_signed_in(second)
     assert acts()[-1] == "second-factor.replayed"
 
@@ -97,7 +97,7 @@ def test_two_sign_ins_around_a_lock_out_are_both_kept_out(browser: Browser, app:
         for code in (app.code(now), codes[0]):
             refused = client.post(SECOND, {"code": code})
             assert refused.status_code == 422
-            assert "too many wrong codes" in refused.content.decode()
+            assert "Too many incorrect codes" in refused.content.decode()
         assert not is_signed_in(client)
     assert acts()[-1] == "second-factor.locked"
 
@@ -109,7 +109,7 @@ def test_a_recovery_code_signs_in_once(browser: Browser, codes: list[str]) -> No
     assert second.post(SECOND, {"code": codes[0]}).status_code == 422
     assert not is_signed_in(second)
     assert acts()[-3:] == ["second-factor.recovery", "sign-in", "second-factor.failed"]
-    assert "9 left" in first.get(PAGE).content.decode()
+    assert "codes left: 9" in first.get(PAGE).content.decode()
 
 
 @pytest.mark.parametrize("change", ["closed", "password", "sessions", "reset"])
@@ -149,7 +149,7 @@ def test_the_dialog_on_top_of_a_page_is_told_each_step(browser: Browser, app: Ap
     assert client.get(SECOND, headers=AJAX).json() == half  # the next page after the first step
     wrong = client.post(SECOND, {"code": app.wrong_code(now)}, headers=AJAX)
     assert wrong.status_code == 400
-    assert "not right" in wrong.json()["form"]["errors"][0]
+    assert "Incorrect code" in wrong.json()["form"]["errors"][0]
     assert client.post(SECOND, {"code": app.code(now)}, headers=AJAX).json() == {"location": "/"}
     assert client.get("/zones/", headers=HTMX).status_code == 200
     assert browser().post(SECOND, {"code": "123456"}, headers=AJAX).json() == {"location": SIGN_IN}
@@ -179,7 +179,7 @@ def test_a_person_sets_the_app_up_and_sees_the_recovery_codes_once(browser: Brow
     codes = unescape(listed[1]).split()
     assert len(codes) == 10
     assert client.get(once)["Location"] == PAGE
-    assert "10 left" in client.get(PAGE).content.decode()
+    assert "codes left: 10" in client.get(PAGE).content.decode()
     other = half_signed_in(browser)
     other.post(SECOND, {"code": codes[9]})
     assert is_signed_in(other)
@@ -217,7 +217,7 @@ def test_a_code_stands_in_for_the_password_once(browser: Browser, bob: User, app
 
 def test_turning_it_off_is_confirmed_and_written_down(browser: Browser, bob: User, app: App) -> None:
     client = browser(bob)
-    assert "Turn it off" in client.post(f"{PAGE}app/remove/").content.decode()
+    assert "Disable authenticator app" in client.post(f"{PAGE}app/remove/").content.decode()
     assert second_factors_of(bob)
     assert client.post(f"{PAGE}app/remove/", YES)["Location"] == PAGE
     assert not second_factors_of(bob)
@@ -274,5 +274,5 @@ def test_who_has_no_password_here_shows_by_a_code_or_a_new_sign_in_that_it_is_th
     page = client.post(f"{PAGE}codes/").content.decode()
     assert 'id="id_password"' not in page
     wrong = client.post(f"{PAGE}codes/", {**YES, "second_factor": app.wrong_code(now)})
-    assert "This code is not right" in wrong.content.decode()
+    assert "Incorrect code" in wrong.content.decode()
     assert client.post(f"{PAGE}codes/", {**YES, "second_factor": app.code(now)}).status_code == 302

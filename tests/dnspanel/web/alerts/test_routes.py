@@ -53,7 +53,7 @@ def test_a_route_by_mail_is_made_and_tested_and_the_answer_stands_there(
     assert answer["Location"] == f"/alerts/routes/{route.pk}/"
     page = client.get(answer["Location"]).content.decode()
     assert "22:00 to 07:00, Europe/Berlin" in page
-    assert "Nothing was sent yet" in page
+    assert "No deliveries yet" in page
     assert client.post(f"/alerts/routes/{route.pk}/test/").status_code == 302
     page = client.get(f"/alerts/routes/{route.pk}/").content.decode()
     assert "2.0.0 queued as 0001" in page
@@ -68,7 +68,7 @@ def test_a_refusal_stands_there_in_the_mail_servers_words(
     page_of = make(client, address="nobody@people.test")["Location"]
     client.post(f"{page_of}test/")
     page = client.get(page_of).content.decode()
-    assert "refuses the recipient: 550 5.1.1 no such mailbox here." in page
+    assert "rejected the recipient: 550 5.1.1 no such mailbox here." in page
     assert "failed" in page
     assert "not taken" in client.get("/alerts/routes/").content.decode()
 
@@ -79,7 +79,7 @@ def test_without_a_mail_server_the_page_names_the_variable(browser: Browser, ali
     assert "PANEL_MAIL_HOST" in client.get("/alerts/routes/new/").content.decode()
     page_of = make(client)["Location"]
     client.post(f"{page_of}test/")
-    assert "No mail server is set: the operator gives one by PANEL_MAIL_HOST." in client.get(page_of).content.decode()
+    assert "No mail server is configured. The operator can set PANEL_MAIL_HOST." in client.get(page_of).content.decode()
 
 
 def test_a_webhook_shows_its_secret_once(browser: Browser, alice: User, settings: Any) -> None:

@@ -41,7 +41,7 @@ def test_a_lock_that_cannot_be_keeps_what_was_typed(browser: Browser, make_zone:
     answer = browser(bob).post(LOCKS, {"name": "www", "type": "nothing", "reason": TERRAFORM, "who": "nobody-known"})
     assert answer.status_code == 422
     page = words(answer.content)
-    assert "You know no person and no token of this name." in page
+    assert "You don’t have access to a person or token with this name." in page
     assert 'value="nothing"' in page
     answer = browser(bob).post(LOCKS, {"name": "www.other.test.", "reason": TERRAFORM})
     assert "www.other.test. is not in example.test." in words(answer.content)

@@ -49,10 +49,10 @@ def cast(make_zone: MakeZone, alice: User) -> Zone:
 def test_everybody_with_a_right_is_listed_with_what_gives_it(cast: Zone, browser: Browser, alice: User) -> None:
     page = text_of(browser(alice))
     for told in (
-        'everything, read private DNSSEC keys, set approval and freezes <span class="quiet">as administrator</span>',
-        'everything <span class="quiet">as editor in the team Web</span>',
-        'see records <span class="quiet">as reader in the team Web</span>',
-        "names www; types A",
+        'read private DNSSEC keys, set approval rules and freezes <span class="quiet">Administrator role</span>',
+        'everything <span class="quiet">Editor in team Web</span>',
+        'see records <span class="quiet">Reader in team Web</span>',
+        "names: www; types: A",
     ):
         assert told in page, told
     assert "oda" in page
@@ -67,7 +67,7 @@ def test_who_does_not_manage_people_sees_themselves_and_their_team(cast: Zone, b
     for name in ("oda", "nobody"):
         answer = browser(User.objects.get(username="mia")).get(ACCESS, {"who": name})
         assert answer.status_code == 422
-        assert b"You know no person and no token of this name." in answer.content
+        assert b"have access to a person or token with this name." in answer.content
 
 
 def test_a_name_and_type_are_tried(cast: Zone, browser: Browser, alice: User) -> None:
@@ -77,7 +77,7 @@ def test_a_name_and_type_are_tried(cast: Zone, browser: Browser, alice: User) ->
     assert '<dt>change records</dt><dd><span class="badge is-bad">' in mail
     assert '<dt>see records</dt><dd><span class="badge is-ok">' in mail
     own = text_of(browser(User.objects.get(username="noah")), "who=&name=www&type=A")
-    assert "nothing gives it" in own
+    assert "No role, team or grant gives this right" in own
     assert browser(alice).get(ACCESS, {"name": "www.other.test.", "type": "A"}).status_code == 422
 
 
@@ -86,14 +86,14 @@ def test_a_token_may_what_its_scope_and_its_owner_give(cast: Zone, browser: Brow
     made = create_token(owner=bob, terms=terms, by=bob, now=timezone.now())
     page = text_of(browser(alice))
     assert "deploy" in page
-    assert 'edit records <span class="quiet">by its scope</span>' in page or "see records, edit records" in page
+    assert 'edit records <span class="quiet">Token scope</span>' in page or "see records, edit records" in page
     may = text_of(browser(alice), f"who={made.token.prefix}&name=www&type=A")
-    assert "by its scope; its owner bob may as editor" in may
-    assert "its scope does not give it" in may
+    assert "Token scope; token owner bob: Editor role" in may
+    assert "The token’s scope doesn’t include this right" in may
     User.objects.filter(pk=bob.pk).update(role=Role.READER)
     less = text_of(browser(alice), f"who={made.token.prefix}&name=www&type=A")
-    assert "its scope would give it, but its owner bob may not" in less
-    assert 'see records <span class="quiet">by its scope</span>' in text_of(browser(alice))
+    assert "scope includes this right, but token owner bob doesn’t have the right" in less
+    assert 'see records <span class="quiet">Token scope</span>' in text_of(browser(alice))
     assert made.token.prefix not in text_of(browser(User.objects.get(username="mia"))), "another person's"
 
 
@@ -112,11 +112,11 @@ def test_a_key_of_the_api_of_powerdns_may_only_what_the_zone_names_it_for(
     key = create_tsig_key(owner=bob, name="xfr", terms=terms, by=bob, now=timezone.now()).token
     Token.objects.filter(pk=key.pk).update(needs_permission=True)
     assert "TSIG xfr." not in text_of(browser(bob))
-    assert "the zone does not name this key for it" in text_of(browser(bob), "who=xfr")
+    assert "The zone doesn’t allow this right for the key" in text_of(browser(bob), "who=xfr")
     replace_key_names(zone=cast, act=TsigAct.TRANSFER, key_names=["xfr."])
     page = text_of(browser(bob))
     assert "TSIG xfr." in page
-    assert 'see records <span class="quiet">by its scope</span>' in page
+    assert 'see records <span class="quiet">Token scope</span>' in page
 
 
 def test_long_lists_come_in_steps_with_as_many_queries(
@@ -168,4 +168,4 @@ def test_for_a_time_that_is_past_it_says_how_sure_that_is(cast: Zone, browser: B
     assert "person.role" not in noah
     assert "Enter a time in the past." in text_of(client, "at=2999-01-01T00:00")
     token = create_token(owner=alice, terms=TokenTerms("task", (in_zone(cast, EVERY_RIGHT),)), by=alice, now=NOW).token
-    assert "For a time in the past, enter a person." in text_of(client, f"who={token.prefix}&at=2026-01-01T00:00")
+    assert "To check a time in the past, enter a person." in text_of(client, f"who={token.prefix}&at=2026-01-01T00:00")

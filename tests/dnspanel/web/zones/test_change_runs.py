@@ -69,7 +69,7 @@ def test_more_zones_than_are_changed_at_once_get_their_tags_by_a_run(client: Cli
     run = worked(send(client, f"{path}apply/"))
     assert Zone.objects.filter(tags=["eu"]).count() == 3
     page = client.get(f"/zones/many/runs/{run.pk}/").content.decode()
-    assert "Take it back" in page
+    assert "Undo" in page
     back = worked(send(client, f"/zones/many/runs/{run.pk}/undo/"))
     assert not Zone.objects.exclude(tags=[]).exists()
     page = client.get(f"/zones/many/runs/{back.pk}/").content.decode()

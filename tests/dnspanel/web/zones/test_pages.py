@@ -116,7 +116,7 @@ def test_a_search_that_finds_nothing_shows_its_terms_and_a_way_out(
     assert "No zones match" in page
     assert '<span class="chip">shop</span>' in page
     assert "&lt;b&gt;" in page
-    assert "Clear the search" in page
+    assert "Clear search" in page
 
 
 def test_has_finds_zones_by_a_value(make_zone: MakeZone, browser: Browser, bob: User) -> None:

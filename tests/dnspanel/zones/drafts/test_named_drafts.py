@@ -326,7 +326,7 @@ def test_so_many_and_no_more(bob: User, charlie: User, zone: Zone, monkeypatch: 
     bob.refresh_from_db()
     move = aside(bob, zone, "www 60 A 192.0.2.8")
     edits(bob, zone, "new 60 A 192.0.2.8")
-    with pytest.raises(QuotaExceeded, match="You may have 1 named draft"):
+    with pytest.raises(QuotaExceeded, match="Your quota is exceeded: limit 1 saved draft"):
         named.put_aside(author=bob, name="Other", now=NOW)
     assert names_in(bob) == {"new"}
     monkeypatch.setattr(named, "MOST_SHARES", 0)

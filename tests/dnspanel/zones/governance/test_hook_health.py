@@ -48,7 +48,7 @@ def test_each_answer_to_a_publication_is_listed_with_how_long_it_took(
         publish(zone, alice, "192.0.2.11")
     replies = place_publish_hooks.replies_of(hook)
     assert [(each.word, each.reason, each.ticket, each.zones, each.is_test) for each in replies] == [
-        ("silent", "it answered with status 500.", "", 1, False),
+        ("silent", "the response has status 500.", "", 1, False),
         ("no", "No.", "", 1, False),
         ("yes", "", "OPS-7", 1, False),
     ]
@@ -58,7 +58,7 @@ def test_each_answer_to_a_publication_is_listed_with_how_long_it_took(
     assert summary.median_ms == pytest.approx((replies[1].ms + replies[2].ms) / 2)
     assert summary_of(replies[:1]).median_ms is None
     hook.refresh_from_db()
-    assert (hook.failures, hook.failing_since, hook.error) == (1, NOW, "it answered with status 500.")
+    assert (hook.failures, hook.failing_since, hook.error) == (1, NOW, "the response has status 500.")
     answering.allow()
     publish(zone, alice, "192.0.2.12")
     hook.refresh_from_db()

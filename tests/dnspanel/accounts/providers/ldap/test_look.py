@@ -110,7 +110,7 @@ def test_a_server_that_does_not_answer_changes_nothing_and_is_told(at_ldap: AtLd
         port = closed.getsockname()[1]
     SignInProvider.objects.update(issuer=f"ldaps://127.0.0.1:{port}")
     look_at_everybody(now=later(1))
-    assert "does not answer" in SignInProvider.objects.get().look_fault
+    assert "isn’t responding" in SignInProvider.objects.get().look_fault
     bob.refresh_from_db()
     assert bob.is_active
     client = Client()
@@ -129,7 +129,7 @@ def test_many_who_are_gone_at_once_are_taken_for_a_mistake(at_ldap: AtLdap, alic
     SignInProvider.objects.update(attributes=provider.attributes | {"person_filter": "(objectClass=nobody)"})
     look_at_everybody(now=later(1))
     assert User.objects.filter(is_active=False).count() == 0
-    assert "5 of 5 people are gone" in SignInProvider.objects.get().look_fault
+    assert "5 of 5 people are suddenly missing" in SignInProvider.objects.get().look_fault
     assert AuditEntry.objects.get(action="ldap.look-refused").details == {"gone": 5, "of": 5}
     SignInProvider.objects.update(attributes=provider.attributes)
     at_ldap.remove(names[0])
@@ -179,7 +179,7 @@ def test_another_way_in_asks_the_server_whether_the_person_is_still_there(at_lda
     answer = PanelAccountAdapter(request).pre_login(request, bob, redirect_url=None, **nowhere)
     assert answer is not None
     assert answer["Location"] == "/sign-in/"
-    assert [str(each) for each in get_messages(request)] == ["Your account is disabled there."]
+    assert [str(each) for each in get_messages(request)] == ["Your account is disabled on the LDAP server."]
     bob.refresh_from_db()
     assert not bob.is_active
     assert AuditEntry.objects.filter(action="ldap.refused", details__reason="disabled").count() == 1

@@ -328,7 +328,7 @@ def test_a_provider_that_is_switched_off_ends_sessions_and_answers(idp: AtProvid
     assert not is_signed_in(client)
     assert back(client, url).status_code == 404
     assert client.post("/sign-in/by/one/").status_code == 404
-    assert b"Sign in by" not in client.get("/sign-in/").content
+    assert b"Sign in with" not in client.get("/sign-in/").content
 
 
 def test_who_says_no_there_is_not_signed_in(idp: AtProvider, client: Client) -> None:

@@ -20,11 +20,11 @@ def test_a_provider_is_read_from_its_metadata(saml_idp: AtSaml) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("IDPSSODescriptor", "SPSSODescriptor", "no identity provider"),
-        ("X509Certificate", "X509CRL", "no certificate"),
+        ("IDPSSODescriptor", "SPSSODescriptor", "contain an identity provider"),
+        ("X509Certificate", "X509CRL", "signing certificate"),
         (">MII", ">QUJD", "certificate in the metadata isn’t valid"),
-        ('Location="http:', 'Location="javascript:', "no https URL"),
-        ("<EntityDescriptor", "<EntitiesDescriptor", "not SAML metadata"),
+        ('Location="http:', 'Location="javascript:', "contain an https URL"),
+        ("<EntityDescriptor", "<EntitiesDescriptor", "t valid SAML metadata"),
     ],
     ids=["service", "no-key", "bad-key", "script", "no-xml"],
 )
@@ -39,10 +39,10 @@ def test_what_is_no_metadata_is_told(saml_idp: AtSaml, old: str, new: str, told:
 @pytest.mark.parametrize(
     ("xml", "told"),
     [
-        ("", "not SAML metadata"),
+        ("", "t valid SAML metadata"),
         ("<a/>", "EntityDescriptor"),
-        ('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "not SAML metadata"),
-        ("x" * (LONGEST_METADATA + 1), "At most"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "t valid SAML metadata"),
+        ("x" * (LONGEST_METADATA + 1), "at most"),
     ],
     ids=["nothing", "other", "entities", "long"],
 )
@@ -54,7 +54,7 @@ def test_other_text_is_told(xml: str, told: str) -> None:
 def test_metadata_that_are_too_old_are_told(saml_idp: AtSaml) -> None:
     old = re.sub(r'validUntil="[^"]*"', 'validUntil="2001-01-01T00:00:00Z"', saml_idp.metadata)
     assert "2001-01-01" in old
-    with pytest.raises(BadMetadata, match="too old"):
+    with pytest.raises(BadMetadata, match="has expired"):
         parse_metadata(old, NOW)
 
 

@@ -45,7 +45,7 @@ def test_a_hook_is_tested_changed_and_rotated_and_tells_how_it_answers(governor:
     answering.answer(500)
     assert governor.good("POST", f"{path}/test")["answer"] == "silent"
     health = governor.get(f"{path}/health")
-    assert (health["failures"], health["error"]) == (1, "it answered with status 500.")
+    assert (health["failures"], health["error"]) == (1, "the response has status 500.")
     assert [(each["answer"], each["test"]) for each in health["replies"]] == [("silent", True), ("yes", True)]
     assert health["median_ms"] > 0
     assert governor.get(path)["failing_since"] == health["failing_since"]

@@ -54,7 +54,7 @@ def test_every_face_says_whose_quota_it_is(api: MakeApi) -> None:
     caller = api(Caller.ADMINISTRATOR)
     refused = caller.post("/api/v2/zones", {"name": "more.test"})
     assert (refused.status_code, refused.json()["code"]) == (409, "quota-exceeded")
-    message = "You may have 1 zone and have 1; this would add 1. An administrator can allow more."
+    message = "Your quota is exceeded: limit 1 zone, used 1, requested 1. An administrator can raise the limit."
     assert refused.json()["detail"] == message
     new = {"name": "more.test.", "kind": "Native", "nameservers": []}
     v1 = caller.post("/api/v1/servers/localhost/zones", new)
@@ -66,6 +66,6 @@ def test_every_face_says_whose_quota_it_is(api: MakeApi) -> None:
     rrset = {"name": "mail.example.test.", "type": "A", "ttl": 300, "changetype": "REPLACE", "records": [record]}
     patched = caller.patch("/api/v1/servers/localhost/zones/example.test.", {"rrsets": [rrset]})
     assert patched.status_code == 422
-    assert "3 RRsets in a zone" in patched.json()["error"]
+    assert "3 RRsets per zone" in patched.json()["error"]
     started = caller.post("/api/v2/imports", {"source": "paste", "paste": {"text": "@ A 192.0.2.1", "zone": "x.test"}})
     assert (started.status_code, started.json()["code"]) == (409, "quota-exceeded")

@@ -67,7 +67,7 @@ def test_the_tester_says_what_is_allowed_and_why(api: MakeApi, make_zone: MakeZo
     assert rights["read"] == {
         "right": "read",
         "allowed": True,
-        "because": [{"source": "role", "id": None, "words": "as reader"}],
+        "because": [{"source": "role", "id": None, "words": "Reader role"}],
     }
     assert rights["change"] == {"right": "change", "allowed": False, "because": []}
     api().post(

@@ -20,7 +20,7 @@ def test_people_come_page_by_page_with_what_gives_them_rights(api: MakeApi, make
         {
             "rights": ["change", "read"],
             "source": "grant",
-            "because": f"by grant {given['id']}",
+            "because": f"Grant {given['id']}",
             "id": given["id"],
             "names": ["www"],
             "types": ["A"],
