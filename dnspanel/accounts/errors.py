@@ -47,13 +47,18 @@
         ├── TokenDead         revoked, expired, unused for too long, or its owner's account is closed
         └── TokenElsewhere    used from outside of its networks
 
-Errors about fields are also field_faults.FieldsRefused.
+Errors about fields are also field_faults.FieldsRefused. Errors about unknown objects, also of other packages, are also
+NotFound.
 """
 
 from datetime import datetime
 
 from dnspanel.field_faults import FieldsRefused, name_taken
 from dnspanel.texts import gettext
+
+
+class NotFound(Exception):
+    """Base class of errors about objects that don't exist, or that a person isn't allowed to know about."""
 
 
 class AccountError(Exception):
@@ -94,7 +99,7 @@ class AccountRefused(AccountError, FieldsRefused):
     """The account cannot be created or changed like this. `fields` maps each field to its errors."""
 
 
-class PersonUnknown(AccountError):
+class PersonUnknown(AccountError, NotFound):
     """No person has this id."""
 
     def __init__(self) -> None:
@@ -113,7 +118,7 @@ class LastAdministrator(AccountError):
         )
 
 
-class TeamUnknown(AccountError):
+class TeamUnknown(AccountError, NotFound):
     """No team has this id."""
 
     def __init__(self) -> None:
@@ -132,7 +137,7 @@ class TeamNameTaken(TeamRefused):
         super().__init__({"name": [name_taken(gettext("A team named {name} already exists.").format(name=name))]})
 
 
-class RoleUnknown(AccountError):
+class RoleUnknown(AccountError, NotFound):
     """No custom role has this id."""
 
     def __init__(self) -> None:
@@ -143,7 +148,7 @@ class RoleRefused(AccountError, FieldsRefused):
     """The custom role cannot be stored or deleted. `fields` maps each field to its errors."""
 
 
-class GrantUnknown(AccountError):
+class GrantUnknown(AccountError, NotFound):
     """No grant has this id."""
 
     def __init__(self) -> None:
@@ -200,14 +205,14 @@ class PasskeyRefused(SecondFactorRefused):
         super().__init__(reason or gettext("This passkey wasn’t accepted. Try again."))
 
 
-class PasskeyUnknown(SecondFactorRefused):
+class PasskeyUnknown(SecondFactorRefused, NotFound):
     """The person doesn't have this passkey."""
 
     def __init__(self) -> None:
         super().__init__(gettext("Passkey not found."))
 
 
-class SessionUnknown(AccountError):
+class SessionUnknown(AccountError, NotFound):
     """The person has no session with this id, or it has ended."""
 
     def __init__(self) -> None:
@@ -223,7 +228,7 @@ class LinkDead(AccountError):
         )
 
 
-class ProviderUnknown(AccountError):
+class ProviderUnknown(AccountError, NotFound):
     """No provider has this id."""
 
     def __init__(self) -> None:
@@ -242,7 +247,7 @@ class SignInRefused(AccountError):
         super().__init__(message)
 
 
-class DirectoryUnknown(AccountError):
+class DirectoryUnknown(AccountError, NotFound):
     """No directory has this id."""
 
     def __init__(self) -> None:
@@ -354,7 +359,7 @@ class BadToken(AccountError):
     """The base class of errors about tokens that cannot be used."""
 
 
-class TokenUnknown(BadToken):
+class TokenUnknown(BadToken, NotFound):
     """No token has this secret or id."""
 
     def __init__(self) -> None:

@@ -5,6 +5,7 @@ AlertError
 └── RouteRefused          a field of the route is invalid
 """
 
+from dnspanel.accounts.errors import NotFound
 from dnspanel.field_faults import FieldsRefused
 from dnspanel.texts import gettext
 
@@ -13,7 +14,7 @@ class AlertError(Exception):
     """The base class of errors about alerts. A person can read and fix each of them."""
 
 
-class RouteUnknown(AlertError):
+class RouteUnknown(AlertError, NotFound):
     """The route doesn't exist."""
 
     def __init__(self) -> None:

@@ -6,6 +6,7 @@ CatalogError
 └── NothingKept         no removal waits to be confirmed, or a different one does
 """
 
+from dnspanel.accounts.errors import NotFound
 from dnspanel.field_faults import FieldsRefused
 from dnspanel.texts import gettext
 
@@ -14,7 +15,7 @@ class CatalogError(Exception):
     """The base of errors about catalogs. People read the messages and can fix the cause."""
 
 
-class CatalogUnknown(CatalogError):
+class CatalogUnknown(CatalogError, NotFound):
     """The catalog does not exist."""
 
     def __init__(self) -> None:

@@ -13,6 +13,7 @@ FleetError
 └── BadRequest              an unacceptable certificate signing request
 """
 
+from dnspanel.accounts.errors import NotFound
 from dnspanel.texts import gettext
 
 
@@ -20,7 +21,7 @@ class FleetError(Exception):
     """Base class of errors about nodes. A person can read each message and correct the cause."""
 
 
-class UnknownNode(FleetError):
+class UnknownNode(FleetError, NotFound):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(gettext("Node {name} not found.").format(name=name))

@@ -11,6 +11,7 @@ SeesTooLittle is a zones.errors.Forbidden: only people who see every zone are al
 """
 
 from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.errors import NotFound
 from dnspanel.field_faults import FieldsRefused
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import Forbidden, ZoneError
@@ -20,7 +21,7 @@ class SecondaryError(Exception):
     """Base class of errors about secondaries. A person can read each message and correct the cause."""
 
 
-class SecondaryUnknown(SecondaryError):
+class SecondaryUnknown(SecondaryError, NotFound):
     """The secondary doesn't exist, or this person isn't allowed to see it."""
 
     def __init__(self) -> None:

@@ -11,6 +11,7 @@ TooNarrow is a zones.errors.Forbidden, for a token that is limited to some names
 """
 
 from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.errors import NotFound
 from dnspanel.field_faults import FieldsRefused
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import Forbidden, ZoneError
@@ -20,7 +21,7 @@ class WebhookError(Exception):
     """A problem with a webhook that a person can read and fix."""
 
 
-class WebhookUnknown(WebhookError):
+class WebhookUnknown(WebhookError, NotFound):
     """The webhook or delivery doesn't exist, or the person isn't allowed to see it."""
 
     def __init__(self, message: str = "") -> None:

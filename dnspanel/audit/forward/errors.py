@@ -6,6 +6,7 @@ EvidenceError
 └── NotSent               the destination did not confirm a batch, which is sent again
 """
 
+from dnspanel.accounts.errors import NotFound
 from dnspanel.field_faults import FieldsRefused
 from dnspanel.texts import gettext
 
@@ -18,7 +19,7 @@ class DestinationRefused(EvidenceError, FieldsRefused):
     """The destination's settings are invalid. `fields` maps each field to its errors."""
 
 
-class DestinationUnknown(EvidenceError):
+class DestinationUnknown(EvidenceError, NotFound):
     """No destination has this id."""
 
     def __init__(self) -> None:

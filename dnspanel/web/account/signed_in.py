@@ -16,46 +16,18 @@ from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 
 from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
-from dnspanel.accounts.errors import (
-    DirectoryUnknown,
-    GrantUnknown,
-    PasskeyUnknown,
-    ProviderUnknown,
-    RoleUnknown,
-    SessionUnknown,
-    TeamUnknown,
-    TokenQuotaExceeded,
-    TokenUnknown,
-)
+from dnspanel.accounts.errors import NotFound, TokenQuotaExceeded
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.people.own_time_zone import time_zone_of
 from dnspanel.accounts.sessions.session_store import MUST_SET_UP, SEEN, SESSION_ENDS, note_seen
 from dnspanel.accounts.sessions.session_store import note_sign_in as note_session
 from dnspanel.accounts.sign_in.second_factor_rules import second_factor_due
-from dnspanel.alerts.errors import RouteUnknown
-from dnspanel.audit.forward.errors import DestinationUnknown
-from dnspanel.catalogs.errors import CatalogUnknown
 from dnspanel.database.database_away import is_away
 from dnspanel.database.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
-from dnspanel.fleet.errors import UnknownNode
-from dnspanel.secondaries.errors import SecondaryUnknown
 from dnspanel.texts import gettext, join_list
 from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.web.frame import database_away
-from dnspanel.webhooks.errors import WebhookUnknown
-from dnspanel.zones.errors import (
-    ChangeRunUnknown,
-    DraftUnknown,
-    PolicyUnknown,
-    PublishingOnHold,
-    QuotaExceeded,
-    RequestUnknown,
-    RuleUnknown,
-    RunUnknown,
-    TemplateRunUnknown,
-    TemplateUnknown,
-    ViewUnknown,
-)
+from dnspanel.zones.errors import PublishingOnHold, QuotaExceeded
 from dnspanel.zones.lists import queries
 from dnspanel.zones.rights import access
 
@@ -87,33 +59,11 @@ _RULES_LOOKED_AT = "second-factor-rules-at"
 
 View = Callable[..., HttpResponse]
 
-_QUOTA_EXCEEDED = (QuotaExceeded, TokenQuotaExceeded, ImportQuotaExceeded)
-# Things that don't exist, or that this person isn't allowed to know about.
-_UNKNOWN = (
-    access.Unknown,
-    UnknownNode,
-    TokenUnknown,
-    TeamUnknown,
-    RoleUnknown,
-    GrantUnknown,
-    ProviderUnknown,
-    DestinationUnknown,
-    DirectoryUnknown,
-    WebhookUnknown,
-    CatalogUnknown,
-    SecondaryUnknown,
-    RouteUnknown,
-    PolicyUnknown,
-    ChangeRunUnknown,
-    RunUnknown,
-    TemplateUnknown,
-    TemplateRunUnknown,
-    DraftUnknown,
-    SessionUnknown,
-    ViewUnknown,
-    RequestUnknown,
-    RuleUnknown,
-    PasskeyUnknown,
+# Refusals, with the status and the template of their pages.
+_REFUSALS: tuple[tuple[tuple[type[Exception], ...], int, str], ...] = (
+    ((access.RightMissing,), 403, "403.html"),
+    ((SearchTooGeneral,), 422, "too_general.html"),
+    ((QuotaExceeded, TokenQuotaExceeded, ImportQuotaExceeded), 409, "quota_exceeded.html"),
 )
 
 
@@ -181,12 +131,11 @@ class SignedInMiddleware:
         if isinstance(exception, access.InTrash):
             after = queries.trash_place(exception.deleted_at, exception.zone_id)
             return render(request, "404.html", {"trashed": exception, "after": after}, status=404)
-        if isinstance(exception, _UNKNOWN):
+        if isinstance(exception, NotFound):
             return render(request, "404.html", {"what": str(exception)}, status=404)
-        if isinstance(exception, access.RightMissing):
-            return _refusal_response(request, 403, "403.html", str(exception))
-        if isinstance(exception, SearchTooGeneral):
-            return _refusal_response(request, 422, "too_general.html", str(exception))
+        for kinds, status, template in _REFUSALS:
+            if isinstance(exception, kinds):
+                return _refusal_response(request, status, template, str(exception))
         if was_ended(exception):
             message = gettext("The request took too long. Nothing was changed. Try again in a few seconds.")
             response = _refusal_response(request, 503, "too_slow.html", message)
@@ -194,8 +143,6 @@ class SignedInMiddleware:
             return response
         if is_away(exception) and not _is_of_an_api(request):  # APIs have their own error format: `server_errors`
             return database_away.answer(request, exception)
-        if isinstance(exception, _QUOTA_EXCEEDED):
-            return _refusal_response(request, 409, "quota_exceeded.html", str(exception))
         if isinstance(exception, PublishingOnHold):
             return _refusal_response(request, 503, "on_hold.html", str(exception), hold=exception)
         if isinstance(exception, access.Forbidden):

@@ -1,10 +1,11 @@
 """Errors about named drafts."""
 
+from dnspanel.accounts.errors import NotFound
 from dnspanel.texts import gettext
 from dnspanel.zones.errors.zone import ZoneError
 
 
-class DraftUnknown(ZoneError):
+class DraftUnknown(ZoneError, NotFound):
     """There is no such draft, or this person is not allowed to see it."""
 
     def __init__(self) -> None:

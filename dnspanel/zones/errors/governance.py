@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.errors import NotFound
 from dnspanel.texts import gettext
 from dnspanel.zones.errors.rights import RightMissing
 from dnspanel.zones.errors.zone import ZoneError
@@ -61,7 +62,7 @@ class HookUnasked(HookRefused):
         super().__init__(zones, gettext("A publish hook was not asked about this change."))
 
 
-class RequestUnknown(ZoneError):
+class RequestUnknown(ZoneError, NotFound):
     """There is no such request for approval, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
@@ -80,7 +81,7 @@ class RuleRefused(ZoneError):
         super().__init__(reason)
 
 
-class RuleUnknown(ZoneError):
+class RuleUnknown(ZoneError, NotFound):
     """There is no such approval rule, freeze or publish hook, or this person is not allowed to see it."""
 
     def __init__(self) -> None:

@@ -1,10 +1,11 @@
 """Errors about saved views."""
 
+from dnspanel.accounts.errors import NotFound
 from dnspanel.texts import gettext
 from dnspanel.zones.errors.zone import ZoneError
 
 
-class ViewUnknown(ZoneError):
+class ViewUnknown(ZoneError, NotFound):
     """There is no such saved view, or this person is not allowed to see it."""
 
     def __init__(self) -> None:

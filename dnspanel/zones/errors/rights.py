@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.errors import NotFound
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors.zone import ZoneError
 from replication.dns import rdata
@@ -108,7 +109,7 @@ class LockRefused(ZoneError):
         super().__init__(reason)
 
 
-class LockUnknown(ZoneError):
+class LockUnknown(ZoneError, NotFound):
     """The zone does not have this lock, or no longer has it."""
 
     def __init__(self, zone_name: str) -> None:

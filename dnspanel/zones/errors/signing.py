@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from dnspanel.accounts.errors import NotFound
 from dnspanel.texts import gettext, joined
 from dnspanel.zones.errors.zone import ZoneError
 
@@ -26,7 +27,7 @@ class BadPublicKey(BadKey):
     """The public part of a DNSSEC key is invalid, or belongs to another key or zone."""
 
 
-class KeyUnknown(DnssecRefused):
+class KeyUnknown(DnssecRefused, NotFound):
     """The zone has no key with this id."""
 
     def __init__(self, zone_name: str, key_id: int) -> None:
@@ -43,15 +44,15 @@ class PolicyRefused(ZoneError):
         super().__init__(joined(" ", (message for messages in self.fields.values() for message in messages)))
 
 
-class PolicyUnknown(ZoneError):
+class PolicyUnknown(ZoneError, NotFound):
     """There is no such DNSSEC policy, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
         super().__init__(gettext("DNSSEC policy not found."))
 
 
-class RolloverUnknown(ZoneError):
-    "Rollover not found."
+class RolloverUnknown(ZoneError, NotFound):
+    """The zone has no such rollover."""
 
     def __init__(self) -> None:
         super().__init__(gettext("Rollover not found."))

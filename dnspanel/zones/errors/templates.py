@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from dnspanel.accounts.errors import NotFound
 from dnspanel.texts import gettext, joined
 from dnspanel.zones.errors.zone import ZoneError
 
 
-class TemplateUnknown(ZoneError):
+class TemplateUnknown(ZoneError, NotFound):
     """There is no such template, or this person is not allowed to see it."""
 
     def __init__(self) -> None:
@@ -36,7 +37,7 @@ class TemplateMoved(ZoneError):
         )
 
 
-class TemplateRunUnknown(ZoneError):
+class TemplateRunUnknown(ZoneError, NotFound):
     """There is no such template run, or this person is not allowed to see it."""
 
     def __init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from dnspanel.accounts.errors import NotFound
 from dnspanel.texts import gettext
 
 
@@ -9,7 +10,7 @@ class ZoneError(Exception):
     """The base class of errors about zones. The messages are written for the people who caused the errors."""
 
 
-class Unknown(ZoneError):
+class Unknown(ZoneError, NotFound):
     """There is no such zone, or this person is not allowed to see it."""
 
     def __init__(self, name: str) -> None:

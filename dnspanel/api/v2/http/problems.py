@@ -369,10 +369,8 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.SettingsRefused, _of_field),
     (zones.ExpiryRefused, lambda exc: bad_value("/remove_at", str(exc))),
     (zones.LockRefused, _of_field),
-    (zones.LockUnknown, _simply("not-found")),
+    (accounts.NotFound, _simply("not-found")),
     (zones.RuleRefused, _of_field),
-    (zones.RuleUnknown, _simply("not-found")),
-    (zones.RequestUnknown, _simply("not-found")),
     (zones.NothingToPublish, _simply("nothing-to-publish")),
     (zones.Conflicts, _conflicts),
     (zones.RuleViolations, lambda exc: violations_at(exc, lambda violation: None)),
@@ -381,29 +379,14 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.QuotaExceeded, _simply("quota-exceeded")),
     (zones.PublishingOnHold, _simply("publishing-held", Retry_After="60")),
     (zones.TakenBack, _taken_back),
-    (zones.KeyUnknown, _simply("not-found")),
     (zones.NotSigned, _simply("not-signed")),
     (zones.DnssecRefused, _simply("dnssec-refused")),
-    (zones.PolicyUnknown, _simply("not-found")),
-    (zones.RunUnknown, _simply("not-found")),
-    (zones.ChangeRunUnknown, _simply("not-found")),
-    (zones.DraftUnknown, _simply("not-found")),
-    (zones.TemplateUnknown, _simply("not-found")),
-    (zones.TemplateRunUnknown, _simply("not-found")),
     (zones.TemplateRefused, _of_fields),
-    (zones.RolloverUnknown, _simply("not-found")),
     (zones.PolicyRefused, _of_fields),
     (zones.ZoneError, _simply("conflict")),  # CannotResolve, CannotUndo, CannotClone, DraftRefused
     # accounts
-    (accounts.TokenUnknown, _simply("not-found")),
-    (accounts.TeamUnknown, _simply("not-found")),
-    (accounts.GrantUnknown, _simply("not-found")),
-    (accounts.RoleUnknown, _simply("not-found")),
     (accounts.RoleRefused, _of_fields),
-    (accounts.PersonUnknown, _simply("not-found")),
-    (accounts.ProviderUnknown, _simply("not-found")),
     (accounts.ProviderRefused, _of_fields),
-    (accounts.DirectoryUnknown, _simply("not-found")),
     (accounts.DirectoryRefused, _of_fields),
     (accounts.NotYours, _simply("forbidden")),
     (accounts.AboveYou, _simply("forbidden")),
@@ -414,21 +397,17 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (accounts.GrantRefused, _of_fields),
     (accounts.AccountError, _simply("conflict")),  # LastAdministrator, TokenDead, invitations
     # webhooks
-    (webhooks.WebhookUnknown, _simply("not-found")),
     (webhooks.WebhookRefused, _of_fields),
     (webhooks.AddressRefused, _of_value(ADDRESS_REFUSED)),
     (webhooks.WebhookError, _simply("source-away")),  # NoAnswer, NotTold
     # evidence
-    (evidence.DestinationUnknown, _simply("not-found")),
     (evidence.DestinationRefused, _of_fields),
     (evidence.EvidenceError, _simply("conflict")),
     # secondaries
-    (secondaries.SecondaryUnknown, _simply("not-found")),
     (secondaries.SecondaryRefused, _of_fields),
     (secondaries.KeylessRefused, _of_field),
     (secondaries.SecondaryError, _simply("conflict")),  # CertificateRefused, TransferRefused
     # catalogs
-    (catalogs.CatalogUnknown, _simply("not-found")),
     (catalogs.CatalogRefused, _of_fields),
     (catalogs.CatalogError, _simply("conflict")),  # NothingKept
     # primaries
@@ -443,7 +422,6 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (transfer.PassphraseRefused, lambda exc: bad_value("/keys_passphrase", str(exc))),
     (transfer.TransferError, _simply("conflict")),  # WrongState, KeyLocked
     # fleet
-    (fleet.UnknownNode, _simply("not-found")),
     (fleet.NameTaken, _simply("name-taken")),
     (fleet.BadNode, _of_field),
     (fleet.GroupRefused, _of_field),
