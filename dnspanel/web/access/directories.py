@@ -1,5 +1,6 @@
 """Views of SCIM directories, for administrators: list, add, change, replace the secret, delete."""
 
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -20,7 +21,7 @@ from dnspanel.accounts.scim.scim_groups import teams_not_selected
 from dnspanel.accounts.scim.scim_people import closed_people, people_count
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
-from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
@@ -97,10 +98,9 @@ def directory_new(request: PanelRequest) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     form = DirectoryForm(request.POST or None)
     if form.is_valid():
-        if (question := ask(request, _ABOUT_DIRECTORY)) is not None:
-            return question
+        create = partial(verbs.create_directory, terms=form.terms(), by=request.user, now=timezone.now())
         try:
-            directory, made = verbs.create_directory(terms=form.terms(), by=request.user, now=timezone.now())
+            directory, made = run_confirmed(request, _ABOUT_DIRECTORY, create)
         except DirectoryRefused as exc:
             form.refuse_all(exc.fields)
         else:
@@ -130,10 +130,11 @@ def directory_detail(request: PanelRequest, directory_id: int) -> HttpResponse:
     directory = verbs.directory_by_id(directory_id)
     form = DirectoryForm(request.POST or None, directory=directory)
     if form.is_valid():
-        if (question := ask(request, _ABOUT_DIRECTORY)) is not None:
-            return question
+        change = partial(
+            verbs.change_directory, directory=directory, terms=form.terms(), by=request.user, now=timezone.now()
+        )
         try:
-            verbs.change_directory(directory=directory, terms=form.terms(), by=request.user, now=timezone.now())
+            run_confirmed(request, _ABOUT_DIRECTORY, change)
         except DirectoryRefused as exc:
             form.refuse_all(exc.fields)
         else:
@@ -165,8 +166,7 @@ def directory_secret(request: PanelRequest, directory_id: int) -> HttpResponse:
         back=reverse("people-directory", args=[directory.pk]),
         needs_password=True,
     )
-    if (page := ask(request, question)) is not None:
-        return page
+    ask(request, question)
     made = verbs.renew_secret(directory=directory, by=request.user, now=timezone.now())
     return _page_with_secret(request, directory, made.secret)
 
@@ -188,8 +188,7 @@ def directory_delete(request: PanelRequest, directory_id: int) -> HttpResponse:
         button=gettext("Delete"),
         back=reverse("people-directory", args=[directory.pk]),
     )
-    if (page := ask(request, question)) is not None:
-        return page
+    ask(request, question)
     verbs.delete_directory(directory=directory, by=request.user, now=timezone.now())
     messages.success(request, gettext("{name} deleted.").format(name=directory.name))
     return redirect("people-directories")

@@ -1,5 +1,7 @@
 """Views of people, for administrators: the list, invitations, roles, and actions on accounts and their sign-in."""
 
+from functools import partial
+
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
@@ -22,7 +24,7 @@ from dnspanel.accounts.sign_in.second_factor import reset_second_factor as reset
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.access.hand_over import ServiceAccountForm
-from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.web.frame.people_forms import InviteForm, RoleForm, role_choices
@@ -51,8 +53,8 @@ def invite(request: PanelRequest) -> HttpResponse:
     if not form.is_valid():
         return redirect("people")
     role = Role(form.cleaned_data["role"])
-    if role == Role.ADMINISTRATOR and (question := ask(request, _ADMINISTRATOR_INVITED)) is not None:
-        return question
+    if role == Role.ADMINISTRATOR:
+        ask(request, _ADMINISTRATOR_INVITED)
     secret = invitations.make_invitation(role=role, by=request.user, now=timezone.now())
     context = {
         "link": settings.PANEL_URL + reverse("welcome", args=[secret]),
@@ -92,10 +94,9 @@ def change_role(request: PanelRequest, person_id: int) -> HttpResponse:
                 username=person.username, person=_name_of_role(person)
             ),
         )
-    if (question := ask(request, _about_role(person, role, own))) is not None:
-        return question
+    change = partial(verbs.change_role, user=person, role=role, own_role=own, by=request.user, now=timezone.now())
     try:
-        verbs.change_role(user=person, role=role, own_role=own, by=request.user, now=timezone.now())
+        run_confirmed(request, _about_role(person, role, own), change)
     except LastAdministrator as exc:
         return _answer(request, refusal=str(exc))
     return _answer(
@@ -119,10 +120,9 @@ def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
                 username=person.username
             ),
         )
-    if (question := ask(request, _about_closing(person))) is not None:
-        return question
+    close = partial(verbs.deactivate, user=person, by=request.user, now=timezone.now())
     try:
-        verbs.deactivate(user=person, by=request.user, now=timezone.now())
+        run_confirmed(request, _about_closing(person), close)
     except LastAdministrator as exc:
         return _answer(request, refusal=str(exc))
     return _answer(request, done=gettext("Account of {username} closed.").format(username=person.username))
@@ -161,8 +161,7 @@ def reset_second_factor(request: PanelRequest, person_id: int) -> HttpResponse:
     """Remove the person's second factors, after the administrator confirms with their own password."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
-    if (question := ask(request, _about_second_factor(person))) is not None:
-        return question
+    ask(request, _about_second_factor(person))
     reset(user=person, by=request.user, now=timezone.now())
     messages.success(
         request,
@@ -188,8 +187,7 @@ def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
         button=gettext("Revoke all sessions"),
         back=reverse("person-detail", args=[person.pk]),
     )
-    if (page := ask(request, question)) is not None:
-        return page
+    ask(request, question)
     ended = end_all_sessions(user=person, by=request.user, now=timezone.now())
     messages.success(
         request, gettext("{ended} sessions of {username} revoked.").format(ended=ended, username=person.username)
@@ -216,10 +214,9 @@ def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
         needs_password=True,
         only_password=True,
     )
-    if (page := ask(request, question)) is not None:
-        return page
+    make = partial(make_password_link, user=person, by=request.user, now=timezone.now())
     try:
-        link = make_password_link(user=person, by=request.user, now=timezone.now())
+        link = run_confirmed(request, question, make)
     except AccountRefused as exc:
         messages.error(request, " ".join(exc.fields["password"]))
         return redirect(back)

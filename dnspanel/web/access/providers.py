@@ -1,5 +1,7 @@
 """Views of sign-in providers and linked accounts, for administrators: list, add, change, try, switch off, delete."""
 
+from functools import partial
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,7 +17,7 @@ from dnspanel.accounts.providers.ldap.trial import try_person
 from dnspanel.accounts.providers.provider_http import ProviderAway
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.provider_forms import FORMS, CommonForm, TryForm
-from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.forms import id_in
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.rights import access
@@ -81,10 +83,9 @@ def _save_form(request: PanelRequest, form: CommonForm, provider: SignInProvider
     """Ask for the password and save the form. Return None if the form is not bound, or has errors."""
     if not form.is_valid():
         return None
-    if (question := ask(request, _ABOUT_PROVIDER)) is not None:
-        return question
+    save = partial(form.save, provider, by=request.user, now=timezone.now())
     try:
-        saved = form.save(provider, by=request.user, now=timezone.now())
+        saved = run_confirmed(request, _ABOUT_PROVIDER, save)
     except ProviderRefused as exc:
         form.refuse_all(exc.fields)
         return None
@@ -126,8 +127,7 @@ def provider_switch(request: PanelRequest, provider_id: int) -> HttpResponse:
         button=gettext("Disable"),
         back=reverse("people-provider", args=[provider.pk]),
     )
-    if (page := ask(request, _ABOUT_PROVIDER if active else question)) is not None:
-        return page
+    ask(request, _ABOUT_PROVIDER if active else question)
     rows.switch_provider(provider=provider, active=active, by=request.user, now=timezone.now())
     messages.success(
         request,
@@ -150,8 +150,7 @@ def provider_delete(request: PanelRequest, provider_id: int) -> HttpResponse:
         button=gettext("Delete"),
         back=reverse("people-provider", args=[provider.pk]),
     )
-    if (page := ask(request, question)) is not None:
-        return page
+    ask(request, question)
     rows.delete_provider(provider=provider, by=request.user, now=timezone.now())
     messages.success(request, gettext("{name} deleted.").format(name=provider.name))
     return redirect("people-providers")
@@ -173,8 +172,7 @@ def link_remove(request: PanelRequest, link_id: int) -> HttpResponse:
         button=gettext("Unlink"),
         back=reverse("people-provider", args=[found.provider_id]),
     )
-    if (page := ask(request, question)) is not None:
-        return page
+    ask(request, question)
     links.unlink(link=found, by=request.user, now=timezone.now())
     messages.success(
         request,

@@ -1,6 +1,7 @@
 """Views of roles: a matrix of built-in and custom roles, and forms to create, change and delete a custom role."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -18,7 +19,7 @@ from dnspanel.accounts.models import OwnRole, Role
 from dnspanel.accounts.rights import own_roles as verbs
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
-from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.confirm import Question, run_confirmed
 from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.rights import access
@@ -120,10 +121,9 @@ def role_delete(request: PanelRequest, role_id: int) -> HttpResponse:
         button=gettext("Delete"),
         back=f"/people/roles/{role.pk}/",
     )
-    if (page := ask(request, question)) is not None:
-        return page
+    delete = partial(verbs.delete_role, role=role, by=request.user, now=timezone.now())
     try:
-        verbs.delete_role(role=role, by=request.user, now=timezone.now())
+        run_confirmed(request, question, delete)
     except RoleRefused as exc:
         messages.error(request, gettext("{exc} Assign another role to these people first.").format(exc=exc))
         return redirect("people-role-change", role.pk)

@@ -135,8 +135,7 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
     team = verbs.team_by_id(team_id)
     person = _person(request.POST.get("person", ""))
     role, now = request.POST.get("role", ""), timezone.now()
-    if (question := _about_member(request, team, person, role)) is not None:
-        return question
+    _confirm_member(request, team, person, role)
     try:
         if role:
             verbs.set_member(team=team, user=person, role=role, by=request.user, now=now)
@@ -157,10 +156,10 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
     return redirect("team-detail", team.pk)
 
 
-def _about_member(request: PanelRequest, team: Team, person: User, role: str) -> HttpResponse | None:
-    """Return a page that asks to confirm a member's new role or removal, or None to go ahead."""
+def _confirm_member(request: PanelRequest, team: Team, person: User, role: str) -> None:
+    """Ask to confirm a member's new role or removal."""
     if role not in {"", *_IN_TEAM} or not Membership.objects.filter(team=team, user=person).exists():
-        return None
+        return
     zones = Zone.objects.filter(team=team, deleted_at=None).count()
     question = Question(
         title=gettext("Change role of {username} in {name} to {role}").format(
@@ -176,7 +175,7 @@ def _about_member(request: PanelRequest, team: Team, person: User, role: str) ->
         back=reverse("team-detail", args=[team.pk]),
         is_dangerous=role != "editor",
     )
-    return ask(request, question)
+    ask(request, question)
 
 
 _IN_TEAM = frozenset(("editor", "reader"))
@@ -272,8 +271,7 @@ def grant_take(request: PanelRequest, grant_id: int) -> HttpResponse:
     """Revoke a grant, after a confirmation."""
     access.require(request.user, Permission.PEOPLE)
     row = grant_edit.grant_by_id(grant_id)
-    if (question := _about_taking(request, row)) is not None:
-        return question
+    ask(request, _about_taking(request, row))
     grant_edit.take_grant(row=row, by=request.user, now=timezone.now())
     messages.success(request, gettext("Grant of {receiver} revoked.").format(receiver=grant_edit.receiver(row)))
     if row.team_id is not None:
@@ -281,12 +279,12 @@ def grant_take(request: PanelRequest, grant_id: int) -> HttpResponse:
     return redirect("person-detail", row.user_id)
 
 
-def _about_taking(request: PanelRequest, row: GrantRow) -> HttpResponse | None:
+def _about_taking(request: PanelRequest, row: GrantRow) -> Question:
     grant = Grant.from_json(row.grant)
     words = describer_for(request.user, [grant]).of(grant)
     receiver = grant_edit.receiver(row)
     page = reverse("team-detail", args=[row.team_id]) if row.team_id else reverse("person-detail", args=[row.user_id])
-    question = Question(
+    return Question(
         title=gettext("Revoke a grant of {receiver}").format(receiver=receiver),
         effects=(
             gettext("The grant no longer allows: {what} in {where}.").format(what=words.what, where=words.where),
@@ -295,7 +293,6 @@ def _about_taking(request: PanelRequest, row: GrantRow) -> HttpResponse | None:
         button=gettext("Revoke grant"),
         back=page,
     )
-    return ask(request, question)
 
 
 def _gave(request: PanelRequest, form: GrantForm, to: User | Team) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -28,7 +29,7 @@ from dnspanel.texts import gettext, gettext_lazy, joined
 from dnspanel.web.access.describe_grant import GrantDescriber, GrantDescription, describer_for
 from dnspanel.web.access.token_forms import OFFERS, TokenForm, closest_zone
 from dnspanel.web.access.tsig_snippets import tsig_snippets
-from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.forms import id_in
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.near_quotas import near_quotas
@@ -108,11 +109,10 @@ def token_new(request: PanelRequest, preset: str) -> HttpResponse:
     owner = _owner(request)
     form = offer.form(request.POST or None, person=request.user, initial={k: v for k, v in begun.items() if v})
     if form.is_valid():
-        terms = form.terms(timezone.now())
-        if (question := _password_for(request, terms, is_key=form.makes_key)) is not None:
-            return question
-        made = _create_token(request, owner, form, timezone.now())
-        if made is not None:
+        now = timezone.now()
+        create = partial(_create_token, request, owner, form, now)
+        question = _about_powers(form.terms(now), is_key=form.makes_key)
+        if (made := run_confirmed(request, question, create, form=form)) is not None:
             return _page_with_secret(request, made, form=form)
     near = near_quotas(owner, Kind.TOKENS)
     context = {"offers": OFFERS, "offer": offer, "form": form, "near_quotas": near, "owner": owner}
@@ -164,15 +164,15 @@ def _page_with_secret(
     return show_once(request, page, after=reverse("token-detail", args=[made.token.pk]))
 
 
-def _password_for(request: PanelRequest, terms: token_terms.TokenTerms, *, is_key: bool) -> HttpResponse | None:
-    """Return a page that asks for the password before a powerful token or TSIG key is created, or None to go ahead."""
+def _about_powers(terms: token_terms.TokenTerms, *, is_key: bool) -> Question | None:
+    """Return the question that asks for the password before a powerful token or TSIG key is created, or None."""
     powers = [gettext(power.value) for power in (Permission.PEOPLE, Permission.NODES) if power in terms.permissions]
     if any(grant.everywhere and not grant.is_limited and grant.rights >= EVERY_RIGHT for grant in terms.scope):
         powers.insert(0, gettext("do everything in all zones"))
     if not (powers or is_key):
         return None
     may = gettext(" The token is allowed to: {list}.").format(list=joined("; ", powers)) if powers else ""
-    question = Question(
+    return Question(
         title=gettext("Create TSIG key") if is_key else gettext("Create token with broad access"),
         effects=(gettext("Anyone with the secret can act as you, without your password.{may}").format(may=may),),
         button=gettext("Create"),
@@ -181,7 +181,6 @@ def _password_for(request: PanelRequest, terms: token_terms.TokenTerms, *, is_ke
         only_password=True,
         is_dangerous=False,
     )
-    return ask(request, question)
 
 
 def _snippets(made: verbs.NewToken, preset: Preset, zone: str, name: str) -> tuple[Snippet, ...]:
@@ -233,10 +232,9 @@ def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
     days = request.POST.get("overlap", "1")
     if days not in _OVERLAPS:
         raise Http404
-    if (question := _password_for(request, _terms_of(token), is_key=False)) is not None:
-        return question
+    rotate = partial(verbs.rotate_token, token=token, by=actor, now=timezone.now(), overlap=timedelta(days=int(days)))
     try:
-        made = verbs.rotate_token(token=token, by=actor, now=timezone.now(), overlap=timedelta(days=int(days)))
+        made = run_confirmed(request, _about_powers(_terms_of(token), is_key=False), rotate)
     except (NotYours, TokenDead, TokenRefused) as exc:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
         return redirect("token-detail", token.pk)
@@ -248,8 +246,7 @@ def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
     """Revoke the token, after a confirmation that describes the effect."""
     actor = _actor(request)
     token = verbs.token_for(actor, token_id)
-    if (question := ask(request, _about_revoking(token, timezone.now()))) is not None:
-        return question
+    ask(request, _about_revoking(token, timezone.now()))
     verbs.revoke_token(token=token, by=actor, now=timezone.now())
     messages.success(request, gettext("{purpose} revoked.").format(purpose=token.purpose))
     return redirect("token-list")

@@ -1,5 +1,6 @@
 """Views of webhooks: list, create, change, test, switch off, rotate secrets, delete, show and replay deliveries."""
 
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -17,7 +18,7 @@ from dnspanel.accounts.actors.actors import Actor, actor_of, can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team, User
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.confirm import ask, before_secret
+from dnspanel.web.frame.confirm import ask, before_secret, run_confirmed
 from dnspanel.web.frame.forms import PublishingForm, id_in
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.one_time_page import show_once
@@ -187,10 +188,9 @@ def webhook_new(request: PanelRequest) -> HttpResponse:
     if form.is_valid():
         terms = hooks.WebhookTerms(**form.terms())
         is_signed = terms.format == Format.EVENTS
-        if is_signed and (question := ask(request, _ABOUT_SECRET)) is not None:
-            return question
+        create = partial(hooks.create_webhook, terms=terms, by=request.user, now=timezone.now(), form_id=form.id)
         try:
-            made = hooks.create_webhook(terms=terms, by=request.user, now=timezone.now(), form_id=form.id)
+            made = run_confirmed(request, _ABOUT_SECRET if is_signed else None, create)
         except WebhookRefused as exc:
             form.refuse_all(exc.fields)
         else:
@@ -267,8 +267,7 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
 def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
     """Replace the signing secret and show the new secret once. The old one also signs requests for one more day."""
     webhook = webhook_for(request.user, webhook_id)
-    if (question := ask(request, _ABOUT_SECRET)) is not None:
-        return question
+    ask(request, _ABOUT_SECRET)
     secret = hooks.rotate_secret(webhook=webhook, by=request.user, now=timezone.now())
     return _page_with_secret(request, webhook, secret, rotated=True)
 

@@ -32,7 +32,7 @@ from dnspanel.accounts.providers.provider_http import ProviderAway
 from dnspanel.accounts.providers.saml.question import Provider as SamlProvider
 from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, refusal_page
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.confirm import Question, Unconfirmed, ask
 from dnspanel.web.frame.layout import PanelRequest, no_store
 from dnspanel.web.frame.people_forms import LdapPasswordForm
 
@@ -99,8 +99,7 @@ def link(request: PanelRequest, provider_id: int) -> HttpResponse:
     provider = providers.provider_by_id(provider_id)
     if not provider.active:
         raise ProviderUnknown
-    if (question := ask(request, _ABOUT_LINK)) is not None:
-        return question
+    ask(request, _ABOUT_LINK)
     if provider.kind == ProviderKind.LDAP:
         return redirect("account-provider-password", provider.pk)
     return _lead_on(request, provider.slug, AuthProcess.CONNECT, None)
@@ -129,8 +128,12 @@ def link_password(request: PanelRequest, ldap_id: int) -> HttpResponse:
     # The confirmation asks for the panel's password, which must not be sent to the LDAP server.
     is_sent = "typed" in request.POST and "confirmed" not in request.POST
     form = LdapPasswordForm(request.POST if is_sent else None)
-    if (question := ask(request, _ABOUT_LINK)) is not None:
-        return redirect(request.path) if is_sent else question
+    try:
+        ask(request, _ABOUT_LINK)
+    except Unconfirmed:
+        if is_sent:
+            return redirect(request.path)
+        raise
     if form.is_valid() and _links_by_password(request, provider, form):
         messages.success(
             request, gettext("You can now sign in with your password from {name}.").format(name=provider.name)
@@ -173,8 +176,7 @@ def unlink(request: PanelRequest, provider_id: int) -> HttpResponse:
         button=gettext("Unlink"),
         back=reverse("account-providers"),
     )
-    if (page := ask(request, question)) is not None:
-        return page
+    ask(request, question)
     try:
         links.unlink(link=found[0], by=request.user, now=timezone.now())
     except SignInRefused as exc:

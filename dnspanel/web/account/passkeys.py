@@ -69,8 +69,7 @@ def add_passkey(request: PanelRequest) -> HttpResponse:
     """Ask for the password, then show the page that adds a passkey. A POST with the browser's response adds it."""
     if not are_possible():
         raise Http404
-    if (question := ask(request, _BEFORE_PASSKEY)) is not None:
-        return question
+    ask(request, _BEFORE_PASSKEY)
     form = NewPasskeyForm(request.POST if "credential" in request.POST else None)
     if form.is_valid():
         try:
@@ -89,8 +88,7 @@ def add_passkey(request: PanelRequest) -> HttpResponse:
 @require_POST
 def remove_passkey(request: PanelRequest, passkey_id: int) -> HttpResponse:
     """Remove one of the person's own passkeys, after a confirmation with the password."""
-    if (question := ask(request, _BEFORE_REMOVAL)) is not None:
-        return question
+    ask(request, _BEFORE_REMOVAL)
     verbs.remove_passkey(user=request.user, pk=passkey_id, now=timezone.now())
     messages.success(request, gettext("Passkey removed."))
     return redirect("account-signing-in")

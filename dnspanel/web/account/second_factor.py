@@ -143,8 +143,7 @@ def set_up_app(request: PanelRequest) -> HttpResponse:
     """Ask for the password and show a new secret. A POST with a code activates the app and shows recovery codes."""
     if second_factors_of(request.user).app:
         return redirect("account-signing-in")
-    if (question := ask(request, _BEFORE_APP)) is not None:
-        return question
+    ask(request, _BEFORE_APP)
     form = CodeForm(request.POST if "code" in request.POST else None)
     if form.is_valid():
         try:
@@ -180,8 +179,7 @@ def make_codes(request: PanelRequest) -> HttpResponse:
     if not second_factors_of(request.user):
         messages.error(request, gettext("Set up an authenticator app or a passkey first."))
         return redirect("account-signing-in")
-    if (question := ask(request, _BEFORE_CODES)) is not None:
-        return question
+    ask(request, _BEFORE_CODES)
     try:
         codes = verbs.make_recovery_codes(user=request.user, now=timezone.now())
     except SecondFactorRefused as exc:
@@ -193,8 +191,7 @@ def make_codes(request: PanelRequest) -> HttpResponse:
 @require_POST
 def remove_app(request: PanelRequest) -> HttpResponse:
     """Turn the authenticator app off, after a confirmation with the password."""
-    if (question := ask(request, _BEFORE_REMOVAL)) is not None:
-        return question
+    ask(request, _BEFORE_REMOVAL)
     verbs.remove_app(user=request.user, now=timezone.now())
     messages.success(request, gettext("Authenticator app disabled."))
     return redirect("account-signing-in")

@@ -27,6 +27,7 @@ from dnspanel.database.statement_time import RETRY_AFTER, SearchTooGeneral, was_
 from dnspanel.texts import gettext, join_list
 from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.web.frame import database_away
+from dnspanel.web.frame.confirm import Unconfirmed
 from dnspanel.zones.errors import PublishingOnHold, QuotaExceeded
 from dnspanel.zones.lists import queries
 from dnspanel.zones.rights import access
@@ -128,6 +129,8 @@ class SignedInMiddleware:
         return True
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, Unconfirmed):
+            return exception.page
         if isinstance(exception, access.InTrash):
             after = queries.trash_place(exception.deleted_at, exception.zone_id)
             return render(request, "404.html", {"trashed": exception, "after": after}, status=404)

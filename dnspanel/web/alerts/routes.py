@@ -1,5 +1,7 @@
 """Views of alert routes: list, create, change, test, switch off, delete, and show the messages sent to a route."""
 
+from functools import partial
+
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
@@ -17,7 +19,7 @@ from dnspanel.alerts.queries import messages_of, route_by_id, route_rows
 from dnspanel.alerts.tasks import wake_sender
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.alerts.route_form import RouteForm
-from dnspanel.web.frame.confirm import ask, before_secret
+from dnspanel.web.frame.confirm import ask, before_secret, run_confirmed
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.zones.rights import access
@@ -38,10 +40,11 @@ def route_new(request: PanelRequest) -> HttpResponse:
     access.require(request.user, Permission.NODES)
     form = RouteForm(request.POST or None)
     if form.is_valid():
-        if form.terms().kind == RouteKind.WEBHOOK and (question := ask(request, _ABOUT_SECRET)) is not None:
-            return question
+        terms = form.terms()
+        create = partial(routes.create_route, terms=terms, by=request.user, now=timezone.now())
+        is_signed = terms.kind == RouteKind.WEBHOOK
         try:
-            made = routes.create_route(terms=form.terms(), by=request.user, now=timezone.now())
+            made = run_confirmed(request, _ABOUT_SECRET if is_signed else None, create)
         except RouteRefused as exc:
             form.refuse_all(exc.fields)
         else:
@@ -116,8 +119,7 @@ def route_rotate(request: PanelRequest, route_id: int) -> HttpResponse:
     """Replace the signing secret and show the new secret once."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
-    if (question := ask(request, _ABOUT_SECRET)) is not None:
-        return question
+    ask(request, _ABOUT_SECRET)
     try:
         secret = routes.rotate_secret(route=route, by=request.user, now=timezone.now())
     except RouteRefused as exc:

@@ -56,8 +56,7 @@ def other_key_remove(request: PanelRequest, zone_name: str, tag: int) -> HttpRes
         gettext("Remove key {tag}").format(tag=tag),
         reverse("zone-dnssec", args=[zone.name]),
     )
-    if (page_of_question := ask(request, question)) is not None:
-        return page_of_question
+    ask(request, question)
     by = Acting(request.user, Channel.WEB, timezone.now())
     other_signers.remove_other_key(zone=zone, tag=tag, acting=by)
     messages.success(request, gettext("Key {tag} of another signer removed. Nodes are being updated.").format(tag=tag))

@@ -275,8 +275,7 @@ def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
             gettext("Request DS deletion"),
             reverse("zone-dnssec", args=[zone.name]),
         )
-        if (page_of_question := ask(request, question)) is not None:
-            return page_of_question
+        ask(request, question)
 
     def act() -> None:
         chosen = form.cleaned_data
@@ -313,8 +312,7 @@ def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
         gettext("Remove signatures"),
         reverse("zone-dnssec", args=[zone.name]),
     )
-    if (page_of_question := ask(request, question)) is not None:
-        return page_of_question
+    ask(request, question)
     try:
         drop_signatures(zones=[zone], acting=Acting(request.user, Channel.WEB, timezone.now()))
     except DnssecRefused as exc:

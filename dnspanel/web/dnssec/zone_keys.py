@@ -62,8 +62,7 @@ def key_set(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
     active, published = form.cleaned_data["active"], form.cleaned_data["published"]
     if key.active and key.published and False in (active, published):
         act = "deactivate" if active is False else "hide"
-        if (question := _ask(request, zone, key, act)) is not None:
-            return question
+        _ask(request, zone, key, act)
     by = acting(request, form)
     return _run_act(
         request,
@@ -84,8 +83,8 @@ def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpRespon
         messages.warning(request, gettext("You cannot delete the only key. Unsign the zone instead."))
         return redirect("zone-dnssec-unsign", zone.name)
     # If the key no longer exists, `delete_key` finds out whether this form deleted it.
-    if key and (question := _ask(request, zone, key, "delete")) is not None:
-        return question
+    if key:
+        _ask(request, zone, key, "delete")
     by = acting(request, form)
     return _run_act(
         request,
@@ -104,8 +103,7 @@ def key_export(request: PanelRequest, zone_name: str, key_id: int) -> HttpRespon
     if key is None:
         return _unknown(request, zone, key_id)
     back = reverse("zone-dnssec", args=[zone.name])
-    if (question := ask(request, _about_export(zone, key, back))) is not None:
-        return question
+    ask(request, _about_export(zone, key, back))
     try:
         text = sign.export_key(zone=zone, key_id=key_id, by=request.user, now=timezone.now())
     except DnssecRefused as exc:
@@ -138,7 +136,7 @@ def _run_act(request: PanelRequest, zone: Zone, act: Callable[[], object], done:
     return redirect("zone-dnssec", zone.name)
 
 
-def _ask(request: PanelRequest, zone: Zone, key: KeyView, act: str) -> HttpResponse | None:
+def _ask(request: PanelRequest, zone: Zone, key: KeyView, act: str) -> None:
     titles = {
         "deactivate": gettext("Deactivate key {tag}"),
         "hide": gettext("Hide key {tag}"),
@@ -146,7 +144,7 @@ def _ask(request: PanelRequest, zone: Zone, key: KeyView, act: str) -> HttpRespo
     }
     title = titles[act].format(tag=key.tag)
     effects = key_lost(zone, key, dnssec.keys_of(zone), act=act)
-    return ask(request, Question(title, effects, title, reverse("zone-dnssec", args=[zone.name])))
+    ask(request, Question(title, effects, title, reverse("zone-dnssec", args=[zone.name])))
 
 
 def _about_export(zone: Zone, key: KeyView, back: str) -> Question:

@@ -116,8 +116,8 @@ def catalog_confirm(request: PanelRequest, catalog_id: int) -> HttpResponse:
     """Remove zones that the catalog no longer lists, after a confirmation."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
-    if catalog.kept_since is not None and (question := ask(request, _about_removing(catalog))) is not None:
-        return question
+    if catalog.kept_since is not None:
+        ask(request, _about_removing(catalog))
     revision = id_in(request.POST.get("revision", "")) or 0
     try:
         set_up_catalogs.confirm_removals(catalog=catalog, revision=revision, author=request.user, now=timezone.now())
@@ -143,8 +143,7 @@ def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
     """Stop following the catalog, after a confirmation. Its zones in this panel stay."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
-    if (question := ask(request, _about_unfollowing(catalog))) is not None:
-        return question
+    ask(request, _about_unfollowing(catalog))
     set_up_catalogs.unfollow_catalog(catalog=catalog, author=request.user, channel=Channel.WEB, now=timezone.now())
     messages.success(request, gettext("No longer following {name}.").format(name=catalog.zone.name))
     return redirect("catalog-list")

@@ -1,6 +1,7 @@
 """Views of secondaries: list, create, show, change, notify, rotate the key, delete."""
 
 from collections.abc import Sequence
+from functools import partial
 from urllib.parse import urlencode
 from uuid import uuid4
 
@@ -22,7 +23,7 @@ from dnspanel.secondaries.secondary_catalog import catalog_name
 from dnspanel.secondaries.server_certificate import tls_endpoint
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.fleet.secondary_form import SecondaryForm
-from dnspanel.web.frame.confirm import ask, before_secret
+from dnspanel.web.frame.confirm import ask, before_secret, run_confirmed
 from dnspanel.web.frame.forms import LONGEST_SEARCH
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
@@ -48,12 +49,15 @@ def secondary_new(request: PanelRequest) -> HttpResponse:
     access.require_set_up(request.user)
     form = SecondaryForm(request.POST or None, initial={"form_id": uuid4()})
     if form.is_valid():
-        if (question := ask(request, _ABOUT_SECRET)) is not None:
-            return question
+        create = partial(
+            set_up_secondaries.create_secondary,
+            terms=form.terms(),
+            by=request.user,
+            now=timezone.now(),
+            form_id=form.id,
+        )
         try:
-            made = set_up_secondaries.create_secondary(
-                terms=form.terms(), by=request.user, now=timezone.now(), form_id=form.id
-            )
+            made = run_confirmed(request, _ABOUT_SECRET, create)
         except SecondaryRefused as exc:
             form.refuse_all(exc.fields)
         else:
@@ -103,8 +107,7 @@ def secondary_rotate(request: PanelRequest, secondary_id: int) -> HttpResponse:
     """Replace the secondary's TSIG secret and show the new configuration once. The old secret works for another day."""
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
-    if (question := ask(request, _ABOUT_SECRET)) is not None:
-        return question
+    ask(request, _ABOUT_SECRET)
     secret = set_up_secondaries.rotate_key(secondary=secondary, by=request.user, now=timezone.now())
     return _page_with_secret(request, secondary, secret, rotated=True)
 

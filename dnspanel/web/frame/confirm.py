@@ -6,11 +6,13 @@ The page is the response to the POST that requests the action. Its form repeats 
 it needs no script, and no view can perform the action without the confirmation.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from allauth.core import ratelimit
+from django import forms
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
@@ -20,8 +22,11 @@ from django.utils import timezone
 from dnspanel.accounts.errors import SecondFactorRefused
 from dnspanel.accounts.providers.ldap.backend import message_of
 from dnspanel.accounts.sign_in.second_factor import second_factors_of, use_code
+from dnspanel.rehearsal import rehearse
 from dnspanel.texts import format_lazy, gettext, gettext_lazy
 from dnspanel.web.frame.layout import PanelRequest
+
+T = TypeVar("T")
 
 # After a sign-in, a password or a code, no password is asked for during this time.
 PASSWORD_HOLDS = timedelta(minutes=10)
@@ -60,17 +65,46 @@ def before_secret(*, forged: str, back: str) -> Question:
     )
 
 
-def ask(request: PanelRequest, question: Question) -> HttpResponse | None:
-    """Return the confirmation page, or None once the person has confirmed and given any required password."""
+class Unconfirmed(Exception):
+    """A person has not confirmed an action yet. `SignedInMiddleware` answers with the confirmation page."""
+
+    def __init__(self, page: HttpResponse) -> None:
+        super().__init__()
+        self.page = page
+
+
+def ask(request: PanelRequest, question: Question) -> None:
+    """Raise Unconfirmed until the person has confirmed and given any required password."""
+    run_confirmed(request, question, lambda: None)
+
+
+def run_confirmed(
+    request: PanelRequest, question: Question | None, act: Callable[[], T], *, form: forms.BaseForm | None = None
+) -> T:
+    """Run the action and return its result, once the person has confirmed. Before that, raise Unconfirmed.
+
+    Without a question, no confirmation is needed. Before the first question, the action runs and is rolled back, so
+    that a person learns of an invalid field before typing a password: a refusal that the action raises, or adds to the
+    form, reaches the caller.
+    """
     now = timezone.now()
-    wants_password = question.needs_password and not _password_is_recent(request, now)
-    if question.only_password and not wants_password:
-        return None
+    wants_password = question is not None and question.needs_password and not _password_is_recent(request, now)
+    if question is None or (question.only_password and not wants_password):
+        return act()
     fault = ""
     if request.POST.get("confirmed") == "yes":
         fault = _fault_of_proof(request, now) if wants_password else ""
         if not fault:
-            return None
+            return act()
+    else:
+        with rehearse():
+            result = act()
+        if form is not None and form.errors:
+            return result
+    raise Unconfirmed(_page(request, question, fault, wants_password=wants_password))
+
+
+def _page(request: PanelRequest, question: Question, fault: str, *, wants_password: bool) -> HttpResponse:
     context = {
         "question": question,
         "wants_password": wants_password,

@@ -1,5 +1,6 @@
 """Views of audit log destinations, for administrators: list, add, change, test, switch off, delete."""
 
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -17,7 +18,7 @@ from dnspanel.audit.forward.destinations import LONGEST_NAME, DestinationRow, Te
 from dnspanel.audit.forward.errors import DestinationRefused, NotSent
 from dnspanel.audit.forward.models import Destination, Kind
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.forms import MONO, PanelForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.webhooks.address_guard import LONGEST_URL
@@ -120,10 +121,11 @@ def evidence_new(request: PanelRequest) -> HttpResponse:
     kind = Kind.OTLP if request.GET.get("kind") == Kind.OTLP else Kind.SYSLOG
     form = DestinationForm(request.POST or None, kind=kind)
     if form.is_valid():
-        if (question := ask(request, _ABOUT_LOG)) is not None:
-            return question
+        create = partial(
+            destinations.create_destination, kind=kind, terms=form.terms, by=request.user, now=timezone.now()
+        )
         try:
-            made = destinations.create_destination(kind=kind, terms=form.terms, by=request.user, now=timezone.now())
+            made = run_confirmed(request, _ABOUT_LOG, create)
         except DestinationRefused as exc:
             form.refuse_all(exc.fields)
         else:
@@ -156,12 +158,15 @@ def evidence_detail(request: PanelRequest, destination_id: int) -> HttpResponse:
     row = _row(request, destination_id)
     form = DestinationForm(request.POST or None, kind=Kind(row.destination.kind), destination=row.destination)
     if form.is_valid():
-        if (question := ask(request, _ABOUT_LOG)) is not None:
-            return question
+        change = partial(
+            destinations.change_destination,
+            destination=row.destination,
+            terms=form.terms,
+            by=request.user,
+            now=timezone.now(),
+        )
         try:
-            destinations.change_destination(
-                destination=row.destination, terms=form.terms, by=request.user, now=timezone.now()
-            )
+            run_confirmed(request, _ABOUT_LOG, change)
         except DestinationRefused as exc:
             form.refuse_all(exc.fields)
         else:
@@ -184,8 +189,7 @@ def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
         button=gettext("Disable"),
         back=reverse("settings-evidence-detail", args=[destination.pk]),
     )
-    if (page := ask(request, _ABOUT_LOG if active else question)) is not None:
-        return page
+    ask(request, _ABOUT_LOG if active else question)
     destinations.switch_destination(destination=destination, active=active, by=request.user, now=timezone.now())
     messages.success(
         request,
@@ -222,8 +226,7 @@ def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
         button=gettext("Delete"),
         back=reverse("settings-evidence-detail", args=[destination.pk]),
     )
-    if (page := ask(request, question)) is not None:
-        return page
+    ask(request, question)
     destinations.delete_destination(destination=destination, by=request.user, now=timezone.now())
     messages.success(request, gettext("{name} deleted.").format(name=destination.name))
     return redirect("settings-evidence")

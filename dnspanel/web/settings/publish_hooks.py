@@ -1,5 +1,6 @@
 """Views of publish hooks, for people with the right `govern`: list, add, change, test, rotate secrets, remove."""
 
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -11,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.confirm import Question, ask, before_secret
+from dnspanel.web.frame.confirm import Question, ask, before_secret, run_confirmed
 from dnspanel.web.frame.forms import MONO
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
@@ -79,10 +80,8 @@ def hooks(request: PanelRequest) -> HttpResponse:
     """Show the hooks that the person is allowed to remove. A POST adds a hook and shows its secret once."""
     form = HookForm(request.POST or None, reader=governor(request))
     if form.is_valid():
-        if (question := ask(request, _ABOUT_SECRET)) is not None:
-            return question
-        made = form.place_rule(place_publish_hooks.add_hook, author=request.user, terms=form.terms)
-        if made is not None:
+        add = partial(form.place_rule, place_publish_hooks.add_hook, author=request.user, terms=form.terms)
+        if (made := run_confirmed(request, _ABOUT_SECRET, add, form=form)) is not None:
             return _page_with_secret(request, made)
     context = {"entries": place_publish_hooks.hooks(request.user), "form": form, "tab": "hooks"}
     return render(request, "settings/hooks.html", context, status=422 if form.is_bound else 200)
@@ -95,11 +94,11 @@ def hook_detail(request: PanelRequest, hook_id: int) -> HttpResponse:
     hook = place_publish_hooks.hook_for(request.user, hook_id)
     form = HookForm(request.POST or None, reader=reader, hook=hook)
     if form.is_valid():
-        if (question := ask(request, _about_change(hook))) is not None:
-            return question
         hook.version = form.cleaned_data["version"]  # the version that the page showed
-        changed = form.place_rule(place_publish_hooks.change_hook, author=request.user, terms=form.terms, hook=hook)
-        if changed is not None:
+        change = partial(
+            form.place_rule, place_publish_hooks.change_hook, author=request.user, terms=form.terms, hook=hook
+        )
+        if run_confirmed(request, _about_change(hook), change, form=form) is not None:
             messages.success(request, gettext("Hook saved. Changes apply from the next request."))
             return redirect("settings-hook", hook.pk)
     replies = place_publish_hooks.replies_of(hook)
@@ -131,8 +130,7 @@ def hook_test(request: PanelRequest, hook_id: int) -> HttpResponse:
 def hook_rotate(request: PanelRequest, hook_id: int) -> HttpResponse:
     """Replace the hook's secret and show the new secret once. The old one stays valid for a day."""
     governor(request)
-    if (question := ask(request, _ABOUT_SECRET)) is not None:
-        return question
+    ask(request, _ABOUT_SECRET)
     made = place_publish_hooks.rotate_secret(hook_id=hook_id, author=request.user, now=timezone.now())
     return _page_with_secret(request, made, rotated=True)
 

@@ -1,6 +1,7 @@
 """The views of a zone's primaries on its Settings tab: set primaries, take the zone over, give it back."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -18,7 +19,7 @@ from dnspanel.primaries.primary_tls import own_authority
 from dnspanel.texts import gettext
 from dnspanel.transfer import allowed_servers
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.primaries_form import PastRulesForm, PrimariesForm, initial_of
 from dnspanel.zones.acting import Acting
@@ -37,14 +38,9 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
     if row is not None:
         form.keep_secret_of(row)
     if form.is_valid():
-        if not zone.transferred_from and (question := ask(request, _about_setting(zone))) is not None:
-            return question
+        set_now = partial(set_up_primaries.set_primaries, zone=zone, terms=form.terms, **_acting(request))
         try:
-            set_up_primaries.set_primaries(
-                zone=zone,
-                terms=form.terms,
-                **_acting(request),
-            )
+            run_confirmed(request, _about_setting(zone) if not zone.transferred_from else None, set_now)
         except PrimariesRefused as exc:
             form.refuse_all(exc.fields)
         except (KeptBack, Locked, HookRefused) as exc:
@@ -84,8 +80,8 @@ def zone_primaries_ask(request: PanelRequest, zone_name: str) -> HttpResponse:
 def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Make this panel the zone's primary, after a confirmation."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
-    if zone.transferred_from and (question := ask(request, _about_taking_over(zone))) is not None:
-        return question
+    if zone.transferred_from:
+        ask(request, _about_taking_over(zone))
 
     def take_over() -> None:
         set_up_primaries.take_over(zone=zone, **_acting(request))
@@ -102,8 +98,8 @@ def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
 def zone_give_back(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Transfer the zone from its former primaries again, after a confirmation."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
-    if not zone.transferred_from and (question := ask(request, _about_giving_back(zone))) is not None:
-        return question
+    if not zone.transferred_from:
+        ask(request, _about_giving_back(zone))
 
     def give_back() -> None:
         set_up_primaries.give_back(zone=zone, **_acting(request))

@@ -51,11 +51,12 @@ class FoldingClient(Client):
         self._set_login_cookies(request)  # type: ignore[attr-defined]
 
 
-def forget_password(client: Client) -> None:
-    """Make the session look as if its password had been entered long ago."""
+def forget_password(client: Client) -> Client:
+    """Make the session look as if its password had been entered long ago. Return the client."""
     session = client.session
     session["password-at"] = 0
     session.save()
+    return client
 
 
 @pytest.fixture

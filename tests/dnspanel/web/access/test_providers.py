@@ -84,7 +84,7 @@ def test_trust_in_a_provider_wants_the_password(idp: AtProvider, browser: Browse
 def test_what_is_wrong_is_told_at_its_field(
     idp: AtProvider, browser: Browser, alice: User, changed: dict[str, str], told: str
 ) -> None:
-    page = browser(alice).post(NEW, form_of(idp, **changed))
+    page = forget_password(browser(alice)).post(NEW, form_of(idp, **changed))
     assert page.status_code == 422
     assert told in page.content.decode()
     assert SECRET not in page.content.decode()
@@ -180,7 +180,7 @@ def test_a_saml_provider_is_added_and_changed(saml_idp: AtSaml, browser: Browser
         "rules": "admins = administrator",
         "session_hours": "8",
     }
-    refused = browser(alice).post(f"{NEW}?kind=saml", form | {"metadata": "<a/>"})
+    refused = forget_password(browser(alice)).post(f"{NEW}?kind=saml", form | {"metadata": "<a/>"})
     assert refused.status_code == 422
     assert "EntityDescriptor of one SAML provider" in refused.content.decode()
     page = browser(alice).post(f"{NEW}?kind=saml", form, follow=True)

@@ -70,7 +70,7 @@ def test_a_webhook_is_made_once_and_its_secret_shown_then(browser: Browser, bob:
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1/", "https://10.0.0.1/", "gopher://x", "https://[::1]/", "nonsense"])
 def test_a_url_that_the_panel_does_not_send_to_is_refused_at_its_field(browser: Browser, bob: User, url: str) -> None:
-    page = browser(bob).post("/webhooks/new/", filled(url=url))
+    page = forget_password(browser(bob)).post("/webhooks/new/", filled(url=url))
     assert page.status_code == 422
     assert b'id="id_url_error"' in page.content
     assert not Webhook.objects.exists()

@@ -11,7 +11,7 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.alerts import tasks
 from dnspanel.alerts.deliver_alerts import deliver_all
 from dnspanel.alerts.models import Message, Route
-from tests.dnspanel.web.conftest import HTMX, Browser
+from tests.dnspanel.web.conftest import HTMX, Browser, forget_password
 from tests.mailserver import MailServer
 
 FORM = {"name": "on call", "kind": "mail", "address": "ops@people.test", "least": "warning", "time_zone": "UTC"}
@@ -111,7 +111,7 @@ def test_a_webhook_shows_its_secret_once(browser: Browser, alice: User, settings
 def test_what_is_wrong_with_the_form_stands_at_its_field(
     browser: Browser, alice: User, field: str, value: str, words: str
 ) -> None:
-    answer = make(browser(alice), **{field: value})
+    answer = make(forget_password(browser(alice)), **{field: value})
     assert answer.status_code == 422
     assert words in answer.content.decode()
     assert not Route.objects.exists()

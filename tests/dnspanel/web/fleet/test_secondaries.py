@@ -18,7 +18,7 @@ from dnspanel.web.fleet.secondary_form import SecondaryForm
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel
 from dnspanel.zones.signing import sign
-from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.dnspanel.web.conftest import Browser, MakeZone, forget_password
 from tests.own_certificates import own_certificate
 from tests.people import NOW
 
@@ -72,7 +72,7 @@ def test_it_is_made_once_and_its_configuration_has_the_secret_then(browser: Brow
 )
 def test_what_is_wrong_stands_at_its_field(browser: Browser, alice: User, field: str, value: str) -> None:
     form = filled(**{"choice": "list", "zones": "nowhere.test.", field: value})
-    page = browser(alice).post("/secondaries/new/", form)
+    page = forget_password(browser(alice)).post("/secondaries/new/", form)
     assert page.status_code == 422
     assert f'id="id_{field}_error"'.encode() in page.content
     assert not Secondary.objects.exists()

@@ -66,12 +66,12 @@ def test_a_hook_is_tested_changed_after_the_password_and_gets_a_new_secret(
     changed = client.post(page, {**posted, **YES, "password": PASSWORD}, follow=True).content.decode()
     for text in ("Changes apply from the next request", "https://9.9.9.9/", "zones tagged shop"):
         assert text in changed
-    stale = client.post(page, {**posted, "name": "Late"})
+    stale = forget_password(client).post(page, {**posted, "name": "Late"})
     assert stale.status_code == 422
     assert "Someone else has changed this hook" in stale.content.decode()
     wrong = client.post(page, {**posted, "version": 2, "url": "https://10.0.0.1/"})
     assert (wrong.status_code, "a public address" in wrong.content.decode()) == (422, True)
-    secret = client.post(f"{page}rotate/", follow=True).content.decode()
+    secret = client.post(f"{page}rotate/", {**YES, "password": PASSWORD}, follow=True).content.decode()
     assert "whsec_" in secret
     assert made.secret not in secret
     assert "stays valid for one day" in secret
@@ -89,7 +89,7 @@ def test_a_hook_is_tested_changed_after_the_password_and_gets_a_new_secret(
 def test_a_hook_that_cannot_be_is_told_at_its_field(
     posted: dict[str, Any], told: str, alice: User, browser: Browser
 ) -> None:
-    page = browser(alice).post(HOOKS, {**HOOK, **posted})
+    page = forget_password(browser(alice)).post(HOOKS, {**HOOK, **posted})
     assert page.status_code == 422
     assert told in page.content.decode()
 
