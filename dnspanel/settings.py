@@ -158,6 +158,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "dnspanel.web.account.own_language.LanguageMiddleware",
     "dnspanel.web.account.signed_in.SignedInMiddleware",
+    "dnspanel.web.frame.full_pages.FullPagesMiddleware",
 ]
 
 ROOT_URLCONF = "dnspanel.urls"

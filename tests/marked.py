@@ -108,7 +108,6 @@ _OF_THE_RECORD = frozenset(
         "File paths are relative to the directory of this list.",
         "PostgreSQL's content",
         "Send a JSON object with `code` and `csr`.",
-        "Sign in first.",
         "There is no format ….",
         "a new history: … ",
         "first sign-in",

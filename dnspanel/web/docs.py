@@ -76,7 +76,8 @@ def api_docs(request: PanelRequest, page: str = "start") -> HttpResponse:
 @require_safe
 def api_document(request: PanelRequest) -> JsonResponse:
     """Return the OpenAPI document as JSON."""
-    return JsonResponse({**_document(), "servers": [{"url": settings.PANEL_URL}]})
+    document = {**_document(), "servers": [{"url": settings.PANEL_URL}]}
+    return JsonResponse(document, headers={"Content-Disposition": "inline; filename=openapi.json"})
 
 
 def _own_tokens(request: PanelRequest) -> list[Token]:

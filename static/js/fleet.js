@@ -217,6 +217,7 @@ async function ask() {
       signal: AbortSignal.timeout(5000),
     });
     document.dispatchEvent(new CustomEvent("panel:answered", { detail: true }));
+    if (answer.status === 401) document.dispatchEvent(new CustomEvent("panel:sign-in"));
     if (!answer.ok) return;
     const { now, points: fresh } = await answer.json();
     if (asked !== step) return; // another button was pressed meanwhile

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from datetime import datetime
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.contrib import messages
@@ -14,6 +14,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
+from django.utils.html import format_html
 
 from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
 from dnspanel.accounts.errors import NotFound, TokenQuotaExceeded
@@ -111,7 +112,7 @@ class SignedInMiddleware:
         wants_json = request.get_preferred_type(["text/html", "application/json"]) == "application/json"
         if request.headers.get("HX-Request") or wants_json:
             # A fragment must not become a sign-in form: `panel.js` opens a dialog, then repeats the request.
-            return HttpResponse("Sign in first.", status=401, headers={"HX-Trigger": "sign-in-needed"})
+            return _sign_in_again(request)
         return redirect_to_login(_page_of(request), reverse("account_login"))
 
     def _is_active(self, request: HttpRequest) -> bool:
@@ -155,6 +156,16 @@ class SignedInMiddleware:
 
 def _is_of_an_api(request: HttpRequest) -> bool:
     return request.resolver_match is not None and request.resolver_match.app_names[:1] == ["api"]
+
+
+def _sign_in_again(request: HttpRequest) -> HttpResponse:
+    """Return the refusal of a script's request: a message, and a link to sign in and come back to the open page."""
+    page = urlsplit(request.headers.get("HX-Current-URL") or request.headers.get("Referer", ""))
+    url = f"{reverse('account_login')}?{urlencode({'next': page.path or reverse('home')})}"
+    message = format_html(
+        '<p role="alert">{}. <a href="{}">{}</a></p>', gettext("Your session has expired"), url, gettext("Sign in")
+    )
+    return HttpResponse(message, status=401, headers={"HX-Trigger": "sign-in-needed"})
 
 
 def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | None:

@@ -102,7 +102,7 @@ def answers(ids: dict[str, int]) -> dict[str, Answer]:
         elif endpoint.permission is not None:
             client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
         with override_settings(PANEL_URL="https://panel.test", EMAIL_HOST="mail.test"):  # with all possible content
-            response = client.get(path, endpoint.data)
+            response = client.get(path, endpoint.data, headers={"Accept": "text/html"})
         content = b"" if response.streaming else response.content
         templates = frozenset(str(template.name) for template in response.templates)
         found[path] = Answer(response.status_code, dict(response.items()), content, templates)
@@ -229,3 +229,12 @@ def test_no_name_at_the_end_of_a_sentence_has_two_dots(answers: dict[str, Answer
 
 def test_no_page_scrolls_sideways_on_a_phone(findings: Findings) -> None:
     assert findings.too_wide == {}
+
+
+def test_every_url_that_a_person_opens_is_a_page_a_file_or_leads_to_a_page(answers: dict[str, Answer]) -> None:
+    parts = {
+        path: answer.body[:60]
+        for path, answer in answers.items()
+        if not (answer.is_page or 300 <= answer.status < 400 or "Content-Disposition" in answer.headers)
+    }
+    assert set(parts) == {"/livez", "/readyz", "/healthz"}, parts

@@ -1,4 +1,4 @@
-"""All URLs with each role, against one reviewed table.
+"""All URLs with each role, against one reviewed table. Tests `frame.full_pages` too.
 
 A URL or method that is missing in the table fails the test. A change that adds one declares its permission here.
 """
@@ -865,7 +865,8 @@ def test_the_password_alone_opens_nothing(address_of: Any, half_signed_in: Clien
             for headers in (HTMX, {"Accept": "application/json"}):
                 with step(endpoint, headers):
                     response = call(half_signed_in, endpoint, path, headers=headers)
-                    assert (response.status_code, response.content) == (401, b"Sign in first.")
+                    assert response.status_code == 401
+                    assert b'Your session has expired. <a href="/sign-in/?next=%2F">Sign in</a>' in response.content
 
 
 def test_who_has_to_set_up_a_second_factor_opens_nothing_else(
@@ -1003,7 +1004,7 @@ def test_a_method_that_is_not_in_the_table_is_not_answered(address_of: Any, brow
             for method in sorted({"GET", "POST", "PUT", "DELETE"} - known):
                 with step(method, name):
                     if endpoint.permission is EVERYBODY or not view_refuses(method, path):
-                        assert call(client, endpoint, path, method).status_code == 405
+                        assert call(client, endpoint, path, method, headers=HTMX).status_code == 405
 
 
 def view_refuses(method: str, path: str) -> bool:
@@ -1017,6 +1018,32 @@ def view_refuses(method: str, path: str) -> bool:
     except AttributeError:  # the request has no user
         return False
     return bool(response.status_code == 405)
+
+
+# URLs that belong to no object of the panel's pages. A person who opens one gets the dashboard.
+OF_NO_OBJECT = {"enroll-agent", "language", "oidc-ended", "openid_connect_login", "saml-acs"}
+
+
+def test_a_url_that_only_takes_post_leads_to_a_page_of_its_object(
+    address_of: Any, browser: Browser, alice: User, bob: User, charlie: User, sample: Sample
+) -> None:
+    """Open each URL as the person with the fewest permissions who can use it, and follow the redirects to the page."""
+    browsers = [(person, browser(person)) for person in (charlie, bob, alice)]
+    opened = {endpoint.name for endpoint in ENDPOINTS if endpoint.method == "GET"}
+    with walk() as step:
+        for endpoint in turn(sample, (endpoint for endpoint in ENDPOINTS if endpoint.name not in opened)):
+            with step(endpoint):
+                path = address_of(endpoint)
+                assert call(browsers[0][1], endpoint, path, "GET")["Location"]
+                for client in (client for person, client in browsers if opens(person, endpoint)):
+                    page = call(client, endpoint, path, "GET", follow=True)
+                    if page.status_code != 404:  # otherwise the object is Alice's
+                        break
+                assert page.status_code == (404 if "role_id" in endpoint.args else 200)
+                assert b"<html" in page.content
+                found = page.resolver_match
+                assert (found.view_name == "home") is (endpoint.name in OF_NO_OBJECT)
+                assert found.kwargs.items() <= resolve(path).kwargs.items()
 
 
 # Endpoints that EDIT opens, but not for people who may edit only records of a zone.

@@ -68,5 +68,5 @@ def test_refusals_are_json_with_words(client: Client, waiting_node: MakeNode) ->
 
 
 def test_it_takes_only_small_posts(client: Client) -> None:
-    assert client.get("/enroll/").status_code == 405
+    assert client.get("/enroll/", headers={"Accept": "application/json"}).status_code == 405
     assert ask(client, code="x" * MAX_BODY, csr="").status_code == 413

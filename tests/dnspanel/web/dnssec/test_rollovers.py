@@ -18,7 +18,7 @@ from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.signing import policies, rollovers, sign
 from replication.codec.dnssec import Nsec3
-from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.web.test_every_url import member_of
 from tests.dnspanel.zones.conftest import rr
 from tests.dnspanel.zones.conftest import zone as zone
@@ -63,7 +63,7 @@ def test_a_rollover_is_begun_followed_and_cancelled(signed: Zone, bob: User, bro
     Rollover.objects.filter(pk=row.pk).update(
         waits_for="Caches may keep it.", earliest=NOW + timedelta(days=3650), add_ds=row.new_ds[:1], late=[]
     )
-    card = client.get(PAGE + "rollover/").content.decode()
+    card = client.get(PAGE + "rollover/", headers=HTMX).content.decode()
     assert "Not before" in card
     assert f"example.test. IN DS {row.new_ds[0]}" in card
     page = send(client, "rollover/cancel/").content.decode()

@@ -13,7 +13,7 @@ from dnspanel.web.frame.layout import Frame, no_store, say
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import LogHead
 from tests.dnspanel.fleet.conftest import MakeNode
-from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW, make_person
 
@@ -42,10 +42,10 @@ def test_the_draft_pill_counts_changes_and_zones(
     make_zone: MakeZone, browser: Browser, bob: User, charlie: User
 ) -> None:
     zone = make_zone()
-    assert b"No draft" in browser(bob).get("/frame/draft/").content
+    assert b"No draft" in browser(bob).get("/frame/draft/", headers=HTMX).content
     for line in ("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2"):
         draft.replace_rrset(author=bob, zone=zone, rrset=rr(line), now=NOW)
-    pill = browser(bob).get("/frame/draft/").content.decode()
+    pill = browser(bob).get("/frame/draft/", headers=HTMX).content.decode()
     assert '<span class="not-phone">2 changes in 1 zone</span>' in pill
     assert b'id="draft-pill"' not in browser(charlie).get("/zones/").content
 
@@ -54,11 +54,11 @@ def test_the_fleet_pill_answers_204_while_it_says_the_same(
     browser: Browser, charlie: User, active_node: MakeNode
 ) -> None:
     client = browser(charlie)
-    assert b"No nodes" in client.get("/frame/fleet/").content
-    assert client.get("/frame/fleet/", {"seen": "No active node"}).status_code == 204
+    assert b"No nodes" in client.get("/frame/fleet/", headers=HTMX).content
+    assert client.get("/frame/fleet/", {"seen": "No active node"}, headers=HTMX).status_code == 204
     node, head = active_node("ns1"), LogHead.objects.get()
     Node.objects.filter(pk=node.pk).update(epoch=head.epoch, acked=head.sequence, contact_at=timezone.now())
-    pill = client.get("/frame/fleet/", {"seen": "No active node"})
+    pill = client.get("/frame/fleet/", {"seen": "No active node"}, headers=HTMX)
     assert b"1/1" in pill.content
     assert b"dot is-ok" in pill.content
     assert b"1 of 1 nodes live" in pill.content

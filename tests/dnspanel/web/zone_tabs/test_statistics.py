@@ -134,15 +134,15 @@ def test_a_review_says_how_often_the_changed_names_are_asked(
     review = client.get("/zones/example.test/review/").content.decode()
     address = re.search(r'id="draft-queries" hx-get="([^"]*)"', review)
     assert address is not None
-    assert client.get(address[1]).status_code == 204
+    assert client.get(address[1], headers=HTMX).status_code == 204
     assert zone_queries.watched_zones() == [zone.name]
     tells(node, 4_100, names=(Counted("www.example.test/A", 4_100), Counted("mail.example.test/A", 9)))
-    told = client.get(address[1]).content.decode()
+    told = client.get(address[1], headers=HTMX).content.decode()
     assert '<span class="mono">www.example.test.</span> A gets about 410 queries per second.' in told
     assert "mail" not in told
     assert "hx-get" not in told, "it is not asked for again"
-    assert "410" in client.get("/changes/queries/").content.decode()
-    assert client.get(f"/changes/queries/?zone={other.name}").status_code == 204
+    assert "410" in client.get("/changes/queries/", headers=HTMX).content.decode()
+    assert client.get(f"/changes/queries/?zone={other.name}", headers=HTMX).status_code == 204
     User.objects.filter(pk=bob.pk).update(role=Role.MEMBER)
     assert browser(User.objects.get(pk=bob.pk)).get("/changes/queries/").status_code == 403
 
