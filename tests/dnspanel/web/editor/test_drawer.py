@@ -76,6 +76,7 @@ def test_the_records_stay_where_they_were(open_page: OpenPage, bob: User, zone: 
     page.keyboard.press("Control+Enter")  # for a click, Playwright would scroll
     expect(page.locator("#drawer-title")).to_be_focused()
     assert page.evaluate("scrollY") == 100
+    expect(page.locator("button.publish")).to_be_in_viewport()
     page.keyboard.press("Escape")
     closed(page)
     assert page.evaluate("scrollY") == 100
@@ -111,7 +112,7 @@ def test_an_undo_is_reviewed_and_published_in_it_too(page: Page) -> None:
     expect(page.locator("#drawer-title")).to_contain_text("Review example.test.")
     expect(page.locator("#review-drawer")).to_contain_text("Nothing changes until you publish the draft.")
     expect(page.get_by_label("Reason")).to_have_value("Undo of publication 2")
-    page.locator("button.publish").click()
+    page.get_by_label("Reason").press("Enter")
     expect(page.locator("#drawer-title")).to_contain_text("Revision 3")
     page.keyboard.press("Escape")
     expect(page.locator('tbody[data-name="www.example.test."]')).to_contain_text("192.0.2.1")
