@@ -143,7 +143,7 @@ def requests_of_estate(zones: int) -> Iterator[Request]:
     for query in (middle, f"www.{middle}", *OF_RRSETS):
         yield Request("search_ms", "/search/", {"q": query}, "found")
     yield Request("search_ms", "/search/", {"q": "192.0.2.77"})
-    yield Request("search_ms", "/frame/palette/", {"q": middle}, "palette-found")
+    yield Request("search_ms", "/search/offers/", {"q": middle}, "search-offers")
 
 
 def requests_of_large_zone(records: int) -> Iterator[Request]:

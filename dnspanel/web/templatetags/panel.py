@@ -1,6 +1,6 @@
 """Template tags and filters: icons, ages, counts, and readable names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import lru_cache
 from math import inf
@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django import template
 from django.templatetags.static import static
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from dnspanel.texts import gettext, ngettext
@@ -218,3 +218,17 @@ def spoken_age(seconds: float) -> str:
         return gettext("just now")
     unit, number = _largest_unit(seconds)
     return unit.ago(number).format(number=number)
+
+
+@register.filter
+def mark_matches(text: str, needles: Collection[str]) -> SafeString:
+    """Return the text with each occurrence of one of the lower-case needles in a `mark` element."""
+    lowered, parts, at = text.lower(), [], 0
+    while len(lowered) == len(text):  # otherwise positions differ
+        places = [(lowered.find(needle, at), -len(needle)) for needle in needles if needle]
+        start, length = min((place for place in places if place[0] >= 0), default=(-1, 0))
+        if start < 0:
+            break
+        parts += [escape(text[at:start]), format_html("<mark>{}</mark>", text[start : start - length])]
+        at = start - length
+    return mark_safe("".join((*parts, escape(text[at:]))))

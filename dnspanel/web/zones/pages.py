@@ -16,7 +16,7 @@ from dnspanel.accounts.people.list_looks import ListName
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.fleet.reads.queries import NodeStatus
-from dnspanel.texts import gettext, gettext_lazy, ngettext
+from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import allowed_servers
 from dnspanel.transfer.zone_templates import use
 from dnspanel.web.frame.forms import LONGEST_SEARCH
@@ -28,6 +28,7 @@ from dnspanel.web.frame.saved_views import look_in
 from dnspanel.web.frame.sorting import LONGEST_SORT, Column
 from dnspanel.web.frame.sorting import heads as heads_of
 from dnspanel.web.frame.sync import Sync, sync_of
+from dnspanel.web.frame.totals import text_of_zones
 from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.web.row_patterns import PatternRow
 from dnspanel.web.templatetags.panel import ago, count, idn
@@ -171,7 +172,12 @@ def zone_list(request: PanelRequest) -> HttpResponse:
     order = queries.order_for(searched, order_of(sort))
     heads = heads_of(COLUMNS, sort if order != BY_NAME else "", request.GET)
     page, too_general = _search_page(request, search, searched, order)
+    target = request.htmx.target if request.htmx else None
+    is_list = target != "zone-more"
+    among = access.zones_visible_to(request.user)
+    total = text_of_zones(page, among, search, after=request.GET.get("after", "")) if is_list else ""
     context = {
+        "total": total,
         "zones": with_sync(page.rows, statuses_of(request)),
         "next_after": page.next_after,
         "sort": "" if order == BY_NAME else sort,
@@ -186,13 +192,12 @@ def zone_list(request: PanelRequest) -> HttpResponse:
         "may_change": change_run_queries.may_begin_runs(request.user),
         "may_sign": may_begin_runs(request.user),
     }
-    target = request.htmx.target if request.htmx else None
     status = 422 if too_general or searched.faults else 200
     if target == "zone-more":
         return render(request, "zones/_zone_rows.html", context)
     if target == "zone-list":
         response = render(request, "zones/_zone_list.html", context, status=status)
-        return say(response, speak=too_general or _spoken(page))
+        return say(response, speak=too_general or total)
     return render(request, "zones/list.html", context, status=status)
 
 
@@ -207,18 +212,6 @@ def _search_page(
             return queries.zone_page(user=request.user, search=search, order=order, after=after), ""
     except SearchTooGeneral as exc:
         return queries.ZonePage((), ""), str(exc)
-
-
-def _spoken(page: queries.ZonePage) -> str:
-    """Return the number of zones found as text for screen readers."""
-    found = len(page.rows)
-    if page.looked_to:
-        return ngettext(
-            "{found} zone found, searched up to {looked_to}", "{found} zones found, searched up to {looked_to}", found
-        ).format(found=found, looked_to=page.looked_to)
-    if page.next_after:
-        return gettext("Showing the first {found} zones").format(found=found)
-    return ngettext("{found} zone found", "{found} zones found", found).format(found=found)
 
 
 def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -> list[ListedZone]:

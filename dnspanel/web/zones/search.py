@@ -2,22 +2,22 @@
 
 from dataclasses import dataclass
 
-from django.http import HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from dnspanel.database.statement_time import SearchTooGeneral, searching_for
-from dnspanel.texts import gettext, ngettext
 from dnspanel.web.frame.forms import LONGEST_SEARCH
-from dnspanel.web.frame.layout import PanelRequest, say
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.read_once import statuses_of
 from dnspanel.web.frame.rows import DisplayRow, row_address
+from dnspanel.web.frame.totals import text_of_records, text_of_zones
 from dnspanel.web.zones.pages import with_sync
+from dnspanel.web.zones.search_offers import exact_url
 from dnspanel.zones.lists import queries, rrset_pages
 from dnspanel.zones.rights import access
 from dnspanel.zones.search.everywhere import Found, FoundPage, place_of, rrsets_found
-from dnspanel.zones.search.suggestions import suggestions
 from dnspanel.zones.search.terms import FILTERS, Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
 from replication.dns.rrset import Change
@@ -39,8 +39,13 @@ class DisplayFound:
 
 @require_safe
 def search(request: PanelRequest) -> HttpResponse:
-    """Show the zones and RRsets that match a search: the whole page, only the results, or only the next rows."""
+    """Show the zones and RRsets that match a search. htmx gets only the next rows.
+
+    With `open=exact`, which the search box sends, redirect to the zone or record with exactly this name.
+    """
     text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
+    if request.GET.get("open") == "exact" and (url := exact_url(request.user, text)):
+        return redirect(url)
     searched = parse(text)
     zones, page, too_general = _search_pages(request, text, searched)
     context = {
@@ -49,6 +54,8 @@ def search(request: PanelRequest) -> HttpResponse:
         "filters": FILTERS,
         "zones": with_sync(zones.rows, statuses_of(request)) if zones.rows else [],
         "more_zones": bool(zones.next_after),
+        "zone_total": text_of_zones(zones, access.zones_visible_to(request.user), text) if zones.rows else "",
+        "record_total": text_of_records(len(page.rows), is_part=bool(page.next_after or request.GET.get("after"))),
         "zones_looked_to": zones.looked_to,
         "rows": [_display_found(found) for found in page.rows],
         "next_after": page.next_after.to_text() if page.next_after else "",
@@ -63,17 +70,7 @@ def search(request: PanelRequest) -> HttpResponse:
     status = 422 if too_general or searched.faults else 200
     if target == "found-more":
         return render(request, "zones/_found_rows.html", context)
-    if target == "found":
-        response = render(request, "zones/_found.html", context, status=status)
-        return say(response, speak=too_general or _spoken(zones, page))
     return render(request, "zones/search.html", context, status=status)
-
-
-@require_safe
-def search_suggestions(request: PanelRequest) -> JsonResponse:
-    """Return completions of the typed search, as JSON for search boxes."""
-    text = request.GET.get("q", "")[:LONGEST_SEARCH]
-    return JsonResponse({"suggestions": suggestions(person=request.user, text=text)})
 
 
 def _search_pages(request: PanelRequest, text: str, searched: Search) -> tuple[queries.ZonePage, FoundPage, str]:
@@ -103,21 +100,3 @@ def _display_found(found: Found) -> DisplayFound:
     row = DisplayRow(found.zone.name, rrset_pages.RRsetRow(Change(rrset.name, rrset.type, rrset, rrset)))
     url = row_address(found.zone.name, rrset.name, rrset.type)
     return DisplayFound(found.zone.name, row, url, found.complaint)
-
-
-def _spoken(zones: queries.Page[queries.ZoneRow], page: FoundPage) -> str:
-    """Return the number of results as text for screen readers."""
-    count, records = len(zones.rows), len(page.rows)
-    of_zones = (
-        ngettext("{count} or more zone", "{count} or more zones", count)
-        if zones.next_after
-        else ngettext("{count} zone", "{count} zones", count)
-    )
-    of_records = (
-        ngettext("{count} or more record", "{count} or more records", records)
-        if page.next_after
-        else ngettext("{count} record", "{count} records", records)
-    )
-    return gettext("{zones} and {records} found").format(
-        zones=of_zones.format(count=count), records=of_records.format(count=records)
-    )

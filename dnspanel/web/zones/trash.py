@@ -12,10 +12,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.publish.gone_zones import delete_for_good
-from dnspanel.texts import gettext, ngettext
+from dnspanel.texts import gettext
 from dnspanel.web.frame.forms import LONGEST_SEARCH, GoneForm
 from dnspanel.web.frame.layout import PanelRequest, say
 from dnspanel.web.frame.rows import display_rows
+from dnspanel.web.frame.totals import text_of_zones
 from dnspanel.zones.errors import NameRefused, NameTaken, NotInTrash, QuotaExceeded, StillOnItsWay
 from dnspanel.zones.lists import queries, rrset_pages
 from dnspanel.zones.models import TRASH_DAYS, Channel, Zone, gone_at
@@ -45,7 +46,9 @@ def zone_trash(request: PanelRequest) -> HttpResponse:
     searched = parse(search)
     page, too_general = _trash_page(request, search, searched)
     mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).in_bulk([row.id for row in page.rows])
+    total = text_of_zones(page, access.trash_visible_to(request.user), search, after=request.GET.get("after", ""))
     context = {
+        "total": total,
         "zones": [_trashed_zone(row, now, may_restore=row.id in mine) for row in page.rows if row.deleted_at],
         "may_restore_some": bool(mine),
         "next_after": page.next_after,
@@ -57,10 +60,7 @@ def zone_trash(request: PanelRequest) -> HttpResponse:
     }
     status = 422 if too_general or searched.faults else 200
     if request.htmx and request.htmx.target == "trash-list":
-        found = ngettext("{rows} deleted zone found", "{rows} deleted zones found", len(page.rows)).format(
-            rows=len(page.rows)
-        )
-        return say(render(request, "zones/_trash_list.html", context, status=status), speak=too_general or found)
+        return say(render(request, "zones/_trash_list.html", context, status=status), speak=too_general or total)
     return render(request, "zones/trash.html", context, status=status)
 
 

@@ -7,9 +7,9 @@ from dnspanel.web.zones import (
     clone,
     delete_zone,
     pages,
-    palette,
     restore_many,
     search,
+    search_offers,
     selected_zones,
     transferred,
     trash,
@@ -17,8 +17,7 @@ from dnspanel.web.zones import (
 
 urlpatterns = [
     path("search/", search.search, name="search"),
-    path("frame/suggestions/", search.search_suggestions, name="search-suggestions"),
-    path("frame/palette/", palette.palette, name="palette"),
+    path("search/offers/", search_offers.search_offers, name="search-offers"),
     path("zones/", pages.zone_list, name="zone-list"),
     path("zones/many/", selected_zones.zone_many_zones, name="zone-many-zones"),
     path("zones/many/runs/", change_runs.change_run_list, name="zone-change-runs"),

@@ -31,6 +31,7 @@ from dnspanel.zones.search.terms import Search, parse
 from dnspanel.zones.search.zones_by_name import zones_fitting
 
 MOST_REVISIONS_LOOKED_THROUGH = 5_000
+MOST_COUNTED = 10_000  # zones
 
 Row = TypeVar("Row")
 
@@ -119,6 +120,13 @@ def zone_page(
     pks, next_after = ids_in_order(zones, order, _storable(after), limit, are_all=are_all)
     listed = _with_list_columns(Zone.objects.all()).in_bulk(pks) if pks else {}
     return ZonePage(tuple(_zone_row(listed[pk]) for pk in pks if pk in listed), next_after)
+
+
+def zone_total(*, among: QuerySet[Zone], search: str) -> int | None:
+    """Count the zones that match a search, or return None if the search is for content. Stop after MOST_COUNTED + 1."""
+    if zone_conditions.terms_inside(parse(search)):
+        return None
+    return found_zones(among, search).order_by()[: MOST_COUNTED + 1].count()
 
 
 def order_for(searched: Search, order: ZoneOrder) -> ZoneOrder:

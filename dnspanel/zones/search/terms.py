@@ -194,6 +194,13 @@ class Search:
         return tuple(term for term in self.terms if term.is_warning)
 
     @property
+    def needles(self) -> tuple[str, ...]:
+        """The lower-case texts that results contain as they are typed, so that pages mark them."""
+        kinds = {Filter.WORD, Filter.NAME, Filter.VALUE, Filter.COMMENT, Filter.ZONE, Filter.HAS}
+        terms = (term for term in self.terms if term.filter in kinds and not (term.negated or term.is_warning))
+        return tuple(term.text.lower() for term in terms)
+
+    @property
     def words(self) -> tuple[Term, ...]:
         """The terms without a filter, which are compared with zones and RRsets."""
         return tuple(term for term in self.terms if term.filter is Filter.WORD)

@@ -209,8 +209,7 @@ ENDPOINTS = [
     Endpoint("node-hold-decide", "POST", NODES),
     # Zones
     Endpoint("zone-list", "GET", SIGNED_IN),
-    Endpoint("search-suggestions", "GET", SIGNED_IN, data={"q": "type:m"}),
-    Endpoint("palette", "GET", SIGNED_IN, data={"q": "www"}),
+    Endpoint("search-offers", "GET", SIGNED_IN, data={"q": "www"}),
     Endpoint("search", "GET", SIGNED_IN, data={"q": "www"}),
     Endpoint("zone-trash", "GET", SIGNED_IN),
     Endpoint("zone-new", "GET", EDIT),

@@ -9,6 +9,10 @@ TYPE_NAMES = sorted(rdata.type_to_text(type) for type in rdtypes.SERVED_TYPES)
 
 
 def types_of(zone: Zone, author: User) -> list[tuple[str, int]]:
-    """Return (mnemonic, number of RRsets) for each type, most frequent first. The author's draft is included."""
+    """Return (mnemonic, number of RRsets) for each type, most frequent first, after ("", number of all RRsets).
+
+    The author's draft is included. The list is empty if the RRsets are too many to count.
+    """
     counted = [(rdata.type_to_text(type), count) for type, count in rrset_pages.type_counts(zone=zone, author=author)]
-    return sorted(counted, key=lambda item: (-item[1], item[0]))
+    everything = [("", sum(count for _, count in counted))] if counted else []
+    return everything + sorted(counted, key=lambda item: (-item[1], item[0]))

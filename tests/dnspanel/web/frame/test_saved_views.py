@@ -1,4 +1,4 @@
-"""Pages of saved views: saved from a list, opened from the list and the palette, changed and deleted."""
+"""Pages of saved views: saved from a list, opened from the list and the search box, changed and deleted."""
 
 import re
 
@@ -22,7 +22,10 @@ def test_a_view_is_saved_from_a_list_and_leads_back_to_it(make_zone: MakeZone, b
     data = {"of": "zones", "q": "example", "sort": "-serial", "name": "Mine"}
     assert client.post(VIEWS, data)["Location"] == "/zones/?q=example&sort=-serial"
     assert "Mine" in client.get(VIEWS, {"of": "zones"}).content.decode()
-    assert "/zones/?q=example&amp;sort=-serial" in client.get("/frame/palette/", {"q": "mine"}).content.decode()
+    assert (
+        "/zones/?q=example&amp;sort=-serial"
+        in client.get("/search/offers/", {"q": "mine"}, headers=HTMX).content.decode()
+    )
     assert "Mine" not in client.get(VIEWS, {"of": "search"}).content.decode()
     refused = client.post(VIEWS, data)
     assert refused.status_code == 422

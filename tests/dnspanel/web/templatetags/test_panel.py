@@ -29,6 +29,14 @@ def test_a_duration_is_said_in_the_largest_unit_that_fits(seconds: float, words:
     assert panel.duration(seconds) == words
 
 
+def test_matches_are_marked_in_any_case_and_texts_are_escaped() -> None:
+    assert panel.mark_matches("Shop <b> workSHOP", ["shop", "workshop", ""]) == (
+        "<mark>Shop</mark> &lt;b&gt; <mark>workSHOP</mark>"
+    )
+    assert panel.mark_matches("a&b", []) == "a&amp;b"
+    assert panel.mark_matches("İx", ["x"]) == "İx"  # longer in lower case
+
+
 def test_an_age_carries_its_exact_moment() -> None:
     at = timezone.now() - timedelta(minutes=3)
     display = panel.ago(at)

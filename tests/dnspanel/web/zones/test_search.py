@@ -1,4 +1,4 @@
-"""The search page for all zones and records."""
+"""The search page for all zones and records. Tests `frame.totals` and `search.exact_names` too."""
 
 import html
 import re
@@ -9,6 +9,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.models import Role, User
 from dnspanel.web.frame.rows import row_id
 from dnspanel.zones.complaints import complaints_upkeep
+from dnspanel.zones.lists import queries
 from dnspanel.zones.search import everywhere, search_texts, texts_upkeep, zone_conditions, zones_by_name
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW, make_person
@@ -67,10 +68,46 @@ def test_a_click_leads_to_the_row_in_its_zone(estate: None, browser: Browser, bo
     assert 'id="starts-at"' in zone
 
 
-def test_htmx_gets_what_was_found_alone_and_hears_how_much(estate: None, browser: Browser, bob: User) -> None:
-    fragment = browser(bob).get(SEARCH, {"q": "hello"}, headers={**HTMX, "HX-Target": "found"})
-    assert fragment.content.lstrip().startswith(b'<div class="stack" id="found">')
-    assert "0 zones and 1 record found" in fragment["HX-Trigger"]
+def test_records_are_grouped_by_zone_with_the_match_marked_and_totals(
+    estate: None, make_zone: MakeZone, browser: Browser, bob: User
+) -> None:
+    make_zone("hello 300 TXT hello-moon", name="hello.test.")
+    page = browser(bob).get(SEARCH, {"q": "hello"}).content.decode()
+    zones = re.findall(r'<th colspan="4" scope="rowgroup">\s*<a href="[^"]*">(.*?)</a>', page)
+    assert zones == ["example.test.", "<mark>hello</mark>.test."]
+    assert '"<mark>hello</mark>-world"' in html.unescape(page)
+    assert '<span class="quiet small">1 zone</span>' in page
+    assert '<span class="quiet small">2 records</span>' in page
+
+
+def test_a_list_says_how_many_zones_there_are(
+    make_zone: MakeZone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(103):
+        make_zone(name=f"z{number}.test.")
+    client = browser(bob)
+
+    def total(path: str, **query: str) -> str:
+        return re.findall(
+            r'class="(?:list-total )?quiet small">([^<]*zones?)</', client.get(path, query).content.decode()
+        )[0]
+
+    assert total(LIST) == total(SEARCH, q="test") == "103 zones"
+    assert total(LIST, after="z5.test.") == "103 zones"
+    assert total(LIST, q="z101") == "1 zone"
+    monkeypatch.setattr(queries, "MOST_COUNTED", 100)
+    assert total(LIST) == total(SEARCH, q="test") == "More than 100 zones"
+
+
+def test_enter_opens_the_zone_or_record_with_this_name(estate: None, browser: Browser, bob: User) -> None:
+    def opened(text: str) -> str:
+        return str(browser(bob).get(SEARCH, {"q": text, "open": "exact"}).headers.get("Location", "the search"))
+
+    assert opened("example.test") == opened(" EXAMPLE.test.") == "/zones/example.test./"
+    assert opened("www.example.test") == f"/zones/example.test./?at=www#{row_id('www.example.test.', 1)}"
+    assert opened("example") == opened("nowhere.example.test") == opened("192.0.2.7") == opened("") == "the search"
+    mia = make_person("mia", Role.MEMBER)
+    assert browser(mia).get(SEARCH, {"q": "example.test", "open": "exact"}).status_code == 200
 
 
 def test_the_next_rows_follow(make_zone: MakeZone, browser: Browser, bob: User) -> None:
@@ -132,8 +169,3 @@ def test_a_page_costs_the_same_whatever_is_found(
     client = browser(bob)
     with django_assert_max_num_queries(24):
         client.get(SEARCH, {"q": "example"})
-
-
-def test_boxes_are_told_how_a_word_may_go_on(browser: Browser, bob: User) -> None:
-    answer = browser(bob).get("/frame/suggestions/", {"q": "shop type:mx"})
-    assert answer.json() == {"suggestions": ["shop type:mx"]}

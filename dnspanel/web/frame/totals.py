@@ -1,0 +1,34 @@
+"""The number of entries in a list, as a text."""
+
+from contextlib import suppress
+
+from django.db.models import QuerySet
+
+from dnspanel.database.statement_time import SearchTooGeneral, searching_for
+from dnspanel.texts import gettext, ngettext
+from dnspanel.zones.lists import queries
+from dnspanel.zones.models import Zone
+
+
+def text_of_zones(page: queries.Page[queries.ZoneRow], among: QuerySet[Zone], search: str, *, after: str = "") -> str:
+    """Return the number of zones that match the search of this page, such as "12 zones". `among` are all zones."""
+    found = len(page.rows)
+    if isinstance(page, queries.ZonePage) and page.looked_to:
+        return ngettext(
+            "{found} zone found, searched up to {looked_to}", "{found} zones found, searched up to {looked_to}", found
+        ).format(found=found, looked_to=page.looked_to)
+    total: int | None = found
+    if page.next_after or after:
+        total = None
+        with suppress(SearchTooGeneral), searching_for(search):  # a count may take longer than the page did
+            total = queries.zone_total(among=among, search=search)
+    if total is None or total > queries.MOST_COUNTED:
+        return gettext("More than {number:,} zones").format(number=found if total is None else queries.MOST_COUNTED)
+    return ngettext("{number:,} zone", "{number:,} zones", total).format(number=total)
+
+
+def text_of_records(found: int, *, is_part: bool) -> str:
+    """Return the number of records as a text. A part of a list says that more follow."""
+    if is_part:
+        return gettext("More than {number:,} records").format(number=found)
+    return ngettext("{number:,} record", "{number:,} records", found).format(number=found)
