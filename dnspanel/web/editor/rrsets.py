@@ -29,7 +29,8 @@ from dnspanel.zones.lists.rrset_pages import RRsetRow
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing.pointers import ADDRESS_TYPES
 from dnspanel.zones.rights import access
-from replication.dns import names, rdata
+from dnspanel.zones.typed.layouts import LAYOUTS
+from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
 
@@ -118,7 +119,14 @@ def rrset_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
     else:
         initial = RRsetForm.initial_for(zone.name, display, base_revision=zone.revision)
     form = RRsetForm(initial=initial, zone_name=zone.name, default_ttl=default_ttl(request, zone))
-    return _show_form(request, zone, form, display, can_expire=row is not None and row.change.before is not None)
+    return _show_form(request, zone, form, display, can_expire=row is not None and _can_expire(request, zone, row))
+
+
+def _can_expire(request: PanelRequest, zone: Zone, row: RRsetRow) -> bool:
+    """Return True for a published RRset that the person is allowed to remove, and without which a zone can exist."""
+    is_needed = row.change.name == zone.name and row.change.type in {rdtypes.SOA, rdtypes.NS}
+    [display] = with_rights(request.user, zone, [DisplayRow(zone.name, row)])
+    return row.change.before is not None and display.may_remove and not is_needed
 
 
 def _show_form(
@@ -140,6 +148,7 @@ def _show_form(
         "in_place": is_fragment(request),
         "came_from": came_from,
         "can_expire": can_expire,
+        "has_fields": current is None or current.type in LAYOUTS,
         "back": way_back(zone, came_from) or f"{reverse('zone-detail', args=[zone.name])}#{form.row_id}",
         "lines": min(max(values.count("\n") + 1 + len(values) // 90, 2), 16),
         "old_query": urlencode({"name": form["old_name"].value() or "", "type": form["old_type"].value() or ""}),

@@ -46,6 +46,8 @@ class NavEntry:
     url: str
     key: str
     current: bool
+    # On a phone: in the menu behind the last of five entries.
+    is_behind: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ _NAV: tuple[tuple[str, str, str, str, Permission | None, set[str]], ...] = (
     (gettext_lazy("People"), "people", "people", "p", Permission.PEOPLE, {"people", "person", "team", "grant"}),
     (gettext_lazy("Access"), "key", "token-list", "t", None, {"token", "webhook", "audit", "docs"}),
 )
+_MOST_ON_A_PHONE = 5
+_BEHIND = {"import-list", "people", "token-list"}
 
 
 class Frame:
@@ -93,11 +97,17 @@ class Frame:
             return ()
         match = self._request.resolver_match
         here = (match.view_name or "").partition("-")[0] if match else ""
+        entries = [entry for entry in _NAV if entry[4] is None or can(self._user, entry[4])]
+        behind = _BEHIND if len(entries) > _MOST_ON_A_PHONE else set()
         return tuple(
-            NavEntry(text, icon, reverse(self._reachable(view)), key, current=here in groups)
-            for text, icon, view, key, permission, groups in _NAV
-            if permission is None or can(self._user, permission)
+            NavEntry(text, icon, reverse(self._reachable(view)), key, here in groups, view in behind)
+            for text, icon, view, key, _, groups in entries
         )
+
+    @property
+    def nav_behind(self) -> list[NavEntry]:
+        """The entries that a phone shows in a menu."""
+        return [entry for entry in self.nav if entry.is_behind]
 
     def _reachable(self, view: str) -> str:
         """Return the view's name, or `publication-list` instead of `changes` if the person can't have a draft."""

@@ -196,6 +196,12 @@ def ago(at: datetime | None) -> SafeString | str:
 
 
 @register.filter
+def day(at: datetime) -> SafeString:
+    """Return the day as HTML text that does not break at its hyphens."""
+    return format_html('<time datetime="{0}">{0}</time>', f"{timezone.localtime(at):%Y-%m-%d}")
+
+
+@register.filter
 def duration(seconds: float) -> str:
     """Return a duration in the largest unit that fits: 40 s, 3 min, 2 h, 5 days."""
     unit, number = _largest_unit(seconds)

@@ -73,11 +73,19 @@ def test_what_is_only_in_the_draft_cannot_expire(zone: Zone, browser: Browser, b
     assert client.get(f"{ZONE}rrset/expiry/?name=www.other.test.&type=A").status_code == 404
 
 
+@pytest.mark.parametrize("type_", ["SOA", "NS"])
+def test_records_that_a_zone_needs_have_no_expiry(type_: str, zone: Zone, browser: Browser, bob: User) -> None:
+    form = browser(bob).get(f"{ZONE}rrset/?name=example.test.&type={type_}").content.decode()
+    assert "data-row-form" in form
+    assert "rrset/expiry" not in form
+
+
 def test_who_may_not_delete_the_record_gets_no_form(zone: Zone, browser: Browser) -> None:
     mia = make_person("mia", Role.MEMBER)
     grant = Grant(frozenset({Right.READ, Right.CHANGE}), zones=frozenset({zone.pk}))
     GrantRow.objects.create(user=mia, grant=grant.to_json(), created_at=NOW)
     client = browser(mia)
+    assert "rrset/expiry" not in client.get(f"{ZONE}rrset/{QUERY}").content.decode()
     assert client.get(PAGE).status_code == 403
     assert client.post(PAGE, {"remove_at": "2999-01-01T00:00"}).status_code == 403
 
