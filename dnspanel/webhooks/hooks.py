@@ -17,6 +17,7 @@ from dnspanel.accounts.actors.actors import Actor, Author
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
+from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.field_faults import address_refused, not_found
 from dnspanel.texts import gettext
@@ -38,7 +39,6 @@ from dnspanel.webhooks.numbers import next_numbers
 from dnspanel.webhooks.sending_time import GATHERED
 from dnspanel.webhooks.sign_events import new_secret
 from dnspanel.webhooks.signals import due
-from dnspanel.zones.drafts.named_drafts import teams_known_to
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.rights.access import zones_within_reach
 from dnspanel.zones.settings.settings_of_zone import canonical_tags

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts.actors.actors import Actor, actor_of, can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team, User
+from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.confirm import ask, before_secret, run_confirmed
 from dnspanel.web.frame.forms import PublishingForm, id_in
@@ -28,7 +29,6 @@ from dnspanel.webhooks.errors import WebhookRefused, WebhookUnknown
 from dnspanel.webhooks.models import SUBSCRIBABLE, DeliveryState, EventKind, Format, Webhook
 from dnspanel.webhooks.queries import deliveries_page, webhook_rows
 from dnspanel.webhooks.sending_time import GATHERED
-from dnspanel.zones.drafts.named_drafts import teams_known_to
 from replication.dns import names
 from replication.errors import BadName
 

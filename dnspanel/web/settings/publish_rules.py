@@ -16,12 +16,12 @@ from dnspanel.accounts.actors.actors import Actor, actor_of
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role, Team, Token, User
+from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import MONO, OwnClockField, PanelForm, split_list
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.zones.drafts.named_drafts import teams_known_to
 from dnspanel.zones.errors import Forbidden, RuleRefused, RuleUnknown, Unknown
 from dnspanel.zones.governance import freeze_times, publish_rules
 from dnspanel.zones.governance.publish_guards import approvers_text

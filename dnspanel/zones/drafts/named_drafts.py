@@ -20,6 +20,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team, User
+from dnspanel.accounts.rights.known_people import people_known_to, teams_known_to
 from dnspanel.texts import gettext, gettext_noop, ngettext
 from dnspanel.zones.drafts.draft import Drafter, open_draft, person
 from dnspanel.zones.errors import DraftRefused, DraftUnknown
@@ -320,25 +321,6 @@ def forget_if_empty(draft: Draft) -> None:
     """Delete a named draft if it doesn't contain operations. The draft must be locked."""
     if draft.name and not Operation.objects.filter(draft=draft).exists():
         draft.delete()
-
-
-def people_known_to(sharer: Drafter) -> QuerySet[User]:
-    """Select people that the sharer can share with: all if the sharer sees all zones, else members of their teams."""
-    people = User.objects.filter(is_active=True).exclude(pk=person(sharer).pk).order_by("username")
-    return (
-        people if _knows_everybody(sharer) else people.filter(memberships__team__in=teams_known_to(sharer)).distinct()
-    )
-
-
-def teams_known_to(sharer: Drafter) -> QuerySet[Team]:
-    """Select the teams that the sharer can share with: all if the sharer sees all zones, else the sharer's teams."""
-    teams = Team.objects.order_by("name")
-    return teams if _knows_everybody(sharer) else teams.filter(memberships__user=person(sharer))
-
-
-def _knows_everybody(sharer: Drafter) -> bool:
-    actor = actor_of(sharer)
-    return actor is not None and actor.may_everywhere(Right.READ)
 
 
 def _visible_drafts(user: User) -> QuerySet[Draft]:

@@ -1,4 +1,4 @@
-"""One field of a type's rdata: its name, its valid values, and its zone-file format. Pure.
+"""Fields of a type's rdata: their names, valid values and zone-file format. Pure.
 
 `word_of` checks one field separately, so that a fault can be shown at the field. Only `replication.dns.rdata` parses
 the whole rdata.
@@ -7,7 +7,8 @@ the whole rdata.
 import base64
 import binascii
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dnspanel.texts import gettext
@@ -18,6 +19,7 @@ from replication.errors import ReplicationError
 MOST_SECONDS = 2**31 - 1
 # No rdata is longer in any text form, so longer texts are refused without parsing.
 LONGEST_FIELD = rdata.MAX_TEXT
+Choices = tuple[tuple[str, str], ...]
 
 
 class Kind(StrEnum):
@@ -54,7 +56,7 @@ class Field:
     help: str = ""
     low: int = 0
     high: int = 0
-    choices: tuple[tuple[str, str], ...] = ()
+    choices: Choices = ()
     default: str = ""
     required: bool = True
     is_open: bool = False  # the choices are only suggestions
@@ -63,6 +65,32 @@ class Field:
     def is_long(self) -> bool:
         """True if the content may need several lines."""
         return self.kind in (Kind.HEX, Kind.BASE64, Kind.TEXT, Kind.STRINGS)
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A digest whose length depends on the field `by`. `lengths` maps the field's words to (bytes, algorithm name)."""
+
+    by: str
+    data: str
+    lengths: Mapping[str, tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The fields of a type in the order of its text. Fields in `parameters` are written as `key=value`."""
+
+    type: int
+    purpose: str
+    fields: tuple[Field, ...]
+    parameters: tuple[Field, ...] = ()
+    digest: Digest | None = None
+    is_single: bool = False  # a name has at most one
+    groups: Mapping[str, int] = field(default_factory=dict)  # fields with several words
+
+    @property
+    def all_fields(self) -> tuple[Field, ...]:
+        return self.fields + self.parameters
 
 
 def u8(name: str, label: str, help_text: str = "", **more: object) -> Field:

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Role, Team
+from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.api.v2.http.answers import actor_in, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
@@ -38,7 +39,6 @@ from dnspanel.api.v2.schema.fields import (
 )
 from dnspanel.api.v2.schema.query_parameters import IF_MATCH
 from dnspanel.field_faults import NOT_FOUND
-from dnspanel.zones.drafts.named_drafts import teams_known_to
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_guards import approvers_text
 from dnspanel.zones.governance.publish_rules import (

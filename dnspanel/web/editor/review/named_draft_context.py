@@ -3,9 +3,10 @@
 from django.urls import reverse
 
 from dnspanel.accounts.models import User
+from dnspanel.accounts.rights.known_people import people_known_to, teams_known_to
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.read_once import draft_counts_of
-from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, NamedDraft, draft_in_hand, people_known_to, teams_known_to
+from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, NamedDraft, draft_in_hand
 
 MOST_OFFERED = 100  # suggested people, and the same number of teams
 

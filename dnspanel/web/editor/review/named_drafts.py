@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team, User
+from dnspanel.accounts.rights.known_people import people_known_to, teams_known_to
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.review.review import publish_seen, review_page
@@ -126,8 +127,8 @@ def _rename(request: PanelRequest, named: NamedDraft) -> HttpResponse:
 
 def _share(request: PanelRequest, named: NamedDraft) -> HttpResponse:
     typed = request.POST.get("with", "").strip()
-    to: User | Team | None = named_drafts.people_known_to(request.user).filter(username=typed).first()
-    to = to or named_drafts.teams_known_to(request.user).filter(same_but_for_ascii_case("name", typed)).first()
+    to: User | Team | None = people_known_to(request.user).filter(username=typed).first()
+    to = to or teams_known_to(request.user).filter(same_but_for_ascii_case("name", typed)).first()
     if to is None:
         raise DraftRefused(gettext(NOBODY))
     may_edit = request.POST.get("may") == "edit"

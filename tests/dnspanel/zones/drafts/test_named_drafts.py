@@ -1,4 +1,4 @@
-"""Named drafts: put aside, taken up and shared, with their people and parts."""
+"""Named drafts: put aside, taken up and shared, with their people (`rights.known_people`) and parts."""
 
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
@@ -12,6 +12,7 @@ from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, Membership, Role, Team, User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
+from dnspanel.accounts.rights.known_people import people_known_to, teams_known_to
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.acting import Acting
@@ -380,10 +381,10 @@ def test_who_sees_their_teams_only_shares_with_those(
     Membership.objects.create(team=team, user=charlie, role=Role.READER)
     other = Team.objects.create(name="Mail", created_at=NOW)
     move = aside(mia, zone, "www 60 A 192.0.2.8")
-    assert list(named.people_known_to(mia)) == [charlie]
-    assert list(named.teams_known_to(mia)) == [team]
-    assert list(named.people_known_to(bob)) == [alice, charlie, mia]
-    assert list(named.teams_known_to(bob)) == [other, team]
+    assert list(people_known_to(mia)) == [charlie]
+    assert list(teams_known_to(mia)) == [team]
+    assert list(people_known_to(bob)) == [alice, charlie, mia]
+    assert list(teams_known_to(bob)) == [other, team]
     for to in (bob, other):
         with pytest.raises(DraftRefused, match="Person or team not found"):
             share(move, mia, to)

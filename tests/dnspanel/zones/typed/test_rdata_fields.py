@@ -1,4 +1,7 @@
-"""Rdata in form fields (`typed.fields`): splitting and joining are inverse, and each fault is shown at its field."""
+"""Rdata in form fields (`typed.fields`, `typed.certificate_layouts`): splitting and joining are inverse.
+
+Each fault is shown at its field.
+"""
 
 import base64
 
