@@ -100,6 +100,8 @@ COMMANDS = Path("dnspanel/cli")
 # The size limits of a folder or module. Beyond them it must be divided.
 MOST_MODULES = 30  # of a folder, without its `__init__`
 MODULE_LINES = 500
+# Of the whole source. The number only goes down: delete duplicates before you add a feature. Target: 160,000.
+SOURCE_LINES = 190_900
 # Has one module for each family of URLs, named after it.
 LARGE_FOLDERS = {"dnspanel/api/v2/resources"}
 
@@ -211,10 +213,11 @@ def test_no_folder_holds_more_modules_than_a_reader_can_look_over() -> None:
     assert {folder: n for folder, n in counted.items() if n > MOST_MODULES and folder not in LARGE_FOLDERS} == {}
 
 
-def test_modules_are_short() -> None:
+def test_modules_are_short_and_the_source_only_shrinks() -> None:
     lengths = {str(path): (ROOT / path).read_text().count("\n") for path in source_files()}
     longer = {path: n for path, n in lengths.items() if n > MODULE_LINES}
     assert longer == {}, "split it by what it holds"
+    assert sum(lengths.values()) <= SOURCE_LINES, "delete as many lines as you add: docs/develop/house.md"
 
 
 def test_every_module_has_tests() -> None:
