@@ -1,5 +1,6 @@
 """Tests of stored texts: reports, alerts and refusals appear in each reader's language, and logs in English."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -47,7 +48,7 @@ def test_a_text_is_stored_without_a_language_and_read_in_each() -> None:
     with speaking("fr"):
         message = gettext("{name} doesn’t have an address.").format(name="<b>ns1</b> {x}")
         keep([Condition("k1", "node.late", Severity.WARNING, message)], now=NOW)
-    assert raw("alerts_alert", "sentence").startswith('{"text":"{name} doesn’t have an address."')
+    assert json.loads(raw("alerts_alert", "sentence"))["text"] == "{name} doesn’t have an address."
     assert Alert.objects.get().sentence == "<b>ns1</b> {x} doesn’t have an address."
     with speaking("de"):
         alert = Alert.objects.get()

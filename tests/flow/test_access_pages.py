@@ -57,7 +57,7 @@ def test_the_form_of_a_tsig_key_unfolds_only_when_it_is_asked_for(stack: Stack, 
     with person(chromium, stack, width=360) as tilo:
         tilo.signs_in("tilo", password)
         tilo.goes_to("/tokens/new/custom/")
-        tilo.page.get_by_text("More:").click()
+        tilo.page.get_by_text("More options:").click()
         expect(tilo.page.get_by_label("Key name")).to_be_hidden()
         tilo.page.get_by_label("TSIG key", exact=True).check()
         expect(tilo.page.get_by_label("Key name")).to_be_visible()

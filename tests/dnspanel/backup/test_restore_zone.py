@@ -169,7 +169,7 @@ def test_what_removes_much_has_to_be_confirmed(make_zone: MakeZone, zone: Zone, 
 def test_what_cannot_be_put_back_is_said_and_nothing_changes(zone: Zone, archive: Path, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"doesn’t contain the zone nowhere\.test\."):
         manage("nowhere.test", "--from", str(archive))
-    with pytest.raises(CommandError, match="is not a domain name"):
+    with pytest.raises(CommandError, match="isn’t a valid domain name"):
         manage("bad..name", "--from", str(archive))
     broken = tmp_path / "broken.tar"
     broken.write_bytes(archive.read_bytes()[:-20_000])

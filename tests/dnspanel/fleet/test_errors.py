@@ -12,7 +12,7 @@ from dnspanel.fleet import errors
         (errors.NameTaken("ns1"), "ns1"),
         (errors.BadNode("agent_port", "A port is a number."), "port"),
         (errors.WrongState("ns1", "is not drained"), "ns1 is not drained."),
-        (errors.CodeRefused(), "new one"),
+        (errors.CodeRefused(), "Generate a new code"),
         (errors.BadRequest("the signature is invalid"), "signature"),
     ],
 )

@@ -83,7 +83,7 @@ def test_an_update_of_a_zone_that_needs_approval_is_refused_but_of_a_key_that_th
     placed = add_approval_rule(scope=scope, terms=ApprovalTerms(), reason="Four eyes", author=alice, now=NOW)
     with caplog.at_level(logging.INFO):
         assert rcode_of(key.ask(adds())) == "REFUSED"
-    assert "approval of 1 person" in caplog.text
+    assert "approval from 1 person" in caplog.text
     assert holds(zone, "new.example.test.") == ()
     lift_approval_rule(rule_id=placed.pk, author=alice, now=NOW)
     terms = ApprovalTerms(tokens=[key.token])
@@ -297,7 +297,7 @@ def test_what_powerdns_makes_is_refused_with_the_reason(zone: Zone, key: Key, ty
     assert rcode_of(reply) == "REFUSED"
     (option,) = reply.options
     assert isinstance(option, dns.edns.EDEOption)
-    assert f"PowerDNS makes {type_} records can’t be edited" in (option.text or "")
+    assert f"{type_} records can’t be edited, because PowerDNS creates them" in (option.text or "")
 
 
 def test_a_refusal_is_explained_to_who_speaks_edns(zone: Zone, key: Key) -> None:

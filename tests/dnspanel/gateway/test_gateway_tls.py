@@ -129,7 +129,7 @@ def test_its_own_certificate_is_needed_besides_where_that_is_so(
         with connected(gateway, tmp_path, own=own_or_other) as stream:
             assert transferred(stream, secondary) == rcode
     secondary.refresh_from_db()
-    assert "another one" in secondary.refused_reason
+    assert "other than its own" in secondary.refused_reason
     change(secondary, alice, certificate=following.certificate)
     with connected(gateway, tmp_path, own=following) as stream:
         assert transferred(stream, secondary) == "NOERROR"
@@ -149,8 +149,8 @@ def refused_reason(secondary: Secondary, count: int) -> str:
     [
         ({"alpn": ["h2"]}, "“dot”"),
         ({"alpn": []}, "“dot”"),
-        ({"newest": ssl.TLSVersion.TLSv1_2}, "no TLS 1.3"),
-        ({"own": "stranger"}, "no secondary"),
+        ({"newest": ssl.TLSVersion.TLSv1_2}, "doesn’t support TLS 1.3"),
+        ({"own": "stranger"}, "doesn’t belong to a secondary"),
         ({"own": "expired"}, "expired"),
     ],
     ids=["another protocol", "no protocol", "old TLS", "an unknown certificate", "an expired certificate"],

@@ -265,9 +265,9 @@ def test_a_deletion_with_a_ttl_has_no_form() -> None:
 @pytest.mark.parametrize(
     ("type_", "text", "reason"),
     [
-        ("RRSIG", "A 13 3 60 20261224000000 20261101000000 1 example.test. AAAA", "PowerDNS makes RRSIG"),
-        ("NSEC", "example.test. A", "PowerDNS makes NSEC "),
-        ("NSEC3", "1 0 0 - 2T7B4G4VSA5SMI47K61MV5BV1A22BOJR A", "PowerDNS makes NSEC3"),
+        ("RRSIG", "A 13 3 60 20261224000000 20261101000000 1 example.test. AAAA", "RRSIG records can’t"),
+        ("NSEC", "example.test. A", "NSEC records can’t"),
+        ("NSEC3", "1 0 0 - 2T7B4G4VSA5SMI47K61MV5BV1A22BOJR A", "NSEC3 records can’t"),
         ("NSEC3PARAM", "1 0 0 -", "a setting of the signed zone"),
     ],
 )

@@ -248,7 +248,7 @@ def test_an_import_takes_no_names_of_others(mia_of_a_team: User, estate: dict[st
     }
     reasons = {fault.zone: fault.reason for fault in queries.faults_page(job, severity="error")}
     assert "below a zone of another team" in reasons["www.a.test."]
-    assert "The zone test. is refused" in reasons["test."]
+    assert "The zone test. is not allowed" in reasons["test."]
     assert "2.0.192.in-addr.arpa." in reasons["192.0.2.0/24."]
     assert set(Zone.objects.values_list("name", flat=True)) == {*estate, "new.test.", "x.new.test."}
 

@@ -76,9 +76,9 @@ def test_a_table_has_columns_for_them(tmp_path: Path) -> None:
     [
         (";!noted www", "a name, a type and an object"),
         (";!noted www A {", "isn’t valid JSON"),
-        (";!noted www A []", "an object with"),
-        (';!noted www NOPE {"tags": []}', "not a record type"),
-        (';!noted www A {"tags": ["a b"]}', "not a tag"),
+        (";!noted www A []", "the object can only have"),
+        (';!noted www NOPE {"tags": []}', "record type"),
+        (';!noted www A {"tags": ["a b"]}', "valid tag"),
         (';!noted www A {"value_comments": {"x": "y"}}', "IPv4"),
     ],
     ids=["short", "cut", "list", "type", "tag", "value"],

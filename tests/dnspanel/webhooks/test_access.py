@@ -45,7 +45,7 @@ def test_what_one_may_not_know_about_is_not_there(bob: User, charlie: User, webh
     assert delivery_for(bob, delivery.pk) == delivery
     with pytest.raises(WebhookUnknown):
         webhook_for(charlie, made.pk)
-    with pytest.raises(WebhookUnknown, match="delivery"):
+    with pytest.raises(WebhookUnknown, match="Delivery"):
         delivery_for(charlie, delivery.pk)
 
 

@@ -19,7 +19,7 @@ def test_an_address_that_is_not_public_is_refused_and_the_operator_can_allow_it(
 
 
 def test_a_name_without_an_address_is_said_so() -> None:
-    with pytest.raises(NoAnswer, match="no address"):
+    with pytest.raises(NoAnswer, match="a public address"):
         checked_addresses(TARGET, resolve=resolve_to())
 
 

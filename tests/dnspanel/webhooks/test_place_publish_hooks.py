@@ -116,7 +116,7 @@ def test_a_hook_that_says_no_keeps_the_draft_and_is_in_the_audit_log(
     answering.refuse("No names like that.", ticket="OPS-8")
     before = number(zone)
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("www 60 A 192.0.2.9"), now=NOW)
-    with pytest.raises(HookRefused, match=r"says no: No names like that\. \(OPS-8\)"):
+    with pytest.raises(HookRefused, match=r"rejected the change: No names like that\. \(OPS-8\)"):
         revision.publish(acting=Acting(alice, Channel.WEB, NOW))
     assert (number(zone), Operation.objects.count()) == (before, 1)
     entry = AuditEntry.objects.get(action="hook.no")
@@ -172,7 +172,7 @@ def test_a_changed_hook_is_asked_anew_where_it_is_and_as_it_is(
 
         answering.allow(meanwhile=change)  # the hook says yes, but is replaced by then
         other.refuse("Not here.")
-        with pytest.raises(HookRefused, match=r"“Names” says no: Not here\."):
+        with pytest.raises(HookRefused, match=r"“Names” rejected the change: Not here\."):
             publish(zone, alice)
         assert (len(answering.received), len(other.received)) == (1, 1)
     entry = AuditEntry.objects.get(action="hook.change")
@@ -301,7 +301,7 @@ def test_every_verb_asks_and_publishes_nothing_without_a_yes(
     place()
     before = Publication.objects.count()
     answering.refuse("No.")
-    with pytest.raises(HookRefused, match=r"says no: No\."):
+    with pytest.raises(HookRefused, match=r"rejected the change: No\."):
         ACTS[act](zone, alice)
     assert Publication.objects.count() == before
     assert len(answering.received) == 1

@@ -173,11 +173,11 @@ def test_a_cname_is_alone_in_small_and_in_large_statements(zone: Zone, make_zone
             for one, t, value in rows
         )
 
-    with refused("must be the only record"), transaction.atomic():
+    with refused("must be alone"), transaction.atomic():
         write("shop", 1, "192.0.2.1")
-    with refused("must be the only record"), transaction.atomic():
+    with refused("must be alone"), transaction.atomic():
         write("www", 5, "x.example.net.")
-    with refused("must be the only record"), transaction.atomic():
+    with refused("must be alone"), transaction.atomic():
         write("n1", 5, "x.example.net.")
     write("h", 1, "192.0.2.1")
 
@@ -185,5 +185,5 @@ def test_a_cname_is_alone_in_small_and_in_large_statements(zone: Zone, make_zone
 def test_a_publication_says_who_made_it_and_with_which_token(alice: User) -> None:
     token = Token(owner=alice, purpose="CI")
     assert Publication(author=alice).by == "alice"
-    assert Publication(author=alice, token=token).by == "alice with CI"
+    assert Publication(author=alice, token=token).by == "alice (token: CI)"
     assert Publication().by == ""

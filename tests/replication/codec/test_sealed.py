@@ -60,7 +60,7 @@ def test_sealed_content_opens_for_its_own_row_alone() -> None:
 
 
 def test_an_unknown_sealing_key_is_named() -> None:
-    with pytest.raises(UnknownSealingKey, match="sealing key 1 is not known") as raised:
+    with pytest.raises(UnknownSealingKey, match="doesn’t know sealing key 1") as raised:
         open_content(SEALED, {2: TWO.secret}.get, zone=ZONE, row_id=7)
     assert raised.value.sealing_key == 1
 

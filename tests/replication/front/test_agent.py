@@ -140,7 +140,7 @@ def test_whom_the_panel_takes_out_is_out_at_once_but_never_below_the_minimum(sit
     assert [b.reason for b in site.report().backends][1] == "is drained: new disks"
     assert [b.sentence for b in site.report().backends] == [
         "The node is up to date.",
-        "The node is drained. Reason: new disks.",
+        "The node is drained: new disks.",
     ]
     site.set_up(backends=(first, drained), minimum=2)
     assert site.rotation() == "ns1 ns2"

@@ -41,7 +41,7 @@ def test_a_role_gives_what_it_says_and_a_change_holds_for_everybody_who_has_it(a
     assert actor is not None
     assert actor.permissions == {Permission.READ, Permission.AUDIT, Permission.FLEET, Permission.APPROVE}
     assert (actor.may_everywhere(Right.READ), actor.may_somewhere(Right.CHANGE)) == (True, False)
-    assert [reason.description for reason in reasons_of(charlie)] == ["as Auditor"]
+    assert [reason.description for reason in reasons_of(charlie)] == ["Role Auditor"]
     own_roles.change_role(role=role, **AUDITOR | {"rights": [Right.READ, Right.CHANGE]}, by=alice, now=NOW)
     actor = actor_of(again(charlie))
     assert actor is not None

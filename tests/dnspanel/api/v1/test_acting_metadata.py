@@ -45,7 +45,7 @@ def test_what_was_kept_before_it_had_an_effect_has_one_once_it_is_written_again(
     ("kind", "values", "words"),
     [
         ("ALLOW-AXFR-FROM", ["AUTO-NS"], "nobody looks up the zone's name servers"),
-        ("ALLOW-AXFR-FROM", ["192.0.2.1/24"], "is not a network"),
+        ("ALLOW-AXFR-FROM", ["192.0.2.1/24"], "isn’t a valid network"),
         ("ALSO-NOTIFY", ["127.0.0.1"], "PANEL_SECONDARY_NETWORKS"),
         ("ALSO-NOTIFY", ["ns1.example.net"], "isn’t a valid address"),
         ("IXFR", ["0"], "the zone's primary is this panel"),
@@ -73,7 +73,7 @@ def test_a_signed_zone_that_nobody_can_give_signed_is_transferred_to_nobody_and_
     call: Caller, zone: Zone
 ) -> None:
     assert call("PUT", "/zones/example.test.", {"dnssec": True}).status_code == 204
-    assert "there is no ring 0" in put(call, "ALSO-NOTIFY", "9.9.9.9").json()["warning"]
+    assert "there is no canary" in put(call, "ALSO-NOTIFY", "9.9.9.9").json()["warning"]
 
 
 def test_ixfr_0_has_a_zone_transferred_whole_and_1_or_nothing_as_changes(call: Caller) -> None:

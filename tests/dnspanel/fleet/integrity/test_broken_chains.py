@@ -102,7 +102,7 @@ def test_old_keys_and_old_ds_together_break_only_what_is_in_caches(made: Served,
     assert set(found) == {CHILD}
     assert set(found[CHILD]) == {"keep"}
     assert found[CHILD]["keep"].startswith(
-        f"caches still have a DS for {CHILD}, which is served here and signed by none"
+        f"caches still have a DS for {CHILD}, which is signed with keys that don’t match the DS"
     )
     assert unknown_history.numbers(report).broken == {"take_over": 0, "keep": 1}
     assert refusal(report, Choice.KEEP, alice).field == "accepts_breaks"
@@ -134,7 +134,10 @@ def test_a_parent_elsewhere_that_does_not_answer_is_no_reason_to_be_sure(made: S
 
 @pytest.mark.parametrize(
     ("whose", "words"),
-    [("new", "the parent has a DS for elsewhere.test., which is served here and signed by none"), ("none", "")],
+    [
+        ("new", "the parent has a DS for elsewhere.test., which is signed with keys that don’t match the DS"),
+        ("none", ""),
+    ],
 )
 def test_a_parent_elsewhere_is_asked_for_what_it_has_now(
     made: Served, alice: User, monkeypatch: pytest.MonkeyPatch, whose: str, words: str
@@ -194,8 +197,8 @@ def test_a_rollover_under_way_at_the_backup_that_went_past_its_ds_is_taken_over(
 @pytest.mark.parametrize(
     ("unreadable", "words"),
     [
-        (PARENT, "the parent has a DS for child.parent.test., which is served here and signed by none"),
-        (CHILD, "the parent has a DS for child.parent.test., which is served here and signed by none"),
+        (PARENT, "the parent has a DS for child.parent.test., which is signed with keys that don’t match the DS"),
+        (CHILD, "the parent has a DS for child.parent.test., which is signed with keys that don’t match the DS"),
     ],
 )
 def test_taking_over_one_of_a_pair_breaks_the_other_and_is_told(

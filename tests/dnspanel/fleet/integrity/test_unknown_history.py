@@ -157,7 +157,7 @@ def test_a_decision_is_typed_and_stands_in_the_audit_log(report: AheadReport, al
 
 def test_only_the_first_decision_counts(report: AheadReport, alice: User) -> None:
     decide(report, alice)
-    with pytest.raises(WrongDecision, match="Another person"):
+    with pytest.raises(WrongDecision, match="Someone else"):
         decide(report, alice, Choice.TAKE_OVER, "take over")
 
 
@@ -176,5 +176,5 @@ def test_nothing_is_decided_while_nodes_are_still_being_asked(report: AheadRepor
 
 
 def test_an_unknown_choice_is_refused(report: AheadReport, alice: User) -> None:
-    with pytest.raises(WrongDecision, match="one of the two"):
+    with pytest.raises(WrongDecision, match="Choose an option"):
         decide(report, alice, "both", "both")

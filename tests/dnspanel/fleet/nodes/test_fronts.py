@@ -82,7 +82,7 @@ def test_only_who_may_change_nodes_sets_a_front_and_a_node_is_none(front: Node) 
         fronts.set_terms(node=front, terms=TERMS, now=NOW, by=reader)
     with pytest.raises(WrongState, match="ns1 is not a front"):
         fronts.set_terms(node=Node.objects.get(name="ns1"), terms=Terms(), now=NOW, by=None)
-    with pytest.raises(WrongState, match="has no rows"):
+    with pytest.raises(WrongState, match="doesn’t store rows"):
         resync.check_now(node=front, now=NOW, by=None)
 
 
@@ -91,7 +91,7 @@ def test_drained_rejecting_and_revoked_nodes_are_out_and_retired_ones_gone(front
     assert expected_out(front) == {"ns1": "", "ns2": ""}
     node_lifecycle.drain(node=ns1, now=timezone.now(), by=None, reason="new disks")
     acks.record_refusal(node_id=ns2.pk, message="no", now=NOW)
-    assert expected_out(front) == {"ns1": "is drained: new disks", "ns2": "refuses what is published: no"}
+    assert expected_out(front) == {"ns1": "is drained. Reason: new disks", "ns2": "rejects updates. Reason: no"}
     node_lifecycle.resume(node=ns1, now=timezone.now(), by=None)
     acks.clear_refusal(node_id=ns2.pk)
     node_lifecycle.revoke(node=ns2, now=timezone.now(), by=None)

@@ -114,7 +114,7 @@ def test_the_command_line_rotates_forces_and_retires() -> None:
         return output.getvalue()
 
     assert "was made" in run()
-    with pytest.raises(CommandError, match="already being sent to the nodes"):
+    with pytest.raises(CommandError, match="Another key rotation is in progress"):
         run()
     assert "is in use" in run("--force")
     assert "Retired: 1" in run("--retire")

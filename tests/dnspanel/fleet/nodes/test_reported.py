@@ -79,4 +79,4 @@ def test_a_rebuild_is_explained_in_sentences() -> None:
 
 def test_clocks_and_releases_in_words() -> None:
     assert [describe_clock(ahead) for ahead in (3.0, -200.0, 86_400.0)] == ["3 s ahead", "3 min behind", "24 h ahead"]
-    assert release(9) == "of schema 9"
+    assert release(9) == "with schema 9"

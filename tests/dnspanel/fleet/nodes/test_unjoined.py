@@ -91,7 +91,7 @@ def test_a_node_that_has_joined_is_neither_changed_nor_removed(state: NodeState)
         node_lifecycle.revoke(node=node, now=NOW, by=None)
     Node.objects.filter(pk=node.pk).update(state=state)
     for act in (change, lambda node: unjoined.remove_node(node=node, now=NOW, by=None)):
-        with pytest.raises(WrongState, match="has joined"):
+        with pytest.raises(WrongState, match="has already joined"):
             act(node)
     assert Node.objects.get().name == "ns1"
 

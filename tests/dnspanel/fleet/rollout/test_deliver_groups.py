@@ -143,7 +143,7 @@ def test_a_refusal_of_the_canary_stops_the_rest_until_a_person_resumes(staged: t
     Node.objects.filter(pk=first.pk).update(refusal="the disk is full", refused_since=since)
     advance()
     delivery = Delivery.objects.get()
-    assert delivery.stopped_reason == "ns1 of canary refuses: the disk is full"
+    assert delivery.stopped_reason == "ns1 in canary rejects updates: the disk is full"
     assert delivery.stopped_group == NodeGroup.objects.get(name="canary")
     assert AuditEntry.objects.filter(action="delivery.stop", target="canary").count() == 1
     prove(first, HEAD)
@@ -162,7 +162,7 @@ def test_each_reads_in_their_language_what_the_canary_refused(staged: tuple[Node
     since = timezone.now() - timedelta(minutes=1)
     Node.objects.filter(name="ns1").update(refusal=refusal, refused_since=since)
     advance()
-    assert Delivery.objects.get().stopped_reason == f"ns1 of canary refuses: {refusal}"
+    assert Delivery.objects.get().stopped_reason == f"ns1 in canary rejects updates: {refusal}"
     with speaking("de"):
         assert "/var/lib/pdns ist voll" in Delivery.objects.get().stopped_reason
         assert "/var/lib/pdns ist voll" in read_gates(now=timezone.now()).stopped_reason
@@ -173,7 +173,7 @@ def test_while_it_still_refuses_resuming_stops_again(staged: tuple[Node, Node, N
     Node.objects.filter(name="ns1").update(refusal="no", refused_since=since)
     advance()
     deliver_groups.resume(by=None, now=timezone.now())
-    assert Delivery.objects.get().stopped_reason == "ns1 of canary refuses: no"
+    assert Delivery.objects.get().stopped_reason == "ns1 in canary rejects updates: no"
 
 
 def test_content_that_is_not_the_panels_stops_the_rest(staged: tuple[Node, Node, Node]) -> None:
@@ -196,7 +196,7 @@ def test_a_person_stops_the_whole_fleet_and_lets_it_go_on(
 
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 501], ids=["none", "blank", "too long"])
 def test_who_stops_says_why(reason: str) -> None:
-    with pytest.raises(DeliveryRefused, match="Say why"):
+    with pytest.raises(DeliveryRefused, match="Enter a reason"):
         deliver_groups.stop(reason=reason, by=None, now=timezone.now())
     assert not Delivery.objects.exclude(stopped_reason="").exists()
 

@@ -87,7 +87,7 @@ def test_a_group_with_nodes_or_behind_which_delivery_is_stopped_stays(active_nod
     canary, rest = create("canary"), create("rest")
     node = active_node("ns1")
     Node.objects.filter(pk=node.pk).update(group=canary)
-    with pytest.raises(GroupRefused, match="ns1 is in canary"):
+    with pytest.raises(GroupRefused, match="such as ns1"):
         rollout_groups.delete_group(group=canary, by=None, now=timezone.now())
     Node.objects.filter(pk=node.pk).update(group=None)
     Delivery.objects.update_or_create(id=1, defaults={"stopped_reason": "trouble", "stopped_group": canary})

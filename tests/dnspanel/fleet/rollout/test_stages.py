@@ -125,7 +125,7 @@ def test_who_waits_knows_for_whom(before: Stage, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("canary", "reason"),
     [
-        (stage("canary", member("a", refusal="the disk is full")), "a of canary refuses: the disk is full"),
+        (stage("canary", member("a", refusal="the disk is full")), "a in canary rejects updates: the disk is full"),
         (stage("canary", member("a", diverged=True)), "a in canary: content differs from the panel"),
         (
             replace(stage("canary", member()), before=Answers(1000, 0), after=Answers(100, 30)),

@@ -196,7 +196,7 @@ def test_a_full_disk_is_explained(zones: None, alice: User, settings: Any, tmp_p
     job = make_export(alice)
     export_jobs.run_export(job.pk)
     job.refresh_from_db()
-    assert (job.state, job.failure) == (RunState.FAILED, "The file couldn’t be written: Not a directory.")
+    assert (job.state, job.failure) == (RunState.FAILED, "The file could not be written: Not a directory.")
 
 
 def test_one_person_cannot_take_all_workers(zones: None, alice: User, bob: User) -> None:

@@ -245,7 +245,7 @@ def test_runs_are_bounded_sent_once_cancelled_and_end_with_their_authors_rights(
         runs.start_run(dry_run=first, by=bob, now=NOW)
     for _ in range(run_turns.MOST_UNFINISHED - 1):
         runs.create_run(template=template, by=bob, now=NOW)
-    with pytest.raises(RunRefused, match="not finished"):
+    with pytest.raises(RunRefused, match="unfinished runs"):
         runs.create_run(template=template, by=bob, now=NOW)
     runs.cancel_run(run=first, by=bob, now=NOW)
     with pytest.raises(RunRefused, match="ended"):

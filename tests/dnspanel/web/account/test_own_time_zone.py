@@ -23,7 +23,7 @@ def test_times_are_shown_and_read_by_the_clock_of_who_reads(
     assert f"{timezone.now().astimezone(ZoneInfo('Asia/Tokyo')):%Y-%m-%d %H:}" in page
     year = timezone.now().year + 1
     expiry = "/zones/example.test./rrset/expiry/?name=www.example.test.&type=A"
-    assert "in the time zone Asia/Tokyo" in client.get(expiry).content.decode()
+    assert "in your time zone, Asia/Tokyo" in client.get(expiry).content.decode()
     client.post(expiry, {"remove_at": f"{year}-03-01T05:00"})
     found = expiry_of(zone, ("www.example.test.", rdtypes.A))
     assert found is not None

@@ -79,7 +79,7 @@ def add_passkey(page: Page, *, alone: bool = True) -> None:
     page.get_by_role("link", name="Add passkey").click()
     page.get_by_label("Passkey name").fill("My laptop")
     page.get_by_label("Sign in with this passkey").set_checked(alone)
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("button", name="Create").click()
 
 
 def sign_out(page: Page) -> None:

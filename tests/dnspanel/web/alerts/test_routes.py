@@ -70,7 +70,7 @@ def test_a_refusal_stands_there_in_the_mail_servers_words(
     page = client.get(page_of).content.decode()
     assert "rejected the recipient: 550 5.1.1 no such mailbox here." in page
     assert "failed" in page
-    assert "not taken" in client.get("/alerts/routes/").content.decode()
+    assert "refused" in client.get("/alerts/routes/").content.decode()
 
 
 def test_without_a_mail_server_the_page_names_the_variable(browser: Browser, alice: User, settings: Any) -> None:

@@ -137,7 +137,7 @@ def test_a_dry_run_is_looked_at_and_carried_out(
     policy_runs.work_on_run(dry.pk)
     page = client.get(f"{RUNS}{dry.pk}/").content.decode()
     assert '<span class="strong">1</span> to be signed' in page
-    assert "none of them signs" in page
+    assert "No key of the zone signs" in page
     fragment = client.get(f"{RUNS}{dry.pk}/?seen=waiting-0", headers=HTMX).content.decode()
     assert "<html" not in fragment
     assert "Start run" in fragment
@@ -167,7 +167,7 @@ def test_a_run_is_cancelled_on_its_page(browser: Browser, bob: User, policy: Dns
     for _ in range(run_turns.MOST_UNFINISHED):
         send(client, RUNS, q="shop")
     refused = send(client, RUNS, q="shop")
-    assert (refused.status_code, b"not finished yet" in refused.content) == (422, True)
+    assert (refused.status_code, b"unfinished runs" in refused.content) == (422, True)
 
 
 def test_somebody_elses_run_is_not_there(browser: Browser, bob: User, zone: Zone, policy: DnssecPolicy) -> None:

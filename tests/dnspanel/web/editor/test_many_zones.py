@@ -58,7 +58,7 @@ def test_what_is_ticked(browser: Browser, bob: User) -> None:
 def test_what_is_not_what_was_shown_is_shown_again(browser: Browser, bob: User) -> None:
     data = {"act": "values", "lines": "192.0.2.8\n192.0.2.9", "all": "1", "q": "name:ftp", "preview": "1"}
     page = browser(bob).post(MANY, {**data, "seen": "0" * 24}).content.decode()
-    assert "Look at it again" in page
+    assert "again" in page
     assert "192.0.2.9" in page
     assert Operation.objects.count() == 0
 
@@ -73,7 +73,7 @@ def test_what_would_be_no_value_is_named(browser: Browser, bob: User) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ({"q": ""}, "Say which records"),
+        ({"q": ""}, "Enter a search"),
         ({"q": "type:nonsense"}, "type: needs record types"),
         ({"q": "typ:a"}, "Did you mean type:?"),
         ({"q": "x", "ttl": "soon"}, "Enter seconds"),
@@ -95,7 +95,7 @@ def test_a_wrong_field_is_said_and_what_was_typed_stays(
 def test_too_many_are_refused(browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dnspanel.zones.runs.many_zones.MOST_SELECTED", 2)
     response = browser(bob).post(MANY, {**TTL, "all": "1", "q": "type:a"})
-    assert f"More than {MOST_SELECTED:,} records" in response.content.decode()
+    assert f"more than {MOST_SELECTED:,} records" in response.content.decode()
     assert response.status_code == 422
 
 
@@ -103,7 +103,7 @@ def test_too_many_are_refused(browser: Browser, bob: User, monkeypatch: pytest.M
 def test_without_a_tick_nothing_is_done(browser: Browser, bob: User) -> None:
     response = browser(bob).post(MANY, {**TTL, "q": "www"}, follow=True)
     assert response.redirect_chain == [("/search/?q=www", 302)]
-    assert "Nothing was ticked" in response.content.decode()
+    assert "No records selected" in response.content.decode()
 
 
 @pytest.mark.usefixtures("zones")

@@ -39,7 +39,7 @@ def test_each_line_says_what_it_is_or_what_is_wrong(zone: Zone, browser: Browser
     panel = browser(bob).post(PASTE, {"text": TEXT}, headers=HTMX).content.decode()
     assert "Add 4 of 7 lines" in panel
     assert "column 8" in panel
-    assert "three.example.test has no final dot" in panel
+    assert "three.example.test has no trailing dot" in panel
     assert "The SOA cannot be pasted" in panel
     assert "&lt;script&gt;" in panel
     assert "<script>" not in panel

@@ -36,7 +36,7 @@ def drafted(person: User) -> dict[str, str]:
     ("line", "expected"),
     [
         ("new A 192.0.2.5", f'in <span class="mono">{REVERSE}</span>'),
-        ("new A 192.0.2.8", '<span class="mono">gone.example.test.</span> now'),
+        ("new A 192.0.2.8", 'currently for <span class="mono">gone.example.test.</span>'),
         ("new A 198.51.100.1", "no reverse zone in this panel"),
     ],
     ids=["zone-here", "other-name", "no-zone"],

@@ -78,9 +78,9 @@ def test_saving_what_is_published_makes_no_change(zone: Zone, browser: Browser, 
     ("typed", "words"),
     [
         ({"values": "192.0.2.x <b>"}, "is not a valid IPv4 address"),
-        ({"ttl": "soon"}, "is not a TTL"),
-        ({"name": "www.elsewhere.test."}, "is not inside"),
-        ({"type": "NOPE"}, "is not a record type"),
+        ({"ttl": "soon"}, "isn’t a valid TTL"),
+        ({"name": "www.elsewhere.test."}, "is not in the zone"),
+        ({"type": "NOPE"}, "isn’t a valid record type"),
     ],
 )
 def test_a_fault_leaves_the_row_open_with_all_that_was_typed(
@@ -129,7 +129,7 @@ def test_a_row_that_another_tab_changed_asks_once_and_keeps_what_was_typed(
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 300 A 192.0.2.50"), now=NOW)
     status, fragment = save(client, opened, values="192.0.2.60")
     assert status == 422
-    assert "now holds 192.0.2.50" in fragment
+    assert "The published values are 192.0.2.50" in fragment
     assert "192.0.2.60</textarea>" in fragment
     seen = digest_of(rr("www 300 A 192.0.2.50"))
     assert f'name="seen" value="{seen}"' in fragment

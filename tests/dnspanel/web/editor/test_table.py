@@ -58,7 +58,7 @@ def test_an_editor_sees_the_records_and_the_line_to_add_one(zone: Zone, browser:
 def test_a_reader_sees_records_and_the_reason_but_no_input(zone: Zone, browser: Browser, charlie: User) -> None:
     page = browser(charlie).get(ZONE).content.decode()
     assert "192.0.2.9" in page
-    assert "your role is Reader" in page
+    assert "Your role is Reader" in page
     for control in (
         'id="quick-line"',
         "data-edit",
@@ -264,7 +264,7 @@ def test_while_typing_the_line_is_shown_as_understood(zone: Zone, browser: Brows
 def test_the_checks_while_typing_know_the_rest_of_the_draft(zone: Zone, browser: Browser, bob: User) -> None:
     client = browser(bob)
     line = {"line": "@ MX 20 mail2"}
-    assert "no address" in client.get(QUICK, line, headers=HTMX).content.decode()
+    assert "doesn’t have an address" in client.get(QUICK, line, headers=HTMX).content.decode()
     add(client, "mail2 A 192.0.2.8")
     assert "no address" not in client.get(QUICK, line, headers=HTMX).content.decode()
 
@@ -295,7 +295,7 @@ def test_a_second_cname_offers_to_replace_the_first(zone: Zone, browser: Browser
     client = browser(bob)
     status, fragment = add(client, "shop CNAME mail")
     assert status == 422
-    assert "Replace it" in fragment
+    assert "Replace value" in fragment
     assert add(client, "shop CNAME mail", replace="yes")[0] == 200
     assert wanted(bob, zone, "shop.example.test.", 5) == rr("shop 300 CNAME mail")
 

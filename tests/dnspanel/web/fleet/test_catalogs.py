@@ -56,7 +56,7 @@ def test_what_is_wrong_stands_at_its_field(browser: Browser, alice: User) -> Non
     assert not Zone.objects.exists()
     followed(browser, alice)
     again = {**form, "name": "catalog.partner.test", "addresses": "9.9.9.9", "form_id": str(uuid4())}
-    assert "exists already" in browser(alice).post("/catalogs/new/", again).content.decode()
+    assert "already exists" in browser(alice).post("/catalogs/new/", again).content.decode()
 
 
 def test_it_is_changed_and_given_rules_with_a_secret_that_stays(browser: Browser, alice: User) -> None:

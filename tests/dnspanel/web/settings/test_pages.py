@@ -46,7 +46,7 @@ def test_what_the_environment_fixes_is_read_only(browser: Browser, alice: User) 
     client = browser(alice)
     with override_settings(FIXED_BY_ENVIRONMENT=frozenset({"PANEL_DEFAULT_NAMESERVERS"})):
         page = client.get(ZONES).content.decode()
-        assert "PANEL_DEFAULT_NAMESERVERS in the panel&#x27;s environment fixes it." in page
+        assert "Set by PANEL_DEFAULT_NAMESERVERS in the panel’s environment." in page
         client.post(ZONES, {"nameservers": "ns1.new.test.", "hostmaster": "x@new.test", "seen": ""})
         form = client.get("/zones/new/").content.decode()
         assert "ns1.new.test." not in form

@@ -82,7 +82,7 @@ def test_a_hook_is_tested_changed_after_the_password_and_gets_a_new_secret(
     [
         ({"url": "https://10.0.0.1/"}, "a public address"),
         ({"seconds": "60"}, "10"),
-        ({"zone": "no.test"}, "no zone"),
+        ({"zone": "no.test"}, "Zone not found"),
     ],
     ids=["address", "seconds", "zone"],
 )

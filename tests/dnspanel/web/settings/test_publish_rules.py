@@ -59,9 +59,9 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
     ("posted", "told"),
     [
         ({"zone": "no.test"}, "Zone not found"),
-        ({"team": "nobody"}, "You know no team"),
+        ({"team": "nobody"}, "Team nobody not found"),
         ({"types": "NOTYPE"}, "NOTYPE"),
-        ({"tokens": "dnsp_x"}, "You know no token"),
+        ({"tokens": "dnsp_x"}, "Token dnsp_x not found"),
         ({"ticket": "(a+)+"}, "Use #"),
         ({"zone": "example.test", "tag": "shop"}, "Choose only one"),
         ({"needed": "0"}, "Require an approval"),

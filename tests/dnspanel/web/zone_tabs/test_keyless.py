@@ -45,7 +45,7 @@ def test_what_is_refused_stays_typed_and_changes_nothing(browser: Browser, make_
     assert response.status_code == 422
     assert "10.0.0.1 is not a public address" in response.content.decode()
     response = client.post(PAGE, {"networks": "everybody", "addresses": ""})
-    assert "everybody is not a network" in response.content.decode()
+    assert "everybody isn’t a valid network" in response.content.decode()
     assert not OpenZone.objects.exists()
 
 

@@ -54,8 +54,8 @@ def test_a_record_is_read_however_it_is_written(text: str) -> None:
         (f"example.test. IN DNSKEY {KEY.replace('257', '385')}", "flags"),
         (f"example.test. IN DNSKEY {KEY.replace(' 3 ', ' 2 ', 1)}", "protocol"),
         (f"example.test. IN DNSKEY {KEY.replace(' 13 ', ' 3 ')}", "unsupported algorithm"),
-        (f"example.test. IN DNSKEY {KEY[:-1]}%", "not Base64"),
-        (f"a..b. IN DNSKEY {KEY}", "no name"),
+        (f"example.test. IN DNSKEY {KEY[:-1]}%", "isn’t valid Base64"),
+        (f"a..b. IN DNSKEY {KEY}", "domain name"),
         ("x" * (key_material.MOST_TEXT + 1), "too long"),
     ],
 )
@@ -66,7 +66,7 @@ def test_what_is_no_record_is_refused(text: str, told: str) -> None:
 
 def test_the_public_part_is_of_this_key_and_zone() -> None:
     public = read_public(f"example.test. IN DNSKEY {KEY}")
-    with pytest.raises(BadPublicKey, match=r"a key of example\.test\., not of other\.test\."):
+    with pytest.raises(BadPublicKey, match=r"belongs to example\.test\., not to other\.test\."):
         flags_of(public, zone_name="other.test.", pair=PAIR)
     with pytest.raises(BadPublicKey, match="match the private key"):
         flags_of(public, zone_name="example.test.", pair=generate(13))

@@ -156,7 +156,7 @@ def test_a_rule_and_a_freeze_are_about_a_zone_a_tag_a_team_or_all(
     Zone.objects.filter(pk=zone.pk).update(tags=["shop"], team=team)
     other = make_zone(name="other.test.")
     placed = rule(adam, SCOPES[about](zone, team))
-    with pytest.raises(ApprovalNeeded, match="approval of 1 person"):
+    with pytest.raises(ApprovalNeeded, match="approval from 1 person"):
         publish(zone, alice)
     other_key = ("www.other.test.", rdtypes.A)
     if about != "every zone":
@@ -247,7 +247,7 @@ def test_who_governs_a_zone_goes_past_its_rules_with_a_reason(zone: Zone, erin: 
     past = revision.Consent(accept_warnings=True, past_rules=True)
     with pytest.raises(RightMissing, match="bypass the approval rules"):
         revision.publish(acting=Acting(author=erin, **how), consent=replace(past, reason="fire"))
-    with pytest.raises(ApprovalNeeded, match="Say why"):
+    with pytest.raises(ApprovalNeeded, match="Enter a reason"):
         revision.publish(acting=Acting(author=adam, **how), consent=past)
     publication = revision.publish(acting=Acting(author=adam, **how), consent=replace(past, reason="The web is down"))
     kept = PublishRequest.objects.get()
@@ -352,7 +352,7 @@ def test_an_import_and_a_zone_without_a_rule_in_one_batch(
     job = ImportJob(author=erin, source="files")
     fault = rights_of(job).refusal(zone, {change.key: change.after}, {})
     assert fault is not None
-    assert "approval of 1 person" in fault.reason
+    assert "approval from 1 person" in fault.reason
     assert rights_of(job).refusal(other, {(f"new.{other.name}", rdtypes.A): None}, {}) is None
 
 

@@ -367,7 +367,7 @@ def test_a_zone_whose_parent_here_holds_a_ds_is_refused_by_whatever_way_it_comes
         edit.restore_zone(zone=beta, author=None, channel=Channel.WEB, now=NOW)
     start = rr("@ 300 SOA ns1.example.net. hostmaster.example.net. 1 2 3 4 5", origin="beta.example.test.")
     rows = store_rrsets.rows_of_zone(7, "beta.example.test.", [start])
-    with pytest.raises(NamesRefused, match="holds a DS"):
+    with pytest.raises(NamesRefused, match="has a DS"):
         ready_zones.create_ready_zones(
             zones=[ready_zones.BulkZone(7, "beta.example.test.", 1, 1)],
             rows=lambda: [rows],

@@ -161,7 +161,7 @@ def test_a_full_draft_takes_no_more_but_can_be_changed(zone: Zone, alice: User) 
         draft.replace_rrset(author=alice, zone=zone, rrset=rr("c 300 A 192.0.2.1"), now=NOW)
     assert str(refused.value) == (
         "Your quota is exceeded: limit 2 changes per draft, used 2, requested 1. An administrator can raise the limit. "
-        "Publish or discard some of the draft first."
+        "Publish or discard part of the draft first."
     )
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("b 60 A 192.0.2.1"), now=NOW)
     draft.drop_operation(author=alice, zone=zone, name="a.example.test.", type=1)

@@ -117,5 +117,5 @@ def test_too_much_and_too_long_names_are_refused(
     with pytest.raises(BadName):
         clone_to(source, alice, ".".join(["c" * 60] * 3) + ".")
     monkeypatch.setattr(clone, "MOST_CLONED", 5)
-    with pytest.raises(CannotClone, match="at most 5 together"):
+    with pytest.raises(CannotClone, match="can have at most 5"):
         clone_to(source, alice, COPY, "other.test.")

@@ -172,7 +172,7 @@ def test_as_many_come_back_as_the_quota_has_room_for(make_zone: MakeZone, three:
     set_quotas(of=creator, quotas={Kind.ZONES: 2}, by=None, now=NOW)
     done = restored(three, bob)
     assert (len(done.outcome.changed), len(done.outcome.refused)) == (1, 2)
-    assert "would add 1" in next(iter(refusals(done).values()))
+    assert "requested 1" in next(iter(refusals(done).values()))
     assert Zone.objects.filter(deleted_at=None).count() == 2
 
 

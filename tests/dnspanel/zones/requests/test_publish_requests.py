@@ -395,7 +395,7 @@ def test_a_planned_publication_waits_for_nobody_that_did_not_approve_and_says_so
     request = ask(alice, zone, publish_at=NOW + HOUR)
     assert publish_requests.publish_due(now=NOW + HOUR) == 0
     assert refused() == [("publish", None, found(request).refusal)]
-    assert "approval of 1 person" in found(request).refusal
+    assert "approval from 1 person" in found(request).refusal
     assert publish_requests.publish_due(now=NOW + 2 * HOUR) == 0  # tried only once
     approve(request, erin)
     with pytest.raises(RequestRefused, match="Only the requester"):

@@ -40,7 +40,7 @@ def test_tags_and_team_are_stored_once_and_audited(zone: Zone, web_team: Team, a
 
 @pytest.mark.parametrize("wrong", ["two words", "ümlaut", "a" * 41, "a,b", "x\0y"])
 def test_what_is_not_a_tag_is_refused(wrong: str) -> None:
-    with pytest.raises(SettingsRefused, match="is not a tag"):
+    with pytest.raises(SettingsRefused, match="isn’t a valid tag"):
         canonical_tags(["fine", wrong])
 
 

@@ -34,5 +34,5 @@ def test_a_longitude_goes_further_than_a_latitude() -> None:
 
 @pytest.mark.parametrize("typed", ["", "north", "52 30 58.6 E", "1 2 3 4", "52.5 30", "-5 N", "1e5", "52 60", "N S 5"])
 def test_what_is_no_latitude_is_refused(typed: str) -> None:
-    with pytest.raises(ValueError, match=r"Write degrees|below 60"):
+    with pytest.raises(ValueError, match=r"Enter degrees|below 60"):
         latitude(typed)

@@ -33,8 +33,8 @@ def test_what_is_typed_becomes_canonical() -> None:
 @pytest.mark.parametrize(
     ("tags", "comments", "words"),
     [
-        (["a b"], {}, "not a tag"),
-        (["x" * 41], {}, "not a tag"),
+        (["a b"], {}, "isn’t a valid tag"),
+        (["x" * 41], {}, "isn’t a valid tag"),
         ([f"t{number}" for number in range(MOST_TAGS + 1)], {}, "at most 20 tags"),
         ([], {"192.0.2.1": "x" * (LONGEST_COMMENT + 1)}, "at most 500 characters"),
         ([], {f"v{number}": "x" for number in range(MOST_COMMENTS + 1)}, "at most 500 values"),
@@ -53,7 +53,7 @@ def test_a_comment_of_no_value_of_the_type_is_refused() -> None:
 
 @pytest.mark.parametrize("found", [[], {"tag": []}, {"tags": "shop"}, {"value_comments": []}, {"tags": [1]}], ids=str)
 def test_an_object_says_tags_and_comments_and_nothing_else(found: Any) -> None:
-    with pytest.raises(ValueError, match=r"object|list|texts"):
+    with pytest.raises(ValueError, match=r"object|list|strings"):
         notes_in(found, A)
 
 

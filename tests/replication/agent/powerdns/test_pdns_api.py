@@ -50,7 +50,7 @@ def test_a_request_has_the_key_and_its_answer_a_status_and_a_body() -> None:
 def test_what_is_no_answer_is_told(answer: bytes) -> None:
     with (
         answering(answer) as (port, _),
-        pytest.raises(NotServed, match="asked for x"),
+        pytest.raises(NotServed, match="wrong answer for x"),
         PdnsApi(port, "key").request("GET", "/", question="x", seconds=5) as connection,
     ):
         connection.getresponse()

@@ -35,7 +35,7 @@ def test_a_node_answers_alias_and_lua_from_the_moment_the_panel_chooses_them(
     push(node, panel.create(small_zone(ZONE, apex, lua)))
     until(lambda: node.client.status().computed_types == NEITHER, "PowerDNS said what it computes")
     assert lacking(node) == {
-        ZONE: "it is not followed: no resolver configured",
+        ZONE: "it is not followed: no resolver is set up",
         "lua.example.test.": "its code is not run: LUA is off",
     }
     with resolver(RECORDS) as upstream:

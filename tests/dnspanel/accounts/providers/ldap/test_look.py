@@ -115,7 +115,7 @@ def test_a_server_that_does_not_answer_changes_nothing_and_is_told(at_ldap: AtLd
     assert bob.is_active
     client = Client()
     client.force_login(alice)
-    assert b"does not answer" in client.get(f"/people/providers/{SignInProvider.objects.get().pk}/").content
+    assert "isn’t responding" in client.get(f"/people/providers/{SignInProvider.objects.get().pk}/").content.decode()
     SignInProvider.objects.update(issuer=at_ldap.uri)
     look_at_everybody(now=later(2))
     assert SignInProvider.objects.get().look_fault == ""

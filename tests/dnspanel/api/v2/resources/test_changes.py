@@ -247,6 +247,6 @@ def test_a_name_in_a_value_without_a_final_dot_is_refused_on_every_way(call: Cal
         problem = call.problem(422, method, path, body)
         [fault] = problem["errors"]
         assert fault["code"] == "bad-rdata", path
-        assert "has no final dot" in fault["detail"], path
+        assert "doesn’t have a trailing dot" in fault["detail"], path
         assert fault["detail"].count("new.test.”" if path == "/zones" else "example.test.”") == 1, path
     assert Publication.objects.count() == 1

@@ -197,7 +197,7 @@ def test_of_many_zones_every_refusal_is_named_and_none_is_signed(
     unsign = {"zones": ["b.test.", "child.example.test."], "signed": False}
     plans = api().post(f"{BULK}?dry_run=true", unsign).json()["plans"]
     assert [plan["changes"] for plan in plans] == [True, False]
-    assert "holds a DS" in plans[1]["refusal"]
+    assert "has a DS" in plans[1]["refusal"]
     refused = api().post(BULK, unsign).json()
     assert (refused["code"], [fault["pointer"] for fault in refused["errors"]]) == ("dnssec-refused", ["/zones/1"])
     assert queries.signing_of(other).is_signed

@@ -63,7 +63,7 @@ def test_a_bad_name_is_refused(call: Caller, zone: Zone) -> None:
     aside(call)
     call.problem(409, "POST", "/drafts", {"name": "Empty"})
     call.good("PUT", DRAFT + "www/A", {"wanted": content("192.0.2.7")})
-    assert "of this name already" in call.problem(409, "POST", "/drafts", {"name": "Move"})["detail"]
+    assert "with this name" in call.problem(409, "POST", "/drafts", {"name": "Move"})["detail"]
     call.problem(422, "POST", "/drafts", {"name": "x" * 81})
 
 

@@ -65,7 +65,7 @@ def test_on_its_way_the_page_asks_again_until_every_node_has_answered(
     page = client.get(url(published)).content.decode()
     assert "OPS &lt;7&gt;" in page
     assert 'hx-trigger="load delay:300ms"' in page
-    assert "on its way" in page
+    assert "in progress" in page
     seal(published)
     prove(nodes[0], published, 41)
     fragment = client.get(url(published), headers=HTMX).content.decode()
@@ -169,7 +169,7 @@ def test_words_of_the_machinery_are_for_who_looks_after_it(
     published: Publication, browser: Browser, alice: User, bob: User
 ) -> None:
     path = url(published)
-    assert f"sequence {published.sequence} of the log" in browser(alice).get(path).content.decode()
+    assert f"log sequence {published.sequence}" in browser(alice).get(path).content.decode()
     page = browser(bob).get(path).content.decode()
     assert "Ready for nodes" in page
     Publication.objects.filter(pk=published.pk).update(failed_reason="ns9 answered SERVFAIL.")

@@ -24,7 +24,7 @@ def test_a_new_rrset_takes_the_ttl_of_the_zone() -> None:
 def test_a_value_joins_its_rrset_and_keeps_its_ttl_comment_and_disabled_values() -> None:
     addition = add_entry(line("www A 192.0.2.3"), WWW, 7200)
     assert addition.rrset == RRset(WWW.name, 1, 300, ("192.0.2.1", "192.0.2.2", "192.0.2.3"), ("192.0.2.2",), "web")
-    assert "Joins 2 values" in addition.says[0]
+    assert "to 2 existing values" in addition.says[0]
 
 
 def test_a_stated_ttl_is_the_ttl_of_all_values_and_says_so() -> None:

@@ -64,21 +64,21 @@ def test_a_line_means(line: str, name: str, type: int, ttl: int | None, value: s
     ("line", "column", "words"),
     [
         ("", 1, "empty"),
-        ("www", 3, "type is missing"),
+        ("www", 3, "Enter a record type"),
         ("A 192.0.2.1", 3, "Enter the name first"),
         ("MX", 2, "Enter the name first"),
         ("www A", 5, "value for the A record"),
         ("www A 192.0.2.999", 7, "192.0.2.999"),
-        ("www BOGUS 1", 5, "not a record type"),
-        ("www -1 A 192.0.2.1", 5, "'-1' is not a TTL"),
-        ("www 1.5h A 192.0.2.1", 5, "'1.5h' is not a TTL"),
+        ("www BOGUS 1", 5, "isn’t a valid record type"),
+        ("www -1 A 192.0.2.1", 5, "'-1' isn’t a valid TTL"),
+        ("www 1.5h A 192.0.2.1", 5, "'1.5h' isn’t a valid TTL"),
         ("www CH TXT x", 5, "Only class IN"),
         ("www 99999999999 A 192.0.2.1", 5, "at most"),
         ("a..b A 192.0.2.1", 1, "empty label"),
-        ("www.other.test. A 192.0.2.1", 1, "not inside"),
-        ('txt TXT "open', 9, "quote is not closed"),
+        ("www.other.test. A 192.0.2.1", 1, "is not in the zone"),
+        ('txt TXT "open', 9, "closing quote is missing"),
         ("www A (192.0.2.1", 16, "closing parenthesis is missing"),
-        ("www A 192.0.2.1)", 16, "closes nothing"),
+        ("www A 192.0.2.1)", 16, "no opening parenthesis"),
         ("x" * 64 + " A 192.0.2.1", 1, "64 bytes"),
         ("www RRSIG x", 11, "signed"),
     ],
@@ -280,7 +280,7 @@ def test_a_paste_reads_lines_as_an_import_does() -> None:
     ("line", "column"), [('"www" A 192.0.2.1', 1), ('www CNAME "shop"', 11), ('@ MX 10 "mail"', 9)]
 )
 def test_names_cannot_stand_in_quotes(line: str, column: int) -> None:
-    with pytest.raises(Unreadable, match="cannot stand in quotes") as caught:
+    with pytest.raises(Unreadable, match="cannot be in quotes") as caught:
         read_line(line, ZONE)
     assert caught.value.column == column
 

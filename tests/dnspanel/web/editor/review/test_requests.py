@@ -129,7 +129,7 @@ def test_it_is_declined_with_a_reason_commented_and_withdrawn(
     edits(bob, zone)
     send(client, reverse("changes"), "ask", name="First")
     request = PublishRequest.objects.get()
-    assert "Say why" in act(other, request, "decline", text="")
+    assert "Enter a reason" in act(other, request, "decline", text="")
     assert "Not today" in act(client, request, "comment", text="Not today?")
     assert "declined" in act(other, request, "decline", text="No")
     assert request.draft is not None

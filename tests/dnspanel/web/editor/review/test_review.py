@@ -160,7 +160,7 @@ def test_an_error_blocks_and_leads_to_its_row(zone: Zone, browser: Browser, bob:
 def test_a_warning_waits_for_its_tick_and_a_reason(zone: Zone, browser: Browser, bob: User) -> None:
     draft.delete_rrset(author=bob, zone=zone, name="mail.example.test.", type=1, now=NOW)
     client = browser(bob)
-    assert "has no address" in client.get(REVIEW).content.decode()
+    assert "doesn’t have an address" in client.get(REVIEW).content.decode()
     refused = client.post(REVIEW, see(client))
     assert refused.status_code == 422
     assert "Nothing was published." in refused.content.decode()
@@ -246,7 +246,7 @@ def test_the_second_publisher_sees_base_theirs_and_mine(
     zone: Zone, clash: Operation, browser: Browser, bob: User
 ) -> None:
     page = browser(bob).get(REVIEW).content.decode()
-    for words in ("Original version", "Published version", "Yours", "by alice", "Alice was first"):
+    for words in ("Original version", "Published version", "Your version", "by alice", "Alice was first"):
         assert words in page
     for value in ("192.0.2.1", "192.0.2.60", "192.0.2.50"):
         assert value in page
