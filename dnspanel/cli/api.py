@@ -16,7 +16,7 @@ from jmespath.parser import ParsedResult
 
 from dnspanel.cli import output
 from dnspanel.cli.fields import fields_of
-from dnspanel.cli.session import Session, options_as, pass_session, shared_options
+from dnspanel.cli.session import Command, Session, options_as
 from dnspanel.cli.standard_input import read_bytes
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
@@ -75,15 +75,13 @@ content_options = options_as(
 )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("method", metavar="METHOD", type=click.Choice(_METHODS, case_sensitive=False))
 @click.argument("path")
 @content_options
 @click.option("--paginate", is_flag=True, help="Read all pages of a list and print the items as one array.")
 @click.option("--query", type=_Query(), help="Print the part of the answer that this JMESPath expression selects.")
 @click.option("-i", "--include", is_flag=True, help="Print the status and the headers before the answer.")
-@shared_options
-@pass_session
 def api(
     session: Session,
     method: str,

@@ -23,7 +23,7 @@ from dnspanel.cli.fleet.nodes import nodes
 from dnspanel.cli.fleet.primaries import primaries
 from dnspanel.cli.fleet.secondaries import secondaries
 from dnspanel.cli.fleet.transfers import transfers
-from dnspanel.cli.session import Session, colour_of, shared_options
+from dnspanel.cli.session import SHARED_OPTIONS, Session, colour_of
 from dnspanel.cli.waiting import wait
 from dnspanel.cli.zones.drafts import drafts
 from dnspanel.cli.zones.expiries import expiries
@@ -40,7 +40,6 @@ from dnspanel.cli.zones.zones import zones
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@shared_options
 @click.version_option(version=__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def dnspanel(context: click.Context) -> None:
@@ -110,4 +109,5 @@ for command in (
     api,
 ):
     dnspanel.add_command(command)
+dnspanel.params[0:0] = SHARED_OPTIONS
 prepare_arguments(dnspanel)

@@ -96,11 +96,6 @@ class Session:
             output.show_details(value if details is None else details)
 
 
-def pass_session(command: C) -> C:
-    """Pass the session to the command as its first argument."""
-    return click.make_pass_decorator(Session)(command)  # type: ignore[return-value]
-
-
 def options(*each: Callable[[Any], Any]) -> Callable[[C], C]:
     """Add several options to a command, in the order in which `--help` shows them."""
 
@@ -130,11 +125,6 @@ def options_as(name: str, kind: type[Any], *each: Callable[[Any], Any]) -> Calla
     return with_options
 
 
-def shared_options(command: C) -> C:
-    """Add the options that are accepted both before and after the command's name."""
-    return options(*_SHARED)(command)
-
-
 def _keep(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
     if value is not None:
         setattr(context.ensure_object(Session), str(parameter.name), value)
@@ -160,30 +150,46 @@ def colour_of(environ: Mapping[str, str]) -> bool | None:
     return True if environ.get("FORCE_COLOR") else None
 
 
-_SHARED = (
-    click.option(
-        "--output",
+# Options that are accepted both before and after the name of a command.
+SHARED_OPTIONS = (
+    click.Option(
+        ["--output"],
         type=click.Choice(["table", "json"]),
         callback=_keep,
         expose_value=False,
         envvar="DNSPANEL_OUTPUT",
         help="Format of the result and of errors.  [default: table]",
     ),
-    click.option(
-        "--color",
+    click.Option(
+        ["--color"],
         type=click.Choice(["auto", "always", "never"]),
         callback=_colour,
         expose_value=False,
         help="Use of colors; auto means only on a terminal.  [default: auto]",
     ),
-    click.option(
-        "--profile",
+    click.Option(
+        ["--profile"],
         callback=_keep,
         expose_value=False,
         envvar="DNSPANEL_PROFILE",
         help="Profile of the configuration file to use.",
     ),
-    click.option(
-        "--url", callback=_keep, expose_value=False, help="Address of the panel, such as https://dns.example."
+    click.Option(
+        ["--url"], callback=_keep, expose_value=False, help="Address of the panel, such as https://dns.example."
     ),
 )
+
+
+class Command(click.Command):
+    """A command that takes the session as its first argument, and the shared options."""
+
+    def __init__(self, *args: Any, callback: Callable[..., Any], **kwargs: Any) -> None:
+        super().__init__(*args, callback=click.make_pass_decorator(Session)(callback), **kwargs)
+        self.params += SHARED_OPTIONS
+
+
+class Commands(click.Group):
+    """A group of such commands."""
+
+    command_class = Command
+    group_class = type

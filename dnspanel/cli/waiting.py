@@ -14,7 +14,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.errors import NotEverywhere, Refused, TakenBack
 from dnspanel.cli.progress import is_visible, progress
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Command, Session
 from dnspanel.cli.zone_paths import zone_path
 
 # The panel ends a waiting request after this many seconds, and the command then sends another one.
@@ -35,7 +35,7 @@ class Waiting:
 NOT_WAITING = Waiting()
 
 
-@click.command("wait")
+@click.command("wait", cls=Command)
 @click.argument("sequence", type=click.IntRange(min=1), required=False)
 @click.option("--zone", help="Wait for the newest publication of this zone.")
 @click.option(
@@ -46,8 +46,6 @@ NOT_WAITING = Waiting()
     help="Stop waiting after this many seconds.",
 )
 @click.option("--all", "with_secondaries", is_flag=True, help="Wait for secondaries too.")
-@shared_options
-@pass_session
 def wait(session: Session, sequence: int | None, zone: str | None, timeout: int, *, with_secondaries: bool) -> None:
     """Wait until every node answers with a publication.
 

@@ -7,7 +7,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.zone_paths import zone_path
 
 _MAY = (
@@ -39,7 +39,7 @@ _ACTS = (
 _ID = click.IntRange(min=1)
 
 
-@click.group()
+@click.group(cls=Commands)
 def access() -> None:
     """Show and change who can do what."""
 
@@ -48,8 +48,6 @@ def access() -> None:
 @click.argument("zone")
 @click.argument("name", required=False)
 @click.argument("type", required=False)
-@shared_options
-@pass_session
 def people(session: Session, zone: str, name: str | None, type: str | None) -> None:
     """List the people who can do something in a zone, and why.
 
@@ -66,8 +64,6 @@ def people(session: Session, zone: str, name: str | None, type: str | None) -> N
 @click.argument("name", required=False)
 @click.argument("type", required=False)
 @click.option("--at", metavar="TIME", help="Time in the past to check, such as 2026-12-31T22:00:00Z.")
-@shared_options
-@pass_session
 def may(session: Session, who: str, zone: str, name: str | None, type: str | None, at: str | None) -> None:
     """Check what a person can do in a zone, and why.
 
@@ -96,8 +92,6 @@ def may(session: Session, who: str, zone: str, name: str | None, type: str | Non
 
 @access.command()
 @click.argument("zone")
-@shared_options
-@pass_session
 def tokens(session: Session, zone: str) -> None:
     """List the tokens that can do something in a zone."""
     _show(
@@ -112,8 +106,6 @@ def tokens(session: Session, zone: str) -> None:
 @access.command()
 @click.option("--user", type=_ID, help="Show only grants to the person with this id.")
 @click.option("--team", type=_ID, help="Show only grants to the team with this id.")
-@shared_options
-@pass_session
 def grants(session: Session, user: int | None, team: int | None) -> None:
     """List grants of rights."""
     session.show_rows(session.client.items("/grants", user=user, team=team), _GRANTS, none="No grants.")
@@ -146,8 +138,6 @@ def grants(session: Session, user: int | None, team: int | None) -> None:
     help="Limit the rights to this owner name, with * for any text. Repeat for several.",
 )
 @click.option("--type", "types", multiple=True, help="Limit the rights to this record type. Repeat for several.")
-@shared_options
-@pass_session
 def give(session: Session, user: int | None, team: int | None, **scope: Any) -> None:
     """Give rights to a person or a team.
 
@@ -164,8 +154,6 @@ def give(session: Session, user: int | None, team: int | None, **scope: Any) -> 
 
 @access.command()
 @click.argument("number", metavar="ID", type=_ID)
-@shared_options
-@pass_session
 def take(session: Session, number: int) -> None:
     """Delete a grant."""
     session.client.send("DELETE", f"/grants/{number}")

@@ -8,7 +8,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.moments import Since
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Command, Session
 
 _LISTED = (
     Column("AT", lambda row: output.moment(row["at"])),
@@ -21,7 +21,7 @@ _LISTED = (
 )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("text", required=False)
 @click.option("--user", help="Show only acts of this person and the tokens of this person.")
 @click.option(
@@ -34,8 +34,6 @@ _LISTED = (
     "--until", type=Since(), help="Show only acts before then: 30m, 2h, 7d, or a time such as 2026-11-28T03:00."
 )
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Show this many acts.")
-@shared_options
-@pass_session
 def audit(session: Session, text: str | None, limit: int, **filters: Any) -> None:
     """List who did what, newest first.
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session, options
 
 _ROLES = click.Choice(["reader", "member", "editor", "administrator"])
 _TEAM_ROLES = click.Choice(["reader", "editor"])
@@ -61,14 +61,12 @@ _terms = options(
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def directories() -> None:
     """Manage directories that provision accounts over SCIM."""
 
 
 @directories.command("list")
-@shared_options
-@pass_session
 def list_directories(session: Session) -> None:
     """List the directories."""
     session.show_rows(session.client.items("/scim-directories"), _LISTED, none="No directories.")
@@ -77,8 +75,6 @@ def list_directories(session: Session) -> None:
 @directories.command()
 @click.argument("name")
 @_terms
-@shared_options
-@pass_session
 def add(session: Session, name: str, **terms: Any) -> None:
     """Add a directory and print its secret once.
 
@@ -95,8 +91,6 @@ def add(session: Session, name: str, **terms: Any) -> None:
 @click.option("--name", help="New name of the directory.")
 @click.option("--no-rules", is_flag=True, help="Remove all rules of the directory.")
 @_terms
-@shared_options
-@pass_session
 def change(session: Session, number: int, name: str | None, *, no_rules: bool, **terms: Any) -> None:
     """Change a directory.
 
@@ -115,8 +109,6 @@ def change(session: Session, number: int, name: str | None, *, no_rules: bool, *
 
 @directories.command()
 @_number
-@shared_options
-@pass_session
 def rotate(session: Session, number: int) -> None:
     """Create a new secret for a directory and print it once.
 
@@ -128,8 +120,6 @@ def rotate(session: Session, number: int) -> None:
 
 @directories.command()
 @_number
-@shared_options
-@pass_session
 def end(session: Session, number: int) -> None:
     """Delete a directory.
 

@@ -11,7 +11,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.passphrase import FILE
-from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session, options
 from dnspanel.cli.standard_input import read_text
 
 _LISTED = (
@@ -35,14 +35,12 @@ _secrets = options(
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def evidence() -> None:
     """Manage the destinations of the audit log."""
 
 
 @evidence.command("list")
-@shared_options
-@pass_session
 def list_destinations(session: Session) -> None:
     """List the destinations and the progress of each."""
     rows = session.client.items("/evidence-destinations")
@@ -51,8 +49,6 @@ def list_destinations(session: Session) -> None:
 
 @evidence.command()
 @_number
-@shared_options
-@pass_session
 def show(session: Session, number: int) -> None:
     """Show a destination and its last error."""
     found = session.client.get(f"/evidence-destinations/{number}")
@@ -81,8 +77,6 @@ def show(session: Session, number: int) -> None:
 )
 @click.option("--from-beginning", is_flag=True, help="Send the log from the first entry on.")
 @_secrets
-@shared_options
-@pass_session
 def add(session: Session, name: str, kind: str, address: str, *, from_beginning: bool, **files: Path | None) -> None:
     """Send the audit log to another system.
 
@@ -104,8 +98,6 @@ def add(session: Session, name: str, kind: str, address: str, *, from_beginning:
 @click.option("--address", help="New address. Set headers again if the host changes.")
 @click.option("--ca-file", type=FILE, help="PEM file with the authorities to trust.")
 @click.option("--from-beginning", is_flag=True, help="Send the log from the first entry on again.")
-@shared_options
-@pass_session
 def change(
     session: Session,
     number: int,
@@ -130,8 +122,6 @@ def change(
 @_number
 @click.option("--without-headers", is_flag=True, help="Delete the stored headers.")
 @_secrets
-@shared_options
-@pass_session
 def rotate(session: Session, number: int, *, without_headers: bool, **files: Path | None) -> None:
     """Change the key, certificate or headers of a destination.
 
@@ -145,8 +135,6 @@ def rotate(session: Session, number: int, *, without_headers: bool, **files: Pat
 
 @evidence.command("test")
 @_number
-@shared_options
-@pass_session
 @click.pass_context
 def try_destination(context: click.Context, session: Session, number: int) -> None:
     """Send a test message to a destination.
@@ -162,8 +150,6 @@ def try_destination(context: click.Context, session: Session, number: int) -> No
 @evidence.command()
 @_number
 @click.argument("state", type=click.Choice(["on", "off"]))
-@shared_options
-@pass_session
 def switch(session: Session, number: int, state: str) -> None:
     """Turn a destination on or off.
 
@@ -174,8 +160,6 @@ def switch(session: Session, number: int, state: str) -> None:
 
 @evidence.command()
 @_number
-@shared_options
-@pass_session
 def delete(session: Session, number: int) -> None:
     """Delete a destination of the audit log.
 

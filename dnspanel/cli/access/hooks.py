@@ -6,7 +6,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session, options
 
 _SILENT = click.Choice(["refuse", "pass"])
 _LISTED = (
@@ -40,14 +40,12 @@ _terms = options(
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def hooks() -> None:
     """Manage programs that check publications."""
 
 
 @hooks.command("list")
-@shared_options
-@pass_session
 def list_hooks(session: Session) -> None:
     """List the publish hooks that the token can manage."""
     session.show_rows(session.client.items("/publish-hooks"), _LISTED, none="No publish hooks yet.")
@@ -55,8 +53,6 @@ def list_hooks(session: Session) -> None:
 
 @hooks.command()
 @_number
-@shared_options
-@pass_session
 def show(session: Session, number: int) -> None:
     """Show the last answers of a publish hook."""
     found = session.client.get(f"/publish-hooks/{number}/health")
@@ -79,8 +75,6 @@ def show(session: Session, number: int) -> None:
 @click.argument("address", metavar="URL")
 @click.option("--reason", required=True, help="Explanation for people who are refused.")
 @_terms
-@shared_options
-@pass_session
 def add(session: Session, address: str, reason: str, **terms: Any) -> None:
     """Add a publish hook and print its secret once.
 
@@ -100,8 +94,6 @@ def add(session: Session, address: str, reason: str, **terms: Any) -> None:
 @click.option("--reason", help="Explanation for people who are refused.")
 @click.option("--everywhere", is_flag=True, help="Ask the hook about every zone.")
 @_terms
-@shared_options
-@pass_session
 def change(
     session: Session, number: int, address: str | None, reason: str | None, *, everywhere: bool, **terms: Any
 ) -> None:
@@ -121,8 +113,6 @@ def change(
 
 @hooks.command()
 @_number
-@shared_options
-@pass_session
 def rotate(session: Session, number: int) -> None:
     """Create a new secret for a publish hook and print it once.
 
@@ -134,8 +124,6 @@ def rotate(session: Session, number: int) -> None:
 
 @hooks.command("test")
 @_number
-@shared_options
-@pass_session
 @click.pass_context
 def try_hook(context: click.Context, session: Session, number: int) -> None:
     """Send an example to a publish hook and show its answer.
@@ -150,8 +138,6 @@ def try_hook(context: click.Context, session: Session, number: int) -> None:
 
 @hooks.command()
 @_number
-@shared_options
-@pass_session
 def lift(session: Session, number: int) -> None:
     """Delete a publish hook, so that it is no longer asked."""
     session.client.send("DELETE", f"/publish-hooks/{number}")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 
 _LISTED = (
     Column("ID", "id", right=True),
@@ -21,7 +21,7 @@ _QUOTAS = (
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def teams() -> None:
     """Manage teams and their quotas.
 
@@ -30,8 +30,6 @@ def teams() -> None:
 
 
 @teams.command("list")
-@shared_options
-@pass_session
 def list_teams(session: Session) -> None:
     """List the teams."""
     session.show_rows(session.client.items("/teams"), _LISTED, none="No teams.")
@@ -40,8 +38,6 @@ def list_teams(session: Session) -> None:
 @teams.command()
 @click.argument("team")
 @click.argument("limits", metavar="[KIND=LIMIT...]", nargs=-1)
-@shared_options
-@pass_session
 def quotas(session: Session, team: str, limits: Sequence[str]) -> None:
     """Show or set the quotas of a team.
 

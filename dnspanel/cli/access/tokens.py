@@ -10,7 +10,7 @@ from dnspanel import __version__
 from dnspanel.cli import output
 from dnspanel.cli.durations import Ttl
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Command, Commands, Session
 
 _RIGHTS = (
     "read",
@@ -36,14 +36,12 @@ _LISTED = (
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def tokens() -> None:
     """Manage API tokens."""
 
 
 @tokens.command("list")
-@shared_options
-@pass_session
 def list_tokens(session: Session) -> None:
     """List the tokens that this token can see, newest first."""
     session.show_rows(session.client.items("/tokens"), _LISTED, none="No tokens.")
@@ -81,8 +79,6 @@ def list_tokens(session: Session) -> None:
 )
 @click.option("--days", type=click.IntRange(1, 3650), help="Expires after this many days.  [default: 90]")
 @click.option("--unused-days", type=click.IntRange(1, 3650), help="Expires after this many days without use.")
-@shared_options
-@pass_session
 def create(session: Session, purpose: str, **terms: Any) -> None:
     """Create a token and print its secret once.
 
@@ -126,8 +122,6 @@ def terms_of(
 @tokens.command()
 @click.argument("number", metavar="ID", type=click.IntRange(min=1))
 @click.option("--overlap", type=Ttl(), help="Time that the old token still works, such as 1h.  [default: 1 day]")
-@shared_options
-@pass_session
 def rotate(session: Session, number: int, overlap: int | None) -> None:
     """Replace a token with a new one and print its secret once.
 
@@ -144,8 +138,6 @@ def rotate(session: Session, number: int, overlap: int | None) -> None:
 
 @tokens.command()
 @click.argument("number", metavar="ID", type=click.IntRange(min=1))
-@shared_options
-@pass_session
 def revoke(session: Session, number: int) -> None:
     """Revoke a token.
 
@@ -155,9 +147,7 @@ def revoke(session: Session, number: int) -> None:
     session.say_done(f"Token {number} revoked.", id=number, state="revoked")
 
 
-@click.command()
-@shared_options
-@pass_session
+@click.command(cls=Command)
 def whoami(session: Session) -> None:
     """Show the owner and the rights of the token."""
     me = session.client.get("/me")

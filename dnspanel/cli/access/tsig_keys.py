@@ -9,7 +9,7 @@ from dnspanel.cli import output
 from dnspanel.cli.access import tokens
 from dnspanel.cli.output import Column
 from dnspanel.cli.passphrase import FILE, only_line_of
-from dnspanel.cli.session import C, Session, pass_session, shared_options
+from dnspanel.cli.session import C, Commands, Session
 
 ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1", "hmac-md5")
 _LISTED = (
@@ -33,14 +33,12 @@ def _term_options(command: C) -> C:
     return command
 
 
-@click.group("tsig-keys")
+@click.group("tsig-keys", cls=Commands)
 def tsig_keys() -> None:
     """Manage TSIG keys, which sign updates and transfers."""
 
 
 @tsig_keys.command("list")
-@shared_options
-@pass_session
 def list_keys(session: Session) -> None:
     """List the TSIG keys that this token can see, newest first."""
     session.show_rows(session.client.items("/tsig-keys"), _LISTED, none="No TSIG keys.")
@@ -48,8 +46,6 @@ def list_keys(session: Session) -> None:
 
 @tsig_keys.command()
 @_number
-@shared_options
-@pass_session
 def show(session: Session, number: int) -> None:
     """Show a TSIG key without its secret."""
     found = session.client.get(f"/tsig-keys/{number}")
@@ -66,8 +62,6 @@ def show(session: Session, number: int) -> None:
     "--algorithm", type=click.Choice(ALGORITHMS), default=ALGORITHMS[0], show_default=True, help="Algorithm of the key."
 )
 @click.option("--secret-file", type=FILE, help="File with the secret (one line, Base64); - is standard input.")
-@shared_options
-@pass_session
 def create(
     session: Session, name: str, purpose: str | None, algorithm: str, secret_file: Path | None, **terms: Any
 ) -> None:
@@ -93,8 +87,6 @@ def create(
 
 @tsig_keys.command()
 @_number
-@shared_options
-@pass_session
 def revoke(session: Session, number: int) -> None:
     """Revoke a TSIG key.
 

@@ -8,7 +8,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 
 _LISTED = (
     Column("ID", "id", right=True),
@@ -39,14 +39,12 @@ STATES = ("waiting", "delivered", "failed")
 _number = click.argument("number", metavar="ID", type=click.IntRange(min=1))
 
 
-@click.group()
+@click.group(cls=Commands)
 def webhooks() -> None:
     """Manage webhooks, which send events to a URL or by mail."""
 
 
 @webhooks.command("list")
-@shared_options
-@pass_session
 def list_webhooks(session: Session) -> None:
     """List the webhooks that this token can see, newest first."""
     session.show_rows(session.client.items("/webhooks"), _LISTED, none="No webhooks.")
@@ -54,8 +52,6 @@ def list_webhooks(session: Session) -> None:
 
 @webhooks.command()
 @_number
-@shared_options
-@pass_session
 def show(session: Session, number: int) -> None:
     """Show a webhook and the events that it sends."""
     found = session.client.get(f"/webhooks/{number}")
@@ -90,8 +86,6 @@ def show(session: Session, number: int) -> None:
     show_default=True,
     help="Form of messages: signed events for programs, or messages for people.",
 )
-@shared_options
-@pass_session
 def create(
     session: Session,
     address: str,
@@ -118,8 +112,6 @@ def create(
 
 @webhooks.command("test")
 @_number
-@shared_options
-@pass_session
 def try_webhook(session: Session, number: int) -> None:
     """Send a test event to a webhook.
 
@@ -131,8 +123,6 @@ def try_webhook(session: Session, number: int) -> None:
 
 @webhooks.command()
 @_number
-@shared_options
-@pass_session
 def rotate(session: Session, number: int) -> None:
     """Create a new secret for a webhook and print it once.
 
@@ -145,8 +135,6 @@ def rotate(session: Session, number: int) -> None:
 @webhooks.command()
 @_number
 @click.argument("state", type=click.Choice(["on", "off"]))
-@shared_options
-@pass_session
 def switch(session: Session, number: int, state: str) -> None:
     """Turn a webhook on or off.
 
@@ -158,8 +146,6 @@ def switch(session: Session, number: int, state: str) -> None:
 
 @webhooks.command()
 @_number
-@shared_options
-@pass_session
 def delete(session: Session, number: int) -> None:
     """Delete a webhook with the log of its deliveries."""
     session.client.send("DELETE", f"/webhooks/{number}")
@@ -170,8 +156,6 @@ def delete(session: Session, number: int) -> None:
 @_number
 @click.option("--state", type=click.Choice(STATES), help="Show only deliveries in this state.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Show this many deliveries.")
-@shared_options
-@pass_session
 def deliveries(session: Session, number: int, state: str | None, limit: int) -> None:
     """List deliveries of a webhook and the answers, newest first."""
     found = session.client.items(f"/webhooks/{number}/deliveries", state=state, limit=min(limit, 1000))
@@ -181,8 +165,6 @@ def deliveries(session: Session, number: int, state: str | None, limit: int) -> 
 @webhooks.command()
 @_number
 @click.argument("delivery", type=click.IntRange(min=1))
-@shared_options
-@pass_session
 def replay(session: Session, number: int, delivery: int) -> None:
     """Send the event of a delivery again, with the same id."""
     made = session.client.send("POST", f"/webhooks/{number}/deliveries/{delivery}/replay")

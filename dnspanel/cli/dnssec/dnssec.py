@@ -12,7 +12,7 @@ from dnspanel.cli.dnssec.dnssec_other_keys import other_key
 from dnspanel.cli.dnssec.dnssec_policies import policy
 from dnspanel.cli.dnssec.dnssec_rollovers import rollover
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session, options
 from dnspanel.cli.written import Writing, publish, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 
@@ -46,7 +46,7 @@ _PARENT_PAUSE = 1.0
 _CDS = {"none": [], "sha256": [2], "sha384": [4], "both": [2, 4], "delete": [0]}
 
 
-@click.group()
+@click.group(cls=Commands)
 def dnssec() -> None:
     """Sign zones, and manage keys, DS and rollovers."""
 
@@ -61,8 +61,6 @@ nsec3_options = options(
 
 @dnssec.command()
 @click.argument("zone")
-@shared_options
-@pass_session
 def show(session: Session, zone: str) -> None:
     """Show the DNSSEC settings of a zone."""
     found = session.client.get(zone_path(zone, "dnssec"))
@@ -96,8 +94,6 @@ def show(session: Session, zone: str) -> None:
 @click.option("--split", is_flag=True, help="Create a KSK and a ZSK instead of one key for both.")
 @nsec3_options
 @writing_options
-@shared_options
-@pass_session
 def sign(
     session: Session,
     zones: Sequence[str],
@@ -134,8 +130,6 @@ def sign(
 @click.argument("zones", metavar="ZONE...", nargs=-1, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @writing_options
-@shared_options
-@pass_session
 def unsign(session: Session, zones: Sequence[str], *, yes: bool, writing: Writing) -> None:
     """Unsign zones.
 
@@ -159,8 +153,6 @@ def unsign(session: Session, zones: Sequence[str], *, yes: bool, writing: Writin
 @click.argument("zone")
 @nsec3_options
 @writing_options
-@shared_options
-@pass_session
 def denial(session: Session, zone: str, *, nsec3: bool, opt_out: bool, narrow: bool, **how: Any) -> None:
     """Choose NSEC or NSEC3 for a zone.
 
@@ -180,8 +172,6 @@ def denial(session: Session, zone: str, *, nsec3: bool, opt_out: bool, narrow: b
 @click.option("--cdnskey/--no-cdnskey", default=None, help="Publish or remove CDNSKEY records.  [default: no change]")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation of `delete`.")
 @writing_options
-@shared_options
-@pass_session
 def cds(session: Session, zone: str, digests: str | None, *, cdnskey: bool | None, yes: bool, writing: Writing) -> None:
     """Set the CDS and CDNSKEY records of a zone.
 
@@ -210,8 +200,6 @@ def cds(session: Session, zone: str, digests: str | None, *, cdnskey: bool | Non
 @click.argument("zone")
 @click.argument("state", type=click.Choice(["on", "off"]))
 @writing_options
-@shared_options
-@pass_session
 def signalling(session: Session, zone: str, state: str, **how: Any) -> None:
     """Turn signalling names (RFC 9615) on or off.
 
@@ -227,8 +215,6 @@ def signalling(session: Session, zone: str, state: str, **how: Any) -> None:
 
 @dnssec.command()
 @click.argument("zone")
-@shared_options
-@pass_session
 def ds(session: Session, zone: str) -> None:
     """Print the DS records for the parent.
 
@@ -257,8 +243,6 @@ def ds(session: Session, zone: str) -> None:
     show_default=True,
     help="Stop waiting after this many seconds (with --ask).",
 )
-@shared_options
-@pass_session
 def parent(session: Session, zone: str, *, ask: bool, timeout: int) -> None:
     """Show which DS the parent has.
 
@@ -291,8 +275,6 @@ def parent(session: Session, zone: str, *, ask: bool, timeout: int) -> None:
 
 @dnssec.command()
 @click.argument("zone")
-@shared_options
-@pass_session
 def nodes(session: Session, zone: str) -> None:
     """Check what every node answers for a signed zone.
 
@@ -302,8 +284,6 @@ def nodes(session: Session, zone: str) -> None:
 
 
 @dnssec.command()
-@shared_options
-@pass_session
 def unproven(session: Session) -> None:
     """List zones that do not validate on a node.
 
@@ -314,8 +294,6 @@ def unproven(session: Session) -> None:
 
 @dnssec.command("keys")
 @click.argument("zone")
-@shared_options
-@pass_session
 def list_keys(session: Session, zone: str) -> None:
     """List the keys of a zone."""
     session.show_rows(session.client.items(zone_path(zone, "dnssec", "keys")), KEY_COLUMNS, none="No keys.")

@@ -9,7 +9,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import C, Session, pass_session, shared_options
+from dnspanel.cli.session import C, Commands, Session
 from dnspanel.cli.written import Writing, publish, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 
@@ -32,7 +32,7 @@ _ID = click.argument("number", metavar="ID", type=click.IntRange(min=1))
 _ZSK = click.option("--zsk", is_flag=True, help="Make the key a ZSK (flags 256) instead of a KSK (flags 257).")
 
 
-@click.group()
+@click.group(cls=Commands)
 def key() -> None:
     """Manage the keys of a zone.
 
@@ -55,8 +55,6 @@ def state_options(command: C) -> C:
 @_ZSK
 @state_options
 @writing_options
-@shared_options
-@pass_session
 def add(session: Session, zone: str, algorithm: int | None, bits: int | None, *, zsk: bool, **how: Any) -> None:
     """Add a new key to a zone.
 
@@ -74,8 +72,6 @@ def add(session: Session, zone: str, algorithm: int | None, bits: int | None, *,
 @_ZSK
 @state_options
 @writing_options
-@shared_options
-@pass_session
 def import_key(session: Session, zone: str, files: Sequence[IO[bytes]], *, zsk: bool, **how: Any) -> None:
     """Import a key from PowerDNS or BIND.
 
@@ -109,8 +105,6 @@ def import_key(session: Session, zone: str, files: Sequence[IO[bytes]], *, zsk: 
     help="Publish the key in the DNSKEY records, or remove the key there.  [default: no change]",
 )
 @writing_options
-@shared_options
-@pass_session
 def set_key(
     session: Session, zone: str, number: int, *, active: bool | None, published: bool | None, **how: Any
 ) -> None:
@@ -126,8 +120,6 @@ def set_key(
 @_ID
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @writing_options
-@shared_options
-@pass_session
 def delete(session: Session, zone: str, number: int, *, yes: bool, writing: Writing) -> None:
     """Delete a key of a zone.
 
@@ -149,8 +141,6 @@ def delete(session: Session, zone: str, number: int, *, yes: bool, writing: Writ
     type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
     help="Directory for the two files of BIND, which only you can read.",
 )
-@shared_options
-@pass_session
 def export(session: Session, zone: str, number: int, directory: Path | None) -> None:
     """Print a private key, or write it as BIND key files.
 

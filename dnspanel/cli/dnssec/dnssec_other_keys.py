@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.written import Writing, publish, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 
@@ -18,15 +18,13 @@ _COLUMNS = (
 )
 
 
-@click.group("other-key")
+@click.group("other-key", cls=Commands)
 def other_key() -> None:
     """Manage keys of other signers of a zone (RFC 8901)."""
 
 
 @other_key.command("list")
 @click.argument("zone")
-@shared_options
-@pass_session
 def list_keys(session: Session, zone: str) -> None:
     """List the keys of other signers of a zone."""
     session.show_rows(
@@ -38,8 +36,6 @@ def list_keys(session: Session, zone: str) -> None:
 @click.argument("zone")
 @click.argument("dnskey", nargs=-1, required=True)
 @writing_options
-@shared_options
-@pass_session
 def add(session: Session, zone: str, dnskey: tuple[str, ...], **how: Any) -> None:
     """Publish a key of another signer.
 
@@ -60,8 +56,6 @@ def add(session: Session, zone: str, dnskey: tuple[str, ...], **how: Any) -> Non
 @click.argument("tag", type=click.IntRange(0, 65535))
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @writing_options
-@shared_options
-@pass_session
 def remove(session: Session, zone: str, tag: int, *, yes: bool, writing: Writing) -> None:
     """Remove a key of another signer.
 

@@ -7,7 +7,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.waiting import Waiting
 from dnspanel.cli.written import waiting_options
 from dnspanel.cli.zone_paths import zone_path
@@ -28,7 +28,7 @@ _LISTED = (
 _FOUND = (Column("ZONE", "zone"), Column("ACT", "act"), Column("WHY", "message"))
 
 
-@click.group()
+@click.group(cls=Commands)
 def policy() -> None:
     """Manage DNSSEC policies for zones.
 
@@ -37,8 +37,6 @@ def policy() -> None:
 
 
 @policy.command("list")
-@shared_options
-@pass_session
 def list_policies(session: Session) -> None:
     """List the DNSSEC policies."""
     session.show_rows(session.client.items("/dnssec/policies"), _LISTED, none="No policies.")
@@ -46,8 +44,6 @@ def list_policies(session: Session) -> None:
 
 @policy.command()
 @click.argument("zone")
-@shared_options
-@pass_session
 def show(session: Session, zone: str) -> None:
     """Show a zone's DNSSEC policy, and the differences."""
     found = session.client.get(zone_path(zone, "dnssec", "policy"))
@@ -63,8 +59,6 @@ def show(session: Session, zone: str) -> None:
 @policy.command("set")
 @click.argument("zone")
 @click.argument("name", metavar="POLICY")
-@shared_options
-@pass_session
 def set_policy(session: Session, zone: str, name: str) -> None:
     """Set the DNSSEC policy of a zone.
 
@@ -77,8 +71,6 @@ def set_policy(session: Session, zone: str, name: str) -> None:
 
 @policy.command()
 @click.argument("zone")
-@shared_options
-@pass_session
 def unset(session: Session, zone: str) -> None:
     """Remove the DNSSEC policy of a zone.
 
@@ -93,8 +85,6 @@ def unset(session: Session, zone: str) -> None:
 @click.option("-q", "--search", default="", help="Include only zones that this search finds.")
 @click.option("--apply", is_flag=True, help="Apply the result of the dry run. Without --apply, nothing is written.")
 @waiting_options
-@shared_options
-@pass_session
 def run(session: Session, name: str | None, search: str, *, apply: bool, waiting: Waiting) -> None:
     """Bring zones in line with their DNSSEC policies.
 

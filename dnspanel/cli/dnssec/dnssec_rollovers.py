@@ -7,7 +7,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.written import Writing, publish, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 
@@ -26,7 +26,7 @@ _KINDS = (
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def rollover() -> None:
     """Manage key rollovers.
 
@@ -35,8 +35,6 @@ def rollover() -> None:
 
 
 @rollover.command("list")
-@shared_options
-@pass_session
 def list_rollovers(session: Session) -> None:
     """List the rollovers in progress."""
     session.show_rows(session.client.items("/dnssec/rollovers"), _COLUMNS, none="No rollover in progress.")
@@ -44,8 +42,6 @@ def list_rollovers(session: Session) -> None:
 
 @rollover.command()
 @click.argument("zone")
-@shared_options
-@pass_session
 def kinds(session: Session, zone: str) -> None:
     """List the rollovers that the keys of a zone allow."""
     session.show_rows(session.client.items(zone_path(zone, "dnssec", "rollover-kinds")), _KINDS, none="No kinds.")
@@ -53,8 +49,6 @@ def kinds(session: Session, zone: str) -> None:
 
 @rollover.command()
 @click.argument("zone")
-@shared_options
-@pass_session
 def show(session: Session, zone: str) -> None:
     """Show the rollover of a zone.
 
@@ -89,8 +83,6 @@ def show(session: Session, zone: str) -> None:
 @click.option("--emergency", is_flag=True, help="Remove the old key at once. Validation fails for a while.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation of an emergency rollover.")
 @writing_options
-@shared_options
-@pass_session
 def begin(
     session: Session,
     zone: str,
@@ -125,8 +117,6 @@ def begin(
 @click.argument("zone")
 @click.option("--withdrawn", is_flag=True, help="Confirm that no request for the new DS is pending at the parent.")
 @writing_options
-@shared_options
-@pass_session
 def cancel(session: Session, zone: str, *, withdrawn: bool, **how: Any) -> None:
     """Cancel the rollover of a zone.
 

@@ -9,7 +9,7 @@ from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.fleet.primaries import body_of_primaries, terms_options
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session, options
 from dnspanel.cli.written import dry_run_option, send_write, show_written, tell_dry_run
 from dnspanel.cli.zone_paths import segment
 
@@ -61,14 +61,12 @@ _members_options = options(
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def catalogs() -> None:
     """Manage catalog zones (RFC 9432), consumed and produced."""
 
 
 @catalogs.command("list")
-@shared_options
-@pass_session
 def list_catalogs(session: Session) -> None:
     """List the consumed catalogs."""
     session.show_rows(session.client.items("/catalogs"), _LISTED, none="No catalogs.")
@@ -76,8 +74,6 @@ def list_catalogs(session: Session) -> None:
 
 @catalogs.command()
 @click.argument("name")
-@shared_options
-@pass_session
 def show(session: Session, name: str) -> None:
     """Show a catalog and its state."""
     found = session.client.get(f"/catalogs/{_id_of(session, name)}")
@@ -92,8 +88,6 @@ def show(session: Session, name: str) -> None:
 @_members_options
 @terms_options
 @dry_run_option
-@shared_options
-@pass_session
 def follow(session: Session, name: str, addresses: tuple[str, ...], *, dry_run: bool, **terms: Any) -> None:
     """Follow a catalog zone.
 
@@ -113,8 +107,6 @@ def follow(session: Session, name: str, addresses: tuple[str, ...], *, dry_run: 
 @catalogs.command("set")
 @click.argument("name")
 @_members_options
-@shared_options
-@pass_session
 def change(session: Session, name: str, **terms: Any) -> None:
     """Change the settings for members of a catalog.
 
@@ -125,8 +117,6 @@ def change(session: Session, name: str, **terms: Any) -> None:
 
 @catalogs.command()
 @click.argument("name")
-@shared_options
-@pass_session
 def rules(session: Session, name: str) -> None:
     """List the rules of a catalog for groups of members.
 
@@ -149,8 +139,6 @@ def rules(session: Session, name: str) -> None:
     help="Tag for the members, in addition to the tags of the catalog. Repeat for several.",
 )
 @terms_options
-@shared_options
-@pass_session
 def set_rule(
     session: Session,
     name: str,
@@ -180,8 +168,6 @@ def set_rule(
 @catalogs.command("drop-rule")
 @click.argument("name")
 @click.argument("group")
-@shared_options
-@pass_session
 def drop_rule(session: Session, name: str, group: str) -> None:
     """Delete the rule for a group."""
     path = f"/catalogs/{_id_of(session, name)}/rules"
@@ -196,8 +182,6 @@ def drop_rule(session: Session, name: str, group: str) -> None:
 @catalogs.command("zones")
 @click.argument("name")
 @click.option("--state", type=click.Choice(["member", "refused", "moved"]), help="Show only zones in this state.")
-@shared_options
-@pass_session
 def list_zones(session: Session, name: str, state: str | None) -> None:
     """List the zones in a consumed catalog, with their state."""
     query = {"state": state} if state else {}
@@ -208,8 +192,6 @@ def list_zones(session: Session, name: str, state: str | None) -> None:
 @catalogs.command()
 @click.argument("name")
 @click.argument("revision", type=int)
-@shared_options
-@pass_session
 def confirm(session: Session, name: str, revision: int) -> None:
     """Confirm the removal of members that left a catalog.
 
@@ -222,8 +204,6 @@ def confirm(session: Session, name: str, revision: int) -> None:
 @catalogs.command()
 @click.argument("name")
 @dry_run_option
-@shared_options
-@pass_session
 def unfollow(session: Session, name: str, *, dry_run: bool) -> None:
     """Stop following a catalog.
 
@@ -237,8 +217,6 @@ def unfollow(session: Session, name: str, *, dry_run: bool) -> None:
 
 
 @catalogs.command("ours")
-@shared_options
-@pass_session
 def list_ours(session: Session) -> None:
     """List the produced catalogs and the state of each."""
     session.show_rows(session.client.items("/produced-catalogs"), _OURS, none="No produced catalogs yet.")
@@ -255,8 +233,6 @@ def list_ours(session: Session) -> None:
     help="Tag to use as a group. Repeat for several, the first match counts.",
 )
 @dry_run_option
-@shared_options
-@pass_session
 def make(session: Session, name: str, team: int | None, groups: tuple[str, ...], *, dry_run: bool) -> None:
     """Create a produced catalog.
 
@@ -275,8 +251,6 @@ def make(session: Session, name: str, team: int | None, groups: tuple[str, ...],
 
 @catalogs.command()
 @click.argument("name")
-@shared_options
-@pass_session
 def members(session: Session, name: str) -> None:
     """List the zones in a produced catalog."""
     session.show_rows(session.client.items(_path_of(name, "/members")), _MEMBERS, none="No zones in the catalog yet.")
@@ -287,8 +261,6 @@ def members(session: Session, name: str) -> None:
 @click.argument("zones", metavar="[ZONE...]", nargs=-1)
 @click.option("--tag", default="", help="Add all zones with this tag.")
 @click.option("--team", type=int, help="Add all zones of the team with this id.")
-@shared_options
-@pass_session
 def put_in(session: Session, name: str, zones: tuple[str, ...], tag: str, team: int | None) -> None:
     """Add zones to a produced catalog.
 
@@ -301,8 +273,6 @@ def put_in(session: Session, name: str, zones: tuple[str, ...], tag: str, team: 
 @catalogs.command("take-out")
 @click.argument("name")
 @click.argument("zones", metavar="ZONE...", nargs=-1, required=True)
-@shared_options
-@pass_session
 def take_out(session: Session, name: str, zones: tuple[str, ...]) -> None:
     """Remove zones from a produced catalog.
 
@@ -316,8 +286,6 @@ def take_out(session: Session, name: str, zones: tuple[str, ...]) -> None:
 @click.argument("name")
 @click.argument("tags", metavar="[TAG...]", nargs=-1)
 @click.option("--none", "no_groups", is_flag=True, help="Remove all groups from the catalog.")
-@shared_options
-@pass_session
 def set_groups(session: Session, name: str, tags: tuple[str, ...], *, no_groups: bool) -> None:
     """Show or set the groups of a produced catalog.
 
@@ -338,8 +306,6 @@ def set_groups(session: Session, name: str, tags: tuple[str, ...], *, no_groups:
 @click.option("--confirm", is_flag=True, help="Confirm deleting many zones.")
 @click.option("--reason", default="", help="Reason for the history.")
 @dry_run_option
-@shared_options
-@pass_session
 def delete(session: Session, name: str, *, yes: bool, confirm: bool, reason: str, dry_run: bool) -> None:
     """Delete a produced catalog.
 

@@ -7,7 +7,7 @@ import click
 
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.zone_paths import segment
 
 _NODES = (
@@ -22,7 +22,7 @@ _NODES = (
 _BOUNDS = ("minimum", "most_behind", "behind_seconds", "queries_per_second", "cache_entries")
 
 
-@click.group()
+@click.group(cls=Commands)
 def fronts() -> None:
     """Manage dnsdist in front of nodes.
 
@@ -32,8 +32,6 @@ def fronts() -> None:
 
 @fronts.command("nodes")
 @click.argument("name")
-@shared_options
-@pass_session
 def list_nodes(session: Session, name: str) -> None:
     """List the nodes behind a front."""
     front = session.client.get(f"/nodes/{segment(name)}/front")
@@ -42,8 +40,6 @@ def list_nodes(session: Session, name: str) -> None:
 
 @fronts.command()
 @click.argument("name")
-@shared_options
-@pass_session
 def show(session: Session, name: str) -> None:
     """Show the settings of a front."""
     _show(session, session.client.get(f"/nodes/{segment(name)}/front"))
@@ -65,8 +61,6 @@ def show(session: Session, name: str) -> None:
     "--queries-per-second", type=int, help="Limit of queries per second from one client over UDP; 0 for no limit."
 )
 @click.option("--cache-entries", type=int, help="Number of answers that dnsdist caches; 0 for none.")
-@shared_options
-@pass_session
 def set_front(session: Session, name: str, nodes: tuple[str, ...], **bounds: Any) -> None:
     """Change the nodes and limits of a front."""
     body: dict[str, Any] = {bound: bounds[bound] for bound in _BOUNDS if bounds[bound] is not None}

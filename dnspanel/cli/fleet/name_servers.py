@@ -7,7 +7,7 @@ import click
 
 from dnspanel.cli.durations import Ttl
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session, options
 from dnspanel.cli.written import dry_run_option, send_write, show_written, tell_dry_run
 from dnspanel.cli.zone_paths import zone_path
 
@@ -41,7 +41,7 @@ _told = options(
 )
 
 
-@click.group("name-servers")
+@click.group("name-servers", cls=Commands)
 def name_servers() -> None:
     """Manage sets of name servers.
 
@@ -51,8 +51,6 @@ def name_servers() -> None:
 
 
 @name_servers.command("list")
-@shared_options
-@pass_session
 def list_sets(session: Session) -> None:
     """List the sets of name servers."""
     session.show_rows(session.client.items(_SETS), _LISTED, none="No sets of name servers.")
@@ -60,8 +58,6 @@ def list_sets(session: Session) -> None:
 
 @name_servers.command()
 @click.argument("name", metavar="SET")
-@shared_options
-@pass_session
 def show(session: Session, name: str) -> None:
     """Show a set of name servers."""
     _show(session, session.client.get(f"{_SETS}/{_find_set(session, name)['id']}"))
@@ -72,8 +68,6 @@ def show(session: Session, name: str) -> None:
 @click.argument("servers", metavar="SERVER...", nargs=-1, required=True)
 @click.option("--team", type=int, help="Id of the team that owns the set; the default is the panel.")
 @_told
-@shared_options
-@pass_session
 def create(session: Session, name: str, servers: Sequence[str], **told: Any) -> None:
     """Create a set of name servers.
 
@@ -88,8 +82,6 @@ def create(session: Session, name: str, servers: Sequence[str], **told: Any) -> 
 @click.argument("name", metavar="SET")
 @click.argument("servers", metavar="[SERVER...]", nargs=-1)
 @_told
-@shared_options
-@pass_session
 def change(session: Session, name: str, servers: Sequence[str], **told: Any) -> None:
     """Change a set of name servers.
 
@@ -103,8 +95,6 @@ def change(session: Session, name: str, servers: Sequence[str], **told: Any) -> 
 
 @name_servers.command()
 @click.argument("name", metavar="SET")
-@shared_options
-@pass_session
 def delete(session: Session, name: str) -> None:
     """Delete a set of name servers.
 
@@ -117,8 +107,6 @@ def delete(session: Session, name: str) -> None:
 
 @name_servers.command()
 @click.argument("zone")
-@shared_options
-@pass_session
 def zone(session: Session, zone: str) -> None:
     """Show the set that a zone follows, and the differences.
 
@@ -132,8 +120,6 @@ def zone(session: Session, zone: str) -> None:
 
 @name_servers.command()
 @click.argument("name", metavar="SET")
-@shared_options
-@pass_session
 def addresses(session: Session, name: str) -> None:
     """List zones that contain names of a set.
 
@@ -148,8 +134,6 @@ def addresses(session: Session, name: str) -> None:
 @click.argument("zone")
 @click.option("--stop", is_flag=True, help="Stop updating the addresses; the records stay.")
 @dry_run_option
-@shared_options
-@pass_session
 def keep(session: Session, name: str, zone: str, *, stop: bool, dry_run: bool) -> None:
     """Publish the addresses of a set and keep them up to date.
 
@@ -169,8 +153,6 @@ def keep(session: Session, name: str, zone: str, *, stop: bool, dry_run: bool) -
 @name_servers.command()
 @click.argument("name", metavar="SET")
 @click.argument("zone")
-@shared_options
-@pass_session
 def parent(session: Session, name: str, zone: str) -> None:
     """Check the delegation and the glue at the parent.
 

@@ -9,7 +9,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.zone_paths import segment
 
 
@@ -29,14 +29,12 @@ _LISTED = (
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def nodes() -> None:
     """Manage the name servers that answer for the zones."""
 
 
 @nodes.command("list")
-@shared_options
-@pass_session
 def list_nodes(session: Session) -> None:
     """List the nodes with their state and live numbers.
 
@@ -50,8 +48,6 @@ def list_nodes(session: Session) -> None:
 
 @nodes.command()
 @click.argument("name")
-@shared_options
-@pass_session
 def show(session: Session, name: str) -> None:
     """Show the details of a node."""
     node = session.client.get(f"/nodes/{segment(name)}")
@@ -73,8 +69,6 @@ def show(session: Session, name: str) -> None:
 @nodes.command()
 @click.argument("name")
 @click.option("--fingerprint", help="Fingerprint that `join` printed on the server; the default is to ask you.")
-@shared_options
-@pass_session
 def approve(session: Session, name: str, fingerprint: str | None) -> None:
     """Approve a server that asks to join as a node.
 
@@ -92,8 +86,6 @@ def approve(session: Session, name: str, fingerprint: str | None) -> None:
 @nodes.command()
 @click.argument("name")
 @click.option("--reason", default="", help="Reason for the page of the node.")
-@shared_options
-@pass_session
 def drain(session: Session, name: str, reason: str) -> None:
     """Pause updates to a node.
 
@@ -104,8 +96,6 @@ def drain(session: Session, name: str, reason: str) -> None:
 
 @nodes.command()
 @click.argument("name")
-@shared_options
-@pass_session
 def resume(session: Session, name: str) -> None:
     """Resume updates to a node."""
     _act(session, name, "resume")
@@ -113,8 +103,6 @@ def resume(session: Session, name: str) -> None:
 
 @nodes.command()
 @click.argument("name")
-@shared_options
-@pass_session
 def resync(session: Session, name: str) -> None:
     """Send a full snapshot to a node.
 
@@ -126,8 +114,6 @@ def resync(session: Session, name: str) -> None:
 @nodes.command()
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@shared_options
-@pass_session
 def revoke(session: Session, name: str, *, yes: bool) -> None:
     """Revoke the certificate of a node.
 
@@ -141,8 +127,6 @@ def revoke(session: Session, name: str, *, yes: bool) -> None:
 @nodes.command()
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@shared_options
-@pass_session
 def retire(session: Session, name: str, *, yes: bool) -> None:
     """Retire a node permanently.
 
@@ -158,8 +142,6 @@ def retire(session: Session, name: str, *, yes: bool) -> None:
     "--interval", type=click.FloatRange(0.1, 3600), default=1.0, show_default=True, help="Seconds between two updates."
 )
 @click.option("--count", type=click.IntRange(min=1), help="Stop after this many updates.")
-@shared_options
-@pass_session
 def watch(session: Session, interval: float, count: int | None) -> None:
     """Show the nodes, updated until Ctrl-C.
 

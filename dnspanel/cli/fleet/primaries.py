@@ -9,7 +9,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.passphrase import FILE, only_line_of
-from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session, options
 from dnspanel.cli.standard_input import read_text
 from dnspanel.cli.waiting import Waiting
 from dnspanel.cli.written import (
@@ -79,15 +79,13 @@ _saying = options(
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def primaries() -> None:
     """Manage zones that are transferred from primaries."""
 
 
 @primaries.command("list")
 @click.option("--failing", is_flag=True, help="Show only zones that fail to transfer.")
-@shared_options
-@pass_session
 def list_transferred(session: Session, *, failing: bool) -> None:
     """List the zones that are transferred from primaries.
 
@@ -99,8 +97,6 @@ def list_transferred(session: Session, *, failing: bool) -> None:
 
 @primaries.command()
 @click.argument("zone")
-@shared_options
-@pass_session
 def show(session: Session, zone: str) -> None:
     """Show the primaries of a zone and the last transfer."""
     found = session.client.get(zone_path(zone, "primaries"))
@@ -117,8 +113,6 @@ def show(session: Session, zone: str) -> None:
 @click.option("--team", type=int, help="Id of the team that owns the zone.")
 @terms_options
 @dry_run_option
-@shared_options
-@pass_session
 def create(
     session: Session, zone: str, addresses: tuple[str, ...], team: int | None, *, dry_run: bool, **terms: Any
 ) -> None:
@@ -140,8 +134,6 @@ def create(
 @terms_options
 @_saying
 @dry_run_option
-@shared_options
-@pass_session
 def set_primaries(
     session: Session,
     zone: str,
@@ -164,8 +156,6 @@ def set_primaries(
 @primaries.command()
 @click.argument("zone")
 @click.option("--all", "wants_all", is_flag=True, help="Transfer the full zone, even if the serial is the same.")
-@shared_options
-@pass_session
 def retrieve(session: Session, zone: str, *, wants_all: bool) -> None:
     """Transfer a zone from its primaries now."""
     found = session.client.send("POST", zone_path(zone, "primaries", "transfer"), {"all": wants_all})
@@ -177,8 +167,6 @@ def retrieve(session: Session, zone: str, *, wants_all: bool) -> None:
 @_saying
 @dry_run_option
 @waiting_options
-@shared_options
-@pass_session
 def take_over(session: Session, zone: str, reason: str, *, past_rules: bool, dry_run: bool, waiting: Waiting) -> None:
     """Make this panel the primary of a zone.
 
@@ -193,8 +181,6 @@ def take_over(session: Session, zone: str, reason: str, *, past_rules: bool, dry
 @click.argument("zone")
 @_saying
 @dry_run_option
-@shared_options
-@pass_session
 def give_back(session: Session, zone: str, reason: str, *, past_rules: bool, dry_run: bool) -> None:
     """Transfer a zone from its old primaries again.
 

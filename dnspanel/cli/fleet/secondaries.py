@@ -8,7 +8,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 
 _LISTED = (
     Column("SECONDARY", "name"),
@@ -30,14 +30,12 @@ _ZONES = (
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def secondaries() -> None:
     """Manage secondaries that transfer zones from the panel."""
 
 
 @secondaries.command("list")
-@shared_options
-@pass_session
 def list_secondaries(session: Session) -> None:
     """List the secondaries."""
     session.show_rows(session.client.items("/secondaries"), _LISTED, none="No secondaries.")
@@ -46,8 +44,6 @@ def list_secondaries(session: Session) -> None:
 @secondaries.command("zones")
 @click.argument("name")
 @click.option("--behind", is_flag=True, help="Show only zones that are behind.")
-@shared_options
-@pass_session
 def list_zones(session: Session, name: str, *, behind: bool) -> None:
     """List the zones of a secondary.
 
@@ -60,8 +56,6 @@ def list_zones(session: Session, name: str, *, behind: bool) -> None:
 
 @secondaries.command()
 @click.argument("name")
-@shared_options
-@pass_session
 def notify(session: Session, name: str) -> None:
     """Send NOTIFY for every zone of a secondary."""
     found = session.client.send("POST", f"/secondaries/{_id_of(session, name)}/notify")

@@ -6,7 +6,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.zone_paths import zone_path
 
 _NOTICES = (
@@ -18,15 +18,13 @@ _NOTICES = (
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def transfers() -> None:
     """Manage transfers without a key, and extra NOTIFY."""
 
 
 @transfers.command()
 @click.argument("zone")
-@shared_options
-@pass_session
 def show(session: Session, zone: str) -> None:
     """Show who can transfer a zone without a key.
 
@@ -37,8 +35,6 @@ def show(session: Session, zone: str) -> None:
 
 @transfers.command()
 @click.argument("zone")
-@shared_options
-@pass_session
 def told(session: Session, zone: str) -> None:
     """List the extra NOTIFY addresses with their last results."""
     found = session.client.get(zone_path(zone, "keyless-transfers"))
@@ -63,8 +59,6 @@ def told(session: Session, zone: str) -> None:
 )
 @click.option("--from-nobody", is_flag=True, help="Let no one transfer the zone without a key.")
 @click.option("--notify-nobody", is_flag=True, help="Send NOTIFY only to secondaries.")
-@shared_options
-@pass_session
 def set_transfers(
     session: Session,
     zone: str,

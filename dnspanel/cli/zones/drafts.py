@@ -8,7 +8,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.durations import Ttl
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.written import Writing, confirm_option, show_changes_of, show_written, writing_options
 from dnspanel.cli.written import publish as send_and_wait
 from dnspanel.cli.zone_paths import segment, zone_path
@@ -26,14 +26,12 @@ _LISTED = (
 _key = click.argument("key", metavar="[KEY]", required=False)
 
 
-@click.group()
+@click.group(cls=Commands)
 def drafts() -> None:
     """Manage drafts: your current one, and saved ones by KEY."""
 
 
 @drafts.command("list")
-@shared_options
-@pass_session
 def list_drafts(session: Session) -> None:
     """List the saved drafts that this token can see."""
     session.show_rows(session.client.items("/drafts"), _LISTED, none="No saved drafts.")
@@ -41,8 +39,6 @@ def list_drafts(session: Session) -> None:
 
 @drafts.command()
 @_key
-@shared_options
-@pass_session
 def show(session: Session, key: str | None) -> None:
     """Show what publishing a draft would change.
 
@@ -63,8 +59,6 @@ def show(session: Session, key: str | None) -> None:
 @click.argument("type")
 @click.argument("values", metavar="VALUE...", nargs=-1, required=True)
 @click.option("--ttl", type=Ttl(), help="TTL in seconds, or as a duration such as 5m or 1h.")
-@shared_options
-@pass_session
 def set_records(session: Session, zone: str, name: str, type: str, values: Sequence[str], ttl: int | None) -> None:
     """Put records at NAME and TYPE into your current draft.
 
@@ -85,8 +79,6 @@ def set_records(session: Session, zone: str, name: str, type: str, values: Seque
 @click.argument("zone")
 @click.argument("name")
 @click.argument("type")
-@shared_options
-@pass_session
 def delete(session: Session, zone: str, name: str, type: str) -> None:
     """Delete records in your current draft.
 
@@ -101,8 +93,6 @@ def delete(session: Session, zone: str, name: str, type: str) -> None:
 @click.option("--accept", "accepted", multiple=True, help="Accept the warning with this code. Repeat for several.")
 @confirm_option
 @writing_options
-@shared_options
-@pass_session
 def publish(
     session: Session,
     key: str | None,
@@ -126,8 +116,6 @@ def publish(
 @_key
 @click.option("--zone", help="Discard only the changes of this zone.")
 @click.option("--yes", is_flag=True, help="Discard without asking for confirmation.")
-@shared_options
-@pass_session
 def discard(session: Session, key: str | None, zone: str | None, *, yes: bool) -> None:
     """Discard a draft.
 

@@ -6,7 +6,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.zone_paths import segment, zone_path
 
 _LISTED = (
@@ -19,7 +19,7 @@ _LISTED = (
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def expiries() -> None:
     """Manage records that expire."""
 
@@ -28,8 +28,6 @@ def expiries() -> None:
 @click.option(
     "--days", type=click.IntRange(0, 3660), help="Show only records that expire within this many days, or are overdue."
 )
-@shared_options
-@pass_session
 def list_expiries(session: Session, days: int | None) -> None:
     """List records that expire, in the order of their expiry."""
     query = {} if days is None else {"before": _in(timedelta(days=days))}
@@ -42,8 +40,6 @@ def list_expiries(session: Session, days: int | None) -> None:
 @click.argument("type_", metavar="TYPE")
 @click.option("--days", type=click.IntRange(1, 3650), help="Remove the records after this many days.")
 @click.option("--at", help="Remove the records at this time, such as 2027-01-31T18:00:00Z.")
-@shared_options
-@pass_session
 def set_expiry(session: Session, zone: str, name: str, type_: str, days: int | None, at: str | None) -> None:
     """Set the time at which records are removed.
 
@@ -62,8 +58,6 @@ def set_expiry(session: Session, zone: str, name: str, type_: str, days: int | N
 @click.argument("zone")
 @click.argument("name")
 @click.argument("type_", metavar="TYPE")
-@shared_options
-@pass_session
 def cancel(session: Session, zone: str, name: str, type_: str) -> None:
     """Cancel the expiry of records."""
     session.client.send("DELETE", _path(zone, name, type_))

@@ -17,14 +17,14 @@ from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.passphrase import passphrase_in, passphrase_option
 from dnspanel.cli.progress import progress
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Command, Session
 from dnspanel.cli.zone_paths import zone_path
 
 POLL_SECONDS = 0.5
 _SUFFIXES = {"bind": "tar.gz", "json": "jsonl.gz", "csv": "csv.gz"}
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("zones", metavar="[ZONE]...", nargs=-1)
 @click.option("--all", "all_", is_flag=True, help="Export all zones that the token can see.")
 @click.option("-q", "--search", default="", help="Export all zones that this search finds.")
@@ -46,8 +46,6 @@ _SUFFIXES = {"bind": "tar.gz", "json": "jsonl.gz", "csv": "csv.gz"}
 @passphrase_option(
     "File with a passphrase (one line). Adds private DNSSEC keys to --format json, sealed under the passphrase."
 )
-@shared_options
-@pass_session
 def export(
     session: Session,
     zones: Sequence[str],

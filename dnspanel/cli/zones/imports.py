@@ -14,7 +14,7 @@ from dnspanel.cli.errors import Refused, TakenBack
 from dnspanel.cli.output import Column
 from dnspanel.cli.passphrase import passphrase_in, passphrase_option
 from dnspanel.cli.progress import progress
-from dnspanel.cli.session import Session, options, options_as, pass_session, shared_options
+from dnspanel.cli.session import Command, Commands, Session, options, options_as
 from dnspanel.cli.standard_input import STANDARD_INPUT, standard_input_as_file
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
 from dnspanel.cli.written import dry_run_option, send_write, tell_dry_run
@@ -103,7 +103,7 @@ handling_options = options_as(
 )
 
 
-@click.command("import")
+@click.command("import", cls=Command)
 @click.argument(
     "files", metavar="FILES...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path, allow_dash=True)
 )
@@ -125,8 +125,6 @@ handling_options = options_as(
 )
 @passphrase_option("File with the passphrase (one line) for the private DNSSEC keys of a JSON export.")
 @applying_options
-@shared_options
-@pass_session
 def import_files(
     session: Session,
     files: Sequence[Path],
@@ -175,15 +173,13 @@ def import_files(
     _conclude(session, follow(session, job["id"]), apply=apply, **how)
 
 
-@click.group()
+@click.group(cls=Commands)
 def imports() -> None:
     """Manage imports that were started."""
 
 
 @imports.command("list")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Show this many imports.")
-@shared_options
-@pass_session
 def list_imports(session: Session, limit: int) -> None:
     """List imports, newest first."""
     session.show_rows(session.client.get("/imports", limit=limit)["items"], _LISTED, none="No imports.")
@@ -191,8 +187,6 @@ def list_imports(session: Session, limit: int) -> None:
 
 @imports.command()
 @click.argument("number", metavar="ID", type=click.IntRange(min=1))
-@shared_options
-@pass_session
 def show(session: Session, number: int) -> None:
     """Show an import and its result."""
     job = session.client.get(f"/imports/{number}")
@@ -203,8 +197,6 @@ def show(session: Session, number: int) -> None:
 @click.argument("number", metavar="ID", type=click.IntRange(min=1))
 @applying_options
 @dry_run_option
-@shared_options
-@pass_session
 def apply(session: Session, number: int, *, dry_run: bool, **how: Any) -> None:
     """Publish an import after its dry run."""
     if dry_run:
@@ -217,8 +209,6 @@ def apply(session: Session, number: int, *, dry_run: bool, **how: Any) -> None:
 @click.argument("number", metavar="ID", type=click.IntRange(min=1))
 @applying_options
 @dry_run_option
-@shared_options
-@pass_session
 def undo(session: Session, number: int, *, confirm: bool, wait: bool, timeout: int, dry_run: bool) -> None:
     """Undo an import that was published.
 
@@ -236,8 +226,6 @@ def undo(session: Session, number: int, *, confirm: bool, wait: bool, timeout: i
 
 @imports.command()
 @click.argument("number", metavar="ID", type=click.IntRange(min=1))
-@shared_options
-@pass_session
 def cancel(session: Session, number: int) -> None:
     """Stop an import.
 

@@ -4,7 +4,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.zone_paths import zone_path
 
 _LISTED = (
@@ -18,15 +18,13 @@ _LISTED = (
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def locks() -> None:
     """Manage the locks of a zone."""
 
 
 @locks.command("list")
 @click.argument("zone")
-@shared_options
-@pass_session
 def list_locks(session: Session, zone: str) -> None:
     """List the locks of a zone."""
     session.show_rows(session.client.items(zone_path(zone, "locks")), _LISTED, none="No locks.")
@@ -38,8 +36,6 @@ def list_locks(session: Session, zone: str) -> None:
 @click.argument("type_", metavar="TYPE", default="")
 @click.option("--reason", required=True, help="Explanation for people who try to change the records.")
 @click.option("--mine", is_flag=True, help="Let this token change the records; otherwise no one can.")
-@shared_options
-@pass_session
 def add(session: Session, zone: str, name: str, type_: str, reason: str, *, mine: bool) -> None:
     """Lock a zone, a name or an RRset.
 
@@ -58,8 +54,6 @@ def add(session: Session, zone: str, name: str, type_: str, reason: str, *, mine
 @locks.command()
 @click.argument("zone")
 @click.argument("number", metavar="ID", type=click.IntRange(min=1))
-@shared_options
-@pass_session
 def lift(session: Session, zone: str, number: int) -> None:
     """Remove a lock."""
     session.client.send("DELETE", zone_path(zone, "locks", number))

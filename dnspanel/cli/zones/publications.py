@@ -9,7 +9,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.waiting import details_of
 from dnspanel.cli.zones.zone_history import undo_publication
 
@@ -35,7 +35,7 @@ _FEED_SECONDS = 30
 _PAUSE_SECONDS = 2.0
 
 
-@click.group()
+@click.group(cls=Commands)
 def publications() -> None:
     """List, show and watch publications."""
 
@@ -43,8 +43,6 @@ def publications() -> None:
 @publications.command("list")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Show this many publications.")
 @click.option("--after", type=click.IntRange(min=0), help="Show publications after this sequence, oldest first.")
-@shared_options
-@pass_session
 def list_publications(session: Session, limit: int, after: int | None) -> None:
     """List publications with their zones, newest first.
 
@@ -60,8 +58,6 @@ def list_publications(session: Session, limit: int, after: int | None) -> None:
 
 @publications.command()
 @click.argument("sequence", type=click.IntRange(min=1))
-@shared_options
-@pass_session
 def show(session: Session, sequence: int) -> None:
     """Show a publication, its zones, and the state of the nodes."""
     found = session.client.get(f"/publications/{sequence}")
@@ -89,8 +85,6 @@ def show(session: Session, sequence: int) -> None:
 @publications.command()
 @click.option("--after", type=click.IntRange(min=0), help="Begin after this sequence.  [default: with the newest]")
 @click.option("--count", type=click.IntRange(min=1), help="Stop after this many publications.")
-@shared_options
-@pass_session
 def watch(session: Session, after: int | None, count: int | None) -> None:
     """Print each publication as soon as it is saved.
 

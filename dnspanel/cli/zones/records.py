@@ -11,7 +11,7 @@ from dnspanel.cli.durations import Ttl
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import C, Session, options_as, pass_session, shared_options
+from dnspanel.cli.session import C, Commands, Session, options_as
 from dnspanel.cli.written import (
     Writing,
     confirm_option,
@@ -61,7 +61,7 @@ notes_options = options_as(
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def records() -> None:
     """Manage records of zones.
 
@@ -77,7 +77,7 @@ def changing_options(command: C) -> C:
         command
     )
     command = confirm_option(command)
-    return shared_options(writing_options(command))
+    return writing_options(command)
 
 
 @records.command("list")
@@ -85,8 +85,6 @@ def changing_options(command: C) -> C:
 @click.option("-q", "--search", help="Search by text and filters, such as ttl:<300 or value:mail.")
 @click.option("--name", help="Show only the records at this owner name.")
 @click.option("--type", "type_", help="Show only these types, comma-separated.")
-@shared_options
-@pass_session
 def list_records(session: Session, zone: str, search: str | None, name: str | None, type_: str | None) -> None:
     """List the records of a zone.
 
@@ -112,7 +110,6 @@ def list_records(session: Session, zone: str, search: str | None, name: str | No
 @click.argument("values", metavar="VALUE...", nargs=-1, required=True)
 @_TTL
 @changing_options
-@pass_session
 def set_records(
     session: Session, zone: str, name: str, type: str, values: Sequence[str], ttl: int | None, **how: Any
 ) -> None:
@@ -138,7 +135,6 @@ def set_records(
 @click.argument("values", metavar="VALUE...", nargs=-1, required=True)
 @_TTL
 @changing_options
-@pass_session
 def add(session: Session, zone: str, name: str, type: str, values: Sequence[str], ttl: int | None, **how: Any) -> None:
     """Add records at NAME and TYPE.
 
@@ -156,7 +152,6 @@ def add(session: Session, zone: str, name: str, type: str, values: Sequence[str]
 @click.argument("type")
 @click.argument("values", metavar="VALUE...", nargs=-1, required=True)
 @changing_options
-@pass_session
 def remove(session: Session, zone: str, name: str, type: str, values: Sequence[str], **how: Any) -> None:
     """Remove some records at NAME and TYPE.
 
@@ -174,7 +169,6 @@ def remove(session: Session, zone: str, name: str, type: str, values: Sequence[s
 @click.argument("name")
 @click.argument("type")
 @changing_options
-@pass_session
 def delete(session: Session, zone: str, name: str, type: str, **how: Any) -> None:
     """Delete all records at NAME and TYPE.
 
@@ -190,9 +184,7 @@ def delete(session: Session, zone: str, name: str, type: str, **how: Any) -> Non
 @click.argument("name")
 @click.argument("type")
 @notes_options
-@shared_options
 @writing_options
-@pass_session
 def note(session: Session, zone: str, name: str, type: str, notes: Notes, writing: Writing) -> None:
     """Set comments and tags of records.
 
@@ -239,7 +231,6 @@ def note(session: Session, zone: str, name: str, type: str, notes: Notes, writin
 @click.option("--disable", is_flag=True, help="Store the records, but do not serve the values.")
 @click.option("--delete", is_flag=True, help="Delete the selected records.")
 @changing_options
-@pass_session
 def change(
     session: Session,
     search: str | None,

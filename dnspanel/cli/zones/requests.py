@@ -7,7 +7,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.written import confirm_option, dry_run_option, send_write, show_changes_of, show_written
 from dnspanel.cli.zone_paths import segment
 
@@ -22,7 +22,7 @@ _LISTED = (
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def requests() -> None:
     """Manage requests for approval."""
 
@@ -30,8 +30,6 @@ def requests() -> None:
 @requests.command("list")
 @click.option("--waiting", is_flag=True, help="Show requests that wait for your approval, instead of your own.")
 @click.option("--past-rules", is_flag=True, help="Show changes that overrode the rules in the last 30 days.")
-@shared_options
-@pass_session
 def list_requests(session: Session, *, waiting: bool, past_rules: bool) -> None:
     """List your requests, newest first."""
     if waiting and past_rules:
@@ -42,8 +40,6 @@ def list_requests(session: Session, *, waiting: bool, past_rules: bool) -> None:
 
 @requests.command()
 @click.argument("key")
-@shared_options
-@pass_session
 def show(session: Session, key: str) -> None:
     """Show a request with changes, approvals and comments."""
     _show(session, session.client.get(_path(key)))
@@ -57,8 +53,6 @@ def show(session: Session, key: str) -> None:
 @click.option("--accept", "accepted", multiple=True, help="Code of a warning to accept. Repeat for several.")
 @confirm_option
 @click.option("--at", "publish_at", help="Publish automatically at this time, such as 2027-01-31T18:00:00Z.")
-@shared_options
-@pass_session
 def ask(
     session: Session,
     name: str,
@@ -88,8 +82,6 @@ def ask(
 @click.argument("key")
 @click.argument("digest")
 @click.option("--comment", "text", default="", help="Comment for the discussion.")
-@shared_options
-@pass_session
 def approve(session: Session, key: str, digest: str, text: str) -> None:
     """Approve the version of a request that has this DIGEST.
 
@@ -101,8 +93,6 @@ def approve(session: Session, key: str, digest: str, text: str) -> None:
 @requests.command()
 @click.argument("key")
 @click.argument("reason")
-@shared_options
-@pass_session
 def refuse(session: Session, key: str, reason: str) -> None:
     """Decline a request with a reason."""
     _act(session, key, "decline", {"text": reason})
@@ -111,8 +101,6 @@ def refuse(session: Session, key: str, reason: str) -> None:
 @requests.command()
 @click.argument("key")
 @click.argument("text")
-@shared_options
-@pass_session
 def comment(session: Session, key: str, text: str) -> None:
     """Comment on a request."""
     _act(session, key, "comment", {"text": text})
@@ -121,8 +109,6 @@ def comment(session: Session, key: str, text: str) -> None:
 @requests.command()
 @click.argument("key")
 @click.option("--at", "publish_at", help="Time such as 2027-01-31T18:00:00Z. Without --at, the schedule is cancelled.")
-@shared_options
-@pass_session
 def plan(session: Session, key: str, publish_at: str | None) -> None:
     """Schedule the publication of a request."""
     _act(session, key, "plan", {"publish_at": publish_at})
@@ -137,8 +123,6 @@ def plan(session: Session, key: str, publish_at: str | None) -> None:
     help="Override approval rules and freezes. Requires the right `govern`.",
 )
 @dry_run_option
-@shared_options
-@pass_session
 def publish(session: Session, key: str, emergency: str | None, *, dry_run: bool) -> None:
     """Publish an approved request."""
     act = "publish" if emergency is None else "past-rules"
@@ -152,8 +136,6 @@ def publish(session: Session, key: str, emergency: str | None, *, dry_run: bool)
 
 @requests.command()
 @click.argument("key")
-@shared_options
-@pass_session
 def withdraw(session: Session, key: str) -> None:
     """Withdraw a request.
 

@@ -6,7 +6,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Command, Session
 
 _LISTED = (
     Column("ZONE", "zone"),
@@ -18,12 +18,10 @@ _LISTED = (
 )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("text")
 @click.option("--only", type=click.Choice(["zones", "records"]), help="Find only zones, or only records.")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Show this many results.")
-@shared_options
-@pass_session
 def search(session: Session, text: str, only: str | None, limit: int) -> None:
     """Find zones and records in all zones.
 

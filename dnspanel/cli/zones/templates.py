@@ -8,7 +8,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, options_as, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session, options_as
 from dnspanel.cli.waiting import Waiting
 from dnspanel.cli.written import confirm_option, waiting_options
 from dnspanel.cli.zone_paths import zone_path
@@ -62,7 +62,7 @@ use_options = options_as(
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def templates() -> None:
     """Manage templates of records.
 
@@ -71,8 +71,6 @@ def templates() -> None:
 
 
 @templates.command("list")
-@shared_options
-@pass_session
 def list_templates(session: Session) -> None:
     """List the templates."""
     session.show_rows(session.client.items("/templates"), _LISTED, none="No templates.")
@@ -81,8 +79,6 @@ def list_templates(session: Session) -> None:
 @templates.command()
 @click.argument("template")
 @click.option("--version", type=click.IntRange(1), help="Number of the version; the default is the newest.")
-@shared_options
-@pass_session
 def show(session: Session, template: str, version: int | None) -> None:
     """Show the text and variables of a template."""
     found = _find_template(session, template)
@@ -107,8 +103,6 @@ def show(session: Session, template: str, version: int | None) -> None:
 @click.option("--reason", default="", help="Reason for the history.")
 @confirm_option
 @click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")
-@shared_options
-@pass_session
 def apply(session: Session, zone: str, template: str, use: Use, reason: str, *, confirm: bool, dry_run: bool) -> None:
     """Apply a template to a zone.
 
@@ -152,8 +146,6 @@ def apply(session: Session, zone: str, template: str, use: Use, reason: str, *, 
     "--apply", "carry_out", is_flag=True, help="Apply the result of the dry run. Without --apply, nothing is written."
 )
 @waiting_options
-@shared_options
-@pass_session
 def run(
     session: Session,
     template: str,

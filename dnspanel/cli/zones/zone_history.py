@@ -7,7 +7,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Command, Session
 from dnspanel.cli.written import (
     Writing,
     confirm_option,
@@ -32,13 +32,11 @@ _HISTORY = (
 )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("zone")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Show this many revisions.")
 @click.option("--name", help="Show only changes at this owner name; @ is the apex.")
 @click.option("--changes", is_flag=True, help="Show the changed records of each revision, with - and +.")
-@shared_options
-@pass_session
 def history(session: Session, zone: str, limit: int, name: str | None, *, changes: bool) -> None:
     """List the revisions of a zone, newest first.
 
@@ -76,13 +74,11 @@ def _at_name(revision: Mapping[str, Any], name: str | None) -> list[Mapping[str,
     return [change for change in changes if change["name"] == full]
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("zone")
 @click.argument("revision", type=click.IntRange(min=1))
 @confirm_option
 @writing_options
-@shared_options
-@pass_session
 def undo(session: Session, zone: str, revision: int, *, confirm: bool, writing: Writing) -> None:
     """Undo one revision of a zone.
 
@@ -99,12 +95,10 @@ def undo(session: Session, zone: str, revision: int, *, confirm: bool, writing: 
     show_written(session, publish(session, "POST", path, body, waiting=writing), waited=writing.wait)
 
 
-@click.command("undo")
+@click.command("undo", cls=Command)
 @click.argument("sequence", type=click.IntRange(min=1))
 @confirm_option
 @writing_options
-@shared_options
-@pass_session
 def undo_publication(session: Session, sequence: int, *, confirm: bool, writing: Writing) -> None:
     """Undo a publication in all its zones.
 

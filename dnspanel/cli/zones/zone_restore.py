@@ -10,13 +10,13 @@ from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.many import tell_others, tell_refusals
 from dnspanel.cli.moments import Since
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Command, Session
 from dnspanel.cli.written import Writing, bare, publish, show_written, writing_options
 
 _PATH = "/trash/restore"
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("names", metavar="[ZONE]...", nargs=-1)
 @click.option("--publication", type=click.IntRange(min=1), help="Restore all zones that this publication deleted.")
 @click.option(
@@ -24,8 +24,6 @@ _PATH = "/trash/restore"
 )
 @click.option("-q", "--search", "q", help="Restore all zones in the trash that this search finds, such as tag:shop.")
 @writing_options
-@shared_options
-@pass_session
 def restore(session: Session, names: tuple[str, ...], *, writing: Writing, **which: Any) -> None:
     """Restore deleted zones.
 

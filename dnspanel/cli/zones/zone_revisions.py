@@ -6,19 +6,17 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Command, Session
 from dnspanel.cli.written import Writing, confirm_option, publish, show_change, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 
 _revision = click.argument("revision", type=click.IntRange(min=1))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("zone")
 @_revision
 @click.argument("other", type=click.IntRange(min=1), required=False)
-@shared_options
-@pass_session
 def diff(session: Session, zone: str, revision: int, other: int | None) -> None:
     """Show what a REVISION changed, or how two revisions differ.
 
@@ -46,13 +44,11 @@ def diff(session: Session, zone: str, revision: int, other: int | None) -> None:
         output.tell(f"… and {left_out} more.")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("zone")
 @_revision
 @confirm_option
 @writing_options
-@shared_options
-@pass_session
 def revert(session: Session, zone: str, revision: int, *, confirm: bool, writing: Writing) -> None:
     """Publish the records of a zone as they were at a REVISION.
 

@@ -9,7 +9,7 @@ from dnspanel.cli import output
 from dnspanel.cli.dnssec.dnssec_policies import policy_named
 from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.written import Writing, publish, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 from dnspanel.cli.zone_runs import run_to_end, show_run
@@ -30,7 +30,7 @@ _RUNS = "/change-runs"
 _OUTCOMES = (Column("ZONE", "zone"), Column("OUTCOME", "outcome"), Column("WHY", "message"))
 
 
-@click.group()
+@click.group(cls=Commands)
 def zones() -> None:
     """Manage zones and their history."""
 
@@ -39,8 +39,6 @@ def zones() -> None:
 @click.option("-q", "--search", help="Search by words of the name and filters, such as type:mx or tag:shop.")
 @click.option("--tag", help="Show only zones with this tag.")
 @click.option("--limit", type=click.IntRange(min=1), help="Show at most this many zones.")
-@shared_options
-@pass_session
 def list_zones(session: Session, search: str | None, tag: str | None, limit: int | None) -> None:
     """List zones by name.
 
@@ -56,8 +54,6 @@ def list_zones(session: Session, search: str | None, tag: str | None, limit: int
 
 @zones.command()
 @click.argument("zone")
-@shared_options
-@pass_session
 def show(session: Session, zone: str) -> None:
     """Show a zone.
 
@@ -79,8 +75,6 @@ def show(session: Session, zone: str) -> None:
 @click.option("--hostmaster", help="Mailbox in the SOA record, as a name; the default is set in the panel.")
 @click.option("--team", type=int, help="Id of the team that owns the zone.")
 @writing_options
-@shared_options
-@pass_session
 def create(session: Session, zone: str, writing: Writing, **told: Any) -> None:
     """Create a zone.
 
@@ -101,8 +95,6 @@ def create(session: Session, zone: str, writing: Writing, **told: Any) -> None:
 @click.option("--tags", is_flag=True, help="Copy the tags of SOURCE too.")
 @click.option("--team", type=int, help="Id of the team that owns the new zones.")
 @writing_options
-@shared_options
-@pass_session
 def clone(session: Session, source: str, names: tuple[str, ...], writing: Writing, **told: Any) -> None:
     """Create zones with the records of another zone.
 
@@ -125,8 +117,6 @@ def clone(session: Session, source: str, names: tuple[str, ...], writing: Writin
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--confirm", is_flag=True, help="Confirm deleting many zones.")
 @writing_options
-@shared_options
-@pass_session
 def delete(session: Session, zones: tuple[str, ...], *, yes: bool, confirm: bool, writing: Writing) -> None:
     """Delete zones.
 
@@ -169,8 +159,6 @@ def delete(session: Session, zones: tuple[str, ...], *, yes: bool, confirm: bool
 @click.option("--undo", type=int, metavar="RUN", help="Undo the changes of this job.")
 @click.option("--confirm", is_flag=True, help="Confirm deleting many zones.")
 @writing_options
-@shared_options
-@pass_session
 def change(
     session: Session,
     names: tuple[str, ...],
