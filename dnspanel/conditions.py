@@ -18,21 +18,28 @@ Inputs = TypeVar("Inputs")
 
 
 class Severity(models.TextChoices):
-    """The urgency of a condition."""
+    """The urgency of a condition. Information needs no act and ends automatically."""
 
+    INFO = "info", gettext_lazy("information")
     WARNING = "warning", gettext_lazy("warning")
     CRITICAL = "critical", gettext_lazy("critical")
+
+    @property
+    def rank(self) -> int:
+        """The place in a list with the most urgent first."""
+        return -list(Severity).index(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A problem that exists now."""
+    """A problem that exists now. `about` names its objects, for example `zone:example.test.` or `publication:7`."""
 
     key: str
     kind: str
     severity: Severity
     message: str
     node_id: int | None = None
+    about: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,11 @@ class NamedZones:
 
     count: int = 0
     first: tuple[tuple[str, datetime], ...] = ()
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The first zones for `Condition.about`. A name can be followed by the nodes with the condition."""
+        return tuple(f"zone:{name.partition(' ')[0]}" for name, _ in self.first)
 
     def message(self, now: datetime) -> str:
         """Return a text with the number of zones, and the first zones with their durations.
@@ -89,7 +101,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Subject(Generic[Inputs]):
-    """The conditions that one app watches: their kinds, and the functions that read and judge their inputs.
+    """The conditions that one app watches: the titles of their kinds, and the functions that read and judge inputs.
 
     `read` also gets the inputs of subjects that were registered earlier. `zones` are SELECTs of (zone_id, kind, since,
     nodes) with the parameters `times`. `UNION ALL` joins the SELECTs of all subjects into one query.
@@ -117,5 +129,10 @@ def subjects() -> tuple[Subject[Any], ...]:
 
 
 def kinds() -> dict[str, str]:
-    """Return every kind of condition with a short description."""
+    """Return every kind of condition with its title in English."""
     return {kind: meaning for subject in subjects() for kind, meaning in subject.kinds.items()}
+
+
+def title_of_equal(kind: str, count: int) -> str:
+    """Return the title of several conditions of one kind, such as `Node is offline (×3)`."""
+    return gettext("{title} (×{count:,})").format(title=gettext(kinds().get(kind, kind)), count=count)

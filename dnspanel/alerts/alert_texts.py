@@ -4,13 +4,14 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from dnspanel.alerts.models import Message
+from dnspanel.alerts.alert_lines import merged_lines
+from dnspanel.alerts.models import Alert, Message
 from dnspanel.conditions import Severity
 from dnspanel.texts import gettext, ngettext, spoken
 from dnspanel.webhooks.payload import moment
 
-# A mail names at most this number of alerts. The page lists all.
-MOST_NAMED = 50
+# A mail has at most this number of lines, and sentences of equal alerts. The page lists all.
+MOST_NAMED, MOST_EQUAL = 50, 3
 _SUBJECT_START = "[dnspanel] "
 _LONGEST_SUBJECT = 120
 
@@ -20,17 +21,16 @@ def subject_of(messages: Sequence[Message]) -> str:
     wrong, over = _split(messages)
     if not wrong and not over:
         return _SUBJECT_START + gettext("Test message")
-    if len(wrong) + len(over) == 1:
-        alert = (wrong or over)[0].alert
-        assert alert is not None
-        sentence = spoken(alert.sentence)
+    lines = merged_lines([*wrong, *over])
+    if len(lines) == 1 and not (wrong and over):
+        sentence = lines[0].text
         description = gettext("Resolved: {sentence}").format(sentence=sentence) if over else sentence
         return _SUBJECT_START + (
             description if len(description) <= _LONGEST_SUBJECT else f"{description[: _LONGEST_SUBJECT - 1]}…"
         )
     parts = [ngettext("{count} alert", "{count} alerts", len(wrong)).format(count=len(wrong))] if wrong else []
     parts += [gettext("{count} resolved").format(count=len(over))] if over else []
-    critical = sum(1 for message in wrong if message.alert and message.alert.severity == Severity.CRITICAL)
+    critical = sum(alert.severity == Severity.CRITICAL for alert in wrong)
     told = ", ".join(parts)
     if critical:
         told = gettext("{parts} ({count} critical)").format(parts=told, count=critical)
@@ -60,43 +60,47 @@ def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
     """Return the body of a webhook request in the form of Standard Webhooks."""
     wrong, over = _split(messages)
     kind = "alerts" if wrong or over else "test"
-    data = {"raised": [_alert_json(message) for message in wrong], "over": [_alert_json(message) for message in over]}
+    data = {"raised": [_alert_json(alert) for alert in wrong], "over": [_alert_json(alert) for alert in over]}
     message = {"event": kind, "timestamp": moment(now), "data": data}
     return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _split(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-    """Return the current problems, the worst first, and the ended problems. No problem is in both lists."""
+def _split(messages: Sequence[Message]) -> tuple[list[Alert], list[Alert]]:
+    """Return the current problems and the ended problems, each the worst first. No problem is in both lists."""
     ended = {message.alert_id for message in messages if message.is_over}
-    told = [message for message in messages if message.alert is not None]
-    wrong = [message for message in told if message.alert_id not in ended]
-    over = [message for message in told if message.is_over]
+    told = [(message.alert, message.is_over) for message in messages if message.alert is not None]
+    wrong = [alert for alert, _ in told if alert.pk not in ended]
+    over = [alert for alert, is_over in told if is_over]
     return sorted(wrong, key=_rank), sorted(over, key=_rank)
 
 
-def _rank(message: Message) -> tuple[bool, datetime, int]:
-    assert message.alert is not None
-    return message.alert.severity != Severity.CRITICAL, message.alert.since, message.alert.pk
+def _rank(alert: Alert) -> tuple[int, datetime, int]:
+    return Severity(alert.severity).rank, alert.since, alert.pk
 
 
-def _lines(messages: Sequence[Message]) -> list[str]:
-    lines = []
-    for message in messages[:MOST_NAMED]:
-        assert message.alert is not None
-        alert = message.alert
-        since, over_at = _spoken(alert.since), alert.over_at if message.is_over else None
-        time = (
-            gettext("{since} to {until} UTC").format(since=since, until=_spoken(over_at)) if over_at else f"{since} UTC"
-        )
-        lines += [f"- {Severity(alert.severity).label}: {spoken(alert.sentence)}", f"  {time}"]
-    if len(messages) > MOST_NAMED:
-        lines.append("- " + gettext("and {count} more").format(count=len(messages) - MOST_NAMED))
+def _lines(alerts: Sequence[Alert]) -> list[str]:
+    """Return the lines of a mail about these alerts. Equal alerts are one line, with the sentences of the first."""
+    lines: list[str] = []
+    merged = merged_lines(alerts)
+    for line in merged[:MOST_NAMED]:
+        since, time = _spoken(line.since), "{since} UTC"
+        if line.over_at:
+            time = gettext("{since} to {until} UTC")
+        elif len(line.alerts) > 1:
+            time = gettext("first at {since}, last at {until} UTC")
+        time = time.format(since=since, until=_spoken(line.over_at or line.last))
+        lines += [f"- {Severity(line.alert.severity).label}: {line.text}", f"  {time}"]
+        if len(line.alerts) > 1:
+            lines += [f"  {spoken(alert.sentence)}" for alert in line.alerts[:MOST_EQUAL]]
+        if (more := len(line.alerts) - MOST_EQUAL) > 0:
+            lines.append("  " + gettext("and {count} more").format(count=more))
+    if len(merged) > MOST_NAMED:
+        lines.append("- " + gettext("and {count} more").format(count=len(merged) - MOST_NAMED))
     return lines
 
 
-def _alert_json(message: Message) -> dict[str, object]:
-    alert = message.alert
-    assert alert is not None
+def alert_attributes(alert: Alert) -> dict[str, object]:
+    """Return an alert in the form that webhooks receive."""
     return {
         "id": alert.pk,
         "key": alert.key,
@@ -104,8 +108,11 @@ def _alert_json(message: Message) -> dict[str, object]:
         "severity": alert.severity,
         "sentence": alert.sentence,
         "since": moment(alert.since),
-        "over_at": moment(alert.over_at) if alert.over_at else None,
     }
+
+
+def _alert_json(alert: Alert) -> dict[str, object]:
+    return {**alert_attributes(alert), "over_at": moment(alert.over_at) if alert.over_at else None}
 
 
 def _spoken(at: datetime) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
@@ -22,6 +23,9 @@ class Alert(models.Model):
     since = models.DateTimeField()
     seen_at = models.DateTimeField()
     over_at = models.DateTimeField(null=True)
+    about = ArrayField(models.TextField(), default=list, db_default=[])  # its objects: `Condition.about`
+    read_by = ArrayField(models.BigIntegerField(), default=list, db_default=[])  # ids of people who marked it as read
+    muted_until = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["key"], condition=Q(over_at=None), name="alert_open_once")]
@@ -35,6 +39,14 @@ class RouteKind(models.TextChoices):
     WEBHOOK = "webhook", gettext_lazy("signed webhook")
 
 
+# The alerts that a route sends, by the lowest severity.
+LEAST = (
+    (Severity.INFO.value, gettext_lazy("everything")),
+    (Severity.WARNING.value, gettext_lazy("warnings and critical alerts")),
+    (Severity.CRITICAL.value, gettext_lazy("critical alerts only")),
+)
+
+
 class Route(models.Model):
     """A recipient of alerts, with quiet hours, during which only critical alerts are sent."""
 
@@ -42,7 +54,7 @@ class Route(models.Model):
     kind = models.CharField(max_length=10, choices=RouteKind)
     address = models.TextField()  # a mail address or a URL
     secret = SecretField(null=True)  # of a webhook route: `vault.encrypt_secret` of "whsec_…"
-    least = models.CharField(max_length=10, choices=Severity, default=Severity.WARNING)
+    least = models.CharField(max_length=10, choices=LEAST, default=Severity.INFO)
     quiet_from = models.TimeField(null=True)
     quiet_until = models.TimeField(null=True)
     time_zone = models.CharField(max_length=64, default="UTC")

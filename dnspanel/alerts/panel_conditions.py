@@ -9,18 +9,18 @@ from django.conf import settings
 from dnspanel.conditions import Condition, Reading, Severity, Subject
 from dnspanel.fleet.conditions.disks import disk_share
 from dnspanel.processes.redis_health import RedisProblem, redis_problem
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from replication.disk import disk_of
 
 # `process_rules` finds the conditions of processes, and `watcher` those of PostgreSQL.
 KINDS = {
-    "panel.postgresql": "PostgreSQL does not answer",
-    "panel.redis": "Redis does not answer",
-    "panel.process": "A process of the panel is not at work",
-    "panel.stuck": "A worker of the panel takes no tasks",
-    "panel.overdue": "Periodic work of the panel is overdue",
-    "panel.failing": "Periodic work of the panel fails",
-    "panel.disk": "The panel's disk fills up",
+    "panel.postgresql": gettext_noop("PostgreSQL doesn’t respond"),
+    "panel.redis": gettext_noop("Redis has a problem"),
+    "panel.process": gettext_noop("Process isn’t running"),
+    "panel.stuck": gettext_noop("Worker is stuck"),
+    "panel.overdue": gettext_noop("Periodic tasks are overdue"),
+    "panel.failing": gettext_noop("Periodic task fails"),
+    "panel.disk": gettext_noop("Panel’s disk is almost full"),
 }
 
 

@@ -1,27 +1,37 @@
 """Queries for views: open alerts, past alerts, routes, and the messages of a route."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from django.db.models import Count, Q
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Count, Q, QuerySet
 
+from dnspanel.accounts.models import User
+from dnspanel.alerts.alert_lines import AlertLine, merged_lines
 from dnspanel.alerts.errors import RouteUnknown
 from dnspanel.alerts.models import Alert, Message, Route
 from dnspanel.conditions import Severity
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, ngettext
 
 
 @dataclass(frozen=True, slots=True)
 class AlertSummary:
-    """The number of all open alerts and the number of critical ones."""
+    """The numbers of a person's unread alerts: all of them, the critical ones, and the warnings."""
 
     open: int
     critical: int
+    warnings: int
+
+    @property
+    def tone(self) -> str:
+        """The CSS class for the most urgent alert."""
+        return "is-bad" if self.critical else "is-warn" if self.warnings else ""
 
     @property
     def message(self) -> str:
         if not self.open:
-            return gettext("No open alerts")
-        message = gettext("1 open alert") if self.open == 1 else gettext("{open} open alerts").format(open=self.open)
+            return gettext("No unread alerts")
+        message = ngettext("{count} unread alert", "{count} unread alerts", self.open).format(count=self.open)
         return (
             gettext("{message}, {critical} critical").format(message=message, critical=self.critical)
             if self.critical
@@ -42,18 +52,25 @@ class RouteRow:
         return self.last is not None and self.last.sent_at is None
 
 
-def alert_summary() -> AlertSummary:
-    """Count the open and the critical alerts. It is one small query, because every page shows them."""
-    found = Alert.objects.filter(over_at=None).aggregate(
-        open=Count("pk"), critical=Count("pk", filter=Q(severity=Severity.CRITICAL))
+def alert_summary(person: AnonymousUser | User, *, now: datetime) -> AlertSummary:
+    """Count the person's unread alerts that aren't muted. It is one small query, because every page shows them."""
+    unread = Alert.objects.filter(Q(muted_until=None) | Q(muted_until__lte=now), over_at=None)
+    found = unread.exclude(read_by__contains=[person.pk]).aggregate(
+        open=Count("pk"),
+        critical=Count("pk", filter=Q(severity=Severity.CRITICAL)),
+        warnings=Count("pk", filter=Q(severity=Severity.WARNING)),
     )
-    return AlertSummary(found["open"], found["critical"])
+    return AlertSummary(**found)
 
 
-def open_alerts() -> list[Alert]:
-    """Return the open alerts, critical alerts first, then by age with the oldest first."""
-    found = Alert.objects.filter(over_at=None).select_related("node").order_by("since", "pk")
-    return sorted(found, key=lambda alert: alert.severity != Severity.CRITICAL)
+def open_lines(*, now: datetime) -> list[AlertLine]:
+    """Return the open alerts, merged into lines. The most urgent line is first, and muted lines are last."""
+    return merged_lines(Alert.objects.filter(over_at=None).select_related("node"), now)
+
+
+def equal_alerts(*, kind: str, severity: str, first: int, last: int) -> "QuerySet[Alert]":
+    """Return the open alerts of a line, by its first and last id."""
+    return Alert.objects.filter(over_at=None, kind=kind, severity=severity, pk__range=(first, last))
 
 
 def past_alerts(*, before: int | None, limit: int) -> list[Alert]:

@@ -31,7 +31,7 @@ class RouteTerms:
     name: str
     kind: str
     address: str
-    least: str = Severity.WARNING
+    least: str = Severity.INFO
     quiet_from: time | None = None
     quiet_until: time | None = None
     time_zone: str = "UTC"

@@ -14,6 +14,7 @@ from django.db.models import Max
 from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.alerts.alert_inputs import read
 from dnspanel.alerts.alert_rules import conditions
+from dnspanel.alerts.alert_texts import alert_attributes
 from dnspanel.alerts.models import Alert, DiskMark, Message, Route
 from dnspanel.alerts.panel_conditions import PanelInputs
 from dnspanel.alerts.process_rules import process_conditions
@@ -24,7 +25,6 @@ from dnspanel.fleet.processes.beats import forget_lost
 from dnspanel.quiet_hours import quiet_until
 from dnspanel.webhooks.collect_events import EventInput, tell
 from dnspanel.webhooks.models import EventKind
-from dnspanel.webhooks.payload import moment
 
 LOOK_EVERY = timedelta(seconds=5)
 # After a longer pause between two checks, silence proves nothing, because the panel itself was away.
@@ -97,8 +97,8 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
         _end(gone, now)
         if raised or worse:
             _tell([*raised, *worse], now)
-        begun = [EventInput(EventKind.ALERT, f"{a.pk}:{a.severity}", _told_of(a)) for a in (*raised, *worse)]
-        tell([*begun, *(EventInput(EventKind.ALERT_OVER, f"{a.pk}", _told_of(a)) for a in gone)], now=now)
+        begun = [EventInput(EventKind.ALERT, f"{a.pk}:{a.severity}", alert_attributes(a)) for a in (*raised, *worse)]
+        tell([*begun, *(EventInput(EventKind.ALERT_OVER, f"{a.pk}", alert_attributes(a)) for a in gone)], now=now)
     for alert in raised:
         logger.warning("alert %s %s: %s", alert.severity, alert.key, alert.sentence)
     for alert in gone:
@@ -136,6 +136,7 @@ def _raise(fresh: Iterable[Condition], now: datetime) -> list[Alert]:
             severity=condition.severity,
             node_id=condition.node_id,
             sentence=condition.message,
+            about=condition.about,
             since=now,
             seen_at=now,
         )
@@ -150,9 +151,11 @@ def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Ale
         if condition.severity == Severity.CRITICAL and alert.severity != Severity.CRITICAL:
             alert.severity = Severity.CRITICAL
             worse.append(alert)
-        alert.kind, alert.sentence, alert.seen_at = condition.kind, condition.message, now
+        alert.kind, alert.sentence, alert.about, alert.seen_at = condition.kind, condition.message, condition.about, now
         alerts.append(alert)
-    Alert.objects.bulk_update(alerts, ["kind", "severity", "sentence", "seen_at"])
+    Alert.objects.bulk_update(alerts, ["kind", "severity", "sentence", "about", "seen_at"])
+    if worse:
+        Alert.objects.filter(pk__in=[alert.pk for alert in worse]).update(read_by=[], muted_until=None)
     return worse
 
 
@@ -166,7 +169,7 @@ def _tell(alerts: Sequence[Alert], now: datetime) -> None:
     again: list[Message] = []
     for route in Route.objects.filter(active=True):
         for alert in alerts:
-            if route.least == Severity.CRITICAL and alert.severity != Severity.CRITICAL:
+            if Severity(alert.severity).rank > Severity(route.least).rank:
                 continue
             message = told.get((route.pk, alert.pk)) or Message(route=route, alert=alert)
             message.due_at, message.attempts = due_at(route, alert, now), 0
@@ -174,18 +177,6 @@ def _tell(alerts: Sequence[Alert], now: datetime) -> None:
             (again if message.pk else fresh).append(message)
     Message.objects.bulk_create(fresh)
     Message.objects.bulk_update(again, ["due_at", "attempts", "sent_at", "failed_at"])
-
-
-def _told_of(alert: Alert) -> dict[str, object]:
-    """Return an alert in the form that webhooks receive."""
-    return {
-        "id": alert.pk,
-        "key": alert.key,
-        "kind": alert.kind,
-        "severity": alert.severity,
-        "sentence": alert.sentence,
-        "since": moment(alert.since),
-    }
 
 
 def _end(gone: Sequence[Alert], now: datetime) -> None:

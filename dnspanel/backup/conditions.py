@@ -10,12 +10,12 @@ from dnspanel.backup.models import Backup
 from dnspanel.conditions import Condition, Reading, Severity, Subject
 from dnspanel.durations import duration_text
 from dnspanel.fleet.conditions.condition_inputs import FleetInputs
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 
 BACKUP_AGE = timedelta(hours=26)
 
 KINDS = {
-    "panel.backup": "The last backup is too old",
+    "panel.backup": gettext_noop("Backup is too old"),
 }
 
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from dnspanel.catalogs.queries import CatalogTrouble, troubled_catalogs
 from dnspanel.conditions import Condition, Reading, Severity, Subject
 from dnspanel.durations import duration_text
-from dnspanel.texts import gettext, ngettext
+from dnspanel.texts import gettext, gettext_noop, ngettext
 
 KINDS = {
-    "panel.catalogs": "Catalogs of others are not followed as they say",
+    "panel.catalogs": gettext_noop("Followed catalogs have problems"),
 }
 
 
@@ -40,7 +40,8 @@ def catalog_conditions(inputs: CatalogInputs, now: datetime, is_open: Collection
             "{message} {count:,} other catalogs have problems.",
             more,
         ).format(message=message, count=more)
-    yield Condition("panel.catalogs", "panel.catalogs", Severity.WARNING, message)
+    about = tuple(f"zone:{each.zone_name}" for each in inputs.catalogs)
+    yield Condition("panel.catalogs", "panel.catalogs", Severity.WARNING, message, about=about)
 
 
 SUBJECT = Subject(CatalogInputs, KINDS, read_catalogs, catalog_conditions)

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from dnspanel.conditions import NO_ZONES, Condition, NamedZones, Reading, Severity, Subject
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.texts import gettext, ngettext
+from dnspanel.texts import gettext, gettext_noop, ngettext
 
 KINDS = {
-    "panel.transfers": "Zones are not transferred from their primaries",
+    "panel.transfers": gettext_noop("Zone transfers from primaries fail"),
 }
 
 ZONES = """
@@ -49,7 +49,7 @@ def transfer_conditions(inputs: TransfersInputs, now: datetime, is_open: Collect
         ).format(message=message, count=inputs.unserved)
     message = gettext("{message} First error: {reason}").format(message=message, reason=inputs.reason)
     severity = Severity.CRITICAL if inputs.unserved else Severity.WARNING
-    yield Condition("panel.transfers", "panel.transfers", severity, message)
+    yield Condition("panel.transfers", "panel.transfers", severity, message, about=inputs.late.about)
 
 
 def _times(now: datetime) -> dict[str, datetime]:

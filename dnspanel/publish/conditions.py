@@ -6,11 +6,11 @@ from datetime import datetime
 
 from dnspanel.conditions import Condition, Reading, Severity, Subject
 from dnspanel.publish.models import Segment, Stall
-from dnspanel.texts import gettext, ngettext
+from dnspanel.texts import gettext, gettext_noop, ngettext
 
 KINDS = {
-    "panel.stall": "Publishing stands still",
-    "panel.object": "An object of the log is damaged",
+    "panel.stall": gettext_noop("Publishing is stopped"),
+    "panel.object": gettext_noop("Segments are damaged or missing"),
 }
 
 

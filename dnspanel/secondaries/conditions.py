@@ -7,12 +7,12 @@ from datetime import datetime
 from dnspanel.conditions import Condition, Reading, Severity, Subject
 from dnspanel.durations import duration_text
 from dnspanel.secondaries.queries import DifferingSecondary, LateSecondary, differing_secondaries, late_secondaries
-from dnspanel.texts import gettext, ngettext
+from dnspanel.texts import gettext, gettext_noop, ngettext
 
 KINDS = {
-    "secondary.late": "A secondary is behind for longer than its bound",
-    "secondary.silent": "A secondary does not answer",
-    "secondary.differs": "A secondary answers otherwise than its zones are",
+    "secondary.late": gettext_noop("Secondary is behind"),
+    "secondary.silent": gettext_noop("Secondary doesn’t answer"),
+    "secondary.differs": gettext_noop("Secondary gives wrong answers"),
 }
 
 
@@ -35,12 +35,12 @@ def secondary_conditions(inputs: SecondaryInputs, now: datetime, is_open: Collec
     A secondary that is both silent and late is reported only as silent, because only its answers could show progress.
     """
     for each in inputs.late:
-        key = f"secondary:{each.name}"
+        key, about = f"secondary:{each.name}", (f"secondary:{each.secondary_id}",)
         if each.silent_since is not None:
             message = gettext("The secondary {name} hasn’t answered any query for {time}.").format(
                 name=each.name, time=duration_text(now - each.silent_since)
             )
-            yield Condition(key, "secondary.silent", Severity.CRITICAL, message)
+            yield Condition(key, "secondary.silent", Severity.CRITICAL, message, about=about)
         elif each.behind_since is not None:
             first = each.first.rstrip(".")
             message = ngettext(
@@ -48,7 +48,7 @@ def secondary_conditions(inputs: SecondaryInputs, now: datetime, is_open: Collec
                 "The secondary {name} has been behind on {count:,} zones for {time}. The first is {first}.",
                 each.zones,
             ).format(name=each.name, count=each.zones, first=first, time=duration_text(now - each.behind_since))
-            yield Condition(key, "secondary.late", Severity.WARNING, message)
+            yield Condition(key, "secondary.late", Severity.WARNING, message, about=about)
     for differing in inputs.differing:
         message = ngettext(
             "The secondary {name} has given wrong answers for {first} for {time}. {difference}",
@@ -62,7 +62,8 @@ def secondary_conditions(inputs: SecondaryInputs, now: datetime, is_open: Collec
             time=duration_text(now - differing.since),
             difference=differing.difference,
         )
-        yield Condition(f"secondary.differs:{differing.name}", "secondary.differs", Severity.CRITICAL, message)
+        key, about = f"secondary.differs:{differing.name}", (f"secondary:{differing.secondary_id}",)
+        yield Condition(key, "secondary.differs", Severity.CRITICAL, message, about=about)
 
 
 SUBJECT = Subject(SecondaryInputs, KINDS, read_secondaries, secondary_conditions)

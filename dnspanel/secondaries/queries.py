@@ -36,6 +36,7 @@ class LateSecondary:
     first: str  # name of the zone that has been behind for longest
     behind_since: datetime | None
     silent_since: datetime | None
+    secondary_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,13 @@ class DifferingSecondary:
     first: str  # name of the zone that has differed for longest
     since: datetime
     difference: str  # of the first zone
+    secondary_id: int
 
 
 _LATE = """
 SELECT s.name, count(m.id), (array_agg(m.zone_name ORDER BY m.behind_since, m.zone_name))[1], min(m.behind_since),
-    CASE WHEN s.silent_since <= %(now)s - make_interval(secs => s.lag_bound) THEN s.silent_since END
+    CASE WHEN s.silent_since <= %(now)s - make_interval(secs => s.lag_bound) THEN s.silent_since END,
+    s.id
 FROM secondaries_secondary s
 LEFT JOIN secondaries_member m ON m.secondary_id = s.id AND m.until IS NULL
     AND m.behind_since <= %(now)s - make_interval(secs => s.lag_bound)
@@ -64,11 +67,12 @@ def late_secondaries(now: datetime) -> list[LateSecondary]:
     """Return the secondaries that are late enough for an alert, in one query."""
     with connection.cursor() as cursor:
         cursor.execute(_LATE, {"now": now})
-        return [LateSecondary(name, zones, first or "", *since) for name, zones, first, *since in cursor.fetchall()]
+        return [LateSecondary(name, zones, first or "", *more) for name, zones, first, *more in cursor.fetchall()]
 
 
 _DIFFERING = """
-SELECT DISTINCT ON (s.name) s.name, count(*) OVER (PARTITION BY s.id), m.zone_name, m.differs_since, m.difference
+SELECT DISTINCT ON (s.name) s.name, count(*) OVER (PARTITION BY s.id), m.zone_name, m.differs_since, m.difference,
+    s.id
 FROM secondaries_secondary s JOIN secondaries_member m ON m.secondary_id = s.id AND m.until IS NULL
 WHERE s.active AND m.differs_since IS NOT NULL
 ORDER BY s.name, m.differs_since, m.zone_name"""

@@ -29,7 +29,7 @@ from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import listener
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer, NotTold
 from dnspanel.webhooks.mail import Mail, send_mail
-from dnspanel.webhooks.messages import Line, chat_body, line_of, mail_text, subject_of
+from dnspanel.webhooks.messages import Line, chat_body, lines_of, mail_text, subject_of
 from dnspanel.webhooks.models import READ_BY_PEOPLE, Delivery, DeliveryState, Event, Format, Webhook
 from dnspanel.webhooks.payload import Listener, contents, listener_of, payload
 from dnspanel.webhooks.post import Answer, Post, post
@@ -189,17 +189,18 @@ def _tell_people(
 ) -> None:
     """Send these deliveries as one message. Leave out events that the owner is no longer allowed to see."""
     seen: list[Delivery] = []
-    lines: list[Line] = []
+    events: list[tuple[str, Mapping[str, Any], str]] = []
     for delivery in deliveries:
         facts = contents(delivery.event, told)
         if facts is None:
             record_attempt(webhook=webhook, delivery=delivery, attempt=_not_seen(), now=clock(), sent=False)
         else:
             seen.append(delivery)
-            with speaking(mail_language(webhook.owner)):
-                lines.append(line_of(delivery.event.kind, facts, url=_page_of(facts)))
+            events.append((delivery.event.kind, facts, _page_of(facts)))
     if not seen:
         return
+    with speaking(mail_language(webhook.owner)):
+        lines = lines_of(events)
     attempt = _attempt_message(webhook, lines, _message_id(seen), send, mail)
     now = clock()
     for delivery in seen:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dnspanel.conditions import title_of_equal
 from dnspanel.texts import gettext, gettext_noop, ngettext, spoken
 from dnspanel.webhooks.models import EventKind, Format
 
@@ -29,6 +30,19 @@ class Line:
 def line_of(kind: str, facts: Mapping[str, Any], *, url: str = "") -> Line:
     """Return the sentence for an event with these facts, which come from `payload.contents`."""
     return Line(_MESSAGES[EventKind(kind)](facts), url)
+
+
+def lines_of(events: Sequence[tuple[str, Mapping[str, Any], str]]) -> list[Line]:
+    """Return the sentences for events: kind, facts and URL. Events about equal alerts are one line with a number."""
+    equal: dict[object, list[tuple[str, Mapping[str, Any], str]]] = {}
+    for number, (kind, facts, url) in enumerate(events):
+        key = (kind, facts["kind"], facts["severity"]) if "severity" in facts else number
+        equal.setdefault(key, []).append((kind, facts, url))
+    lines = []
+    for (kind, facts, url), *more in equal.values():
+        title = {"sentence": title_of_equal(facts["kind"], len(more) + 1)} if more else {}
+        lines.append(line_of(kind, {**facts, **title}, url=url))
+    return lines
 
 
 def subject_of(lines: Sequence[Line]) -> str:
@@ -186,7 +200,9 @@ def _import(facts: Mapping[str, Any]) -> str:
 
 
 def _alert(facts: Mapping[str, Any]) -> str:
-    message = gettext("Critical: {sentence}") if facts["severity"] == "critical" else gettext("Warning: {sentence}")
+    message = {"critical": gettext("Critical: {sentence}"), "info": gettext("Information: {sentence}")}.get(
+        facts["severity"], gettext("Warning: {sentence}")
+    )
     return _with_stop(message.format(sentence=spoken(facts["sentence"])))
 
 

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from dnspanel.conditions import NO_ZONES, Condition, NamedZones, Reading, Severity, Subject
 from dnspanel.durations import duration_text
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.governance.hook_health import troubled_hooks
 from dnspanel.zones.models import LogHead, Publication, PublishHook, PublishRequest, RequestState, WhenSilent
 from dnspanel.zones.signing.presigned import ENDS_SOON
@@ -24,14 +24,14 @@ NODES_FOR, PARENT_FOR, DS_FOR = timedelta(minutes=30), timedelta(hours=6), timed
 SIGNATURES_CRITICAL = timedelta(days=2)  # the first signature of a zone ends within this time, or has ended
 
 KINDS = {
-    "panel.held": "Publishing on hold",
-    "panel.failed": "A publication was taken back",
-    "panel.past_rules": "A publication went past the rules of approval",
-    "panel.planned": "A planned publication was not published at its time",
-    "panel.hook": "A publish hook does not answer",
-    "panel.rollovers": "DNSSEC rollovers stand still",
-    "panel.signatures": "Signatures that zones came with end",
-    "panel.expired": "Records that should have gone by themselves stay",
+    "panel.held": gettext_noop("Publishing is on hold"),
+    "panel.failed": gettext_noop("Publication was reverted"),
+    "panel.past_rules": gettext_noop("Approval rules were bypassed"),
+    "panel.planned": gettext_noop("Scheduled change was not published"),
+    "panel.hook": gettext_noop("Publish hook doesn’t answer"),
+    "panel.rollovers": gettext_noop("Key rollovers are stuck"),
+    "panel.signatures": gettext_noop("Imported signatures expire"),
+    "panel.expired": gettext_noop("Expired records weren’t deleted"),
 }
 
 ZONES = """
@@ -67,9 +67,8 @@ class LogInputs:
 
     head: LogHead | None = None
     hold_reason: str = ""
-    failed: tuple[tuple[int, str], ...] = ()  # sequence, reason
-    past_rules: tuple[tuple[int, str, str], ...] = ()  # id of the request, publisher, reason
-    unpublished: tuple[tuple[int, str, str], ...] = ()  # id of the request, its name, reason
+    failed: tuple[tuple[int, str, int | None], ...] = ()  # sequence, reason, the publication that reverted it
+    requests: tuple[PublishRequest, ...] = ()  # that bypassed the rules, or were not published at their time
     hooks: tuple[HookInputs, ...] = ()
     rollovers: NamedZones = NO_ZONES  # zones whose rollover waits too long
     ending: NamedZones = NO_ZONES  # zones whose imported signatures end soon, with that time
@@ -79,13 +78,11 @@ class LogInputs:
 def read_log(now: datetime, reading: Reading) -> LogInputs:
     """Read the state of the log, requests, hooks and zones in four queries."""
     log = LogHead.objects.get()
-    requests = _requests(now)
     return LogInputs(
         head=log,
         hold_reason=log.held_reason,
         failed=_failed_publications(log.sequence, now),
-        past_rules=tuple((r.pk, r.ended_by.username if r.ended_by else "", r.reason) for r in requests if r.ended_at),
-        unpublished=tuple((r.pk, r.name, r.refusal) for r in requests if not r.ended_at),
+        requests=_requests(now),
         hooks=tuple(map(_hook, troubled_hooks())),
         rollovers=reading.zones("rollover"),
         ending=reading.zones("ending"),
@@ -105,17 +102,23 @@ def _of_publishing(inputs: LogInputs) -> Iterator[Condition]:
     if inputs.hold_reason:
         message = gettext("Publishing is on hold until someone decides: {reason}").format(reason=inputs.hold_reason)
         yield Condition("panel.held", "panel.held", Severity.CRITICAL, message)
-    for sequence, reason in inputs.failed:
+    for sequence, reason, reverted_in in inputs.failed:
+        # Nodes other than the canary never got a reverted publication, so no one has to act.
+        severity = Severity.INFO if reverted_in else Severity.CRITICAL
         message = gettext("Publication {sequence:,} was reverted: {reason}").format(sequence=sequence, reason=reason)
-        yield Condition(f"panel.failed:{sequence}", "panel.failed", Severity.CRITICAL, message)
-    for request, who, reason in inputs.past_rules:
-        message = gettext("{who} bypassed the approval rules: {reason}").format(
-            who=who or gettext("Someone"), reason=reason
+        about = (f"publication:{sequence}",)
+        yield Condition(f"panel.failed:{sequence}", "panel.failed", severity, message, about=about)
+    for request in inputs.requests:
+        kind = "panel.past_rules" if request.ended_at else "panel.planned"
+        message = gettext("“{name}” was not published at the scheduled time: {reason}").format(
+            name=request.name, reason=request.refusal
         )
-        yield Condition(f"panel.past_rules:{request}", "panel.past_rules", Severity.WARNING, message)
-    for request, name, reason in inputs.unpublished:
-        message = gettext("“{name}” was not published at the scheduled time: {reason}").format(name=name, reason=reason)
-        yield Condition(f"panel.planned:{request}", "panel.planned", Severity.WARNING, message)
+        if request.ended_at:
+            message = gettext("{who} bypassed the approval rules: {reason}").format(
+                who=request.ended_by.username if request.ended_by else gettext("Someone"), reason=request.reason
+            )
+        about = (f"request:{request.key}",)
+        yield Condition(f"{kind}:{request.pk}", kind, Severity.WARNING, message, about=about)
 
 
 def _of_hooks(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
@@ -129,7 +132,8 @@ def _of_hooks(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
                 "answer."
             )
         ).format(hook=hook.called, time=duration_text(now - hook.since), scope=hook.scope)
-        yield Condition(f"panel.hook:{hook.hook_id}", "panel.hook", severity, message)
+        about = (f"hook:{hook.hook_id}",)
+        yield Condition(f"panel.hook:{hook.hook_id}", "panel.hook", severity, message, about=about)
 
 
 def _of_signing(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
@@ -138,14 +142,15 @@ def _of_signing(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
         message = gettext("{zones}: the key rollover is stuck and needs attention.").format(
             zones=inputs.rollovers.message(now)
         )
-        yield Condition("panel.rollovers", "panel.rollovers", Severity.WARNING, message)
+        about = inputs.rollovers.about
+        yield Condition("panel.rollovers", "panel.rollovers", Severity.WARNING, message, about=about)
     if inputs.ending.count:
         is_critical = any(end - now <= SIGNATURES_CRITICAL for _, end in inputs.ending.first)
         severity = Severity.CRITICAL if is_critical else Severity.WARNING
         message = gettext("{zones}: the imported signatures expire. Import the zones with new signatures.").format(
             zones=inputs.ending.message(now)
         )
-        yield Condition("panel.signatures", "panel.signatures", severity, message)
+        yield Condition("panel.signatures", "panel.signatures", severity, message, about=inputs.ending.about)
 
 
 def _of_expiry(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
@@ -153,19 +158,21 @@ def _of_expiry(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
         message = gettext(
             "{zones}: a record has expired, but could not be deleted. The record’s row shows the reason."
         ).format(zones=inputs.expired.message(now))
-        yield Condition("panel.expired", "panel.expired", Severity.WARNING, message)
+        about = inputs.expired.about
+        yield Condition("panel.expired", "panel.expired", Severity.WARNING, message, about=about)
 
 
-def _failed_publications(head: int, now: datetime) -> tuple[tuple[int, str], ...]:
+def _failed_publications(head: int, now: datetime) -> tuple[tuple[int, str, int | None], ...]:
     recent = Publication.objects.filter(sequence__gt=head - FAILED_AMONG, at__gte=now - FAILED_FOR)
-    return tuple(recent.exclude(failed_reason="").order_by("sequence").values_list("sequence", "failed_reason"))
+    failed = recent.exclude(failed_reason="").order_by("sequence")
+    return tuple(failed.values_list("sequence", "failed_reason", "taken_back_in"))
 
 
-def _requests(now: datetime) -> list[PublishRequest]:
+def _requests(now: datetime) -> tuple[PublishRequest, ...]:
     """Return requests that recently bypassed rules, and open requests whose publication was tried and refused."""
     past = Q(state=RequestState.PAST_RULES, ended_at__gte=now - PAST_RULES_FOR)
     late = Q(state=RequestState.OPEN, draft__isnull=False, tried_at__isnull=False) & ~Q(refusal="")
-    return list(PublishRequest.objects.filter(past | late).select_related("ended_by").order_by("pk")[:MOST_REQUESTS])
+    return tuple(PublishRequest.objects.filter(past | late).select_related("ended_by").order_by("pk")[:MOST_REQUESTS])
 
 
 def _hook(hook: PublishHook) -> HookInputs:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from dnspanel.audit.forward.destination_health import DestinationHealth, destinations_health
 from dnspanel.conditions import Condition, Reading, Severity, Subject
 from dnspanel.durations import duration_text
-from dnspanel.texts import gettext, ngettext
+from dnspanel.texts import gettext, gettext_noop, ngettext
 
 FAILS_FOR, CRITICAL = timedelta(minutes=5), timedelta(hours=1)
 # A destination that gets the log from its beginning is not behind, unless it accepted nothing for this time.
@@ -15,9 +15,9 @@ BEHIND_FOR = timedelta(minutes=10)
 REJECTED_FOR = timedelta(days=1)
 
 KINDS = {
-    "panel.evidence": "A destination of the audit log takes nothing",
-    "panel.evidence_behind": "A destination of the audit log is behind",
-    "panel.evidence_rejected": "A destination of the audit log would not keep acts",
+    "panel.evidence": gettext_noop("Audit log destination doesn’t accept entries"),
+    "panel.evidence_behind": gettext_noop("Audit log destination is behind"),
+    "panel.evidence_rejected": gettext_noop("Audit log destination rejected entries"),
 }
 
 
@@ -39,7 +39,7 @@ def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collecti
     Rejected entries are a separate condition.
     """
     for each in inputs.destinations:
-        key = f"evidence:{each.pk}"
+        key, about = f"evidence:{each.pk}", (f"destination:{each.pk}",)
         if each.failing_since is not None and (lasting := now - each.failing_since) >= FAILS_FOR:
             severity = Severity.CRITICAL if lasting >= CRITICAL else Severity.WARNING
             message = ngettext(
@@ -47,19 +47,20 @@ def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collecti
                 "{name} hasn’t accepted any audit log entries for {time}. {count:,} entries are waiting.",
                 each.behind,
             ).format(name=each.name, time=duration_text(lasting), count=each.behind)
-            yield Condition(key, "panel.evidence", severity, message)
+            yield Condition(key, "panel.evidence", severity, message, about=about)
         elif _is_behind(each, now):
             message = ngettext(
                 "Sending audit log entries to {name} has stopped. {count} entry is waiting.",
                 "Sending audit log entries to {name} has stopped. {count:,} entries are waiting.",
                 each.behind,
             ).format(name=each.name, count=each.behind)
-            yield Condition(key, "panel.evidence_behind", Severity.WARNING, message)
+            yield Condition(key, "panel.evidence_behind", Severity.WARNING, message, about=about)
         if each.rejected_at is not None and now - each.rejected_at < REJECTED_FOR:
             message = gettext("{name} rejected audit log entries. The destination’s page shows the reason.").format(
                 name=each.name
             )
-            yield Condition(f"panel.evidence_rejected:{each.pk}", "panel.evidence_rejected", Severity.WARNING, message)
+            kind = "panel.evidence_rejected"
+            yield Condition(f"{kind}:{each.pk}", kind, Severity.WARNING, message, about=about)
 
 
 def _is_behind(destination: DestinationHealth, now: datetime) -> bool:

@@ -15,18 +15,18 @@ from dnspanel.fleet.rollout.waiting_publications import (
     Waiting,
     describe,
 )
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 
 LOG_AGE, LOG_AGE_CRITICAL = timedelta(seconds=60), timedelta(minutes=10)
 COLLECTOR_SILENT = timedelta(seconds=20)
 PINNED_FOR = timedelta(hours=1)
 
 KINDS = {
-    "panel.late": "Publications do not reach the nodes in time",
-    "panel.log_age": "Publications wait to be encoded",
-    "panel.stopped": "Delivery was stopped",
-    "panel.pinned": "The fleet is pinned",
-    "panel.collector": "The collector is silent",
+    "panel.late": gettext_noop("Publications are late"),
+    "panel.log_age": gettext_noop("Publications wait to be encoded"),
+    "panel.stopped": gettext_noop("Delivery is stopped"),
+    "panel.pinned": gettext_noop("Fleet is pinned"),
+    "panel.collector": gettext_noop("Collector isn’t running"),
 }
 
 

@@ -10,7 +10,7 @@ from dnspanel.fleet.conditions.condition_inputs import NodeInputs
 from dnspanel.fleet.conditions.disks import disk_share, size_text
 from dnspanel.fleet.conditions.setup import setup_faults
 from dnspanel.fleet.node_health import Word
-from dnspanel.texts import gettext, ngettext
+from dnspanel.texts import gettext, gettext_noop, ngettext
 from replication.wire.front_messages import front_report_in
 
 # A code is valid for a quarter of an hour. A node created longer ago should have been reached by now.
@@ -27,22 +27,22 @@ BOOTSTRAP_SLOW = timedelta(minutes=15)
 DIVERGED_FOR = timedelta(minutes=5)
 
 KINDS = {
-    "node.late": "A node is late",
-    "node.stale": "A node serves old answers",
-    "node.offline": "A node's agent does not answer",
-    "node.rejecting": "A node refuses what it is sent",
-    "node.powerdns": "PowerDNS on a node does not answer as it should",
-    "node.diverged": "Zones of a node are not what the panel sent",
-    "node.digest": "A node's digest is not the panel's",
-    "node.disk": "A node's disk fills up",
-    "node.map": "A node's LMDB map fills up",
-    "node.reader": "A reader on a node keeps LMDB from reusing space",
-    "node.certificate": "A node's certificate ends",
-    "node.clock": "A node's clock is off",
-    "node.bootstrap": "A node does not get its snapshot",
-    "node.agent": "A node's agent is older than the panel",
-    "node.setup": "A node is not set up as the panel has it",
-    "node.front": "A front has fewer nodes in rotation than it should",
+    "node.late": gettext_noop("Node is late"),
+    "node.stale": gettext_noop("Node serves old data"),
+    "node.offline": gettext_noop("Node is offline"),
+    "node.rejecting": gettext_noop("Node rejects updates"),
+    "node.powerdns": gettext_noop("DNS server on a node doesn’t answer correctly"),
+    "node.diverged": gettext_noop("Zones on a node differ from the panel"),
+    "node.digest": gettext_noop("Node’s digest differs from the panel’s digest"),
+    "node.disk": gettext_noop("Node’s disk is almost full"),
+    "node.map": gettext_noop("Node’s LMDB map is almost full"),
+    "node.reader": gettext_noop("LMDB reader on a node is behind"),
+    "node.certificate": gettext_noop("Node’s certificate expires soon"),
+    "node.clock": gettext_noop("Node’s clock is wrong"),
+    "node.bootstrap": gettext_noop("Node doesn’t get its snapshot"),
+    "node.agent": gettext_noop("Node’s agent is older than the panel"),
+    "node.setup": gettext_noop("Node’s setup differs from the panel’s settings"),
+    "node.front": gettext_noop("Front has too few nodes in rotation"),
 }
 
 

@@ -5,12 +5,12 @@ from datetime import datetime
 
 from dnspanel.conditions import Condition, Severity
 from dnspanel.fleet.conditions.condition_inputs import FleetInputs
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 
 KINDS = {
-    "panel.ds": "Zones do not validate from their parents",
-    "panel.unproven": "Zones do not validate on nodes, by no publication",
-    "panel.parents": "Parents of signed zones do not answer",
+    "panel.ds": gettext_noop("DS at the parent is wrong"),
+    "panel.unproven": gettext_noop("Zones have invalid signatures"),
+    "panel.parents": gettext_noop("DS at the parent couldn’t be checked"),
 }
 
 
@@ -20,15 +20,17 @@ def validation_conditions(inputs: FleetInputs, now: datetime) -> Iterator[Condit
         message = gettext("{zones}: the DS at the parent doesn’t lead to valid signatures.").format(
             zones=inputs.misled.message(now)
         )
-        yield Condition("panel.ds", "panel.ds", Severity.CRITICAL, message)
+        yield Condition("panel.ds", "panel.ds", Severity.CRITICAL, message, about=inputs.misled.about)
     if inputs.unproven.count:
         message = gettext(
             "{zones}: signatures from PowerDNS are invalid, but no publication is the cause. All other zones "
             "are published."
         ).format(zones=inputs.unproven.message(now))
-        yield Condition("panel.unproven", "panel.unproven", Severity.CRITICAL, message)
+        about = inputs.unproven.about
+        yield Condition("panel.unproven", "panel.unproven", Severity.CRITICAL, message, about=about)
     if inputs.unknown.count:
         message = gettext("{zones}: the DS at the parent couldn’t be checked.").format(
             zones=inputs.unknown.message(now)
         )
-        yield Condition("panel.parents", "panel.parents", Severity.WARNING, message)
+        about = inputs.unknown.about
+        yield Condition("panel.parents", "panel.parents", Severity.WARNING, message, about=about)

@@ -9,12 +9,13 @@ from dnspanel.fleet.conditions.certificates import certificate_condition
 from dnspanel.fleet.conditions.condition_inputs import ZONES, FleetInputs, read_fleet, times_of_parents
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.node_health import CONTACT_KNOWN_FOR
+from dnspanel.texts import gettext_noop
 
 KINDS = {
     **nodes.KINDS,
     **delivery.KINDS,
     **parents.KINDS,
-    "panel.certificate": "The panel's certificate ends",
+    "panel.certificate": gettext_noop("Panel’s certificate expires soon"),
 }
 
 

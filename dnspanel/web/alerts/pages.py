@@ -1,39 +1,65 @@
 """Views of alerts: open alerts, past alerts, and the bell in the page header."""
 
-from django.http import HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from collections.abc import Iterable
+from urllib.parse import urlencode
 
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.roles import Permission
+from dnspanel.alerts.alert_lines import AlertLine, merged_lines
+from dnspanel.alerts.alert_marks import MARKS
 from dnspanel.alerts.models import Route
-from dnspanel.alerts.queries import alert_summary, open_alerts, past_alerts
+from dnspanel.alerts.queries import alert_summary, equal_alerts, open_lines, past_alerts
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
+from dnspanel.web.alerts.alert_rows import AlertRow, alert_rows
 from dnspanel.web.frame.forms import id_in
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.rights import access
 
-MOST_PAST = 50
+MOST_PAST = 100
 
 
 @require_safe
 def alert_list(request: PanelRequest) -> HttpResponse:
-    """List open alerts. Every five seconds, htmx fetches only the list."""
+    """List open alerts, with equal ones as one line. Every five seconds, htmx fetches only the list."""
     access.require(request.user, Permission.FLEET)
     context = {
-        "alerts": open_alerts(),
+        "rows": _rows(request, open_lines(now=timezone.now())),
         "looked_at": heartbeats().get(WATCH),
         "is_told": Route.objects.filter(active=True).exists(),
+        "may_mute": can(request.user, Permission.NODES),
     }
     return render(request, "alerts/_open.html" if is_fragment(request) else "alerts/list.html", context)
 
 
+@require_POST
+def alert_mark(request: PanelRequest, act: str) -> HttpResponse:
+    """Mark the alerts of a line as read, mute them, or unmute them."""
+    if act not in MARKS:
+        raise Http404
+    sent = request.POST
+    first, last = id_in(sent.get("first", "")) or 0, id_in(sent.get("last", "")) or 0
+    alerts = equal_alerts(kind=sent.get("kind", ""), severity=sent.get("severity", ""), first=first, last=last)
+    MARKS[act](alerts=alerts, by=request.user, now=timezone.now())
+    page = reverse("alert-list")
+    return redirect(f"{page}?{urlencode({'open': sent['open']})}" if sent.get("open") else page)
+
+
 @require_safe
 def alert_history(request: PanelRequest) -> HttpResponse:
-    """List past alerts, newest first."""
+    """List past alerts, newest first, with equal ones of a page as one line."""
     access.require(request.user, Permission.FLEET)
-    found = past_alerts(before=_cursor(request), limit=MOST_PAST + 1)
+    before = id_in(request.GET.get("before", ""))
+    found = past_alerts(before=before, limit=MOST_PAST + 1)
+    lines = sorted(merged_lines(found[:MOST_PAST]), key=lambda line: line.last, reverse=True)
     context = {
-        "alerts": found[:MOST_PAST],
+        "rows": _rows(request, lines),
+        "before_query": f"before={before}" if before else "",
         "next_before": found[MOST_PAST - 1].pk if len(found) > MOST_PAST else "",
     }
     return render(request, "alerts/history.html", context)
@@ -43,12 +69,12 @@ def alert_history(request: PanelRequest) -> HttpResponse:
 def alert_pill(request: PanelRequest) -> HttpResponse:
     """Show only the bell. Return 204 if the page already shows the same message (`seen`)."""
     access.require(request.user, Permission.FLEET)
-    summary = alert_summary()
+    summary = alert_summary(request.user, now=timezone.now())
     if request.GET.get("seen") == summary.message:
         return HttpResponse(status=204)
     return render(request, "alerts/_bell.html", {"bell": summary})
 
 
-def _cursor(request: PanelRequest) -> int | None:
-    """Return the cursor from the request, or None for the first page. The page lists only alerts with a lower id."""
-    return id_in(request.GET.get("before", ""))
+def _rows(request: PanelRequest, lines: Iterable[AlertLine]) -> list[AlertRow]:
+    opened, after = request.GET.get("open", ""), id_in(request.GET.get("after", "")) or 0
+    return list(alert_rows(lines, request.user, opened=opened, after=after))

@@ -4,16 +4,12 @@ from typing import Any
 
 from django import forms
 
-from dnspanel.alerts.models import Route, RouteKind
+from dnspanel.alerts.models import LEAST, Route, RouteKind
 from dnspanel.alerts.routes import RouteTerms
 from dnspanel.conditions import Severity
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import MONO, PanelForm
 
-_HEARS = (
-    (Severity.WARNING.value, gettext_lazy("everything")),
-    (Severity.CRITICAL.value, gettext_lazy("critical alerts only")),
-)
 _TIME = {"type": "time", "class": "input"}
 
 
@@ -37,7 +33,7 @@ class RouteForm(PanelForm):
         help_text=gettext_lazy("Webhooks get a signed POST request over HTTPS. Private addresses are not allowed."),
         widget=forms.TextInput(attrs=MONO),
     )
-    least = forms.ChoiceField(label=gettext_lazy("Alerts to send"), choices=_HEARS, widget=forms.RadioSelect)
+    least = forms.ChoiceField(label=gettext_lazy("Alerts to send"), choices=LEAST, widget=forms.RadioSelect)
     quiet_from = forms.TimeField(
         label=gettext_lazy("Quiet hours start"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
     )
@@ -55,7 +51,7 @@ class RouteForm(PanelForm):
         if route is not None:
             kwargs["initial"] = {name: getattr(route, name) for name in RouteTerms.__dataclass_fields__}
         super().__init__(*args, **kwargs)
-        self.fields["least"].initial = Severity.WARNING.value
+        self.fields["least"].initial = Severity.INFO.value
         if route is not None:  # the kind of a route can't change
             self.fields["kind"].required = False
             self.fields["kind"].widget = forms.HiddenInput()

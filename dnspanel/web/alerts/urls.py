@@ -7,6 +7,7 @@ from dnspanel.web.alerts import pages, routes
 urlpatterns = [
     path("frame/alerts/", pages.alert_pill, name="alert-bell"),
     path("alerts/", pages.alert_list, name="alert-list"),
+    path("alerts/mark/<str:act>/", pages.alert_mark, name="alert-mark"),
     path("alerts/history/", pages.alert_history, name="alert-history"),
     path("alerts/routes/", routes.route_list, name="alert-routes"),
     path("alerts/routes/new/", routes.route_new, name="alert-route-new"),

@@ -6,22 +6,23 @@ A line is shown only to people who are allowed to see its object.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from urllib.parse import urlencode
 
 from django.urls import reverse
+from django.utils import timezone
 
 from dnspanel.accounts.actors.actors import actor_of, can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.tokens import alive_tokens, tokens_visible_to
-from dnspanel.alerts.models import Alert
-from dnspanel.alerts.queries import open_alerts
-from dnspanel.conditions import Severity
+from dnspanel.alerts.queries import open_lines
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.node_health import FAULTS, WELL
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.job_rights import jobs_visible_to
 from dnspanel.transfer.models import State
+from dnspanel.web.alerts.alert_rows import TONES, links_of
 from dnspanel.web.frame.rows import row_address
 from dnspanel.zones.dnssec.rollover_queries import stuck
 from dnspanel.zones.lists.queries import DraftCounts
@@ -86,11 +87,15 @@ def _of_fleet(person: User, statuses: Sequence[NodeStatus]) -> Iterator[Line]:
     """Yield lines about open alerts, and about unhealthy nodes that have no alert yet."""
     if not can(person, Permission.FLEET):
         return
-    alerts = open_alerts()
-    for alert in alerts[:MOST_LINES]:
-        tone = "bad" if alert.severity == Severity.CRITICAL else "warn"
-        yield Line(tone, "bell", alert.sentence, alert.since, _url_of(alert), gettext("View details"))
-    if (more := len(alerts) - MOST_LINES) > 0:
+    lines = open_lines(now=timezone.now())
+    told = {alert.node_id for line in lines for alert in line.alerts}
+    urgent = [line for line in lines if line.needs_attention_of(person.pk)]
+    for line in urgent[:MOST_LINES]:
+        links = links_of(line.alert, person) if len(line.alerts) == 1 else []
+        url = links[0].url if links else f"{reverse('alert-list')}?{urlencode({'open': line.key})}"
+        tone = TONES[line.alert.severity]
+        yield Line(tone, "bell", line.text, line.since, url, gettext("View details"))
+    if (more := sum(len(line.alerts) for line in urgent[MOST_LINES:])) > 0:
         yield Line(
             "warn",
             "bell",
@@ -99,7 +104,6 @@ def _of_fleet(person: User, statuses: Sequence[NodeStatus]) -> Iterator[Line]:
             reverse("alert-list"),
             gettext("All alerts"),
         )
-    told = {alert.node_id for alert in alerts}
     ill = [s for s in statuses if s.node.state == NodeState.ACTIVE and s.health.word not in WELL]
     for status in [each for each in ill if each.node.pk not in told][:MOST_LINES]:
         tone = "bad" if status.health.word in FAULTS else "warn"
@@ -108,10 +112,6 @@ def _of_fleet(person: User, statuses: Sequence[NodeStatus]) -> Iterator[Line]:
         )
         url = reverse("node-detail", args=[status.node.name])
         yield Line(tone, "nodes", text, status.node.contact_at, url, gettext("View details"))
-
-
-def _url_of(alert: Alert) -> str:
-    return reverse("node-detail", args=[alert.node.slug]) if alert.node else reverse("alert-list")
 
 
 def _of_rollovers(person: User) -> Iterator[Line]:

@@ -10,6 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django_htmx.middleware import HtmxDetails
 
@@ -128,7 +129,7 @@ class Frame:
     @cached_property
     def alerts(self) -> AlertSummary | None:
         """The open alerts, or None if the person isn't allowed to see nodes."""
-        return alert_summary() if can(self._user, Permission.FLEET) else None
+        return alert_summary(self._user, now=timezone.now()) if can(self._user, Permission.FLEET) else None
 
     @cached_property
     def providers(self) -> Sequence[SignInProvider]:

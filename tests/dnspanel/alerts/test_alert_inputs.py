@@ -135,7 +135,7 @@ def test_what_was_recorded_of_the_panel(active_node: MakeNode) -> None:
         inputs.of(PublishInputs).stalls,
         inputs.of(LogInputs).failed,
         inputs.of(PublishInputs).damaged_segments,
-    ) == (("x.test. is broken",), ((1, "it crashed"),), 1)
+    ) == (("x.test. is broken",), ((1, "it crashed", None),), 1)
     assert (
         inputs.of(FleetInputs).delivery.stopped_reason,
         inputs.of(FleetInputs).delivery.pinned,

@@ -87,7 +87,7 @@ def test_every_kind_has_its_words_and_every_key_is_one_alert() -> None:
         replace(broken, name="ns2"),
         hold_reason="x",
         stalls=("x",),
-        failed=((1, "x"),),
+        failed=((1, "x", 2),),
         damaged_segments=2,
         redis_problem=RedisProblem.AWAY,
         certificate_expires_at=NOW,

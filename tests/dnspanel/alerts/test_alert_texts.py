@@ -1,9 +1,9 @@
-"""Tests of alert texts for people and programs."""
+"""Tests of alert texts for people and programs, with equal alerts as one line (`alerts.alert_lines`)."""
 
 import json
 from datetime import timedelta
 
-from dnspanel.alerts.alert_texts import MOST_NAMED, payload_of, subject_of, text_of
+from dnspanel.alerts.alert_texts import payload_of, subject_of, text_of
 from dnspanel.alerts.models import Alert, Message
 from dnspanel.conditions import Severity
 from dnspanel.texts import gettext, speaking
@@ -41,8 +41,20 @@ def test_a_hundred_nodes_are_one_subject_and_a_text_that_can_be_read() -> None:
     assert subject_of(many) == "[dnspanel] 100 alerts (1 critical)"
     text = text_of(many, panel_url=URL)
     assert text.startswith("100 open problems:\n- critical: ns77 is late\n  2026-11-21 12:01:17 UTC\n")
-    assert text.count("is late") == MOST_NAMED
-    assert "- and 50 more\n" in text
+    assert (
+        "- warning: Node is late (×99)\n  first at 2026-11-21 12:00:01, last at 2026-11-21 12:01:40 UTC\n"
+        "  ns1 is late\n  ns2 is late\n  ns3 is late\n  and 96 more\n"
+    ) in text
+    assert subject_of(many[:3]) == "[dnspanel] Node is late (×3)"
+    ended = [message(n, is_over=True) for n in (1, 2)]
+    assert subject_of(ended) == "[dnspanel] Resolved: Node is late (×2)"
+    assert "- warning: Node is late (×2)\n  2026-11-21 12:00:01 to 2026-11-21 12:09:00 UTC\n" in text_of(
+        ended, panel_url=URL
+    )
+    for each in many:
+        assert each.alert is not None
+        each.alert.kind = f"node.{each.pk}"
+    assert "- and 50 more\n" in text_of(many, panel_url=URL)
     assert text.endswith("All open alerts: https://panel.test/alerts/\n")
 
 

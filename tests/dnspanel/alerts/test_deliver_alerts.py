@@ -43,13 +43,13 @@ def test_a_hundred_nodes_that_fail_at_once_are_one_mail(route: MakeRoute, mail_s
     assert send(made, NOW + GATHER)
     assert not send(made, NOW + GATHER)
     [mail] = mail_server.mails
-    assert mail.message["Subject"] == "[dnspanel] 100 alerts"
+    assert mail.message["Subject"] == "[dnspanel] Node is late (×100)"
     assert states() == ["sent"] * 100
     sent = Message.objects.latest("pk")
     assert (sent.answer["status"], sent.answer["together"]) == (250, 100)
     keep([], now=later(seconds=5) + OVER_AFTER)
     assert send(made, later(seconds=5) + OVER_AFTER + GATHER)
-    assert mail_server.mails[1].message["Subject"] == "[dnspanel] 100 resolved"
+    assert mail_server.mails[1].message["Subject"] == "[dnspanel] Resolved: Node is late (×100)"
 
 
 def test_a_webhook_gets_it_signed_by_the_routes_secret(route: MakeRoute, receiver: Receiver) -> None:

@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 
+from dnspanel.accounts.models import User
+from dnspanel.alerts.alert_marks import mark_read
 from dnspanel.alerts.deliver_alerts import Outcome, record_outcome
 from dnspanel.alerts.errors import RouteUnknown
-from dnspanel.alerts.models import Message
+from dnspanel.alerts.models import Alert, Message
 from dnspanel.alerts.queries import (
     AlertSummary,
     alert_summary,
     messages_of,
-    open_alerts,
+    open_lines,
     past_alerts,
     route_by_id,
     route_rows,
@@ -29,28 +31,34 @@ def late(number: int, severity: Severity = Severity.WARNING) -> Condition:
     return Condition(f"k{number}", "node.late", severity, f"ns{number} is late")
 
 
-def test_the_bell_counts_what_is_open_in_one_query(django_assert_num_queries: Any) -> None:
-    assert alert_summary().message == "No open alerts"
+def test_the_bell_counts_what_a_person_has_not_read_in_one_query(alice: User, django_assert_num_queries: Any) -> None:
+    assert alert_summary(alice, now=NOW).message == "No unread alerts"
     keep([late(1)], now=NOW)
-    assert alert_summary().message == "1 open alert"
-    keep([late(1), late(2, Severity.CRITICAL), late(3)], now=NOW)
+    assert alert_summary(alice, now=NOW).message == "1 unread alert"
+    keep([late(1), late(2, Severity.CRITICAL), late(3), late(4, Severity.INFO)], now=NOW)
     with django_assert_num_queries(1):
-        assert alert_summary() == AlertSummary(3, 1)
-    assert alert_summary().message == "3 open alerts, 1 critical"
+        assert alert_summary(alice, now=NOW) == AlertSummary(4, 1, 2)
+    assert alert_summary(alice, now=NOW).message == "4 unread alerts, 1 critical"
+    for severity, tone in ((Severity.CRITICAL, "is-warn"), (Severity.WARNING, "")):
+        mark_read(alerts=Alert.objects.filter(severity=severity), by=alice, now=NOW)
+        assert alert_summary(alice, now=NOW).tone == tone
     keep([], now=NOW + timedelta(minutes=5))
-    assert alert_summary() == AlertSummary(0, 0)
+    assert alert_summary(alice, now=NOW) == AlertSummary(0, 0, 0)
 
 
-def test_the_critical_come_first_and_what_is_over_stands_in_the_history() -> None:
-    keep([late(1)], now=NOW)
-    keep([late(1), late(2, Severity.CRITICAL), late(3)], now=NOW + timedelta(seconds=5))
-    assert [alert.key for alert in open_alerts()] == ["k2", "k1", "k3"]
+def test_the_critical_come_first_and_what_is_over_stands_in_the_history(django_assert_num_queries: Any) -> None:
+    keep([late(1, Severity.INFO)], now=NOW)
+    keep([late(1, Severity.INFO), late(2), late(3, Severity.CRITICAL), late(4)], now=NOW + timedelta(seconds=5))
+    with django_assert_num_queries(1):
+        lines = open_lines(now=NOW)
+    assert [line.text for line in lines] == ["ns3 is late", "Node is late (×2)", "ns1 is late"]
+    assert [line.needs_attention_of(1) for line in lines] == [True, True, False]
     assert past_alerts(before=None, limit=9) == []
     keep([late(3)], now=NOW + timedelta(minutes=5))
-    assert [alert.key for alert in open_alerts()] == ["k3"]
-    first, second = past_alerts(before=None, limit=9)
-    assert [first.key, second.key] == ["k2", "k1"]
-    assert past_alerts(before=first.pk, limit=9) == [second]
+    assert [line.alert.key for line in open_lines(now=NOW)] == ["k3"]
+    first, second, _ = past_alerts(before=None, limit=9)
+    assert [first.key, second.key] == ["k4", "k2"]
+    assert past_alerts(before=first.pk, limit=1) == [second]
 
 
 def test_a_route_says_what_waits_for_it_and_whether_it_fails(route: MakeRoute, django_assert_num_queries: Any) -> None:

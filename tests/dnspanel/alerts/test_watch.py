@@ -11,6 +11,7 @@ from dnspanel.accounts.models import Role, User
 from dnspanel.advisory_locks import Lock
 from dnspanel.alerts import watch
 from dnspanel.alerts.alert_inputs import read
+from dnspanel.alerts.alert_marks import mark_read, mute
 from dnspanel.alerts.models import Alert, DiskMark, Message, Route
 from dnspanel.alerts.watch import GATHER, OVER_AFTER, keep, look
 from dnspanel.conditions import Condition, Severity
@@ -93,6 +94,28 @@ def test_what_becomes_critical_is_told_again_and_stays_critical(route: MakeRoute
     assert Alert.objects.get().severity == Severity.CRITICAL
     keep([late(severity=Severity.CRITICAL)], now=later(seconds=70))
     assert len(waiting()) == 2
+
+
+def test_marks_last_until_the_alert_becomes_critical(route: MakeRoute, alice: User) -> None:
+    route("sleeper", quiet_from=time(11), quiet_until=time(15), time_zone="UTC")  # NOW is noon
+    keep([late()], now=NOW)
+    everything = Alert.objects.all()
+    mark_read(alerts=everything, by=alice, now=NOW)
+    mute(alerts=everything, by=alice, now=NOW)
+    keep([late()], now=later(seconds=5))
+    alert = Alert.objects.get()
+    assert (alert.read_by, alert.muted_until) == ([alice.pk], later(days=1))
+    assert waiting() == []
+    keep([late(severity=Severity.CRITICAL)], now=later(seconds=10))
+    alert = Alert.objects.get()
+    assert (alert.read_by, alert.muted_until, len(waiting())) == ([], None, 1)
+
+
+def test_information_goes_only_to_routes_of_everything(route: MakeRoute) -> None:
+    route("all")
+    route("ops", least=Severity.WARNING)
+    keep([late(severity=Severity.INFO)], now=NOW)
+    assert [name for name, _, _ in waiting()] == ["all"]
 
 
 def test_in_quiet_hours_only_what_is_critical_is_told_at_once(route: MakeRoute) -> None:

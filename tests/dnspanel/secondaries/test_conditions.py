@@ -7,8 +7,8 @@ from tests.dnspanel.condition_inputs import ago, inputs, only
 
 
 def test_a_secondary_that_is_behind_or_silent_is_one_trouble() -> None:
-    late = LateSecondary("partner", 3, "a.test.", ago(minutes=9), None)
-    silent = LateSecondary("partner", 0, "", None, ago(minutes=9))
+    late = LateSecondary("partner", 3, "a.test.", ago(minutes=9), None, 1)
+    silent = LateSecondary("partner", 0, "", None, ago(minutes=9), 1)
     one, other = (only(inputs(late=(each,))) for each in (late, silent))
     assert one.key == other.key == "secondary:partner"
     assert (one.kind, one.severity) == ("secondary.late", "warning")
@@ -20,7 +20,7 @@ def test_a_secondary_that_is_behind_or_silent_is_one_trouble() -> None:
 
 
 def test_a_secondary_that_differs_from_its_zones_is_critical() -> None:
-    differing = DifferingSecondary("partner", 3, "a.test.", ago(minutes=9), "www.a.test. A: it answers nothing.")
+    differing = DifferingSecondary("partner", 3, "a.test.", ago(minutes=9), "www.a.test. A: it answers nothing.", 1)
     one = only(inputs(differing=(differing,)))
     assert (one.key, one.kind, one.severity) == ("secondary.differs:partner", "secondary.differs", "critical")
     assert one.message == (

@@ -160,7 +160,7 @@ def test_who_does_not_answer_is_silent_from_then_on_and_asked_no_more_than_once_
     ask(secondary, lambda query: None, NOW + timedelta(seconds=60))
     assert Secondary.objects.get().silent_since == NOW
     assert late_secondaries(NOW + timedelta(seconds=59)) == []
-    assert late_secondaries(NOW + timedelta(seconds=60)) == [LateSecondary("partner", 0, "", None, NOW)]
+    assert late_secondaries(NOW + timedelta(seconds=60)) == [LateSecondary("partner", 0, "", None, NOW, secondary.pk)]
     ask(secondary, serving({zone.name: zone.serial}), NOW + timedelta(seconds=120))
     assert Secondary.objects.get().silent_since is None
     assert late_secondaries(LATER) == []
@@ -188,13 +188,13 @@ def test_those_behind_for_longer_than_their_bound_are_found_by_one_query(
 ) -> None:
     for name in ("a.test.", "b.test."):
         make_zone(name=name)
-    make_secondary("soon", lag_bound=60)
+    soon = make_secondary("soon", lag_bound=60)
     make_secondary("patient", lag_bound=3600)
     make_secondary("off", active=False)
     Member.objects.filter(zone_name="a.test.").update(behind_since=NOW - timedelta(seconds=1))
     with django_assert_num_queries(1):
         found = late_secondaries(NOW + timedelta(seconds=61))
-    assert found == [LateSecondary("soon", 2, "a.test.", NOW - timedelta(seconds=1), None)]
+    assert found == [LateSecondary("soon", 2, "a.test.", NOW - timedelta(seconds=1), None, soon.pk)]
 
 
 def test_a_silent_server_costs_one_window_and_not_one_for_each(

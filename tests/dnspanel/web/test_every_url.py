@@ -508,6 +508,9 @@ ENDPOINTS = [
     # Alerts
     Endpoint("alert-bell", "GET", FLEET),
     Endpoint("alert-list", "GET", FLEET),
+    Endpoint("alert-mark", "POST", FLEET, {"act": "read"}),
+    Endpoint("alert-mark", "POST", NODES, {"act": "mute"}),
+    Endpoint("alert-mark", "POST", NODES, {"act": "unmute"}),
     Endpoint("alert-history", "GET", FLEET),
     Endpoint("alert-routes", "GET", FLEET),
     Endpoint("alert-route-new", "GET", NODES),

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from dnspanel.texts import gettext, speaking
-from dnspanel.webhooks.messages import Line, chat_body, line_of, mail_text, subject_of
+from dnspanel.webhooks.messages import Line, chat_body, line_of, lines_of, mail_text, subject_of
 
 URL = "https://panel.test/publications/7/"
 EVIL = "<!channel> @all [x](https://evil.test) *b* & `c`"
@@ -39,6 +39,16 @@ def test_what_was_taken_back_says_why() -> None:
     )
     facts["taken_back"]["reason"] = ""
     assert line_of("publication.taken_back", facts).text.endswith("could not serve the publication.")
+
+
+def test_equal_alerts_are_one_line_with_a_number() -> None:
+    late = [{"kind": "node.late", "severity": "warning", "sentence": f"ns{number} is late"} for number in (1, 2, 3)]
+    told = {"kind": "panel.failed", "severity": "info", "sentence": "Publication 7 was reverted"}
+    lines = lines_of([("alert.raised", facts, URL) for facts in (late[0], told, *late[1:])])
+    assert [line.text for line in lines] == [
+        "Warning: Node is late (×3).",
+        "Information: Publication 7 was reverted.",
+    ]
 
 
 def test_what_others_wrote_calls_nobody_and_links_to_nothing() -> None:

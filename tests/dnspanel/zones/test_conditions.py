@@ -20,9 +20,17 @@ def test_a_publish_hook_that_does_not_answer_is_critical_where_nothing_is_publis
     assert (passing.severity, "continue without an answer" in passing.message) == ("warning", True)
 
 
+def test_a_reverted_publication_is_information_that_leads_to_it() -> None:
+    condition = only(inputs(failed=((7, "It crashed.", 8),)))
+    assert (condition.severity, condition.about) == ("info", ("publication:7",))
+    assert condition.message == "Publication 7 was reverted: It crashed."
+    assert only(inputs(failed=((7, "It crashed.", None),))).severity == "critical"
+
+
 def test_records_that_stay_though_they_expired_are_told_by_their_zones() -> None:
     condition = only(inputs(expired=NamedZones(2, (("a.test.", ago(hours=3)), ("b.test.", ago(hours=1))))))
     assert (condition.key, condition.kind, condition.severity) == ("panel.expired", "panel.expired", "warning")
+    assert condition.about == ("zone:a.test.", "zone:b.test.")
     assert condition.message == (
         "2 zones (a.test. for 3 h, b.test. for 60 min): a record has expired, but could not be deleted. "
         "The record’s row shows the reason."

@@ -1,0 +1,143 @@
+"""Rows of alerts on pages: each with the pages of its objects, and the acts that the person can do."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from dnspanel.accounts.actors.actors import can
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.models import User
+from dnspanel.alerts.alert_lines import AlertLine
+from dnspanel.alerts.models import Alert
+from dnspanel.conditions import Severity
+from dnspanel.texts import gettext_lazy
+
+MOST_LINKS = 3
+MOST_MEMBERS = 50
+
+TONES = {Severity.CRITICAL.value: "bad", Severity.WARNING.value: "warn", Severity.INFO.value: "info"}
+_ICONS = {"bad": "error", "warn": "alert", "info": "info"}
+
+# The page of an object in `Alert.about`, its link text, and the permission to open it.
+_PAGES = {
+    "destination": ("settings-evidence-detail", gettext_lazy("Destination"), Permission.NODES),
+    "hook": ("settings-hook", gettext_lazy("Publish hook"), Permission.NODES),
+    "publication": ("publication", gettext_lazy("Publication {id}"), Permission.FLEET),
+    "request": ("draft-request", gettext_lazy("Request"), Permission.FLEET),
+    "secondary": ("secondary-detail", gettext_lazy("Secondary"), Permission.FLEET),
+    "zone": ("zone-detail", "{id}", Permission.FLEET),
+}
+_DELIVERY = ("node-delivery", gettext_lazy("Delivery"))
+_PROCESSES = ("process-list", gettext_lazy("Processes"))
+# The page of alerts about the panel, by the kind without `panel.`.
+_OF_PANEL = {
+    **dict.fromkeys(("late", "log_age", "stall", "stopped", "pinned"), _DELIVERY),
+    **dict.fromkeys(("collector", "failing", "overdue", "postgresql", "process", "redis", "stuck"), _PROCESSES),
+    "held": ("node-hold", gettext_lazy("Review hold")),
+}
+# The acts that can fix an alert: the permission, the text of the button, the name of its URL, and more arguments.
+_FIXES: Mapping[str, tuple[Permission, str, str, tuple[str, ...]]] = {
+    "panel.failed": (Permission.EDIT, gettext_lazy("Create draft again"), "publication-again", ()),
+    "node.certificate": (Permission.NODES, gettext_lazy("Replace certificate"), "node-act", ("rotate",)),
+    "node.digest": (Permission.NODES, gettext_lazy("Resync from scratch"), "node-act", ("resync",)),
+    "node.diverged": (Permission.NODES, gettext_lazy("Resync from scratch"), "node-act", ("resync",)),
+    "secondary.late": (Permission.NODES, gettext_lazy("Send NOTIFY"), "secondary-notify", ()),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link to the page of an object, or the button of an act."""
+
+    text: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRow:
+    """A line of alerts for one person. The members of an opened line are rows, too."""
+
+    line: AlertLine
+    links: Sequence[Link]
+    fix: Link | None = None
+    is_read: bool = False
+    is_member: bool = False
+    is_opened: bool = False
+    can_open: bool = False
+    next_url: str = ""  # of the next members, on the last row of a page of them
+
+    @property
+    def tone(self) -> str:
+        return TONES[self.line.alert.severity]
+
+    @property
+    def icon(self) -> str:
+        return _ICONS[self.tone]
+
+    @property
+    def css(self) -> str:
+        marks = {"is-member": self.is_member, "is-read": self.is_read or self.line.is_muted}
+        return " ".join(name for name, is_set in marks.items() if is_set)
+
+    @property
+    def key(self) -> str:
+        """A name for the elements of the row, which stay when the row is loaded again."""
+        return str(self.line.alert.pk) if self.is_member else self.line.key
+
+
+def alert_rows(lines: Iterable[AlertLine], person: User, *, opened: str, after: int = 0) -> Iterator[AlertRow]:
+    """Yield a row for each line. The line with the key `opened` is followed by a page of its members after this id."""
+    for line in lines:
+        is_one, is_opened = len(line.alerts) == 1, line.key == opened
+        links = [link for alert in line.alerts[: MOST_LINKS + 1] for link in links_of(alert, person)]
+        count = len(links) if is_one and is_opened else MOST_LINKS
+        yield AlertRow(
+            line,
+            links[:count],
+            fix=_fix_of(line.alert, person) if is_one else None,
+            is_read=line.is_read_by(person.pk),
+            is_opened=is_opened,
+            can_open=not is_one or len(links) > MOST_LINKS,
+        )
+        if is_opened and not is_one:
+            yield from _members(line, person, after)
+
+
+def links_of(alert: Alert, person: User) -> list[Link]:
+    """Return links to the objects of an alert, or to the page of the panel's part."""
+    if alert.node is not None:
+        return [Link(alert.node.name, reverse("node-detail", args=[alert.node.slug]))]
+    links = []
+    for what, _, each in (about.partition(":") for about in alert.about):
+        name, text, permission = _PAGES[what]
+        if can(person, permission):
+            links.append(Link(text.format(id=each), reverse(name, args=[each])))
+    page = _OF_PANEL.get(alert.kind.removeprefix("panel."))
+    return links if alert.about or page is None else [Link(page[1], reverse(page[0]))]
+
+
+def _fix_of(alert: Alert, person: User) -> Link | None:
+    """Return the act that can fix an alert, if there is one and the person is allowed to do it."""
+    permission, text, name, more = _FIXES.get(alert.kind, (Permission.NODES, "", "", ()))
+    what = alert.node.slug if alert.node else "".join(alert.about).partition(":")[2]
+    if not name or not what or alert.over_at or not can(person, permission):
+        return None
+    return Link(text, reverse(name, args=[what, *more]))
+
+
+def _members(line: AlertLine, person: User, after: int) -> Iterator[AlertRow]:
+    later = [alert for alert in line.alerts if alert.pk > after]
+    for alert in islice(later, MOST_MEMBERS):
+        is_last_of_page = len(later) > MOST_MEMBERS and alert is later[MOST_MEMBERS - 1]
+        query = urlencode({"open": line.key, "after": alert.pk})
+        yield AlertRow(
+            AlertLine((alert,), line.is_muted),
+            links_of(alert, person),
+            fix=_fix_of(alert, person),
+            is_read=person.pk in alert.read_by,
+            is_member=True,
+            next_url=f"?{query}" if is_last_of_page else "",
+        )
