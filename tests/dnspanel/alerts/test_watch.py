@@ -203,13 +203,13 @@ def test_who_subscribed_is_told_by_mail_and_by_chat(
     keep([late()], now=later(seconds=5))
     keep([late(severity=Severity.CRITICAL)], now=later(seconds=10))
     keep([], now=later(seconds=80))
-    expected = ["Warning: ns1 is late.", "Critical: ns1 is late.", "Over: ns1 is late."]
+    expected = ["Warning: ns1 is late.", "Critical: ns1 is late.", "Resolved: ns1 is late."]
     assert not deliver_next(webhook_id=mail.pk, clock=lambda: NOW)
     for webhook in (mail, chat):
         while deliver_next(webhook_id=webhook.pk, clock=lambda: later(seconds=100)):
             pass
     [sent] = mail_server.mails
-    assert (sent.to, sent.message["Subject"]) == ([charlie.email], "[dnspanel] 3 events; Warning: ns1 is late.")
+    assert (sent.to, sent.message["Subject"]) == ([charlie.email], "[dnspanel] 3 events, starting with: Warning: ns1 is late.")
     assert sent.text.count("https://panel.test/alerts/") == 3
     assert [line for line in sent.text.splitlines() if line.endswith("late.")] == expected
     [posted] = receiver.received
