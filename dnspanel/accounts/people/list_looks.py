@@ -1,4 +1,4 @@
-"""A person's display settings for lists: hidden columns and row density. Verbs."""
+"""A person's display settings for lists and the dashboard: hidden columns or cards, and row density. Verbs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,13 +12,14 @@ from dnspanel.texts import gettext_lazy
 
 
 class ListName(StrEnum):
-    """The lists that have display settings."""
+    """The lists and the page that have display settings."""
 
     ZONES = "zones"
     RECORDS = "records"
+    HOME = "home"
 
 
-# The columns that can be hidden, with their titles. The other columns identify the row.
+# The columns or cards that can be hidden, with their titles. The other columns identify the row.
 COLUMNS: Mapping[ListName, Mapping[str, str]] = MappingProxyType(
     {
         ListName.ZONES: {
@@ -31,6 +32,7 @@ COLUMNS: Mapping[ListName, Mapping[str, str]] = MappingProxyType(
             "marks": gettext_lazy("Team and tags"),
         },
         ListName.RECORDS: {"ttl": "TTL", "comment": gettext_lazy("Comment")},
+        ListName.HOME: {"steps": gettext_lazy("First steps")},
     }
 )
 

@@ -28,7 +28,7 @@ from dnspanel.web.frame.people_forms import WelcomeForm
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def welcome(request: HttpRequest, secret: str) -> HttpResponse:
-    """Show the form that accepts an invitation. A POST creates the account, once, and signs the person in."""
+    """Show the form that accepts an invitation. A POST creates the account, once, and leads to the dashboard."""
     now = timezone.now()
     form = WelcomeForm(request.POST or None)
     try:
@@ -36,7 +36,7 @@ def welcome(request: HttpRequest, secret: str) -> HttpResponse:
         if form.is_valid():
             user = invite.accept_invitation(secret=secret, now=now, **form.cleaned_data)
             login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
-            return redirect("zone-list")
+            return redirect("home")
     except BadInvitation as exc:
         return render(request, "account/welcome_refused.html", {"refusal": str(exc)}, status=410)
     except AccountRefused as exc:

@@ -1,18 +1,21 @@
-"""The view of the dashboard: open problems, current fleet numbers, recent publications, and the person's own zones."""
+"""The dashboard: setup steps, things that need attention, fleet numbers, publications, and the person's zones."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.fleet.reads.queries import NodeStatus, head, node_statuses
-from dnspanel.web.dashboard.attention import attention_lines
+from dnspanel.accounts.people.list_looks import ListName, look_of
+from dnspanel.accounts.sign_in.second_factor import second_factors_of
+from dnspanel.fleet.reads.queries import head, node_statuses
+from dnspanel.texts import gettext
+from dnspanel.web.dashboard.attention import attention_groups
 from dnspanel.web.dashboard.fleet_now import fleet_now
 from dnspanel.web.editor.history.publications import display_publications
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
@@ -26,16 +29,13 @@ MOST_DRAFTED = 6  # listed zones of the person's draft
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """The first three steps of setting up a panel, and whether each is done."""
+class Step:
+    """A step of setting up a new panel, with links (icon, text and URL) to the pages where it is done."""
 
-    has_nodes: bool
-    has_zones: bool
-    has_people: bool
-
-    @property
-    def are_done(self) -> bool:
-        return self.has_nodes and self.has_zones and self.has_people
+    title: str
+    text: str
+    is_done: bool
+    links: tuple[tuple[str, str, str], ...]
 
 
 @require_safe
@@ -49,25 +49,35 @@ def dashboard(request: PanelRequest) -> HttpResponse:
     statuses = statuses_of(request)
     counts = draft_counts_of(request) if can(request.user, Permission.EDIT) else ()
     page = publication_page(person=request.user, limit=LAST_PUBLICATIONS)
+    has_zones = access.zones_visible_to(request.user).exists()
     context = {
-        "lines": attention_lines(request.user, watched_statuses_of(request), counts, now),
+        "groups": attention_groups(request.user, watched_statuses_of(request), counts, now),
+        "has_zones": has_zones,
         "fleet": fleet_now(statuses, head()) if sees_fleet and statuses else None,
         "publications": display_publications(page.rows, statuses),
         "drafted": counts[:MOST_DRAFTED],
         "more_drafted": max(0, len(counts) - MOST_DRAFTED),
         "marks": marked_zones(request.user),
-        "steps": _steps(request.user, statuses),
+        "steps": _steps(request.user, has_zones=has_zones, has_nodes=bool(statuses)),
     }
     return render(request, "dashboard/dashboard.html", context)
 
 
-def _steps(person: User, statuses: Sequence[NodeStatus]) -> Steps | None:
-    """Return the setup steps, or None if no step is left that the person can do."""
-    has_zones = access.zones_visible_to(person).exists()
-    may_invite, may_enroll = can(person, Permission.PEOPLE), can(person, Permission.NODES)
-    steps = Steps(
-        has_nodes=bool(statuses) or not may_enroll,
-        has_zones=has_zones,
-        has_people=not may_invite or User.objects.filter(is_active=True).exclude(pk=person.pk).exists(),
-    )
-    return None if steps.are_done else steps
+def _steps(person: User, *, has_zones: bool, has_nodes: bool) -> list[Step]:
+    """Return the setup steps that the person can do. Return none if all are done, or if the person hid the steps."""
+    if "steps" in look_of(person, ListName.HOME).hidden:
+        return []
+    steps = []
+    if access.may_create_zones(person):
+        text = gettext("Create a zone, or import zones from files, a name server or another PowerDNS.")
+        new_zone = ("plus", gettext("New zone"), reverse("zone-new"))
+        new_import = ("import", gettext("Import…"), reverse("import-new"))
+        steps.append(Step(gettext("Create or import zones"), text, has_zones, (new_zone, new_import)))
+    if can(person, Permission.NODES):
+        text = gettext("A node is a server with PowerDNS and the panel’s agent. You add a node with one command.")
+        link = ("plus", gettext("Add node"), reverse("node-new"))
+        steps.append(Step(gettext("Add node"), text, has_nodes, (link,)))
+    text = gettext("A second factor protects your account, even if someone knows your password.")
+    link = ("shield", gettext("Set up second factor"), reverse("account-signing-in"))
+    steps.append(Step(gettext("Set up second factor"), text, bool(second_factors_of(person)), (link,)))
+    return [] if all(step.is_done for step in steps) else steps

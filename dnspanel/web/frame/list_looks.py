@@ -1,4 +1,4 @@
-"""The view that saves a person's columns and row density for a list."""
+"""The view that saves a person's columns and row density for a list, or the hidden cards of the dashboard."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -21,7 +21,8 @@ def list_look(request: PanelRequest, of: str) -> HttpResponse:
         raise Http404 from exc
     dense = request.POST.get("dense") == "yes"
     set_look(person=request.user, of=name, columns=request.POST.getlist("column"), dense=dense)
-    messages.success(request, gettext("List settings saved."))
+    saved = gettext("First steps hidden.") if name is ListName.HOME else gettext("List settings saved.")
+    messages.success(request, saved)
     return redirect(_list_of(request.POST.get("next", "")))
 
 

@@ -51,12 +51,16 @@ class ZoneCalendar:
 class Attention:
     """Requests and freezes that need a person's attention.
 
-    These are requests waiting for the person's approval, the person's own failed requests, and panel-wide freezes.
+    These are requests waiting for the person's approval, the person's own failed, declined and scheduled requests, and
+    panel-wide freezes: current ones with their end, and future ones with their start.
     """
 
     waiting: tuple[PublishRequest, ...] = ()
     late: tuple[PublishRequest, ...] = ()
+    returned: tuple[PublishRequest, ...] = ()
+    planned: tuple[PublishRequest, ...] = ()
     frozen: tuple[tuple[Freeze, datetime], ...] = ()
+    soon: tuple[tuple[Freeze, datetime], ...] = ()
 
 
 def request_for(reader: Drafter, key: UUID) -> PublishRequest:
@@ -188,20 +192,26 @@ def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCa
 
 
 def attention_of(reader: Drafter, now: datetime) -> Attention:
-    """Return the requests that wait for the reader, the reader's failed requests, and the panel-wide freezes.
+    """Return the requests and panel-wide freezes that need the reader's attention. Needs one query if there are none.
 
-    Needs one query if there are none.
+    Declined requests are listed until their draft is published, discarded or resumed.
     """
-    waiting = PublishRequest.objects.filter(state=RequestState.OPEN, draft__isnull=False)
-    frozen = Freeze.objects.filter(zone=None, team=None, tag="")
-    if not waiting.values_list("pk").union(frozen.values_list("pk")):
+    requests = PublishRequest.objects.filter(draft__isnull=False)
+    waiting = requests.filter(state=RequestState.OPEN)
+    returned = requests.filter(state=RequestState.DECLINED, author=person(reader))
+    freezes = Freeze.objects.filter(zone=None, team=None, tag="")
+    if not waiting.values_list("pk").union(returned.values_list("pk"), freezes.values_list("pk")):
         return Attention()
-    late = waiting.filter(author=person(reader), tried_at__isnull=False).exclude(refusal="").order_by("pk")
-    rules = Rules(freezes=tuple(frozen.select_related("zone", "team").order_by("pk")))
+    own = list(waiting.filter(author=person(reader), publish_at__isnull=False).order_by("publish_at", "pk"))
+    rules = Rules(freezes=tuple(freezes.select_related("zone", "team").order_by("pk")))
+    begins = ((freeze, next_begin(freeze, now)) for freeze in rules.freezes)
     return Attention(
         waiting=tuple(waiting_for(reader)),
-        late=tuple(late[:MOST_PLANNED]),
+        late=tuple(each for each in own if each.refusal),
+        returned=tuple(returned.order_by("-ended_at")),
+        planned=tuple(each for each in own if not each.refusal),
         frozen=tuple(publish_guards.freezes_now(rules, now)),
+        soon=tuple((freeze, at) for freeze, at in begins if at is not None and at <= now + FREEZES_SOON),
     )
 
 

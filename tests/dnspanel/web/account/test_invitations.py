@@ -64,7 +64,7 @@ def test_an_invitation_makes_an_account_and_signs_in(db: None) -> None:
     page = client.get(link)
     assert page["Cache-Control"] == "no-store"
     assert b'gets the role <span class="strong">Administrator</span>.' in page.content
-    assert client.post(link, FORM)["Location"] == "/zones/"
+    assert client.post(link, FORM)["Location"] == "/"
     assert User.objects.get().role == Role.ADMINISTRATOR
     assert client.get("/people/").status_code == 200
 

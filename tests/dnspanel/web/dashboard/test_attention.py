@@ -12,12 +12,13 @@ from dnspanel.alerts.models import Alert
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.transfer.models import ImportJob
-from dnspanel.web.dashboard.attention import Line, attention_lines
+from dnspanel.web.dashboard.attention import MOST_AT_ONCE, MOST_LISTED, Group, Line, attention_groups
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import queries
 from dnspanel.zones.log import publish_hold
-from dnspanel.zones.models import Expiry, Rollover
+from dnspanel.zones.models import Expiry, Freeze, Publication, PublishRequest, Rollover, Zone
 from dnspanel.zones.publishing.expiry import set_expiry
+from dnspanel.zones.requests import publish_requests
 from replication.dns import rdtypes
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import MakeZone
@@ -25,9 +26,13 @@ from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW, make_person
 
 
-def lines_of(person: User) -> list[Line]:
+def groups_of(person: User) -> list[Group]:
     now = timezone.now()
-    return attention_lines(person, node_statuses(now=now), queries.draft_summary(author=person), now)
+    return attention_groups(person, node_statuses(now=now), queries.draft_summary(author=person), now)
+
+
+def lines_of(person: User) -> list[Line]:
+    return [line for group in groups_of(person) for line in group.lines]
 
 
 def texts(person: User) -> list[str]:
@@ -39,6 +44,15 @@ def alert(number: int, *, severity: str = "warning", node: Node | None = None) -
     Alert.objects.create(
         key=f"k{number}", kind="panel.disk", severity=severity, sentence=f"Alert {number}.", since=now, seen_at=now,
         node=node,
+    )  # fmt: skip
+
+
+def rollover(zone: Zone, *, is_stuck: bool) -> None:
+    Rollover.objects.create(
+        zone=zone, kind="zsk", step="publish", old_keys=[1], started_at=NOW, step_revision=1, step_at=NOW,
+        waits_for="the parent to take the DS.", waits_since=NOW, is_stuck=is_stuck, clock=NOW, looked_at=NOW,
+        epoch="00000000-0000-0000-0000-000000000001", parent_at=NOW, record_ttl=1, key_ttl=1, ttls_revision=1,
+        signers_at=NOW,
     )  # fmt: skip
 
 
@@ -58,15 +72,93 @@ def test_open_alerts_are_for_who_sees_nodes_the_critical_first(bob: User) -> Non
     alert(12, severity="info")
     assert texts(bob) == ["Alert 2.", "Panel’s disk is almost full (×10)"]
     assert lines_of(bob)[1].url == "/alerts/?open=panel.disk-warning"
+    assert [(group.key, group.tone, group.count) for group in groups_of(bob)] == [("problems", "bad", 11)]
     Alert.objects.filter(severity="critical").update(read_by=[bob.pk])
     Alert.objects.filter(severity="warning").update(muted_until=timezone.now() + timedelta(hours=1))
     assert texts(bob) == []
 
 
+def failed_import(author: User, title: str, days: int = 1) -> None:
+    now = timezone.now()
+    ImportJob.objects.create(
+        title=title, author=author, created_at=now, phase_at=now, source="axfr", state="failed",
+        ended_at=now - timedelta(days=days),
+    )  # fmt: skip
+
+
+def test_equal_lines_are_one_and_long_groups_are_cut(bob: User) -> None:
+    for title in ("same", "same", *map(str, range(30))):
+        failed_import(bob, title)
+    [group] = groups_of(bob)
+    assert group.count == 32
+    assert [(line.text, line.count) for line in group.lines][:2] == [
+        ("Your import same failed (×2)", 2),
+        ("Your import 0 failed", 1),
+    ]
+    assert (len(group.first), len(group.behind)) == (MOST_AT_ONCE, MOST_LISTED - MOST_AT_ONCE)
+    assert group.rest == 32 - 1 - MOST_LISTED
+
+
+def test_groups_are_in_order_with_the_most_urgent_lines_first(make_zone: MakeZone, bob: User) -> None:
+    zone, now = make_zone("www 300 A 192.0.2.1", "old 300 A 192.0.2.2"), timezone.now()
+    draft.replace_rrset(author=bob, zone=zone, rrset=rr("x 300 A 192.0.2.1"), now=now - timedelta(days=2))
+    alert(1)
+    alert(2, severity="critical")
+    for name, days in (("www", 2), ("old", 1)):
+        at = now + timedelta(days=days)
+        set_expiry(zone=zone, key=(f"{name}.example.test.", rdtypes.A), remove_at=at, author=bob, now=now)
+    rollover(zone, is_stuck=False)
+    waiting, problems, soon = groups_of(bob)
+    assert (waiting.key, waiting.tone, waiting.count) == ("waiting", "warn", 1)
+    assert [line.text for line in problems.lines] == ["Alert 2.", "Alert 1."]
+    assert (soon.key, soon.tone) == ("soon", "info")
+    assert [line.text for line in soon.lines] == [
+        "Key rollover of example.test.: the parent to take the DS.",
+        "old.example.test. A will be removed",
+        "www.example.test. A will be removed",
+    ]
+
+
+def test_several_moving_rollovers_are_one_line(make_zone: MakeZone, bob: User) -> None:
+    for number in (1, 2):
+        rollover(make_zone(name=f"z{number}.test."), is_stuck=False)
+    [line] = lines_of(bob)
+    assert (line.text, line.count, line.url) == ("Key rollovers in progress: 2", 2, "/dnssec/rollovers/")
+
+
+def test_an_author_who_sees_no_alerts_is_told_of_a_reverted_publication(make_zone: MakeZone, bob: User) -> None:
+    mia = make_person("mia", Role.MEMBER)
+    make_zone()
+    failed = {"failed_at": timezone.now(), "failed_reason": "the canary did not answer."}
+    Publication.objects.update(author=mia, **failed)
+    [line] = lines_of(mia)
+    assert line.text == "Your publication was reverted: the canary did not answer."
+    Publication.objects.update(author=bob)
+    assert texts(mia) == texts(bob) == []  # alerts tell Bob
+
+
+def test_ones_own_requests_and_freezes_are_told(make_zone: MakeZone, bob: User) -> None:
+    zone, now = make_zone(), timezone.now()
+    for name in ("scheduled", "declined"):
+        draft.replace_rrset(author=bob, zone=zone, rrset=rr("x 300 A 192.0.2.1"), now=now)
+        at = now + timedelta(days=1) if name == "scheduled" else None
+        publish_requests.ask(author=bob, name=name, terms=publish_requests.Terms(publish_at=at), now=now)
+    PublishRequest.objects.filter(name="declined").update(state="declined", ended_at=now)
+    for reason, hours in (("now", -1), ("later", 1)):
+        times = {"starts_at": now + timedelta(hours=hours), "ends_at": now + timedelta(hours=9)}
+        Freeze.objects.create(reason=reason, placed_at=now, **times)
+    groups = {group.key: [line.text for line in group.lines] for group in groups_of(bob)}
+    assert groups == {
+        "waiting": ["Your request “declined” was declined"],
+        "problems": ["Publishing is frozen: now"],
+        "soon": ["Publishing will be frozen: later", "“scheduled” will be published"],
+    }
+
+
 def test_a_node_that_is_not_well_is_told_unless_an_alert_does(bob: User, active_node: MakeNode) -> None:
     node = active_node("ns1")
     [line] = lines_of(bob)
-    assert line.text.startswith("ns1 is ")
+    assert line.text.startswith("ns1: ")
     assert line.url == "/fleet/nodes/ns1/" or line.url.endswith("/ns1/")
     alert(1, node=node)
     assert texts(bob) == ["Alert 1."]
@@ -89,10 +181,7 @@ def test_a_draft_is_told_once_it_is_a_day_old(make_zone: MakeZone, alice: User, 
 def test_ones_own_imports_that_failed_lately_are_told(alice: User, bob: User) -> None:
     now = timezone.now()
     for author, days in ((bob, 1), (bob, 30), (alice, 1)):
-        ImportJob.objects.create(
-            title=f"of {author} {days}", author=author, created_at=now, phase_at=now, source="axfr", state="failed",
-            ended_at=now - timedelta(days=days),
-        )  # fmt: skip
+        failed_import(author, f"of {author} {days}", days)
     assert texts(bob) == ["Your import of bob 1 failed"]
     ImportJob.objects.create(
         title="again", author=bob, created_at=now, phase_at=now, source="axfr", retry_of=ImportJob.objects.first()
@@ -109,17 +198,12 @@ def test_tokens_that_end_soon_are_told(alice: User, bob: User) -> None:
     [line] = lines_of(bob)
     assert line.text == "Your token soon expires"
     assert line.ends is not None
-    assert texts(alice) == ["bob's token soon expires"]
+    assert texts(alice) == ["bob’s token soon expires"]
 
 
 def test_rollovers_that_stand_still_are_told(make_zone: MakeZone, alice: User, bob: User) -> None:
     zone = make_zone()
-    Rollover.objects.create(
-        zone=zone, kind="zsk", step="publish", old_keys=[1], started_at=NOW, step_revision=1, step_at=NOW,
-        waits_for="the parent to take the DS.", waits_since=NOW, is_stuck=True, clock=NOW, looked_at=NOW,
-        epoch="00000000-0000-0000-0000-000000000001", parent_at=NOW, record_ttl=1, key_ttl=1, ttls_revision=1,
-        signers_at=NOW,
-    )  # fmt: skip
+    rollover(zone, is_stuck=True)
     [line] = lines_of(bob)
     assert line.text == "A key rollover of example.test. is stuck: the parent to take the DS."
     assert line.url == "/zones/example.test./dnssec/"
@@ -135,7 +219,7 @@ def test_records_that_go_by_themselves_within_a_week_are_told_to_who_sees_the_zo
         at = now + timedelta(days=days)
         set_expiry(zone=zone, key=(f"{name}.example.test.", rdtypes.A), remove_at=at, author=bob, now=now)
     [line] = lines_of(bob)
-    assert (line.text, line.tone, line.ends) == ("www.example.test. A will be removed", "warn", now + timedelta(days=2))
+    assert (line.text, line.tone, line.ends) == ("www.example.test. A will be removed", "info", now + timedelta(days=2))
     assert line.url.startswith("/zones/example.test./?at=www#rr-")
     assert texts(make_person("mia", Role.MEMBER)) == []
     Expiry.objects.filter(name="www.example.test.").update(refusal="It stays.", tried_at=now)
