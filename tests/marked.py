@@ -2,8 +2,11 @@
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+
+from django import forms
+from django.utils.choices import CallableChoiceIterator
 
 from tests.syntax import dotted, nodes_of
 
@@ -11,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Attributes whose text people read or hear.
 READ_ATTRIBUTES = ("alt", "aria-label", "data-label", "label", "placeholder", "title")
 # Keyword arguments of forms and pages whose values are texts.
-READ_ARGUMENTS = ("button", "help_text", "label", "title")
+READ_ARGUMENTS = ("button", "empty_label", "help_text", "label", "title")
 _MARKED = re.compile(
     r"\{% (blocktranslate|comment)\b.*?\{% end\1 %\}|\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<!--.*?-->"
     r"|<(script|style|svg|pre|code|kbd|textarea)\b.*?</\2>",
@@ -21,10 +24,12 @@ _MARKED = re.compile(
 _GIVEN = re.compile(
     r'\|(?:default|default_if_none|join|pluralize):["\']([^"\']*)["\']|\{% include [^%]*? with [^%]*?="([^"]* [^"]*)"'
 )
-_ATTRIBUTE = re.compile(rf'\s({"|".join(READ_ATTRIBUTES)})="([^"]*)"')
+# Values of inputs are read if they begin with a word of a sentence. Others are codes.
+_ATTRIBUTE = re.compile(rf'\s(?:(?:{"|".join(READ_ATTRIBUTES)})="([^"]*)"|value="([A-Z][a-z]+ [^"]*)")')
 _TAG = re.compile(r"<[^<>]*>")
 _FULL = re.compile(r"[A-Z…“][^\n]*[a-z…”)][.!]\s*")
 _PLAIN = re.compile(r"[A-Za-z][a-z]+( [A-Za-z]+)*")
+_ORDINARY = re.compile(r"(^|\s)[a-z]{3,}")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # Names that are the same in every language, and words on keys.
 _NAMES = re.compile(
@@ -46,8 +51,9 @@ def unmarked_in_template(text: str) -> Iterator[tuple[int, str]]:
             yield text.count("\n", 0, found.start()) + 1, said
     bare = _MARKED.sub(blank, text)
     for found in _ATTRIBUTE.finditer(bare):
-        if _WORD.search(_NAMES.sub("", found[2])):
-            yield bare.count("\n", 0, found.start()) + 1, found[2]
+        said = (found[1] or found[2] or "").strip()
+        if _WORD.search(_NAMES.sub("", said)):
+            yield bare.count("\n", 0, found.start()) + 1, said
     for number, line in enumerate(_TAG.sub(blank, bare).splitlines(), 1):
         if _WORD.search(_NAMES.sub("", line)):
             yield number, line.strip()
@@ -67,6 +73,27 @@ def unmarked_in_module(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
             said = _text_of(value)
             if _WORD.search(_NAMES.sub("", said)):
                 yield value.lineno, said
+
+
+def unmarked_in_form(form: type[forms.BaseForm], labels: Mapping[str, str], unlabelled: Collection[str]) -> list[str]:
+    """Return the fields of a form with texts that are English in every language, and fields that lack a label.
+
+    `labels` are the labels of fields without an own one, by name. Templates don't show the labels of `unlabelled`.
+    """
+    found = []
+    for name, field in form.base_fields.items():
+        label = labels.get(name) if field.label is None else field.label
+        attrs = [field.widget.attrs.get(key) for key in READ_ATTRIBUTES]
+        texts = [label, field.help_text, *(each for each in attrs if _PLAIN.fullmatch(_NAMES.sub("", f"{each}")))]
+        if isinstance(field, forms.ModelChoiceField):
+            texts.append(field.empty_label)
+        elif isinstance(field, forms.ChoiceField) and not isinstance(field.widget.choices, CallableChoiceIterator):
+            # Other words are names, such as of programs, or codes that are the values themselves.
+            texts += [said for value, said in field.choices if said != value and _ORDINARY.search(f"{said}")]
+        said = [text for text in texts if type(text) is str and _WORD.search(_NAMES.sub("", text))]
+        if not field.widget.is_hidden and (said or (label is None and name not in unlabelled)):
+            found.append(f"{form.__module__}.{form.__qualname__}.{name}: {said or 'no label'}")
+    return found
 
 
 def _unmarked_attributes(attrs: ast.Dict) -> Iterator[tuple[int, str]]:

@@ -2,23 +2,32 @@
 
 import ast
 import gettext
+import importlib
+import pkgutil
 import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+from django import forms
 
+from dnspanel import web
+from dnspanel.accounts.models import Team
 from dnspanel.languages import LANGUAGES
+from dnspanel.texts import gettext_lazy
+from dnspanel.web.frame.forms import LABELS, PanelForm
 from tests.marked import (
     stored_columns,
     unmarked,
     unmarked_anywhere,
     unmarked_in_columns,
     unmarked_in_errors,
+    unmarked_in_form,
     unmarked_in_module,
     unmarked_in_template,
 )
@@ -27,6 +36,25 @@ from tests.syntax import dotted, nodes_in, nodes_of
 ROOT = Path(__file__).resolve().parent.parent
 TRANSLATED = [code for code, _ in LANGUAGES if code != "en"]
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*(?:![rsa])?(?::[^{}]*)?\}")
+# Fields with another text on the page, also by the form's `__init__`, or with none because scripts and links send them.
+UNLABELLED = frozenset(
+    {
+        *(
+            "active",
+            "address",
+            "base_revision",
+            "find",
+            "lines",
+            "means",
+            "notes",
+            "old_name",
+            "old_type",
+            "others",
+            "overwrite",
+        ),
+        *("pattern", "preview", "published", "q", "replacement", "seen", "typed", "typed_count"),
+    }
+)
 ELEMENT = re.compile(r"<[^<>]+>")
 
 
@@ -58,6 +86,40 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_text_of_a_page_is_marked() -> None:
     assert list(unmarked()) == []
+
+
+def form_classes() -> Iterator[type[forms.BaseForm]]:
+    """Yield the panel's form classes."""
+    for module in pkgutil.walk_packages(web.__path__, "dnspanel.web."):
+        if not module.name.endswith("urls"):  # these need the converters of `dnspanel.web.urls`
+            importlib.import_module(module.name)
+    waiting: list[type[forms.BaseForm]] = [forms.Form]
+    while waiting:
+        form = waiting.pop()
+        waiting += form.__subclasses__()
+        if form.__module__.startswith("dnspanel."):
+            yield form
+
+
+def test_every_label_and_help_text_of_a_form_is_marked() -> None:
+    """Django's label for a field without one is the field's name, which is English in every language."""
+    found = [fault for form in form_classes() for fault in unmarked_in_form(form, LABELS, UNLABELLED)]
+    assert sorted(set(found)) == []
+    assert all(issubclass(form, PanelForm) for form in form_classes())  # only these use LABELS
+
+
+def test_fields_with_texts_that_are_not_marked_are_found() -> None:
+    class Plain(forms.Form):
+        name = forms.CharField()
+        seen = forms.CharField()
+        reason = forms.CharField(label="The reason", widget=forms.HiddenInput)
+        url = forms.CharField(label="URL", help_text="Enter it.", widget=forms.TextInput({"placeholder": "Any word"}))
+        team = forms.ModelChoiceField(Team.objects.none(), label=gettext_lazy("Team"), empty_label="none")
+        kind = forms.ChoiceField(label=gettext_lazy("Kind"), choices=[("a", "a thing"), ("b", "Knot DNS"), ("c", "c")])
+
+    found = [fault.rpartition("Plain.")[2] for fault in unmarked_in_form(Plain, {}, {"seen"})]
+    assert found == ["name: no label", "url: ['Enter it.', 'Any word']", "team: ['none']", "kind: ['a thing']"]
+    assert "name: no label" not in [each.rpartition("Plain.")[2] for each in unmarked_in_form(Plain, LABELS, ())]
 
 
 def test_no_text_is_made_within_another_string() -> None:
@@ -117,6 +179,7 @@ def test_translations_keep_placeholders_and_elements(code: str) -> None:
         ("<p>Some words</p>", [(1, "Some words")]),
         ('<p>\n  {% translate "Some words" %} and\n</p>', [(2, "and")]),
         ('<nav aria-label="Main">', [(1, "Main")]),
+        ('<input value="Before {{ name }}"><button value="aside">', [(1, "Before")]),
         ("{% blocktranslate %}Some <b>words</b>{% endblocktranslate %}", []),
         ("<p>{{ name }} · dnspanel, <code>some code</code> <kbd>Ctrl ↵</kbd></p>", []),
         ('{{ name|default:"nobody" }} {{ name|default:_("nobody") }} {{ names|join:", " }}', [(1, "nobody")]),

@@ -32,7 +32,6 @@ class DirectoryForm(PanelForm):
     """The form for a directory: the rights that its groups give, and the people that the directory can manage."""
 
     name = forms.CharField(
-        label=gettext_lazy("Name"),
         max_length=verbs.LONGEST_NAME,
         widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "Okta"}),
     )

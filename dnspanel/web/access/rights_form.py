@@ -48,7 +48,6 @@ class AboutRRsetForm(PanelForm):
 
     without_type: int | None = rdtypes.A  # the type if the field is empty
     name = forms.CharField(
-        label=gettext_lazy("Name"),
         required=False,
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "placeholder": "www"}),
@@ -91,7 +90,7 @@ class AboutRRsetForm(PanelForm):
 class ExplainRightsForm(AboutRRsetForm):
     """The form for a zone, a name and a type, to show a person's rights over them and the reasons."""
 
-    zone = forms.CharField(label=gettext_lazy("Zone"), max_length=1100, widget=forms.TextInput(attrs=MONO))
+    zone = forms.CharField(max_length=1100, widget=forms.TextInput(attrs=MONO))
     field_order = ("zone", "name", "type")
 
     def __init__(self, *args: Any, reader: access.Person, **kwargs: Any) -> None:

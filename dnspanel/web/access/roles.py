@@ -33,7 +33,6 @@ class OwnRoleForm(PanelForm):
     """The form for a custom role: its name, rights and permissions."""
 
     name = forms.CharField(
-        label=gettext_lazy("Name"),
         max_length=verbs.LONGEST_NAME,
         widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": gettext_lazy("Auditor")}),
     )

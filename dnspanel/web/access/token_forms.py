@@ -170,9 +170,7 @@ class _HostForm(TokenForm):
 
     own = ("name",)
 
-    name = forms.CharField(
-        label=gettext_lazy("Name"), max_length=1100, widget=forms.TextInput(attrs={**MONO, "autofocus": True})
-    )
+    name = forms.CharField(max_length=1100, widget=forms.TextInput(attrs={**MONO, "autofocus": True}))
 
     def clean_name(self) -> str:
         try:
@@ -228,7 +226,6 @@ class CiForm(TokenForm):
     own = ("zone",)
 
     zone = forms.CharField(
-        label=gettext_lazy("Zone"),
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
         help_text=gettext_lazy(

@@ -17,7 +17,6 @@ class RouteForm(PanelForm):
     """The form for an alert route: its address, its lowest severity, and its quiet hours."""
 
     name = forms.CharField(
-        label=gettext_lazy("Name"),
         max_length=100,
         widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": gettext_lazy("on call")}),
     )

@@ -7,7 +7,7 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
 from dnspanel.texts import format_lazy, gettext, gettext_lazy
-from dnspanel.web.frame.forms import MONO, PublishingForm, TypedNameForm
+from dnspanel.web.frame.forms import MONO, PanelForm, PublishingForm, TypedNameForm
 from dnspanel.zones.dnssec import key_files, key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
 from dnspanel.zones.dnssec.policy import Terms
@@ -118,7 +118,7 @@ class DenialForm(SigningForm):
         return Nsec3(chosen["iterations"] or 0, chosen["salt"], chosen["opt_out"], chosen["narrow"])
 
 
-class KeyChoice(forms.Form):
+class KeyChoice(PanelForm):
     """The form fields for the algorithm and size of a new key."""
 
     algorithm = forms.TypedChoiceField(
@@ -343,7 +343,6 @@ class UnsignForm(SigningForm, TypedNameForm):
         label=gettext_lazy("Type the zone name to confirm"), max_length=1100, widget=forms.TextInput(attrs=MONO)
     )
     reason = forms.CharField(
-        label=gettext_lazy("Reason"),
         required=False,
         max_length=500,
         help_text=gettext_lazy("Optional. Shown in the history."),

@@ -144,7 +144,10 @@ class ReplaceForm(SigningForm):
 
     name = "replace"
     replaced_by = forms.ModelChoiceField(
-        DnssecPolicy.objects.none(), label=gettext_lazy("Replacement policy"), required=False, empty_label="none"
+        DnssecPolicy.objects.none(),
+        label=gettext_lazy("Replacement policy"),
+        required=False,
+        empty_label=gettext_lazy("No replacement"),
     )
 
     def __init__(self, *args: Any, policy: DnssecPolicy, **kwargs: Any) -> None:

@@ -1,6 +1,5 @@
 """The view that sets or cancels the expiry of an RRset. Expiries are not part of the draft."""
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.utils import timezone
@@ -9,7 +8,7 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.rrsets import back_to_row, require_rrset, row_of
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.forms import OwnClockField
+from dnspanel.web.frame.forms import OwnClockField, PanelForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.rows import rrset_query
 from dnspanel.web.templatetags.panel import moment
@@ -20,7 +19,7 @@ from replication.dns import names, rdata
 from replication.dns.rrset import Change
 
 
-class ExpiryForm(forms.Form):
+class ExpiryForm(PanelForm):
     """The form for the time at which an RRset will be removed automatically."""
 
     remove_at = OwnClockField(label=gettext_lazy("Removal time"))

@@ -20,7 +20,7 @@ from dnspanel.web.editor.ptr import tell_of_left
 from dnspanel.web.editor.rows.blocking import blocking_of
 from dnspanel.web.editor.table import filters_of
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.forms import split_list
+from dnspanel.web.frame.forms import PanelForm, split_list
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.rows import capitalize
 from dnspanel.zones.drafts import draft
@@ -47,7 +47,7 @@ _WITH_TAGS = {"add-tags": many_rrsets.add_tags, "remove-tags": many_rrsets.remov
 _PREVIEWED = frozenset({"replace", *_WITH_VALUES})
 
 
-class ManyForm(forms.Form):
+class ManyForm(PanelForm):
     """The form for a bulk change to RRsets, with the fields for each kind of change."""
 
     ACTS = (
@@ -76,7 +76,7 @@ class ManyForm(forms.Form):
     @property
     def title(self) -> str:
         """The title of the chosen bulk change."""
-        return dict(self.ACTS).get(self.data.get("act", ""), "Change")
+        return dict(self.ACTS).get(self.data.get("act", ""), gettext("Action"))
 
     @property
     def sent_fields(self) -> list[tuple[str, str]]:

@@ -20,10 +20,9 @@ class TeamAndTagsForm(PanelForm):
     """A form with the team and tags that catalog members get."""
 
     team = forms.ModelChoiceField(
-        Team.objects.order_by("name"), label=gettext_lazy("Team"), required=False, empty_label="none"
+        Team.objects.order_by("name"), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("No team")
     )
     tags = forms.CharField(
-        label=gettext_lazy("Tags"),
         required=False,
         max_length=1000,
         widget=forms.TextInput(attrs=MONO),

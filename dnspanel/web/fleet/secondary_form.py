@@ -81,7 +81,7 @@ class SecondaryForm(PublishingForm):
     team = forms.ModelChoiceField(
         Team.objects.order_by("name"),
         required=False,
-        empty_label="none",
+        empty_label=gettext_lazy("No team"),
         help_text=gettext_lazy("Choose the zones of this team."),
     )
     zones = forms.CharField(

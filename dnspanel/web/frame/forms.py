@@ -24,18 +24,42 @@ from replication.errors import BadName
 # Characters in the search field of a list.
 LONGEST_SEARCH = 300
 _LONGEST_ID = 18  # digits
+# The labels of fields with these names, unless the form has another label.
+LABELS: Mapping[str, str] = {
+    "act": gettext_lazy("Action"),
+    "addresses": gettext_lazy("Addresses"),
+    "comment": gettext_lazy("Comment"),
+    "format": gettext_lazy("Format"),
+    "group": gettext_lazy("Group"),
+    "name": gettext_lazy("Name"),
+    "password": gettext_lazy("Password"),
+    "reason": gettext_lazy("Reason"),
+    "role": gettext_lazy("Role"),
+    "tag": gettext_lazy("Tag"),
+    "tags": gettext_lazy("Tags"),
+    "team": gettext_lazy("Team"),
+    "template": gettext_lazy("Template"),
+    "ttl": "TTL",
+    "type": gettext_lazy("Type"),
+    "values": gettext_lazy("Values"),
+    "zone": gettext_lazy("Zone"),
+}
 # For fields with names, addresses and keys instead of prose.
 MONO = {"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}
 MONO_LINES = {"class": "textarea input-mono", "spellcheck": "false"}
 
 
 class PanelForm(forms.Form):
-    """A form whose widgets use the design system's CSS classes and mark their own errors."""
+    """A form whose widgets use the design system's CSS classes and mark their own errors.
+
+    A field without a label gets that of LABELS, or none. Django's default, the field's name, is English everywhere.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("label_suffix", "")
         super().__init__(*args, **kwargs)
-        for field in self.fields.values():
+        for name, field in self.fields.items():
+            field.label = LABELS.get(name, "") if field.label is None else field.label
             field.widget.attrs.setdefault("class", _class_of(field.widget))
 
     def refuse(self, field: str | None, message: str) -> None:
@@ -135,7 +159,6 @@ class ZoneSettingsForm(PanelForm):
     """The form for the tags and the team of a zone."""
 
     tags = forms.CharField(
-        label=gettext_lazy("Tags"),
         required=False,
         max_length=4000,
         help_text=gettext_lazy("Use lowercase letters, digits, dots, hyphens and underscores."),
@@ -189,7 +212,6 @@ class DeleteZoneForm(TypedNameForm):
         widget=forms.TextInput(attrs=MONO),
     )
     reason = forms.CharField(
-        label=gettext_lazy("Reason"),
         required=False,
         max_length=500,
         help_text=gettext_lazy("Optional. Shown in the history."),
@@ -218,7 +240,6 @@ class DecisionForm(PanelForm):
 
     choice = forms.CharField(widget=forms.HiddenInput)
     reason = forms.CharField(
-        label=gettext_lazy("Reason"),
         required=False,
         max_length=500,
         help_text=gettext_lazy("Optional. Shown in the audit log."),

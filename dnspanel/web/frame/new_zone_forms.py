@@ -128,7 +128,6 @@ class NewZoneForm(ApexForm, PublishingForm):
         ),
     )
     template = forms.TypedChoiceField(
-        label=gettext_lazy("Template"),
         required=False,
         coerce=int,
         empty_value=None,
@@ -159,7 +158,6 @@ class NewZoneForm(ApexForm, PublishingForm):
         ),
     )
     reason = forms.CharField(
-        label=gettext_lazy("Reason"),
         required=False,
         max_length=500,
         help_text=gettext_lazy("Optional. Shown in the history."),

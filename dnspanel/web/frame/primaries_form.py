@@ -99,7 +99,7 @@ class PrimariesForm(PanelForm):
 class PastRulesForm(PanelForm):
     """The form to change the primaries of a governed or frozen zone despite its rules, with a reason."""
 
-    reason = forms.CharField(label=gettext_lazy("Reason"), required=False, max_length=500)
+    reason = forms.CharField(required=False, max_length=500)
     past_rules = forms.BooleanField(
         label=gettext_lazy("Bypass rules"),
         required=False,

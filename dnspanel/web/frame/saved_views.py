@@ -48,7 +48,7 @@ class ListedView:
 class ViewForm(PanelForm):
     """The form for the name of a saved view, and for the team that it is shared with."""
 
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=LONGEST_NAME)
+    name = forms.CharField(max_length=LONGEST_NAME)
     team = forms.ChoiceField(label=gettext_lazy("Share with"), required=False)
 
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:

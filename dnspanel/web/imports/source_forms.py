@@ -322,7 +322,6 @@ class PowerdnsSqlForm(SourceForm):
         label=gettext_lazy("User"), max_length=200, initial="powerdns", widget=forms.TextInput(attrs=_MONO)
     )
     password = forms.CharField(
-        label=gettext_lazy("Password"),
         required=False,
         strip=False,
         max_length=1000,

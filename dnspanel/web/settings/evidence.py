@@ -42,7 +42,7 @@ _SECRET_STAYS = gettext_lazy("Leave empty to keep the stored value, which is nev
 class DestinationForm(PanelForm):
     """The form for an audit log destination: its address, the CA that verifies it, and the panel's credentials."""
 
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=LONGEST_NAME)
+    name = forms.CharField(max_length=LONGEST_NAME)
     address = forms.CharField(max_length=LONGEST_URL, widget=forms.TextInput(attrs=MONO))
     ca = forms.CharField(
         label=gettext_lazy("Certificate authority"),

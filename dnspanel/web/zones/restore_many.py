@@ -38,7 +38,6 @@ class RestoreZonesForm(PublishingForm):
     """The form that confirms restoring the zones on the page, with the reason."""
 
     reason = forms.CharField(
-        label=gettext_lazy("Reason"),
         required=False,
         max_length=500,
         help_text=gettext_lazy("Optional. Shown in the history."),

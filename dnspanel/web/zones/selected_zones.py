@@ -98,11 +98,8 @@ class ManyZonesForm(PanelForm):
         required=False,
         help_text=gettext_lazy("Used by the action Apply template. A dry run compares the template with each zone."),
     )
-    format = forms.ChoiceField(
-        label=gettext_lazy("Format"), required=False, help_text=gettext_lazy("Used by the action Export.")
-    )
+    format = forms.ChoiceField(required=False, help_text=gettext_lazy("Used by the action Export."))
     reason = forms.CharField(
-        label=gettext_lazy("Reason"),
         required=False,
         max_length=500,
         help_text=gettext_lazy("Optional. Shown in the history."),

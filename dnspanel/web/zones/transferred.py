@@ -31,7 +31,6 @@ class NewTransferredZoneForm(PrimariesForm, PublishingForm):
     field_order = ("form_id", "name")
 
     name = forms.CharField(
-        label=gettext_lazy("Name"),
         max_length=1100,
         widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
         help_text=gettext_lazy("Enter the zone name used by the primaries. Unicode names are allowed."),

@@ -32,7 +32,6 @@ class PublishForm(PublishingForm):
     name = forms.CharField(
         max_length=LONGEST_NAME,
         required=False,
-        label=gettext_lazy("Name"),
         help_text=gettext_lazy("Name for the saved draft. Default: your name and the time"),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
