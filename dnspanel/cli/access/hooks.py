@@ -78,7 +78,8 @@ def show(session: Session, number: int) -> None:
 def add(session: Session, address: str, reason: str, **terms: Any) -> None:
     """Add a publish hook and print its secret once.
 
-    The program at URL is asked before each publication that changes one of the chosen zones.
+    The program at URL is asked before each publication that changes one of the chosen zones. Without --zone, --tag
+    or --team, it is asked about every zone.
 
     \b
     Example:

@@ -1,6 +1,6 @@
 """The form for grants to tokens, people and teams: rights over zones, limited to names and types."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -12,22 +12,34 @@ from dnspanel.accounts.models import Team
 from dnspanel.accounts.rights import grant_edit
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
-from dnspanel.web.frame.forms import PanelForm, split_list
+from dnspanel.web.frame.all_or_some import ALL, SOME, AllOrSome, AllOrSomeForm
+from dnspanel.web.frame.forms import split_list
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.rights import access
 from dnspanel.zones.settings.settings_of_zone import canonical_tags
 from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
 
-EVERYWHERE, SOME = "all", "some"
 LONGEST_LIST = 20_000
 _PLAIN = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
 MONO = {**_PLAIN, "class": "input input-mono"}
 MONO_LINES = {**_PLAIN, "class": "textarea input-mono", "rows": 2}
 
 
-class GrantForm(PanelForm):
+class GrantForm(AllOrSomeForm):
     """The form for a grant: rights, zones, tags, teams, names and types. `person` can enter only visible zones."""
+
+    all_or_some: ClassVar[tuple[AllOrSome, ...]] = (
+        AllOrSome(("zones", "tags", "teams"), default=SOME),
+        AllOrSome(
+            ("names", "types"),
+            "records",
+            gettext_lazy("Records"),
+            gettext_lazy("All records"),
+            gettext_lazy("Only these names or types"),
+            default=ALL,
+        ),
+    )
 
     rights = forms.MultipleChoiceField(
         label=gettext_lazy("Rights"),
@@ -35,12 +47,6 @@ class GrantForm(PanelForm):
         initial=[Right.READ.value],
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": gettext_lazy("Select at least one right.")},
-    )
-    where = forms.ChoiceField(
-        label=gettext_lazy("Where"),
-        choices=[(SOME, gettext_lazy("Selected zones")), (EVERYWHERE, gettext_lazy("All zones"))],
-        initial=SOME,
-        widget=forms.RadioSelect,
     )
     zones = forms.CharField(
         label=gettext_lazy("Zones"),
@@ -81,7 +87,7 @@ class GrantForm(PanelForm):
     )
 
     def __init__(self, *args: Any, person: access.Person, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, counted_for=person, **kwargs)
         self.person = person
         choices = [(team.pk, team.name) for team in teams_known_to(person)]
         field = self.fields["teams"]
@@ -110,16 +116,16 @@ class GrantForm(PanelForm):
 
     def clean(self) -> dict[str, Any]:
         """Add the `Grant` to the cleaned data if every field is valid."""
+        super().clean()
         cleaned = self.cleaned_data
         if self.errors:
             return cleaned
-        everywhere = cleaned["where"] == EVERYWHERE
         grant = Grant(
             rights=frozenset(map(Right, cleaned["rights"])),
-            everywhere=everywhere,
-            zones=frozenset() if everywhere else cleaned["zones"],
-            tags=frozenset() if everywhere else cleaned["tags"],
-            teams=frozenset() if everywhere else frozenset(cleaned.get("teams", ())),
+            everywhere=cleaned["where"] == ALL,
+            zones=cleaned["zones"],
+            tags=cleaned["tags"],
+            teams=frozenset(cleaned.get("teams", ())),
             names=cleaned["names"],
             types=cleaned["types"],
         )

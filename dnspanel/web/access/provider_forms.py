@@ -19,6 +19,7 @@ from dnspanel.accounts.providers.saml.metadata import LONGEST_METADATA
 from dnspanel.accounts.texts.canonical import ascii_lower
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
+from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, split_list
 
 _GROUPS = [
@@ -50,11 +51,21 @@ def _mono(
     )
 
 
-class CommonForm(PanelForm):
+class CommonForm(AllOrSomeForm):
     """The base class of the forms for sign-in providers, with the fields that every kind of provider has."""
 
     kind: ClassVar[Kind]
     template: ClassVar[str]
+    all_or_some = (
+        AllOrSome(
+            ("mail_domains",),
+            "domains",
+            gettext_lazy("First sign-in"),
+            gettext_lazy("All email domains"),
+            gettext_lazy("Only these email domains"),
+            default=ALL,
+        ),
+    )
 
     name = forms.CharField(label=gettext_lazy("Button text"), max_length=40)
     slug = _mono(
@@ -68,7 +79,7 @@ class CommonForm(PanelForm):
         required=False,
         help_text=gettext_lazy(
             "The person needs a verified email address in the email domains, and a group in the group rules. "
-            "An empty list allows everyone."
+            "Without group rules, no group is needed."
         ),
     )
     links_by_mail = forms.BooleanField(
@@ -86,9 +97,7 @@ class CommonForm(PanelForm):
     mail_domains = _mono(
         gettext_lazy("Email domains"),
         rows.MOST_DOMAINS * 255,
-        gettext_lazy(
-            "Enter the domains allowed at first sign-in, separated by commas. Leave empty to allow all domains."
-        ),
+        gettext_lazy("Enter the domains allowed at first sign-in, separated by commas."),
         required=False,
     )
     session_hours = forms.IntegerField(

@@ -16,7 +16,8 @@ from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import LIFETIME
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import MONO, MONO_LINES, GrantForm
-from dnspanel.web.frame.forms import PanelForm, split_list
+from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
+from dnspanel.web.frame.forms import split_list
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from replication.dns import names
@@ -36,11 +37,21 @@ _IN_MORE = frozenset(
 )
 
 
-class TokenForm(PanelForm):
+class TokenForm(AllOrSomeForm):
     """The base class of the forms for new tokens."""
 
     preset: ClassVar[Preset]
     own: ClassVar[tuple[str, ...]] = ()  # additional fields of this preset
+    all_or_some: ClassVar[tuple[AllOrSome, ...]] = (
+        AllOrSome(
+            ("networks",),
+            "addresses",
+            gettext_lazy("Client addresses"),
+            gettext_lazy("All addresses"),
+            gettext_lazy("Only these networks"),
+            default=ALL,
+        ),
+    )
 
     kind = forms.ChoiceField(
         label=gettext_lazy("Credential type"),
@@ -92,7 +103,7 @@ class TokenForm(PanelForm):
         required=False,
         max_length=4000,
         widget=forms.Textarea(attrs=MONO_LINES),
-        help_text=gettext_lazy("Leave empty to allow all addresses. 192.0.2.0/24 2001:db8::1"),
+        help_text=gettext_lazy("Enter networks, such as 192.0.2.0/24 2001:db8::1"),
     )
     requests_per_minute = forms.IntegerField(
         label=gettext_lazy("Requests per minute"),
@@ -255,6 +266,7 @@ class CustomForm(TokenForm, GrantForm):
     """The form for a custom token. All rights and limits can be chosen."""
 
     preset = Preset.CUSTOM
+    all_or_some = (*TokenForm.all_or_some, *GrantForm.all_or_some)
     own = ("rights", "where", "zones", "tags", "teams", "names", "types", "permissions")
 
     permissions = forms.MultipleChoiceField(
@@ -279,6 +291,7 @@ class CustomForm(TokenForm, GrantForm):
 
     def clean(self) -> dict[str, Any]:
         if not self.cleaned_data.get("rights") and self.cleaned_data.get("permissions"):
+            self.refuse_empty(TokenForm.all_or_some)
             return self.cleaned_data
         return super().clean()
 

@@ -19,6 +19,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.confirm import ask, before_secret, run_confirmed
 from dnspanel.web.frame.forms import PublishingForm, id_in
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
@@ -39,11 +40,13 @@ _TIME = {"type": "time", "class": "input"}
 _NAMES = {"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}
 
 
-class WebhookForm(PublishingForm):
+class WebhookForm(AllOrSomeForm, PublishingForm):
     """The form for a webhook: its format, receiver, events and zones, and the delay and quiet hours of its messages.
 
     The form offers only events that the person is allowed to see.
     """
+
+    all_or_some = (AllOrSome(("zones", "tags", "teams"), label=gettext_lazy("Publications"), default=ALL),)
 
     format = forms.ChoiceField(
         label=gettext_lazy("Deliver as"),
@@ -69,13 +72,10 @@ class WebhookForm(PublishingForm):
         error_messages={"required": gettext_lazy("Select at least one event.")},
     )
     zones = forms.CharField(
-        label=gettext_lazy("Limit to zones"),
+        label=gettext_lazy("Zones"),
         required=False,
         max_length=30_000,
-        help_text=gettext_lazy(
-            "Enter one zone per line. If you enter zones, tags or teams, only publications that change one of "
-            "these zones are sent."
-        ),
+        help_text=gettext_lazy("Enter one zone name per line."),
         widget=forms.Textarea(attrs=_NAMES),
     )
     tags = forms.CharField(
@@ -85,7 +85,7 @@ class WebhookForm(PublishingForm):
         help_text=gettext_lazy("Separate multiple entries with commas."),
     )
     teams = forms.CharField(
-        label=gettext_lazy("Limit to teams"),
+        label=gettext_lazy("Zones by team"),
         required=False,
         max_length=10_000,
         help_text=gettext_lazy("Separate multiple entries with commas."),
@@ -113,7 +113,7 @@ class WebhookForm(PublishingForm):
     )
 
     def __init__(self, *args: object, person: User | Actor, webhook: Webhook | None = None, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, counted_for=person, stored=webhook is not None, **kwargs)
         events = self.fields["events"]
         assert isinstance(events, forms.MultipleChoiceField)
         events.choices = [(kind.value, kind.label) for kind in SUBSCRIBABLE if can(person, NEEDED[kind])]
@@ -150,11 +150,6 @@ class WebhookForm(PublishingForm):
                 [gettext("Team {name} not found.").format(name=name[:100]) for name in unknown[:5]]
             )
         return [known[name] for name in wanted]
-
-    @property
-    def is_scoped(self) -> bool:
-        """True if a field limits the webhook to some zones."""
-        return any(self[name].value() for name in ("zones", "tags", "teams"))
 
     def terms(self) -> dict[str, Any]:
         """Return the form's values for the fields of `hooks.WebhookTerms`."""

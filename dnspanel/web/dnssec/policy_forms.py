@@ -8,6 +8,7 @@ from dnspanel.accounts.actors.actors import Person
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.forms import CDS_LABELS, DenialForm, KeyChoice, SigningForm
+from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.key_material import ALGORITHMS
@@ -175,27 +176,27 @@ class OwnPolicyForm(SigningForm):
         field.queryset = policy_queries.policies_visible_to(person)
 
 
-class RunForm(PublishingForm):
+class RunForm(AllOrSomeForm, PublishingForm):
     """The form that chooses a policy run's zones: all zones or those of one policy, optionally filtered by a search."""
+
+    all_or_some = (AllOrSome(("policy", "q"), needs_number=True),)
 
     policy = forms.ModelChoiceField(
         DnssecPolicy.objects.all(),
         label=gettext_lazy("Zones with policy"),
         required=False,
-        empty_label=gettext_lazy("all zones"),
+        empty_label=gettext_lazy("any policy"),
     )
     q = forms.CharField(
         label=gettext_lazy("Zone filter"),
         required=False,
         max_length=LONGEST_SEARCH,
-        widget=forms.TextInput(attrs={"type": "search", "placeholder": gettext_lazy("All"), "spellcheck": "false"}),
-        help_text=gettext_lazy(
-            "Search terms as in the zone list. Leave empty for all zones. Examples: tag:shop, dnssec:unsigned"
-        ),
+        widget=forms.TextInput(attrs={"type": "search", "spellcheck": "false"}),
+        help_text=gettext_lazy("Search terms as in the zone list. Examples: tag:shop, dnssec:unsigned"),
     )
 
     def __init__(self, *args: Any, person: Person, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, counted_for=person, **kwargs)
         field = self.fields["policy"]
         assert isinstance(field, forms.ModelChoiceField)
         field.queryset = policy_queries.policies_visible_to(person)

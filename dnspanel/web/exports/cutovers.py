@@ -36,7 +36,8 @@ from dnspanel.transfer.models import (
     SourceKind,
 )
 from dnspanel.web.exports.pages import MOST_IN_MEMORY, TONES
-from dnspanel.web.frame.forms import LONGEST_SEARCH, PanelForm
+from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
+from dnspanel.web.frame.forms import LONGEST_SEARCH
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.models import UNFINISHED_STATES, RunState
 from dnspanel.zones.rights import access
@@ -46,17 +47,17 @@ LISTED = 30
 ROWS_PER_PAGE = 100
 
 
-class CutoverForm(PanelForm):
+class CutoverForm(AllOrSomeForm):
     """The form for the old server, the zones to compare, and the resolver that finds the parents' name servers."""
+
+    all_or_some = (AllOrSome(("q",), default=ALL),)
 
     job = forms.IntegerField(required=False, widget=forms.HiddenInput)
     q = forms.CharField(
-        label=gettext_lazy("Zones"),
+        label=gettext_lazy("Search"),
         required=False,
         max_length=LONGEST_SEARCH,
-        help_text=gettext_lazy(
-            "Enter part of a zone name, or has:192.0.2.7 to search values. Leave empty for all zones."
-        ),
+        help_text=gettext_lazy("Enter part of a zone name, or has:192.0.2.7 to search values."),
     )
     server = forms.CharField(
         label=gettext_lazy("Old server"),
@@ -159,8 +160,8 @@ def cutover_list(request: PanelRequest) -> HttpResponse:
     """Show the form for a new comparison and the person's recent comparisons. A POST starts a comparison."""
     access.require(request.user, Permission.EDIT)
     if request.method != "POST":
-        return _list_page(request, CutoverForm(initial=_initial(request)))
-    form = CutoverForm(request.POST)
+        return _list_page(request, CutoverForm(initial=_initial(request), counted_for=request.user))
+    form = CutoverForm(request.POST, counted_for=request.user)
     if form.is_valid() and (check := _create(request, form)) is not None:
         return redirect("import-cutover", check.pk)
     return _list_page(request, form, status=422)

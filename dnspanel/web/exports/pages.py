@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -26,7 +26,8 @@ from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPL
 from dnspanel.transfer.models import ExportFormat, ExportJob
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS, refuse_passphrase
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.forms import LONGEST_SEARCH, PanelForm, SecretInput
+from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
+from dnspanel.web.frame.forms import LONGEST_SEARCH, SecretInput
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import UNFINISHED_STATES, RunState, Zone
@@ -52,20 +53,31 @@ TONES = {
 }
 
 
-class ExportForm(PanelForm):
+class ExportForm(AllOrSomeForm):
     """The form for the zones and the format of an export. A dnsperf query file also needs the kinds of queries."""
+
+    all_or_some = (AllOrSome(("q",), default=ALL),)
 
     zone = forms.CharField(required=False, max_length=1100, widget=forms.HiddenInput)
     q = forms.CharField(
-        label=gettext_lazy("Zones"),
+        label=gettext_lazy("Search"),
         required=False,
         max_length=LONGEST_SEARCH,
         widget=forms.TextInput(
-            attrs={"type": "search", "placeholder": gettext_lazy("All zones"), "spellcheck": "false"}
+            attrs={
+                "type": "search",
+                "class": "input",
+                "spellcheck": "false",
+                "autocomplete": "off",
+                "hx-get": reverse_lazy("zone-exports"),
+                "hx-trigger": "input changed delay:250ms",
+                "hx-target": "#export-count",
+                "hx-swap": "outerHTML",
+                "hx-sync": "this:replace",
+                "data-quiet": "",
+            }
         ),
-        help_text=gettext_lazy(
-            "Enter part of a zone name, or has:192.0.2.7 to search values. Leave empty for all zones."
-        ),
+        help_text=gettext_lazy("Enter part of a zone name, or has:192.0.2.7 to search values."),
     )
     format = forms.ChoiceField(choices=ExportFormat.choices, widget=forms.RadioSelect, initial=ExportFormat.BIND)
     keys_passphrase = forms.CharField(
@@ -119,7 +131,11 @@ class ExportForm(PanelForm):
         except BadName as exc:
             raise forms.ValidationError(str(exc)) from exc
 
+    def _applies(self, each: AllOrSome) -> bool:
+        return not self["zone"].value()
+
     def clean(self) -> dict[str, Any]:
+        super().clean()
         cleaned: dict[str, Any] = self.cleaned_data
         passphrase, again = cleaned.get("keys_passphrase", ""), cleaned.get("keys_passphrase_again", "")
         if not passphrase and not again:
@@ -221,8 +237,8 @@ def export_list(request: PanelRequest) -> HttpResponse:
     """Show the form for a new export and the person's recent exports. A POST starts an export."""
     access.require(request.user, Permission.READ)
     if request.method != "POST":
-        return _export_list_page(request, ExportForm(initial=_initial(request)))
-    form = ExportForm(request.POST)
+        return _export_list_page(request, ExportForm(initial=_initial(request), counted_for=request.user))
+    form = ExportForm(request.POST, counted_for=request.user)
     if form.is_valid() and (job := _create(request, form)) is not None:
         return redirect("zone-export-job", job.pk)
     return _export_list_page(request, form, status=422)

@@ -10,6 +10,7 @@ from dnspanel.catalogs.models import Catalog, Rule
 from dnspanel.catalogs.set_up_catalogs import CatalogTerms, RuleTerms
 from dnspanel.primaries import set_up_primaries as primaries
 from dnspanel.texts import gettext_lazy
+from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, PublishingForm
 from dnspanel.web.frame.primaries_form import PrimariesForm
 from replication.dns import names
@@ -34,8 +35,19 @@ class TeamAndTagsForm(PanelForm):
         return (given["team"].pk if given["team"] else None), given["tags"].split()
 
 
-class CatalogForm(TeamAndTagsForm):
+class CatalogForm(AllOrSomeForm, TeamAndTagsForm):
     """The form for the settings that the members of a catalog get."""
+
+    all_or_some = (
+        AllOrSome(
+            ("within",),
+            "members",
+            gettext_lazy("Allowed members"),
+            gettext_lazy("Any zone"),
+            gettext_lazy("Only zones in these zones"),
+            default=ALL,
+        ),
+    )
 
     within = forms.CharField(
         label=gettext_lazy("Allowed zones"),
@@ -43,8 +55,7 @@ class CatalogForm(TeamAndTagsForm):
         max_length=1100 * 4,
         widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
         help_text=gettext_lazy(
-            "Enter one zone name per line, or leave empty for any zone. Members inside or above an existing "
-            "zone need that zone in this list."
+            "Enter one zone name per line. Members inside or above an existing zone need that zone in this list."
         ),
     )
     most_members = forms.IntegerField(

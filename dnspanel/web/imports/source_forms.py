@@ -15,6 +15,7 @@ from dnspanel.transfer import import_limits
 from dnspanel.transfer.allowed_servers import DATABASE_PORTS
 from dnspanel.transfer.models import SourceKind
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS
+from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import PublishingForm, SecretInput
 from replication.dns import names
 from replication.errors import BadName
@@ -55,7 +56,7 @@ class SourceForm(PublishingForm):
         return str(SourceKind(self.kind).label)
 
     @property
-    def rows(self) -> Iterator[list[forms.BoundField]]:
+    def rows(self) -> Iterator[list[Any]]:
         """The fields that only this kind of source has, in rows as on the page."""
         yield from self.groups([field for field in self.visible_fields() if field.name != "title"])
 
@@ -245,10 +246,11 @@ class AxfrForm(SourceForm):
         return gettext("Transfer from {cleaned_data}").format(cleaned_data=self.cleaned_data["server"])
 
 
-class PowerdnsApiForm(SourceForm):
+class PowerdnsApiForm(AllOrSomeForm, SourceForm):
     """The form for the HTTP API of a PowerDNS server."""
 
     kind = SourceKind.POWERDNS_API
+    all_or_some = (AllOrSome(("zones",), all=gettext_lazy("All zones of the server"), default=ALL),)
 
     url = forms.CharField(
         label=gettext_lazy("Address"),
@@ -269,9 +271,13 @@ class PowerdnsApiForm(SourceForm):
         label=gettext_lazy("Zones"),
         required=False,
         max_length=300 * MOST_NAMED_ZONES,
-        help_text=gettext_lazy("One zone per line. Leave empty for all zones."),
+        help_text=gettext_lazy("Enter one zone name per line."),
         widget=forms.Textarea(attrs={**_MONO_TEXT, "rows": 4}),
     )
+
+    @property
+    def rows(self) -> Iterator[list[Any]]:
+        yield from ([line] for line in self.lines if getattr(line, "name", "") != "title")
 
     def clean_url(self) -> str:
         parts = urlsplit(self.cleaned_data["url"])

@@ -16,7 +16,7 @@ from dnspanel.web.frame.confirm import Question, ask, before_secret, run_confirm
 from dnspanel.web.frame.forms import MONO
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.settings.publish_rules import ScopeForm, governor, lift_rule
+from dnspanel.web.settings.publish_rules import ScopeForm, about_lifting, governor, lift_rule
 from dnspanel.webhooks import place_publish_hooks
 from dnspanel.webhooks.address_guard import LONGEST_URL
 from dnspanel.webhooks.place_publish_hooks import LEAST_SECONDS, LONGEST_NAME, MOST_SECONDS, HookTerms, NewHook
@@ -64,7 +64,7 @@ class HookForm(ScopeForm):
                 "team": hook.team.name if hook.team else "",
                 "version": hook.version,
             }
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, stored=hook is not None, **kwargs)
         if hook is not None:
             self.fields["version"] = forms.IntegerField(widget=forms.HiddenInput)
 
@@ -146,6 +146,11 @@ def _about_change(hook: PublishHook) -> Question:
     )
 
 
+def _about_lifting(hook: PublishHook) -> Question:
+    effect = gettext("Publications in these zones no longer need the approval of this hook.")
+    return about_lifting(hook, gettext("Delete hook"), [effect], back="settings-hooks")
+
+
 def _page_with_secret(request: PanelRequest, made: NewHook, *, rotated: bool = False) -> HttpResponse:
     page = render(request, "settings/hook_made.html", {"hook": made.hook, "secret": made.secret, "rotated": rotated})
     return show_once(request, page, after=reverse("settings-hook", args=[made.hook.pk]))
@@ -153,10 +158,11 @@ def _page_with_secret(request: PanelRequest, made: NewHook, *, rotated: bool = F
 
 @require_POST
 def hook_lift(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Remove the hook, so that the panel no longer asks it about publications."""
+    """Remove the hook after a confirmation, so that the panel no longer asks it about publications."""
     return lift_rule(
         request,
-        lambda now: place_publish_hooks.lift_hook(hook_id=hook_id, author=request.user, now=now),
+        lambda: _about_lifting(place_publish_hooks.hook_for(request.user, hook_id)),
+        partial(place_publish_hooks.lift_hook, hook_id=hook_id),
         gettext("Publish hook deleted."),
         back="settings-hooks",
     )

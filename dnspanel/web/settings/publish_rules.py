@@ -1,14 +1,16 @@
 """Views of approval rules and freezes, for people with the right `govern`: list, add, remove."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -19,8 +21,10 @@ from dnspanel.accounts.models import Role, Team, Token, User
 from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
-from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import MONO, OwnClockField, PanelForm, split_list
+from dnspanel.texts import gettext, gettext_lazy, ngettext
+from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
+from dnspanel.web.frame.confirm import Question, run_confirmed
+from dnspanel.web.frame.forms import MONO, OwnClockField, split_list
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.errors import Forbidden, RuleRefused, RuleUnknown, Unknown
 from dnspanel.zones.governance import freeze_times, publish_rules
@@ -34,7 +38,7 @@ from dnspanel.zones.governance.publish_rules import (
     FreezeTimes,
     Scope,
 )
-from dnspanel.zones.models import ApprovalRule, Freeze
+from dnspanel.zones.models import ApprovalRule, Freeze, ZoneRule
 from dnspanel.zones.rights import access
 from replication.dns import rdtypes
 from replication.errors import BadRdata
@@ -70,8 +74,10 @@ class DisplayFreeze:
     next: datetime | None
 
 
-class ScopeForm(PanelForm):
+class ScopeForm(AllOrSomeForm):
     """The base class of forms for rules: the zones that a rule applies to, and the reason for the rule."""
+
+    all_or_some: ClassVar[tuple[AllOrSome, ...]] = (AllOrSome(("zone", "tag", "team"), needs_number=True),)
 
     zone = forms.CharField(required=False, max_length=1100, widget=forms.TextInput(attrs=MONO))
     tag = forms.CharField(required=False, max_length=40, widget=forms.TextInput(attrs=MONO))
@@ -79,14 +85,14 @@ class ScopeForm(PanelForm):
         required=False,
         max_length=64,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        help_text=gettext_lazy("Enter a zone, a tag or a team. Leave all three empty for every zone."),
+        help_text=gettext_lazy("Enter a zone, a tag or a team."),
     )
     reason = forms.CharField(
         label=gettext_lazy("Why"), max_length=LONGEST_REASON, help_text=gettext_lazy("Shown to people who are blocked.")
     )
 
     def __init__(self, *args: Any, reader: Actor, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, counted_for=reader, **kwargs)
         self.reader = reader
 
     def clean_zone(self) -> Any:
@@ -128,6 +134,18 @@ class ScopeForm(PanelForm):
 
 class ApprovalRuleForm(ScopeForm):
     """The form for an approval rule: the changes that need approval, and the people who can approve them."""
+
+    all_or_some = (
+        *ScopeForm.all_or_some,
+        AllOrSome(
+            ("types",),
+            "changes",
+            gettext_lazy("Changes"),
+            gettext_lazy("All record types"),
+            gettext_lazy("Only these record types"),
+            default=ALL,
+        ),
+    )
 
     needed = forms.IntegerField(
         label=gettext_lazy("Required approvals"),
@@ -254,13 +272,30 @@ def approval_rules(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def approval_rule_lift(request: PanelRequest, rule_id: int) -> HttpResponse:
-    """Remove the approval rule."""
+    """Remove the approval rule, after a confirmation."""
     return lift_rule(
         request,
-        lambda now: publish_rules.lift_approval_rule(rule_id=rule_id, author=request.user, now=now),
+        lambda: _about_rule(publish_rules.rule_with_id(publish_rules.approval_rules(request.user), rule_id)),
+        partial(publish_rules.lift_approval_rule, rule_id=rule_id),
         gettext("Approval rule deleted."),
         back="settings-approvals",
     )
+
+
+def _about_rule(rule: ApprovalRule) -> Question:
+    effects = []
+    if rule.needed:
+        effects.append(
+            ngettext(
+                "Changes to {scope} can be published without the approval of another person.",
+                "Changes to {scope} can be published without the approval of {needed} other people.",
+                rule.needed,
+            ).format(scope=rule.scope, needed=rule.needed)
+        )
+    if rule.ticket:
+        effects.append(gettext("Changes to {scope} can be published without a ticket.").format(scope=rule.scope))
+    effects.append(gettext("Waiting requests that no other rule holds can be published immediately."))
+    return about_lifting(rule, gettext("Delete approval rule"), effects, back="settings-approvals")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -283,23 +318,36 @@ def freezes(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def freeze_lift(request: PanelRequest, freeze_id: int) -> HttpResponse:
-    """Remove the freeze."""
+    """Remove the freeze, after a confirmation."""
     return lift_rule(
         request,
-        lambda now: publish_rules.lift_freeze(freeze_id=freeze_id, author=request.user, now=now),
+        lambda: _about_freeze(publish_rules.rule_with_id(publish_rules.freezes(request.user), freeze_id)),
+        partial(publish_rules.lift_freeze, freeze_id=freeze_id),
         gettext("Freeze deleted."),
         back="settings-freezes",
     )
 
 
-def lift_rule(request: PanelRequest, lift: Callable[[datetime], None], told: str, *, back: str) -> HttpResponse:
-    """Remove a rule, add a message (a warning if it was already removed), and redirect to the list.
+def _about_freeze(freeze: Freeze) -> Question:
+    effect = gettext("Changes to {scope} can be published during the times of this freeze.")
+    return about_lifting(freeze, gettext("Delete freeze"), [effect.format(scope=freeze.scope)], back="settings-freezes")
+
+
+def about_lifting(rule: ZoneRule, title: str, effects: Iterable[str], *, back: str) -> Question:
+    """Return the question before a rule is removed: the new possibilities, and the scope and the reason of the rule."""
+    return Question(title=title, effects=(*effects, str(rule)), button=title, back=reverse(back))
+
+
+def lift_rule(
+    request: PanelRequest, about: Callable[[], Question], lift: Callable[..., None], told: str, *, back: str
+) -> HttpResponse:
+    """Remove a rule after its question, add a message, and redirect to the list. A removed rule gets a warning.
 
     Raise Forbidden if the person isn't allowed to govern any zone.
     """
     governor(request)
     try:
-        lift(timezone.now())
+        run_confirmed(request, about(), partial(lift, author=request.user, now=timezone.now()))
         messages.success(request, told)
     except RuleUnknown as exc:
         messages.warning(request, str(exc))

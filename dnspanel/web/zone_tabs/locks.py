@@ -16,6 +16,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import MONO
 from dnspanel.web.access.rights_form import AboutRRsetForm, person_or_token
 from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.errors import LockRefused, LockUnknown
 from dnspanel.zones.models import Zone
@@ -24,9 +25,18 @@ from dnspanel.zones.rights.lock_rules import locks_of
 from dnspanel.zones.rights.locks import LONGEST_REASON, NOBODY, Manager, add_lock, lift_lock
 
 
-class LockForm(AboutRRsetForm):
+class LockForm(AllOrSomeForm, AboutRRsetForm):
     """The form for a lock: its records, its reason, and the person or token that can still change the records."""
 
+    all_or_some = (
+        AllOrSome(
+            ("name", "type"),
+            "what",
+            gettext_lazy("Locked records"),
+            gettext_lazy("The whole zone"),
+            gettext_lazy("Only these records"),
+        ),
+    )
     without_type = None
     reason = forms.CharField(
         label=gettext_lazy("Why"),
@@ -45,8 +55,8 @@ class LockForm(AboutRRsetForm):
     def __init__(self, *args: Any, zone: Zone, reader: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.zone, self.reader = zone, reader
-        self.fields["name"].help_text = gettext("Leave empty for the whole zone. Enter @ for the zone apex.")
-        self.fields["type"].help_text = gettext("Leave empty for all types.")
+        self.fields["name"].help_text = gettext("Enter @ for the zone apex.")
+        self.fields["type"].help_text = gettext("Leave empty for all types of the name.")
 
     def zone_meant(self) -> Zone | None:
         return self.zone

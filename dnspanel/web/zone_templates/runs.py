@@ -17,6 +17,7 @@ from dnspanel.transfer.zone_templates import access, queries
 from dnspanel.transfer.zone_templates import runs as verbs
 from dnspanel.transfer.zone_templates.compare_template import Outcome
 from dnspanel.transfer.zone_templates.template_content import variables_stored, version_of
+from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, count_findings
@@ -37,25 +38,25 @@ _LABELS: Labels = {
 }
 
 
-class RunForm(PublishingForm):
+class RunForm(AllOrSomeForm, PublishingForm):
     """The form that chooses the zones of a template run."""
 
-    scope = forms.ChoiceField(
-        label=gettext_lazy("Zones"),
-        choices=(
-            ("linked", gettext_lazy("Linked zones")),
-            ("found", gettext_lazy("Zones that match a search")),
+    all_or_some = (
+        AllOrSome(
+            ("q",),
+            "scope",
+            some=gettext_lazy("Zones that match a search"),
+            needs_number=True,
+            default="linked",
+            more=(("linked", gettext_lazy("Linked zones")),),
         ),
-        widget=forms.RadioSelect,
-        initial="linked",
     )
+
     q = forms.CharField(
         label=gettext_lazy("Search"),
         required=False,
         max_length=LONGEST_SEARCH,
-        help_text=gettext_lazy(
-            "Same syntax as in the zone list, for example: shop tag:eu. Leave empty for all zones you can see."
-        ),
+        help_text=gettext_lazy("Same syntax as in the zone list, for example: shop tag:eu."),
         widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off", "spellcheck": "false"}),
     )
     keep = forms.BooleanField(
@@ -65,7 +66,7 @@ class RunForm(PublishingForm):
 
     @property
     def is_search(self) -> bool:
-        return bool(self.cleaned_data["scope"] == "found")
+        return bool(self.cleaned_data["scope"] != "linked")
 
 
 class CarryOutForm(PublishingForm):
@@ -110,7 +111,7 @@ def template_runs(request: PanelRequest, template_id: int) -> HttpResponse:
     require(request.user, Permission.EDIT)
     template = access.template_for(request.user, template_id)
     variables = variables_stored(version_of(template))
-    form = RunForm(request.POST or None)
+    form = RunForm(request.POST or None, counted_for=request.user)
     fields = VariablesForm(request.POST or None, variables=variables)
     if form.is_valid() and (not form.is_search or fields.is_valid()):
         try:

@@ -28,7 +28,8 @@ from dnspanel.transfer.exports.exported_zones import Selection as Exported
 from dnspanel.transfer.models import ExportFormat
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.transfer.zone_templates.access import template_for
-from dnspanel.web.frame.forms import LONGEST_SEARCH, MONO, PanelForm, checked_search, split_list
+from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
+from dnspanel.web.frame.forms import LONGEST_SEARCH, MONO, checked_search, split_list
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.zones.from_template import templates_to_choose_from
 from dnspanel.zones.dnssec.policy_queries import policies_visible_to
@@ -67,14 +68,16 @@ _RUN_ACTS = {
 NONE = "none"
 
 
-class ManyZonesForm(PanelForm):
+class ManyZonesForm(AllOrSomeForm):
     """The form for a bulk change to zones, with the fields for each kind of change."""
+
+    all_or_some = (AllOrSome(("q",), needs_number=True),)
 
     q = forms.CharField(
         label=gettext_lazy("Zone filter"),
         required=False,
         max_length=LONGEST_SEARCH,
-        help_text=gettext_lazy("Leave empty for all zones. Enter words from zone names, or filters such as tag:shop."),
+        help_text=gettext_lazy("Enter words from zone names, or filters such as tag:shop."),
         widget=forms.TextInput(attrs=MONO),
     )
     act = forms.ChoiceField(choices=ACTS, label=gettext_lazy("Action"))
@@ -113,7 +116,7 @@ class ManyZonesForm(PanelForm):
     seen = forms.CharField(max_length=64, required=False)
 
     def __init__(self, *args: Any, author: User, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, counted_for=author, **kwargs)
         self.teams: dict[str, Team] = {str(team.pk): team for team in teams_to_choose_from(author)}
         teams = [(pk, team.name) for pk, team in self.teams.items()]
         self.policies: dict[str, DnssecPolicy] = {}
@@ -138,7 +141,11 @@ class ManyZonesForm(PanelForm):
     def clean_q(self) -> str:
         return checked_search(self.cleaned_data["q"])
 
+    def _applies(self, each: AllOrSome) -> bool:
+        return not self.is_bound or bool(self.data.get("all"))
+
     def clean(self) -> None:
+        super().clean()
         act, data = self.cleaned_data.get("act"), self.cleaned_data
         needed, choose = {
             TEAM: ("team", gettext("Choose a team.")),
@@ -357,7 +364,8 @@ def _fingerprint(zones: Sequence[Zone]) -> str:
 def _selection(request: PanelRequest) -> ZoneSelection | None:
     """Return the selection in the request, or None if nothing is selected."""
     if request.POST.get("all"):
-        return ZoneSelection(search=request.POST.get("q", "")[:LONGEST_SEARCH].strip())
+        search = "" if request.POST.get("where") == ALL else request.POST.get("q", "")
+        return ZoneSelection(search=search[:LONGEST_SEARCH].strip())
     names = tuple(dict.fromkeys(request.POST.getlist("zone")))
     return ZoneSelection(names) if names else None
 
@@ -376,7 +384,7 @@ def _ask(request: PanelRequest, form: ManyZonesForm, *, status: int = 200) -> Ht
 
 
 def _show(request: PanelRequest, form: ManyZonesForm, outcome: ZonesOutcome, *, status: int = 200) -> HttpResponse:
-    kept = ("zone", "all", "q", "act", "tags", "team")  # the fields of immediate changes
+    kept = ("zone", "all", "where", "where_number", "q", "act", "tags", "team")  # the fields of immediate changes
     context = {
         "form": form,
         "act": form.title,

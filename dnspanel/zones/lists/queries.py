@@ -122,11 +122,11 @@ def zone_page(
     return ZonePage(tuple(_zone_row(listed[pk]) for pk in pks if pk in listed), next_after)
 
 
-def zone_total(*, among: QuerySet[Zone], search: str) -> int | None:
-    """Count the zones that match a search, or return None if the search is for content. Stop after MOST_COUNTED + 1."""
+def zone_total(*, among: QuerySet[Zone], search: str, most: int = MOST_COUNTED) -> int | None:
+    """Count the zones that match a search, or return None if the search is for content. Stop after `most` + 1."""
     if zone_conditions.terms_inside(parse(search)):
         return None
-    return found_zones(among, search).order_by()[: MOST_COUNTED + 1].count()
+    return found_zones(among, search).order_by()[: most + 1].count()
 
 
 def order_for(searched: Search, order: ZoneOrder) -> ZoneOrder:

@@ -72,8 +72,8 @@ class ChangeRunSerializer(RunProgress):
         required=False,
         max_length=LONGEST_SEARCH,
         allow_blank=True,
-        help_text="Search, as in the panel's list of zones, or for `restore` as in the trash. A dry run needs this "
-        "or `zones`.",
+        help_text="Search, as in the panel's list of zones, or for `restore` as in the trash; empty: all zones. A dry "
+        "run needs this or `zones`.",
     )
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=change_runs.MOST_NAMED)
     act = RunActSerializer(required=False)

@@ -47,8 +47,8 @@ class PolicyRunSerializer(RunProgress):
         allow_null=True,
         help_text="Id of the dry run to carry out, in the same zones; refused if policies changed after it.",
     )
-    policy = Id(default=None, allow_null=True, help_text="Only zones of this policy.")
-    q = Text(default="", allow_blank=True, max_length=200, help_text="Search, as in the panel's search box.")
+    policy = Id(default=None, allow_null=True, help_text="Only zones of this policy; null: all zones.")
+    q = Text(default="", allow_blank=True, max_length=200, help_text="Search, as in the panel; empty: all zones.")
     counts = serializers.DictField(
         child=serializers.IntegerField(), read_only=True, help_text=f"Number of zones by act: {', '.join(_ACTS)}."
     )

@@ -51,7 +51,7 @@ class ExportSerializer(Shape):
     id = serializers.IntegerField(read_only=True)
     format = Choice(choices=ExportFormat.choices)
     zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_ZONES)
-    q = Text(default="", allow_blank=True, max_length=200, help_text="Search, as in the panel's search box.")
+    q = Text(default="", allow_blank=True, max_length=200, help_text="Search; empty, without `zones`: all zones.")
     queries = QueriesSerializer(required=False, help_text="Options for the format `queries`.")
     keys_passphrase = Text(
         write_only=True,

@@ -59,11 +59,16 @@ from replication.dns import rdtypes
 
 
 class ScopedSerializer(Shape):
-    """The zones of a rule: one zone, zones with a tag, zones of a team, or all zones."""
+    """The zones of a rule: one zone, zones with a tag, zones of a team, or all zones (no `zone`, `tag` or `team`)."""
 
-    zone = ZoneName(required=False, allow_null=True, default=None)
-    tag = Text(required=False, default="", allow_blank=True, max_length=40, help_text="Tag of the zones.")
-    team = Id(required=False, allow_null=True, default=None, help_text="Id of the team.")
+    zone = ZoneName(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The only zone. If `zone` and `team` are null and `tag` is empty, all zones.",
+    )
+    tag = Text(required=False, default="", allow_blank=True, max_length=40, help_text="Tag of the zones; empty: none.")
+    team = Id(required=False, allow_null=True, default=None, help_text="Id of the zones' team; null: none.")
     reason = Text(max_length=LONGEST_REASON, help_text="Reason, shown to people whose change is held.")
 
 

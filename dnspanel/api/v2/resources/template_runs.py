@@ -55,7 +55,7 @@ class TemplateRunSerializer(RunProgress):
         allow_null=True,
         allow_blank=True,
         max_length=200,
-        help_text="Search, as in the panel's search box; null: the zones that follow the template.",
+        help_text="Search, as in the panel's search box; empty: all zones; null: the zones that follow the template.",
     )
     values = Members(
         most=MOST_VARIABLES,

@@ -54,7 +54,8 @@ class WebhookSerializer(Shape):
         child=ZoneName(),
         default=list,
         max_length=hooks.MOST_IN_SCOPE,
-        help_text="Limits publications to those that change one of these zones or a zone of `tags` or `teams`.",
+        help_text="Only publications that change one of these zones, or a zone of `tags` or `teams`. If all three are "
+        "empty, all publications.",
     )
     tags = serializers.ListField(child=Text(max_length=40), default=list, max_length=hooks.MOST_IN_SCOPE)
     teams = serializers.ListField(

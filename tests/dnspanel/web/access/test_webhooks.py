@@ -199,4 +199,4 @@ def test_what_is_no_zone_or_team_is_told_at_its_field(browser: Browser, bob: Use
     assert 'id="id_zones_error"' in page
     assert "a..b: " in page
     assert "Team nobody not found" in page
-    assert '<details class="more" open>' in page
+    assert 'value="some" id="id_where_1" checked' in page

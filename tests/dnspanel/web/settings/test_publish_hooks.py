@@ -38,7 +38,9 @@ def test_a_hook_is_placed_with_its_secret_shown_once_and_lifted(alice: User, bro
         assert told in listed
     assert "whsec_" not in listed
     hook = PublishHook.objects.get()
-    client.post(reverse("settings-hook-lift", args=[hook.pk]))
+    question = client.post(reverse("settings-hook-lift", args=[hook.pk])).content.decode()
+    assert "no longer need the approval of this hook" in question
+    client.post(reverse("settings-hook-lift", args=[hook.pk]), YES)
     again = client.post(reverse("settings-hook-lift", args=[hook.pk]), follow=True).content.decode()
     assert "Rule not found" in again
 
@@ -80,7 +82,7 @@ def test_a_hook_is_tested_changed_after_the_password_and_gets_a_new_secret(
 @pytest.mark.parametrize(
     ("posted", "told"),
     [
-        ({"url": "https://10.0.0.1/"}, "a public address"),
+        ({"url": "https://10.0.0.1/", "tag": "shop"}, "a public address"),
         ({"seconds": "60"}, "10"),
         ({"zone": "no.test"}, "Zone not found"),
     ],

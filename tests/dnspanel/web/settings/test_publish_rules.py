@@ -12,11 +12,12 @@ from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.models import ApprovalRule, Freeze, Zone
 from replication.dns import rdtypes
-from tests.dnspanel.web.conftest import Browser, MakeZone
+from tests.dnspanel.web.conftest import YES, Browser, MakeZone
 from tests.people import NOW, make_person
 
 RULES, FREEZES = reverse("settings-approvals"), reverse("settings-freezes")
 RULE = {"reason": "Four eyes", "needed": "1", "min_changes": "1"}
+ALL = {"where": "all", "where_number": "1"}
 
 
 @pytest.fixture
@@ -49,8 +50,18 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
         [rdtypes.NS, rdtypes.MX],
         [token],
     )
-    client.post(reverse("settings-approval-lift", args=[rule.pk]))
-    again = client.post(reverse("settings-approval-lift", args=[rule.pk]), follow=True).content.decode()
+    lift = reverse("settings-approval-lift", args=[rule.pk])
+    question = client.post(lift).content.decode()
+    for text in (
+        "Changes to example.test. can be published without the approval of another person.",
+        "Changes to example.test. can be published without a ticket.",
+        "example.test.: Four eyes",
+        'name="confirmed" value="yes"',
+    ):
+        assert text in question
+    assert ApprovalRule.objects.exists(), "the rule holds until the person has confirmed"
+    assert "Approval rule deleted." in client.post(lift, YES, follow=True).content.decode()
+    again = client.post(lift, follow=True).content.decode()
     assert "Rule not found" in again
     assert not ApprovalRule.objects.exists()
 
@@ -64,9 +75,16 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
         ({"tokens": "dnsp_x"}, "Token dnsp_x not found"),
         ({"ticket": "(a+)+"}, "Use #"),
         ({"zone": "example.test", "tag": "shop"}, "Choose only one"),
-        ({"needed": "0"}, "Require an approval"),
+        ({**ALL, "needed": "0"}, "Require an approval"),
+        ({}, "Choose one of these options."),
+        ({"where": "some"}, "choose the option for all"),
+        ({**ALL, "where_number": ""}, "There is 1 zone now. Enter 1 to confirm."),
+        ({**ALL, "changes": "some"}, "choose the option for all"),
     ],
-    ids=["zone", "team", "type", "token", "ticket", "two scopes", "nothing asked"],
+    ids=[
+        *("zone", "team", "type", "token", "ticket", "two scopes", "nothing asked"),
+        *("no scope", "an empty scope", "all without their number", "no types"),
+    ],
 )
 def test_a_rule_that_cannot_be_is_told_at_its_field(
     posted: dict[str, str], told: str, alice: User, browser: Browser, zone: Zone
@@ -84,26 +102,29 @@ def test_a_freeze_is_placed_listed_and_lifted(alice: User, browser: Browser, zon
         "starts_at": f"{now - timedelta(hours=1):%Y-%m-%dT%H:%M}",
         "ends_at": f"{now + timedelta(hours=1):%Y-%m-%dT%H:%M}",
     }
-    page = client.post(FREEZES, {"reason": "A move", "repeats": "freq=weekly", **times}, follow=True).content.decode()
+    posted = {"reason": "A move", "repeats": "freq=weekly", **times}
+    assert client.post(FREEZES, posted).status_code == 422, "an empty scope does not freeze everything"
+    page = client.post(FREEZES, {**posted, **ALL}, follow=True).content.decode()
     assert "every zone" in page
     assert "FREQ=WEEKLY" in page
     assert "frozen" in page
     wrong = client.post(FREEZES, {"reason": "A move", "repeats": "FREQ=SECONDLY", **times})
     assert wrong.status_code == 422
     freeze = Freeze.objects.get()
-    client.post(reverse("settings-freeze-lift", args=[freeze.pk]))
-    assert (
-        "Rule not found" in client.post(reverse("settings-freeze-lift", args=[freeze.pk]), follow=True).content.decode()
-    )
+    lift = reverse("settings-freeze-lift", args=[freeze.pk])
+    assert "can be published during the times of this freeze" in client.post(lift).content.decode()
+    client.post(lift, YES)
+    assert "Rule not found" in client.post(lift, YES, follow=True).content.decode()
 
 
 def test_who_governs_one_zone_sees_and_places_rules_about_that_alone(alice: User, browser: Browser, zone: Zone) -> None:
     mia = make_person("mia", "member")
     grant = Grant(frozenset({Right.READ, Right.GOVERN}), zones=frozenset({zone.pk}))
     GrantRow.objects.create(user=mia, grant=grant.to_json(), created_at=NOW)
-    browser(alice).post(RULES, {**RULE, "reason": "Of all"})
+    browser(alice).post(RULES, {**RULE, **ALL, "reason": "Of all"})
+    assert ApprovalRule.objects.exists()
     client = browser(mia)
-    assert client.post(RULES, {**RULE, "reason": "Of mine"}).status_code == 403
+    assert client.post(RULES, {**RULE, **ALL, "reason": "Of mine"}).status_code == 403
     page = client.post(RULES, {**RULE, "zone": "example.test", "reason": "Of mine"}, follow=True).content.decode()
     assert "Of mine" in page
     assert "Of all" not in page

@@ -75,10 +75,10 @@ def test_zones_that_a_search_finds_get_it_with_the_values_of_the_form(
     client: Client, template: ZoneTemplate, make_zone: MakeZone
 ) -> None:
     make_zone(name="shop.test.")
-    refused = send(client, of(template), scope="found", q="shop")
+    refused = send(client, of(template), scope="some", q="shop")
     assert refused.status_code == 422
     assert not TemplateRun.objects.exists()
-    dry = worked(send(client, of(template), scope="found", q="shop", keep="on", **{"v-ip": "192.0.2.9", "v-mx": ""}))
+    dry = worked(send(client, of(template), scope="some", q="shop", keep="on", **{"v-ip": "192.0.2.9", "v-mx": ""}))
     assert (dry.search, dry.values, dry.keep, dry.counts) == ("shop", {"ip": "192.0.2.9"}, True, {"change": 1})
     worked(send(client, f"/settings/templates/runs/{dry.pk}/apply/"))
     assert TemplateLink.objects.get().zone == Zone.objects.get()
