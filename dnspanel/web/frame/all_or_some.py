@@ -67,7 +67,7 @@ class AllOrSomeForm(PanelForm):
             self.initial.setdefault(each.name, SOME if has_part else ALL if stored else each.default)
             self._add_fields(each)
             if self.is_bound:
-                self.data = self._completed(self.data, each)
+                self.data = self._complete_data(self.data, each)
 
     def _applies(self, each: AllOrSome) -> bool:
         """Return True if the form offers this choice. A subclass can leave out a choice."""
@@ -88,7 +88,7 @@ class AllOrSomeForm(PanelForm):
                 help_text=gettext("Enter the number of all zones to confirm."),
             )
 
-    def _completed(self, data: Mapping[str, Any], each: AllOrSome) -> Any:
+    def _complete_data(self, data: Mapping[str, Any], each: AllOrSome) -> Any:
         """Return the data without the selection if everything is chosen. Without a choice, a selection is a part."""
         completed: Any = data.copy()  # type: ignore[attr-defined]
         chosen = data.get(self.add_prefix(each.name))
@@ -121,7 +121,7 @@ class AllOrSomeForm(PanelForm):
 
     @cached_property
     def total(self) -> int:
-        """The number of zones that the person sees. A number above MOST_COUNTED only means that there are more."""
+        """The number of zones that the person sees. A number above MOST_COUNTED is a lower bound."""
         assert self.counted_for is not None
         return zone_total(among=access.zones_visible_to(self.counted_for), search="", most=MOST_COUNTED) or 0
 

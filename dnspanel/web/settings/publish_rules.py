@@ -287,13 +287,13 @@ def _about_rule(rule: ApprovalRule) -> Question:
     if rule.needed:
         effects.append(
             ngettext(
-                "Changes to {scope} can be published without the approval of another person.",
-                "Changes to {scope} can be published without the approval of {needed} other people.",
+                "Changes to these zones can be published without the approval of another person.",
+                "Changes to these zones can be published without the approval of {needed} other people.",
                 rule.needed,
-            ).format(scope=rule.scope, needed=rule.needed)
+            ).format(needed=rule.needed)
         )
     if rule.ticket:
-        effects.append(gettext("Changes to {scope} can be published without a ticket.").format(scope=rule.scope))
+        effects.append(gettext("Changes to these zones can be published without a ticket."))
     effects.append(gettext("Waiting requests that no other rule holds can be published immediately."))
     return about_lifting(rule, gettext("Delete approval rule"), effects, back="settings-approvals")
 
@@ -329,8 +329,8 @@ def freeze_lift(request: PanelRequest, freeze_id: int) -> HttpResponse:
 
 
 def _about_freeze(freeze: Freeze) -> Question:
-    effect = gettext("Changes to {scope} can be published during the times of this freeze.")
-    return about_lifting(freeze, gettext("Delete freeze"), [effect.format(scope=freeze.scope)], back="settings-freezes")
+    effect = gettext("Changes to these zones can be published during the times of this freeze.")
+    return about_lifting(freeze, gettext("Delete freeze"), [effect], back="settings-freezes")
 
 
 def about_lifting(rule: ZoneRule, title: str, effects: Iterable[str], *, back: str) -> Question:

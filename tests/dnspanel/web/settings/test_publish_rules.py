@@ -53,8 +53,8 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
     lift = reverse("settings-approval-lift", args=[rule.pk])
     question = client.post(lift).content.decode()
     for text in (
-        "Changes to example.test. can be published without the approval of another person.",
-        "Changes to example.test. can be published without a ticket.",
+        "Changes to these zones can be published without the approval of another person.",
+        "Changes to these zones can be published without a ticket.",
         "example.test.: Four eyes",
         'name="confirmed" value="yes"',
     ):
