@@ -1,5 +1,6 @@
 """Template tags and filters: icons, ages, counts, and readable names."""
 
+import re
 from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import lru_cache
@@ -59,6 +60,7 @@ _UNITS = (
 )
 # Starts of lines that need no space before them.
 _NEEDS_NO_BLANK = (">", *(f"<{end}{tag}" for tag in ("td", "th", "tr", "tbody", "ul", "li") for end in ("", "/")))
+_HYPHENATED = re.compile(r"""[^\s&;"'()<>,=-]+(?:-[^\s&;"'()<>,=-]*)+""")
 _MESSAGE_ICONS = {"warning": "alert", "warn": "alert", "error": "error", "bad": "error"}
 
 
@@ -199,6 +201,12 @@ def ago(at: datetime | None) -> SafeString | str:
 def day(at: datetime) -> SafeString:
     """Return the day as HTML text that does not break at its hyphens."""
     return format_html('<time datetime="{0}">{0}</time>', f"{timezone.localtime(at):%Y-%m-%d}")
+
+
+@register.filter
+def unbroken(text: str) -> SafeString:
+    """Return a text as HTML whose names and dates don't break at their hyphens."""
+    return mark_safe(_HYPHENATED.sub(r'<span class="long">\g<0></span>', escape(text)))
 
 
 @register.filter

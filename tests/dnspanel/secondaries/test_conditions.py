@@ -10,7 +10,7 @@ def test_a_secondary_that_is_behind_or_silent_is_one_trouble() -> None:
     late = LateSecondary("partner", 3, "a.test.", ago(minutes=9), None, 1)
     silent = LateSecondary("partner", 0, "", None, ago(minutes=9), 1)
     one, other = (only(inputs(late=(each,))) for each in (late, silent))
-    assert one.key == other.key == "secondary:partner"
+    assert (one.key, one.about) == (other.key, other.about) == ("secondary:partner", ("secondary:1",))
     assert (one.kind, one.severity) == ("secondary.late", "warning")
     assert one.message == "The secondary partner has been behind on 3 zones for 9 min. The first is a.test."
     assert (other.kind, other.severity) == ("secondary.silent", "critical")

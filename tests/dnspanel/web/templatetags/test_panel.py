@@ -29,6 +29,12 @@ def test_a_duration_is_said_in_the_largest_unit_that_fits(seconds: float, words:
     assert panel.duration(seconds) == words
 
 
+def test_a_name_keeps_its_hyphens_on_one_line() -> None:
+    assert panel.unbroken("1 zone (a-b.test. on <ns1>) since 2026-11-30: late") == (
+        '1 zone (<span class="long">a-b.test.</span> on &lt;ns1&gt;) since <span class="long">2026-11-30:</span> late'
+    )
+
+
 def test_matches_are_marked_in_any_case_and_texts_are_escaped() -> None:
     assert panel.mark_matches("Shop <b> workSHOP", ["shop", "workshop", ""]) == (
         "<mark>Shop</mark> &lt;b&gt; <mark>workSHOP</mark>"
