@@ -89,7 +89,7 @@ def test_publishing() -> None:
     assert found(inputs(unencoded_since=ago(hours=1), stalls=("x.test. is broken",))) == [("panel.stall", "critical")]
     assert found(inputs(hold_reason="ns1 is ahead")) == [("panel.held", "critical")]
     assert found(inputs(damaged_segments=1)) == [("panel.object", "warning")]
-    failed = conditions(inputs(failed=((7, "SERVFAIL"), (9, "crash"))), NOW)
+    failed = conditions(inputs(failed=((7, "SERVFAIL", 8), (9, "crash", 10))), NOW)
     assert [condition.key for condition in failed] == ["panel.failed:7", "panel.failed:9"]
 
 
