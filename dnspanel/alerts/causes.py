@@ -1,7 +1,8 @@
 """Separation of causes and consequences, so that only a cause becomes an alert. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Protocol, TypeVar
+
+from dnspanel.conditions import Condition
 
 # The key of a cause that may not be an alert yet: publications wait at a place before the nodes.
 WAITS = "waits"
@@ -25,33 +26,17 @@ CONSEQUENCES: Mapping[str, frozenset[str]] = {
 OF_NODES_AHEAD = frozenset({"node.rejecting", "node.digest", "node.diverged", "node.bootstrap"})
 
 
-class Wrong(Protocol):
-    """The interface of a problem that `split` needs."""
-
-    @property
-    def key(self) -> str: ...
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def node_id(self) -> int | None: ...
-
-
-W = TypeVar("W", bound=Wrong)
-
-
 def split(
-    found: Iterable[W], *, also: Collection[str] = (), ahead: Collection[int] = ()
-) -> tuple[list[W], list[tuple[str, W]]]:
+    found: Iterable[Condition], *, also: Collection[str] = (), ahead: Collection[int] = ()
+) -> tuple[list[Condition], list[tuple[str, Condition]]]:
     """Split problems into causes and consequences. The consequences are mapped to the kind or key of their cause.
 
     `also` are kinds of causes that aren't alerts yet. `ahead` are the ids of nodes that have newer data than the panel.
     """
     everything = list(found)
     present = {each.kind for each in everything} | {each.key for each in everything} | set(also)
-    causes: list[W] = []
-    consequences: list[tuple[str, W]] = []
+    causes: list[Condition] = []
+    consequences: list[tuple[str, Condition]] = []
     for each in everything:
         cause = _cause_of(each, present, ahead)
         if cause:
@@ -61,7 +46,7 @@ def split(
     return causes, consequences
 
 
-def _cause_of(wrong: Wrong, present: Collection[str], ahead: Collection[int]) -> str:
+def _cause_of(wrong: Condition, present: Collection[str], ahead: Collection[int]) -> str:
     """Return the kind or key of the problem's cause, or "" without one. The first cause in the table counts."""
     if wrong.kind in OF_NODES_AHEAD and "panel.held" in present and wrong.node_id in ahead:
         return "panel.held"

@@ -16,8 +16,8 @@ from django.db.models import Q
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.alerts.alert_texts import payload_of, subject_of, text_of
-from dnspanel.alerts.models import Alert, Message, Route, RouteKind
-from dnspanel.alerts.watch import GATHER
+from dnspanel.alerts.models import Message, Route, RouteKind
+from dnspanel.alerts.watch import GATHER, alert_of
 from dnspanel.conditions import Condition
 from dnspanel.texts import gettext, speaking
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer, NotTold
@@ -107,15 +107,8 @@ def tell_at_once(
 
     Nothing is recorded. The message id is the same for every attempt during one outage.
     """
-    alert = Alert(
-        pk=-int(since.timestamp()),
-        key=condition.key,
-        kind=condition.kind,
-        severity=condition.severity,
-        sentence=condition.message,
-        since=since,
-        seen_at=now,
-    )
+    alert = alert_of(condition, since, now)
+    alert.pk = -int(since.timestamp())
     outcome = _attempt(route, [Message(pk=alert.pk, route=route, alert=alert)], now, send, mail)
     level = logging.WARNING if outcome.error else logging.INFO
     logger.log(level, "told route=%s at once %s", route.name, outcome.error or f"status={outcome.status}")

@@ -1,7 +1,7 @@
 """Routes, the recipients of alerts: create, change, switch, rotate the secret, test, delete. Verbs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, time
 from urllib.parse import urlsplit
 
@@ -160,15 +160,7 @@ def _fault_of_address(terms: RouteTerms, resolve: Resolve | None) -> str:
 
 
 def _columns(terms: RouteTerms) -> dict[str, object]:
-    return {
-        "name": terms.name.strip(),
-        "kind": terms.kind,
-        "address": terms.address,
-        "least": terms.least,
-        "quiet_from": terms.quiet_from,
-        "quiet_until": terms.quiet_until,
-        "time_zone": terms.time_zone,
-    }
+    return {**asdict(terms), "name": terms.name.strip()}
 
 
 def _audit_values(columns: Mapping[str, object]) -> dict[str, object]:

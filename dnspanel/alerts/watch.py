@@ -91,7 +91,8 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
         for alert in others:  # their node was retired, and another node has its name now
             del open_alerts[alert.key]
         _end(others, now)
-        raised = _raise([condition for key, condition in by_key.items() if key not in open_alerts], now)
+        fresh = [alert_of(condition, now, now) for key, condition in by_key.items() if key not in open_alerts]
+        raised = Alert.objects.bulk_create(fresh)
         worse = _update([(open_alerts[key], by_key[key]) for key in open_alerts.keys() & by_key.keys()], now)
         gone = [a for key, a in open_alerts.items() if key not in by_key and now - a.seen_at >= OVER_AFTER]
         _end(gone, now)
@@ -128,20 +129,10 @@ def forget_old_alerts(*, now: datetime) -> int:
     return gone
 
 
-def _raise(fresh: Iterable[Condition], now: datetime) -> list[Alert]:
-    return Alert.objects.bulk_create(
-        Alert(
-            key=condition.key,
-            kind=condition.kind,
-            severity=condition.severity,
-            node_id=condition.node_id,
-            sentence=condition.message,
-            about=condition.about,
-            since=now,
-            seen_at=now,
-        )
-        for condition in fresh
-    )
+def alert_of(condition: Condition, since: datetime, now: datetime) -> Alert:
+    """Return an alert about this condition, without storing it."""
+    same = {name: getattr(condition, name) for name in ("key", "kind", "severity", "node_id", "about")}
+    return Alert(**same, sentence=condition.message, since=since, seen_at=now)
 
 
 def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Alert]:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.alerts.alert_lines import AlertLine, merged_lines
-from dnspanel.alerts.alert_marks import MARKS
+from dnspanel.alerts.alert_marks import mark_read, mute
 from dnspanel.alerts.models import Route
 from dnspanel.alerts.queries import alert_summary, equal_alerts, open_lines, past_alerts
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
@@ -40,12 +40,15 @@ def alert_list(request: PanelRequest) -> HttpResponse:
 @require_POST
 def alert_mark(request: PanelRequest, act: str) -> HttpResponse:
     """Mark the alerts of a line as read, mute them, or unmute them."""
-    if act not in MARKS:
-        raise Http404
-    sent = request.POST
+    sent, now = request.POST, timezone.now()
     first, last = id_in(sent.get("first", "")) or 0, id_in(sent.get("last", "")) or 0
     alerts = equal_alerts(kind=sent.get("kind", ""), severity=sent.get("severity", ""), first=first, last=last)
-    MARKS[act](alerts=alerts, by=request.user, now=timezone.now())
+    if act == "read":
+        mark_read(alerts=alerts, by=request.user)
+    elif act in {"mute", "unmute"}:
+        mute(alerts=alerts, by=request.user, now=now, until=now if act == "unmute" else None)
+    else:
+        raise Http404
     page = reverse("alert-list")
     return redirect(f"{page}?{urlencode({'open': sent['open']})}" if sent.get("open") else page)
 

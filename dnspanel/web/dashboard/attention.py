@@ -165,9 +165,7 @@ def _of_fleet(person: User, statuses: Sequence[NodeStatus], now: datetime) -> It
 
 
 def _of_publications(person: User, now: datetime) -> Iterator[Line]:
-    """Yield lines about the person's own reverted publications, unless the person sees alerts about them."""
-    if can(person, Permission.FLEET):
-        return
+    """Yield lines about the person's own reverted publications, which the alerts above leave out."""
     reverted = Publication.objects.filter(author=person, failed_at__gte=now - REVERTED_SINCE)
     for each in reverted.order_by("-failed_at")[:MOST_READ]:
         text = gettext("Your publication was reverted: {reason}").format(reason=each.failed_reason)

@@ -40,7 +40,7 @@ def test_the_bell_counts_what_a_person_has_not_read_in_one_query(alice: User, dj
         assert alert_summary(alice, now=NOW) == AlertSummary(4, 1, 2)
     assert alert_summary(alice, now=NOW).message == "4 unread alerts, 1 critical"
     for severity, tone in ((Severity.CRITICAL, "is-warn"), (Severity.WARNING, "")):
-        mark_read(alerts=Alert.objects.filter(severity=severity), by=alice, now=NOW)
+        mark_read(alerts=Alert.objects.filter(severity=severity), by=alice)
         assert alert_summary(alice, now=NOW).tone == tone
     keep([], now=NOW + timedelta(minutes=5))
     assert alert_summary(alice, now=NOW) == AlertSummary(0, 0, 0)

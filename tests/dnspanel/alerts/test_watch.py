@@ -100,7 +100,7 @@ def test_marks_last_until_the_alert_becomes_critical(route: MakeRoute, alice: Us
     route("sleeper", quiet_from=time(11), quiet_until=time(15), time_zone="UTC")  # NOW is noon
     keep([late()], now=NOW)
     everything = Alert.objects.all()
-    mark_read(alerts=everything, by=alice, now=NOW)
+    mark_read(alerts=everything, by=alice)
     mute(alerts=everything, by=alice, now=NOW)
     keep([late()], now=later(seconds=5))
     alert = Alert.objects.get()
@@ -209,7 +209,10 @@ def test_who_subscribed_is_told_by_mail_and_by_chat(
         while deliver_next(webhook_id=webhook.pk, clock=lambda: later(seconds=100)):
             pass
     [sent] = mail_server.mails
-    assert (sent.to, sent.message["Subject"]) == ([charlie.email], "[dnspanel] 3 events, starting with: Warning: ns1 is late.")
+    assert (sent.to, sent.message["Subject"]) == (
+        [charlie.email],
+        "[dnspanel] 3 events, starting with: Warning: ns1 is late.",
+    )
     assert sent.text.count("https://panel.test/alerts/") == 3
     assert [line for line in sent.text.splitlines() if line.endswith("late.")] == expected
     [posted] = receiver.received
