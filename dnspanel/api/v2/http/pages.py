@@ -66,13 +66,16 @@ def cut(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], bool]:
 
 def page_by_id(
     request: Request,
-    page: PageRequest,
     rows: "QuerySet[Row]",
     items_of: Callable[[Sequence[Row]], Sequence[Any]],
     *,
     newest_first: bool = False,
 ) -> HttpResponse:
-    """Return a response with a page of these rows, sorted by id (the cursor). `items_of` turns rows into items."""
+    """Return a response with the requested page of these rows, sorted by id (the cursor).
+
+    `items_of` turns rows into items. Raise Problem if `limit` or `cursor` is invalid.
+    """
+    page = page_request(request, int)
     rows = rows.order_by("-pk" if newest_first else "pk")
     if page.after:
         rows = rows.filter(**{"pk__lt" if newest_first else "pk__gt": page.after[0]})

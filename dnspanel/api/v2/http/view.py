@@ -17,6 +17,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http import idempotency, problems
 from dnspanel.api.v2.http.accepted import accepted_before, requested_wait, waits_for_secondaries
 from dnspanel.api.v2.http.answers import JSON as JSON
@@ -70,6 +71,11 @@ class V2View(APIView):
     unconditional = False  # True: writes create resources or do not depend on a state
 
     _claim: idempotency.Claim | None = None
+
+    @property
+    def actor(self) -> Actor:
+        """The actor of the request."""
+        return actor_in(self.request)
 
     def get_parsers(self) -> list[BaseParser]:
         """Return the parsers. The media type of RFC 7386 is only accepted for PATCH."""

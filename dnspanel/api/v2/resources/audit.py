@@ -10,7 +10,6 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
@@ -70,7 +69,7 @@ class Audit(V2View):
         )
         # Cursors cannot contain null. A number above every id means that no entry of the kind was listed yet.
         after = Place(*(None if key >= _NONE_YET else key for key in page.after)) if page.after else Place()
-        acts, place = acts_page(actor_in(request), filters=filters, after=after, limit=page.limit)
+        acts, place = acts_page(self.actor, filters=filters, after=after, limit=page.limit)
         key = None if place is None else tuple(_NONE_YET if part is None else part for part in place)
         return page_answer(request, [_json(act) for act in acts], key)
 

@@ -15,7 +15,7 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.primaries import PrimariesSerializer, primaries_json
@@ -146,8 +146,7 @@ class Catalogs(V2View):
         A consumed catalog is a catalog zone of another server. The panel creates zones for its members. Needs the
         permission `fleet`.
         """
-        page = page_request(request, int)
-        return page_by_id(request, page, access.catalogs_visible_to(actor_in(request)), _catalogs_json)
+        return page_by_id(request, access.catalogs_visible_to(self.actor), _catalogs_json)
 
     @extend_schema(
         operation_id="createCatalog",
@@ -161,7 +160,7 @@ class Catalogs(V2View):
         The panel transfers the catalog zone at once, then creates zones for its members. Needs the permission `nodes`
         and the rights `create-zone`, `add`, `settings` and `delete-zone` for all zones.
         """
-        actor = access.require_set_up(actor_in(request))
+        actor = access.require_set_up(self.actor)
         values = read(NewCatalogSerializer, request.data)
         name, primaries = values.pop("name"), _primaries(values.pop("primaries"))
         catalog = set_up_catalogs.follow_catalog(
@@ -182,7 +181,7 @@ class OneCatalog(V2View):
 
         Returns the catalog's settings, serial and state, and its number of members. Needs the permission `fleet`.
         """
-        return _answer_catalog(actor_in(request), catalog_id)
+        return _answer_catalog(self.actor, catalog_id)
 
     @extend_schema(operation_id="changeCatalog", request=CatalogTermsSerializer, responses=CatalogSerializer)
     def patch(self, request: Request, catalog_id: int) -> HttpResponse:
@@ -220,7 +219,7 @@ class CatalogRules(V2View):
 
         A rule sets the team, the tags and the primaries for the members of one group. Needs the permission `fleet`.
         """
-        return answer_with_tag(_rules_json(access.catalog_for(actor_in(request), catalog_id)))
+        return answer_with_tag(_rules_json(access.catalog_for(self.actor, catalog_id)))
 
     @extend_schema(operation_id="setCatalogRules", request=RulesSerializer, responses=RulesSerializer)
     def put(self, request: Request, catalog_id: int) -> HttpResponse:
@@ -277,12 +276,10 @@ class CatalogZones(V2View):
         Each member has a state, and a reason if the panel didn't create the member's zone. Only zones that the token
         can read are listed. Needs the permission `fleet`.
         """
-        actor = actor_in(request)
-        page = page_request(request, int)
-        found = access.listings_visible_to(actor, access.catalog_for(actor, catalog_id))
+        found = access.listings_visible_to(self.actor, access.catalog_for(self.actor, catalog_id))
         if (state := request.query_params.get("state")) in State.values:
             found = found.filter(state=state)
-        return page_by_id(request, page, found, each_as(_listing_json))
+        return page_by_id(request, found, each_as(_listing_json))
 
 
 def catalog_json(row: CatalogRow) -> dict[str, Any]:

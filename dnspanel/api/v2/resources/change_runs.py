@@ -12,10 +12,10 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.many_rrsets import refuse_members
@@ -128,10 +128,9 @@ class ChangeRuns(V2View):
 
         The newest run comes first. A token sees the runs that it started. Needs the permission `read`.
         """
-        page, actor = page_request(request, int), actor_in(request)
-        access.require(actor, Permission.READ)
-        runs = change_run_queries.runs_visible_to(actor)
-        return page_by_id(request, page, runs, each_as(change_run_json), newest_first=True)
+        access.require(self.actor, Permission.READ)
+        runs = change_run_queries.runs_visible_to(self.actor)
+        return page_by_id(request, runs, each_as(change_run_json), newest_first=True)
 
     @extend_schema(operation_id="createChangeRun", request=ChangeRunSerializer, responses={202: ChangeRunSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -142,9 +141,9 @@ class ChangeRuns(V2View):
         are published in several publications. Needs the right for the act in each zone. Zones that the run refuses are
         listed with the reason. Read the run until its state is `done`.
         """
-        actor, form_id = actor_in(request), form_id_of(request)
-        access.require(actor, Permission.READ)
-        run = _begin_run(read(ChangeRunSerializer, request.data), actor, form_id)
+        form_id = form_id_of(request)
+        access.require(self.actor, Permission.READ)
+        run = _begin_run(read(ChangeRunSerializer, request.data), self.actor, form_id)
         headers = {"ETag": tag_of(what_stays(run)), "Location": f"{request.path}/{run.pk}"}
         return answer(change_run_json(run), 202, headers=headers)
 
@@ -159,7 +158,7 @@ class OneChangeRun(V2View):
         Returns the run's state, its progress and the number of zones with each outcome. A token sees the runs that it
         started.
         """
-        run = change_run_queries.run_for(actor_in(request), change_run_id)
+        run = change_run_queries.run_for(self.actor, change_run_id)
         return answer(change_run_json(run), headers={"ETag": tag_of(what_stays(run))})
 
     @extend_schema(operation_id="cancelChangeRun", responses={204: None})
@@ -169,12 +168,13 @@ class OneChangeRun(V2View):
         Stops an unfinished run. Changes that the run has already published stay. To undo them, start a run with
         `undo_of`.
         """
-        actor = actor_in(request)
-        run = change_run_queries.run_for(actor, change_run_id)
+        run = change_run_queries.run_for(self.actor, change_run_id)
         with conditional_write(
-            request, f"change-run/{change_run_id}", lambda: what_stays(change_run_queries.run_for(actor, change_run_id))
+            request,
+            f"change-run/{change_run_id}",
+            lambda: what_stays(change_run_queries.run_for(self.actor, change_run_id)),
         ):
-            change_runs.cancel_run(run=run, by=actor, now=timezone.now())
+            change_runs.cancel_run(run=run, by=self.actor, now=timezone.now())
         return no_content()
 
 
@@ -191,11 +191,11 @@ class ChangeRunZones(V2View):
 
         Lists all zones that the run changes and the first 1,000 zones that it refuses. Each zone has its outcome.
         """
-        page, run = page_request(request, int), change_run_queries.run_for(actor_in(request), change_run_id)
+        run = change_run_queries.run_for(self.actor, change_run_id)
         found = ChangeRunZone.objects.filter(run=run)
         if outcome := choice_parameter(request.query_params, "outcome", _OUTCOMES):
             found = found.filter(outcome=outcome)
-        return page_by_id(request, page, found, each_as(_zone_json))
+        return page_by_id(request, found, each_as(_zone_json))
 
 
 def change_run_json(run: ChangeRun) -> dict[str, Any]:

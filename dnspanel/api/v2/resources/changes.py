@@ -14,7 +14,6 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.accepted import answer_outcome
-from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.etag import condition_in, require, zone_tag
 from dnspanel.api.v2.http.fault_texts import join_limited, must_be
 from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of, violations_at
@@ -63,12 +62,12 @@ class ZoneChanges(V2View):
         A request for more than 2,000 RRsets is also accepted or refused as a whole, but published in several
         publications. `publications` lists all of them.
         """
-        zone = access.zone_for_editing(actor_in(request), zone_name)
+        zone = access.zone_for_editing(self.actor, zone_name)
         condition = condition_in(request)
         require(
             condition,
             zone_tag(zone.revision, zone.tags, zone.team_id, zone.default_ttl),
-            theirs=partial(zone_json, zone, actor_in(request)),
+            theirs=partial(zone_json, zone, self.actor),
             mine=request.data,
         )
         faults = Faults()
@@ -100,7 +99,7 @@ class Bulk(V2View):
         faults = Faults()
         body = _body(request.data, {"zones"}, faults)
         terms = terms_in(body, faults)
-        requests = _read_zones(actor_in(request), body.get("zones"), faults)
+        requests = _read_zones(self.actor, body.get("zones"), faults)
         faults.refuse()
         return _carry_out(request, requests, terms)
 

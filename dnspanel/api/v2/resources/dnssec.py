@@ -69,11 +69,10 @@ class ZoneDnssec(V2View):
         Returns the zone's keys, without their private parts, and the DS records for the parent zone. Needs the right
         `read`.
         """
-        actor = actor_in(request)
-        zone = access.zone_for_reading(actor, zone_name)
+        zone = access.zone_for_reading(self.actor, zone_name)
         state = queries.signing_of(zone)
         headers = {"ETag": state_tag(state)}
-        return fresh_enough(request, headers["ETag"]) or answer(signing_json(zone, state, actor), headers=headers)
+        return fresh_enough(request, headers["ETag"]) or answer(signing_json(zone, state, self.actor), headers=headers)
 
     @extend_schema(
         operation_id="changeZoneDnssec",
@@ -93,11 +92,10 @@ class ZoneDnssec(V2View):
         refused while a rollover needs that DS. A zone that is served with the signatures from its source accepts only
         `{"signed": false}`, which removes the signatures.
         """
-        actor = actor_in(request)
-        zone = access.zone_for(actor, zone_name, Right.DNSSEC)
+        zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         values = _take_confirmation(read(SigningPatchSerializer, request.data), [zone])
         by = acting(request, terms_of_query(request).reason)
-        in_transaction = condition_on(request, zone, state_tag, lambda state: signing_json(zone, state, actor))
+        in_transaction = condition_on(request, zone, state_tag, lambda state: signing_json(zone, state, self.actor))
         if values == {"signed": False} and queries.signing_of(zone).presigned:
             dropped = drop_signatures(zones=[zone], acting=by, in_transaction=in_transaction)
             publications = [dropped] if dropped else []
@@ -110,7 +108,7 @@ class ZoneDnssec(V2View):
             set_signalling(zones=[zone], signals=values["signalling"], acting=by)
         state = queries.signing_of(zone)
         return answer_publications(
-            request, publications, {"dnssec": signing_json(zone, state, actor)}, headers={"ETag": state_tag(state)}
+            request, publications, {"dnssec": signing_json(zone, state, self.actor)}, headers={"ETag": state_tag(state)}
         )
 
 
@@ -138,8 +136,8 @@ class BulkDnssec(V2View):
         A change from one NSEC3 chain to another takes two publications. `{"signed": false}` removes the signatures of
         zones that are served with the signatures from their source. Then all named zones must be of this kind.
         """
-        actor, body = actor_in(request), read(BulkSigningSerializer, request.data)
-        zones = _zones_named(actor, body["zones"])
+        body = read(BulkSigningSerializer, request.data)
+        zones = _zones_named(self.actor, body["zones"])
         requested = requested_signing(_take_confirmation(body, zones))
         algorithm = key_material.ALGORITHMS[requested.new_keys.algorithm]
         if requested.signed and algorithm.startswith("RSA") and len(zones) > MOST_WITH_RSA:
@@ -148,9 +146,9 @@ class BulkDnssec(V2View):
         drops = requested == RequestedSigning(signed=False) and "signalling" not in body
         drops = drops and queries.presigned_zones([zone.pk for zone in zones]) == {zone.pk for zone in zones}
         if drops:
-            plans = preview.plan_dropping(zones=zones, person=actor)
+            plans = preview.plan_dropping(zones=zones, person=self.actor)
         else:
-            plans = preview.plan_signing(zones=zones, requested=requested, person=actor)
+            plans = preview.plan_signing(zones=zones, requested=requested, person=self.actor)
         if is_dry_run(request):
             return answer({"plans": [_plan_json(plan) for plan in plans]})
         _refuse(plans)

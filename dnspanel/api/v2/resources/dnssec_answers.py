@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.dnssec_answer_serializers import (
@@ -45,8 +45,7 @@ class DnssecParent(V2View):
         Returns the last answers of every name server of the parent zone. The panel queries these servers once a day, or
         once an hour while something is wrong. Needs the right `read`.
         """
-        actor = actor_in(request)
-        return answer(_parent_json(access.zone_for_reading(actor, zone_name), actor))
+        return answer(_parent_json(access.zone_for_reading(self.actor, zone_name), self.actor))
 
     @extend_schema(operation_id="checkDnssecParent", request=None, responses={202: ParentCheckSerializer})
     def post(self, request: Request, zone_name: str) -> HttpResponse:
@@ -55,10 +54,9 @@ class DnssecParent(V2View):
         A worker queries all name servers of the parent zone. Read the result with `getDnssecParent` until `waiting` is
         false. Needs the right `dnssec`.
         """
-        actor = actor_in(request)
-        zone = access.zone_for(actor, zone_name, Right.DNSSEC)
-        ask_parent(zone=zone, now=timezone.now(), by=actor)
-        return answer(_parent_json(zone, actor), status=202, headers={"Location": request.path})
+        zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
+        ask_parent(zone=zone, now=timezone.now(), by=self.actor)
+        return answer(_parent_json(zone, self.actor), status=202, headers={"Location": request.path})
 
 
 class DnssecNodes(V2View):
@@ -73,7 +71,7 @@ class DnssecNodes(V2View):
         node does not answer.
         """
         page_request(request)
-        zone, now = access.zone_for_reading(actor_in(request), zone_name), timezone.now()
+        zone, now = access.zone_for_reading(self.actor, zone_name), timezone.now()
         last = queries.last_change_of(zone)
         statuses = node_statuses(now=now)
         having = {status.node.name for status in statuses if last and status.has_acked(last.publication_id)}
@@ -95,9 +93,9 @@ class UnprovenZones(V2View):
         zone validates on the node again, the panel sends the zone's changes to that node without the validation check.
         Needs the permission `read`; only zones that the token can read are listed.
         """
-        page, actor = page_request(request, int), actor_in(request)
-        access.require(actor, Permission.READ)
-        rows, more = unproven_for(actor, after=page.after[0] if page.after else 0, limit=page.limit)
+        page = page_request(request, int)
+        access.require(self.actor, Permission.READ)
+        rows, more = unproven_for(self.actor, after=page.after[0] if page.after else 0, limit=page.limit)
         return page_answer(request, [_unproven_json(row) for row in rows], (rows[-1].pk,) if more else None)
 
 

@@ -52,9 +52,8 @@ class DnssecKeys(V2View):
         Lists all keys of the zone by id, at most 20, without their private parts. Needs the right `read`.
         """
         page_request(request)
-        actor = actor_in(request)
-        zone = access.zone_for_reading(actor, zone_name)
-        return page_answer(request, [key_json(key, actor) for key in queries.keys_of(zone)], None)
+        zone = access.zone_for_reading(self.actor, zone_name)
+        return page_answer(request, [key_json(key, self.actor) for key in queries.keys_of(zone)], None)
 
     @extend_schema(
         operation_id="createDnssecKey",
@@ -68,7 +67,7 @@ class DnssecKeys(V2View):
         Creates a new key, or imports one as private-key text or as the two files that BIND writes, then publishes the
         zone. Needs the right `dnssec`. The panel refuses a key that would make validating resolvers reject the zone.
         """
-        zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
+        zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(NewKeySerializer, request.data)
         by = acting(request, terms_of_query(request).reason)
         if by.form_id is None:  # needed to find the publication
@@ -78,7 +77,7 @@ class DnssecKeys(V2View):
         headers = {"Location": f"{zone_url(zone.name)}/dnssec/keys/{made}", "ETag": key_tag(key)}
         publications = list(Publication.objects.filter(form_id=by.form_id))
         return answer_publications(
-            request, publications, {"key": key_json(key, actor_in(request))}, status=201, headers=headers
+            request, publications, {"key": key_json(key, self.actor)}, status=201, headers=headers
         )
 
 
@@ -91,9 +90,8 @@ class DnssecKey(V2View):
 
         Returns the key's tag, algorithm, state and DS records, without its private part. Needs the right `read`.
         """
-        actor = actor_in(request)
-        key = _key(access.zone_for_reading(actor, zone_name), key_id)
-        return fresh_enough(request, key_tag(key)) or answer(key_json(key, actor), headers={"ETag": key_tag(key)})
+        key = _key(access.zone_for_reading(self.actor, zone_name), key_id)
+        return fresh_enough(request, key_tag(key)) or answer(key_json(key, self.actor), headers={"ETag": key_tag(key)})
 
     @extend_schema(
         operation_id="changeDnssecKey",
@@ -107,7 +105,7 @@ class DnssecKey(V2View):
         Sets whether the key signs and whether it is in the DNSKEY RRset, and publishes the zone. Needs the right
         `dnssec`. The panel refuses a change that would make validating resolvers reject the zone.
         """
-        zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
+        zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(KeyPatchSerializer, request.data)
         publications = sign.set_key(
             zone=zone,
@@ -117,7 +115,7 @@ class DnssecKey(V2View):
             **body,
         )
         key = _key(zone, key_id)
-        more = {"key": key_json(key, actor_in(request))}
+        more = {"key": key_json(key, self.actor)}
         return answer_publications(request, publications, more, headers={"ETag": key_tag(key)})
 
     @extend_schema(
@@ -132,7 +130,7 @@ class DnssecKey(V2View):
         part after a day. After that, only an export can restore the key. The panel refuses a deletion that would make
         validating resolvers reject the zone.
         """
-        zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
+        zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         publications = sign.delete_key(
             zone=zone,
             key_id=_key(zone, key_id).id,
@@ -153,14 +151,13 @@ class DnssecKeyExport(OneSecretView):
 
         Returns the private-key text in BIND's format. Needs the right `export-keys`. The audit log records each export.
         """
-        actor = actor_in(request)
-        zone = access.zone_for(actor, zone_name, Right.EXPORT_KEYS)
+        zone = access.zone_for(self.actor, zone_name, Right.EXPORT_KEYS)
         key = _key(zone, key_id)
         value: dict[str, Any] = {
             "id": key.id,
             "tag": key.tag,
             "file_name": key_material.bind_file_name(zone.name, key.algorithm, key.tag),
-            "private_key": sign.export_key(zone=zone, key_id=key.id, by=actor, now=timezone.now()),
+            "private_key": sign.export_key(zone=zone, key_id=key.id, by=self.actor, now=timezone.now()),
             "public_key": f"{zone.name} IN DNSKEY {key.dnskey}\n",
         }
         return once(value, secret="private_key", status=200)

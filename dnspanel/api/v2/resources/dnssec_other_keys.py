@@ -8,7 +8,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_value
@@ -43,7 +42,7 @@ class OtherKeys(V2View):
         Lists the DNSKEY records of other providers that sign the same zone, at most 20. Needs the right `read`.
         """
         page_request(request)
-        zone = access.zone_for_reading(actor_in(request), zone_name)
+        zone = access.zone_for_reading(self.actor, zone_name)
         return page_answer(request, [_key_json(zone, key) for key in queries.other_keys_of(zone)], None)
 
     @extend_schema(
@@ -59,7 +58,7 @@ class OtherKeys(V2View):
         included in the zone's CDS and CDNSKEY records, if there are any. The zone must already be signed with the key's
         algorithm. Needs the right `dnssec`.
         """
-        zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
+        zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(NewOtherKeySerializer, request.data)
         by = acting(request, terms_of_query(request).reason)
         try:
@@ -84,7 +83,7 @@ class OneOtherKey(V2View):
         the key, and wait until its signatures have left all caches. After the removal, resolvers can no longer validate
         these signatures.
         """
-        zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
+        zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         by = acting(request, terms_of_query(request).reason)
         publication = other_signers.remove_other_key(
             zone=zone, tag=tag, acting=by, in_transaction=_condition(request, zone, tag)

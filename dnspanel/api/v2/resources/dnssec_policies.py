@@ -13,9 +13,9 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
-from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.dnssec_serializers import DenialSerializer
@@ -148,10 +148,9 @@ class DnssecPolicies(V2View):
         A token that can read every zone sees all policies. Other tokens see the policies of zones that they can read.
         Needs the permission `read`.
         """
-        page, actor = page_request(request, int), actor_in(request)
-        access.require(actor, Permission.READ)
-        found = policy_queries.policies_visible_to(actor)
-        return page_by_id(request, page, found, each_as(lambda row: policy_json(row, actor)))
+        access.require(self.actor, Permission.READ)
+        found = policy_queries.policies_visible_to(self.actor)
+        return page_by_id(request, found, each_as(lambda row: policy_json(row, self.actor)))
 
     @extend_schema(
         operation_id="createDnssecPolicy", request=DnssecPolicySerializer, responses={201: DnssecPolicySerializer}
@@ -162,18 +161,18 @@ class DnssecPolicies(V2View):
         Saves how zones should be signed, and the tags and teams that use the policy. Needs the right `dnssec` for all
         zones. This does not change any zone; use `createPolicyRun` to apply policies.
         """
-        actor, now = actor_in(request), timezone.now()
-        access.require(actor, Permission.READ)
+        now = timezone.now()
+        access.require(self.actor, Permission.READ)
         values = read(DnssecPolicySerializer, request.data)
         policy = policies.create_policy(
             name=values["name"],
             terms=_terms(values),
             is_default=values["default"],
             attached=_attachments_in(values),
-            by=actor,
+            by=self.actor,
             now=now,
         )
-        return answer_with_tag(policy_json(policy, actor), 201, Location=f"{request.path}/{policy.pk}")
+        return answer_with_tag(policy_json(policy, self.actor), 201, Location=f"{request.path}/{policy.pk}")
 
 
 class OneDnssecPolicy(V2View):
@@ -185,7 +184,7 @@ class OneDnssecPolicy(V2View):
 
         Returns the policy's settings, and the tags and teams that use the policy. Needs the permission `read`.
         """
-        return answer_with_tag(_json_of(policy_id, actor_in(request)))
+        return answer_with_tag(_json_of(policy_id, self.actor))
 
     @extend_schema(operation_id="changeDnssecPolicy", request=DnssecPolicySerializer, responses=DnssecPolicySerializer)
     def patch(self, request: Request, policy_id: int) -> HttpResponse:
@@ -194,11 +193,10 @@ class OneDnssecPolicy(V2View):
         Fields that the request body omits stay unchanged. Needs the right `dnssec` for all zones. This does not change
         any zone; use `createPolicyRun` to apply policies.
         """
-        actor = actor_in(request)
-        _json_of(policy_id, actor)
+        _json_of(policy_id, self.actor)
         patch = read(DnssecPolicySerializer, request.data, partial=True)
-        with conditional_write(request, f"dnssec-policy/{policy_id}", lambda: _json_of(policy_id, actor)):
-            policy = policy_queries.policy_for(actor, policy_id)
+        with conditional_write(request, f"dnssec-policy/{policy_id}", lambda: _json_of(policy_id, self.actor)):
+            policy = policy_queries.policy_for(self.actor, policy_id)
             values = _values_of(policy) | patch
             policies.change_policy(
                 policy=policy,
@@ -206,10 +204,10 @@ class OneDnssecPolicy(V2View):
                 terms=_terms(values),
                 is_default=values["default"],
                 attached=_attachments_in(patch),
-                by=actor,
+                by=self.actor,
                 now=timezone.now(),
             )
-        return answer_with_tag(_json_of(policy_id, actor))
+        return answer_with_tag(_json_of(policy_id, self.actor))
 
     @extend_schema(
         operation_id="deleteDnssecPolicy",
@@ -222,15 +220,14 @@ class OneDnssecPolicy(V2View):
         If tags, teams or zones use the policy, name its replacement with `?replaced_by=7`. Needs the right `dnssec` for
         all zones. Signed zones stay signed as before.
         """
-        actor = actor_in(request)
-        _json_of(policy_id, actor)
+        _json_of(policy_id, self.actor)
         heir = id_parameter(request.query_params, "replaced_by")
-        with conditional_write(request, f"dnssec-policy/{policy_id}", lambda: _json_of(policy_id, actor)):
+        with conditional_write(request, f"dnssec-policy/{policy_id}", lambda: _json_of(policy_id, self.actor)):
             try:
                 policies.delete_policy(
-                    policy=policy_queries.policy_for(actor, policy_id),
-                    replaced_by=None if heir is None else _heir(heir, actor),
-                    by=actor,
+                    policy=policy_queries.policy_for(self.actor, policy_id),
+                    replaced_by=None if heir is None else _heir(heir, self.actor),
+                    by=self.actor,
                     now=timezone.now(),
                 )
             except PolicyRefused as refusal:
@@ -249,8 +246,7 @@ class ZonePolicy(V2View):
         Returns the policy, its source, the differences between zone and policy, and the keys that are due for a
         rollover. Needs the right `read`.
         """
-        actor = actor_in(request)
-        return answer_with_tag(zone_policy_json(access.zone_for_reading(actor, zone_name), actor))
+        return answer_with_tag(zone_policy_json(access.zone_for_reading(self.actor, zone_name), self.actor))
 
     @extend_schema(operation_id="setZonePolicy", request=OwnPolicySerializer, responses=ZonePolicySerializer)
     def put(self, request: Request, zone_name: str) -> HttpResponse:
@@ -259,12 +255,11 @@ class ZonePolicy(V2View):
         Attaches a policy to the zone itself, which overrides the policy of its tags or team. Needs the right `dnssec`.
         How the zone is signed does not change.
         """
-        actor = actor_in(request)
-        zone = access.zone_for(actor, zone_name, Right.DNSSEC)
-        policy = _policy_in_body(read(OwnPolicySerializer, request.data)["policy"], "policy", actor)
-        with conditional_write(request, f"zone-policy/{zone.pk}", lambda: zone_policy_json(zone, actor)):
-            policies.attach(policy=policy, to=Target(zone=zone), by=actor, now=timezone.now())
-        return answer_with_tag(zone_policy_json(zone, actor))
+        zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
+        policy = _policy_in_body(read(OwnPolicySerializer, request.data)["policy"], "policy", self.actor)
+        with conditional_write(request, f"zone-policy/{zone.pk}", lambda: zone_policy_json(zone, self.actor)):
+            policies.attach(policy=policy, to=Target(zone=zone), by=self.actor, now=timezone.now())
+        return answer_with_tag(zone_policy_json(zone, self.actor))
 
     @extend_schema(operation_id="unsetZonePolicy", responses={204: None})
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
@@ -273,10 +268,9 @@ class ZonePolicy(V2View):
         After that the zone uses the policy of its tags, else of its team, else the default policy. Needs the right
         `dnssec`. How the zone is signed does not change.
         """
-        actor = actor_in(request)
-        zone = access.zone_for(actor, zone_name, Right.DNSSEC)
-        with conditional_write(request, f"zone-policy/{zone.pk}", lambda: zone_policy_json(zone, actor)):
-            policies.detach(target=Target(zone=zone), by=actor, now=timezone.now())
+        zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
+        with conditional_write(request, f"zone-policy/{zone.pk}", lambda: zone_policy_json(zone, self.actor)):
+            policies.detach(target=Target(zone=zone), by=self.actor, now=timezone.now())
         return no_content()
 
 

@@ -9,10 +9,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
@@ -80,11 +80,8 @@ class PolicyRuns(V2View):
         The newest run comes first. A token sees the runs that it started. A token with the right `dnssec` for all zones
         sees all runs. Needs the permission `read`.
         """
-        page, actor = page_request(request, int), actor_in(request)
-        access.require(actor, Permission.READ)
-        return page_by_id(
-            request, page, policy_runs.runs_visible_to(actor), each_as(policy_run_json), newest_first=True
-        )
+        access.require(self.actor, Permission.READ)
+        return page_by_id(request, policy_runs.runs_visible_to(self.actor), each_as(policy_run_json), newest_first=True)
 
     @extend_schema(operation_id="createPolicyRun", request=PolicyRunSerializer, responses={202: PolicyRunSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -97,17 +94,17 @@ class PolicyRuns(V2View):
         The run does not change keys; it lists zones that need other keys. Zones that the run refuses are listed with
         the reason. Read the run until its state is `done`.
         """
-        actor, now, form_id = actor_in(request), timezone.now(), form_id_of(request)
-        access.require(actor, Permission.READ)
+        now, form_id = timezone.now(), form_id_of(request)
+        access.require(self.actor, Permission.READ)
         values = read(PolicyRunSerializer, request.data)
         try:
             if (dry := values.get("dry_run_of")) is not None:
-                dry_run = policy_runs.run_for(actor, dry)
-                run = policy_runs.start_run(dry_run=dry_run, by=actor, now=now, form_id=form_id)
+                dry_run = policy_runs.run_for(self.actor, dry)
+                run = policy_runs.start_run(dry_run=dry_run, by=self.actor, now=now, form_id=form_id)
             else:
-                policy = None if values["policy"] is None else policy_for(actor, values["policy"])
+                policy = None if values["policy"] is None else policy_for(self.actor, values["policy"])
                 run = policy_runs.create_run(
-                    by=actor,
+                    by=self.actor,
                     now=now,
                     policy=policy,
                     search=values["q"].strip(),
@@ -131,7 +128,7 @@ class OnePolicyRun(V2View):
         Returns the run's state, its progress and the number of zones for each act. A token sees the runs that it
         started.
         """
-        run = policy_runs.run_for(actor_in(request), run_id)
+        run = policy_runs.run_for(self.actor, run_id)
         return answer(policy_run_json(run), headers={"ETag": tag_of(what_stays(run))})
 
     @extend_schema(operation_id="cancelPolicyRun", responses={204: None})
@@ -140,10 +137,11 @@ class OnePolicyRun(V2View):
 
         Stops an unfinished run. Changes that the run has already published stay.
         """
-        actor = actor_in(request)
-        run = policy_runs.run_for(actor, run_id)
-        with conditional_write(request, f"policy-run/{run_id}", lambda: what_stays(policy_runs.run_for(actor, run_id))):
-            policy_runs.cancel_run(run=run, by=actor, now=timezone.now())
+        run = policy_runs.run_for(self.actor, run_id)
+        with conditional_write(
+            request, f"policy-run/{run_id}", lambda: what_stays(policy_runs.run_for(self.actor, run_id))
+        ):
+            policy_runs.cancel_run(run=run, by=self.actor, now=timezone.now())
         return no_content()
 
 
@@ -161,11 +159,11 @@ class PolicyRunZones(V2View):
         Returns the outcome of the run in each zone. Lists the first 100 zones for each act, and the first 1,000 zones
         that were refused or need a rollover. The counts of the run include all zones.
         """
-        page, run = page_request(request, int), policy_runs.run_for(actor_in(request), run_id)
+        run = policy_runs.run_for(self.actor, run_id)
         found = PolicyRunZone.objects.filter(run=run)
         if act := choice_parameter(request.query_params, "act", _ACTS):
             found = found.filter(act=act)
-        return page_by_id(request, page, found, each_as(_zone_json))
+        return page_by_id(request, found, each_as(_zone_json))
 
 
 def policy_run_json(run: PolicyRun) -> dict[str, Any]:

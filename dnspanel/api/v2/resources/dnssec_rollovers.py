@@ -12,7 +12,7 @@ from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.representation import code_of, zone_url
@@ -50,11 +50,11 @@ class RolloversUnderWay(V2View):
 
         Lists rollovers in zones that the token can read, oldest first. Needs the permission `read`.
         """
-        page, actor = page_request(request, int), actor_in(request)
-        access.require(actor, Permission.READ)
+        page = page_request(request, int)
+        access.require(self.actor, Permission.READ)
         after = page.after[0] if page.after else 0
-        rows, more = rollover_queries.under_way(actor, after=after, limit=page.limit)
-        found = [rollover_json(row, actor) for row in rows]
+        rows, more = rollover_queries.under_way(self.actor, after=after, limit=page.limit)
+        found = [rollover_json(row, self.actor) for row in rows]
         return page_answer(request, found, (rows[-1].pk,) if more else None)
 
 
@@ -69,7 +69,7 @@ class RolloverKinds(V2View):
         would cause. Needs the right `read`.
         """
         page_request(request)
-        zone, now = access.zone_for_reading(actor_in(request), zone_name), timezone.now()
+        zone, now = access.zone_for_reading(self.actor, zone_name), timezone.now()
         kinds = [
             {
                 "kind": str(kind),
@@ -94,11 +94,11 @@ class ZoneRollovers(V2View):
 
         Lists all rollovers of the zone, newest first, with the state of each. Needs the right `read`.
         """
-        page, actor = page_request(request, int), actor_in(request)
-        zone = access.zone_for_reading(actor, zone_name)
+        page = page_request(request, int)
+        zone = access.zone_for_reading(self.actor, zone_name)
         before = page.after[0] if page.after else None
         rows, more = rollover_queries.of_zone(zone, before=before, limit=page.limit)
-        found = [rollover_json(row, actor) for row in rows]
+        found = [rollover_json(row, self.actor) for row in rows]
         return page_answer(request, found, (rows[-1].pk,) if more else None)
 
     @extend_schema(
@@ -114,8 +114,7 @@ class ZoneRollovers(V2View):
         every node serves the previous step, caches have dropped the older data, and the parent zone has the needed DS.
         Needs the right `dnssec`. Use `getRollover` to see what the rollover waits for.
         """
-        actor = actor_in(request)
-        zone = access.zone_for(actor, zone_name, Right.DNSSEC)
+        zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(NewRolloverSerializer, request.data)
         by = _findable(acting(request, terms_of_query(request).reason))
         with bad_size("/bits"):
@@ -127,7 +126,7 @@ class ZoneRollovers(V2View):
                 bits=body["bits"],
                 emergency=body["emergency"],
             )
-        value = rollover_json(row, actor)
+        value = rollover_json(row, self.actor)
         headers = {"ETag": tag_of(value), "Location": f"{zone_url(zone.name)}/dnssec/rollovers/{row.pk}"}
         return answer_publications(request, _publications(by), {"rollover": value}, status=201, headers=headers)
 
@@ -142,9 +141,8 @@ class OneRollover(V2View):
         Returns the rollover's step, the reason why it waits and the earliest time of the next step. Also returns the
         nodes that are behind, and the DS records to add or remove at the parent. Needs the right `read`.
         """
-        actor = actor_in(request)
-        row = _rollover(access.zone_for_reading(actor, zone_name), rollover_id)
-        value = rollover_json(row, actor)
+        row = _rollover(access.zone_for_reading(self.actor, zone_name), rollover_id)
+        value = rollover_json(row, self.actor)
         tag = tag_of(value)
         return fresh_enough(request, tag) or answer(value, headers={"ETag": tag})
 
@@ -166,13 +164,12 @@ class RolloverCancel(V2View):
         Returns to the previous keys in several steps, which wait like the steps of the rollover. Needs the right
         `dnssec`. The panel refuses to cancel if going back is not safe.
         """
-        actor = actor_in(request)
-        zone = access.zone_for(actor, zone_name, Right.DNSSEC)
+        zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(RolloverCancelSerializer, request.data)
         _rollover(zone, rollover_id)
         by = _findable(acting(request, terms_of_query(request).reason))
         rollovers.cancel(zone=zone, acting=by, withdrawn=body["withdrawn"], rollover_id=rollover_id)
-        more = {"rollover": rollover_json(_rollover(zone, rollover_id), actor)}
+        more = {"rollover": rollover_json(_rollover(zone, rollover_id), self.actor)}
         return answer_publications(request, _publications(by), more)
 
 

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
-from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_json
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
@@ -63,7 +63,7 @@ class DraftDetail(V2View):
         Returns the zones that your draft changes and the number of changed RRsets in each. Each person has one draft,
         which the person's tokens and the panel's pages share.
         """
-        body = _draft_json(actor_in(request))
+        body = _draft_json(self.actor)
         return fresh_enough(request, tag_of(body)) or answer_with_tag(body)
 
     @extend_schema(operation_id="discardDraft", parameters=[IF_MATCH, ZONE], responses={204: None})
@@ -72,12 +72,13 @@ class DraftDetail(V2View):
 
         Deletes all changes from your draft, or only the changes to one zone (`zone`). Nothing is published.
         """
-        actor = actor_in(request)
-        chosen = _zone_chosen(request, actor)
-        with _draft_write(request, actor):
-            for operation in _operations(actor):
+        chosen = _zone_chosen(request, self.actor)
+        with _draft_write(request, self.actor):
+            for operation in _operations(self.actor):
                 if chosen is None or operation.zone_id == chosen.pk:
-                    draft.drop_operation(author=actor, zone=operation.zone, name=operation.name, type=operation.type)
+                    draft.drop_operation(
+                        author=self.actor, zone=operation.zone, name=operation.name, type=operation.type
+                    )
         return no_content()
 
 
@@ -92,16 +93,15 @@ class DraftOperations(V2View):
 
         The changes are grouped by zone. Names are in natural order: host2 before host10.
         """
-        actor = actor_in(request)
         page_of_request = page_request(request, str, str)
-        chosen = _zone_chosen(request, actor)
-        zones = [chosen] if chosen is not None else list(dict.fromkeys(o.zone for o in _operations(actor)))
+        chosen = _zone_chosen(request, self.actor)
+        zones = [chosen] if chosen is not None else list(dict.fromkeys(o.zone for o in _operations(self.actor)))
         found: list[tuple[Zone, rrset_pages.RRsetRow, str]] = []
         after_zone, after = page_of_request.after or ("", "")
         for zone in zones:
             if zone.name >= after_zone and len(found) <= page_of_request.limit:
                 start = after if zone.name == after_zone else ""
-                found += _rows(actor, zone, start, page_of_request.limit + 1 - len(found))
+                found += _rows(self.actor, zone, start, page_of_request.limit + 1 - len(found))
         rows, more = cut(found, page_of_request.limit)
         items = [operation_json(zone.name, row) for zone, row, _ in rows]
         return page_answer(request, items, (rows[-1][0].name, rows[-1][2]) if more else None)
@@ -117,7 +117,7 @@ class DraftRRset(V2View):
         Returns the draft's version of this RRset and the published version. Needs the right `read`.
         """
         zone, key = at_path(request, zone_name, owner, type_name)
-        return answer_with_tag(_operation_json(actor_in(request), zone, key))
+        return answer_with_tag(_operation_json(self.actor, zone, key))
 
     @extend_schema(
         operation_id="setDraftRRset",
@@ -133,16 +133,15 @@ class DraftRRset(V2View):
         other people have published a change to the RRset since then, your change becomes a conflict and does not
         overwrite theirs.
         """
-        actor = actor_in(request)
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         body, rrset = _read_drafted(request, zone, key)
         now, base = timezone.now(), body.get("base_revision")
-        with _operation_write(request, actor, zone, key):
+        with _operation_write(request, self.actor, zone, key):
             if rrset is None:
-                draft.delete_rrset(author=actor, zone=zone, name=key[0], type=key[1], now=now, base_revision=base)
+                draft.delete_rrset(author=self.actor, zone=zone, name=key[0], type=key[1], now=now, base_revision=base)
             else:
-                draft.replace_rrset(author=actor, zone=zone, rrset=rrset, now=now, base_revision=base)
-        return answer_with_tag(_operation_json(actor, zone, key))
+                draft.replace_rrset(author=self.actor, zone=zone, rrset=rrset, now=now, base_revision=base)
+        return answer_with_tag(_operation_json(self.actor, zone, key))
 
     @extend_schema(operation_id="discardDraftRRset", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
@@ -150,10 +149,9 @@ class DraftRRset(V2View):
 
         Deletes the change from your draft. The published RRset stays.
         """
-        actor = actor_in(request)
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
-        with _operation_write(request, actor, zone, key):
-            if not draft.drop_operation(author=actor, zone=zone, name=key[0], type=key[1]):
+        with _operation_write(request, self.actor, zone, key):
+            if not draft.drop_operation(author=self.actor, zone=zone, name=key[0], type=key[1]):
                 raise Problem("not-found", "The draft does not change this RRset.")
         return no_content()
 
@@ -168,9 +166,8 @@ class DraftPlan(V2View):
         Returns the changes that publishing the draft would make in each zone, the rules that the draft breaks, and the
         draft's conflicts. Nothing is changed.
         """
-        actor = actor_in(request)
-        plans = revision.preview(author=actor, zones=_zones_to_publish(request, actor, None))
-        return answer(plans_json(plans, actor))
+        plans = revision.preview(author=self.actor, zones=_zones_to_publish(request, self.actor, None))
+        return answer(plans_json(plans, self.actor))
 
 
 class DraftPublish(V2View):
@@ -189,11 +186,12 @@ class DraftPublish(V2View):
         change is refused, nothing is published. Needs the rights `add`, `change` or `remove`. `If-Match` takes the
         `ETag` of the draft.
         """
-        actor = actor_in(request)
         body = read(PublishDraftSerializer, request.data)
-        with _draft_write(request, actor):
-            publication = publish_seen(request, actor, body, _zones_to_publish(request, actor, body.get("zones")))
-        return answer_publication(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+        with _draft_write(request, self.actor):
+            publication = publish_seen(
+                request, self.actor, body, _zones_to_publish(request, self.actor, body.get("zones"))
+            )
+        return answer_publication(request, publication, {"zones": moved_by(publication, self.actor), "warnings": []})
 
 
 class ConflictResolve(V2View):
@@ -211,15 +209,14 @@ class ConflictResolve(V2View):
         A change conflicts if someone else has published a different change to the same RRset. `theirs` drops your
         change, `mine` lets your change replace the published one, and `both` keeps the records of both changes.
         """
-        actor = actor_in(request)
-        operation = next((o for o in _operations(actor) if o.pk == operation_id), None)
+        operation = next((o for o in _operations(self.actor) if o.pk == operation_id), None)
         if operation is None:
             raise Problem("not-found", f"There is no operation {operation_id} in the draft.")
         key = operation.name, operation.type
         choice = read(ResolveSerializer, request.data)["choice"]
-        with _operation_write(request, actor, operation.zone, key):
-            draft.resolve(author=actor, operation_id=operation.pk, choice=choice, now=timezone.now())
-        return answer_with_tag(_operation_json(actor, operation.zone, key))
+        with _operation_write(request, self.actor, operation.zone, key):
+            draft.resolve(author=self.actor, operation_id=operation.pk, choice=choice, now=timezone.now())
+        return answer_with_tag(_operation_json(self.actor, operation.zone, key))
 
 
 def _draft_write(request: Request, actor: Actor) -> AbstractContextManager[None]:

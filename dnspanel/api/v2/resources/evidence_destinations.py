@@ -13,7 +13,7 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.pages import page_by_id, page_request
+from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
@@ -102,10 +102,9 @@ class EvidenceDestinations(V2View):
         A destination is a system that receives the audit log from the panel. The list shows the progress of each
         destination. Needs an administrator's token without limits.
         """
-        verbs.require_operator(actor_in(request))
-        page = page_request(request, int)
+        verbs.require_operator(self.actor)
         return page_by_id(
-            request, page, Destination.objects.all(), lambda found: [_json(row) for row in verbs.rows_of(found)]
+            request, Destination.objects.all(), lambda found: [_json(row) for row in verbs.rows_of(found)]
         )
 
     @extend_schema(
@@ -119,8 +118,8 @@ class EvidenceDestinations(V2View):
         The panel starts to send audit entries to the destination, from now on or from the beginning of the log. Needs
         an administrator's token without limits.
         """
-        actor, now = actor_in(request), timezone.now()
-        verbs.require_operator(actor)
+        now = timezone.now()
+        verbs.require_operator(self.actor)
         values = read(EvidenceDestinationSerializer, request.data)
         terms = Terms(
             **{name: values[name] for name in _PLAIN},
@@ -128,9 +127,9 @@ class EvidenceDestinations(V2View):
             headers=values["headers"],
             from_beginning=values["from_beginning"],
         )
-        made = verbs.create_destination(kind=Kind(values["kind"]), terms=terms, by=actor, now=now)
+        made = verbs.create_destination(kind=Kind(values["kind"]), terms=terms, by=self.actor, now=now)
         if not values["active"]:
-            verbs.switch_destination(destination=made, active=False, by=actor, now=now)
+            verbs.switch_destination(destination=made, active=False, by=self.actor, now=now)
         return _answer_row(verbs.destination_row(made.pk), 201, Location=f"{request.path}/{made.pk}")
 
 

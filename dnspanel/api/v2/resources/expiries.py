@@ -10,7 +10,6 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import actor_form
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
@@ -58,13 +57,13 @@ class Expiries(V2View):
         time, `refusal` gives the reason. A page can have fewer items than `limit` although more follow, so read pages
         until `next` is null.
         """
-        page, actor = page_request(request, int, int), actor_in(request)
+        page = page_request(request, int, int)
         after = None
         if page.after:
             after = (_EPOCH + timedelta(microseconds=max(0, min(page.after[0], _LAST))), page.after[1])
         until = moment_parameter(request.query_params, "before")
-        rows, more = cut(expiring(actor, until=until, limit=page.limit + 1, after=after), page.limit)
-        items = [_json(row, actor) for row in rows if _is_seen(row, actor)]
+        rows, more = cut(expiring(self.actor, until=until, limit=page.limit + 1, after=after), page.limit)
+        items = [_json(row, self.actor) for row in rows if _is_seen(row, self.actor)]
         key = ((rows[-1].remove_at - _EPOCH) // timedelta(microseconds=1), rows[-1].pk) if more else None
         return page_answer(request, items, key)
 

@@ -68,7 +68,7 @@ class RRsetExpiry(V2View):
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         require_published(zone, key)
         remove_at = read(RRsetExpiryContentSerializer, request.data)["remove_at"]
-        author = actor_in(request)
+        author = self.actor
         with _conditional(request, zone, key):
             expiry = set_expiry(zone=zone, key=key, remove_at=remove_at, author=author, now=timezone.now())
         return answer_with_tag(_json(request, expiry))
@@ -82,7 +82,7 @@ class RRsetExpiry(V2View):
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         require_published(zone, key)
         with _conditional(request, zone, key):
-            cancel_expiry(zone=zone, key=key, author=actor_in(request), now=timezone.now())
+            cancel_expiry(zone=zone, key=key, author=self.actor, now=timezone.now())
         return no_content()
 
 

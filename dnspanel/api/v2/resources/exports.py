@@ -13,10 +13,10 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import JSONOnly, V2View
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
@@ -117,9 +117,8 @@ class Exports(V2View):
 
         Lists your own exports, newest first. A token sees only exports that it created. Needs the permission `read`.
         """
-        page, actor = page_request(request, int), actor_in(request)
-        access.require(actor, Permission.READ)
-        return page_by_id(request, page, _visible_to(actor), each_as(export_json), newest_first=True)
+        access.require(self.actor, Permission.READ)
+        return page_by_id(request, _visible_to(self.actor), each_as(export_json), newest_first=True)
 
     @extend_schema(operation_id="createExport", request=ExportSerializer, responses={202: ExportSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -128,17 +127,16 @@ class Exports(V2View):
         A worker writes the chosen zones into one file. Read the export until its state is `done`, then get the file
         with `downloadExport`. Needs the permission `read`. Returns 422 if no zone matches.
         """
-        actor = actor_in(request)
-        access.require(actor, Permission.READ)
+        access.require(self.actor, Permission.READ)
         values = read(ExportSerializer, request.data)
         selection = Selection(names=tuple(dict.fromkeys(values["zones"])), search=values["q"].strip())
-        if not selection.among(access.zones_visible_to(actor)).exists():
+        if not selection.among(access.zones_visible_to(self.actor)).exists():
             raise serializers.ValidationError({"zones" if values["zones"] else "q": ["No zones match."]}, "not-found")
         options = QueryOptions(**values["queries"]) if "queries" in values else None
         job = export_jobs.create_export(
             selection=selection,
             export_format=values["format"],
-            author=actor,
+            author=self.actor,
             now=timezone.now(),
             options=options,
             keys_passphrase=values.get("keys_passphrase", ""),
@@ -155,7 +153,7 @@ class OneExport(V2View):
 
         Returns the export's state and progress. Needs the permission `read`.
         """
-        return _answer(_job_for(actor_in(request), export_id))
+        return _answer(_job_for(self.actor, export_id))
 
     @extend_schema(operation_id="cancelExport", responses={204: None})
     def delete(self, request: Request, export_id: int) -> HttpResponse:
@@ -163,9 +161,8 @@ class OneExport(V2View):
 
         Stops an export that is still running. Returns 409 for a finished export. Needs the permission `read`.
         """
-        actor = actor_in(request)
-        job = _job_for(actor, export_id)
-        with conditional_write(request, f"export/{export_id}", lambda: _stable(_job_for(actor, export_id))):
+        job = _job_for(self.actor, export_id)
+        with conditional_write(request, f"export/{export_id}", lambda: _stable(_job_for(self.actor, export_id))):
             export_jobs.cancel_export(job=job, now=timezone.now())
         return no_content()
 
@@ -183,9 +180,9 @@ class ExportFile(V2View):
         404. Supports `Range`. Needs the permission `read`, and for a file with private DNSSEC keys the right
         `export-keys`.
         """
-        job = _job_for(actor_in(request), export_id)
+        job = _job_for(self.actor, export_id)
         try:
-            file = export_jobs.open_file(job=job, person=actor_in(request))
+            file = export_jobs.open_file(job=job, person=self.actor)
         except access.Unknown:
             raise Problem("not-found", "The file does not exist yet, or was deleted after a day.") from None
         name = f"export-{job.pk}.{export_file.suffix(job.format)}.gz"

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.problems import Problem
@@ -95,7 +95,7 @@ class OneFront(V2View):
 
         Returns the settings of a dnsdist and the state of the nodes behind it. Needs the permission `fleet`.
         """
-        access.require(actor_in(request), Permission.FLEET)
+        access.require(self.actor, Permission.FLEET)
         return _answer(_front(name))
 
     @extend_schema(operation_id="changeFront", request=FrontSerializer, responses=FrontSerializer)
@@ -106,14 +106,13 @@ class OneFront(V2View):
         second. Fields that the request body omits stay unchanged; `backends` is replaced as a whole. Needs the
         permission `nodes`.
         """
-        actor = actor_in(request)
-        access.require(actor, Permission.FLEET)
+        access.require(self.actor, Permission.FLEET)
         node = _front(name)
-        access.require(actor, Permission.NODES)
+        access.require(self.actor, Permission.NODES)
         values = read(FrontSerializer, request.data, partial=True)
         with conditional_write(request, f"front/{node.pk}", lambda: _set(node)):
             terms = replace(fronts.terms_of(node), **values)
-            fronts.set_terms(node=node, terms=terms, now=timezone.now(), by=actor)
+            fronts.set_terms(node=node, terms=terms, now=timezone.now(), by=self.actor)
         return _answer(node)
 
 

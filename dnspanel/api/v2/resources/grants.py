@@ -20,9 +20,9 @@ from dnspanel.accounts.errors import GrantUnknown
 from dnspanel.accounts.models import GrantRow
 from dnspanel.accounts.people import people, teams
 from dnspanel.accounts.rights import grant_edit
-from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.pages import page_by_id, page_request
+from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
@@ -69,12 +69,11 @@ class Grants(V2View):
         Each grant gives a person or a team rights over zones. Needs the permission `people`; without this permission
         the list is empty.
         """
-        page, actor = page_request(request, int), actor_in(request)
-        found = _visible_to(actor)
+        found = _visible_to(self.actor)
         for name in ("user", "team"):
             if (chosen := id_parameter(request.query_params, name)) is not None:
                 found = found.filter(**{name: chosen})
-        return page_by_id(request, page, found, lambda rows: grants_json(actor, list(rows)))
+        return page_by_id(request, found, lambda rows: grants_json(self.actor, list(rows)))
 
     @extend_schema(operation_id="createGrant", request=GrantSerializer, responses={201: GrantSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -83,12 +82,11 @@ class Grants(V2View):
         Gives a person or a team rights over zones, effective at once. Needs the permission `people`. You cannot give
         rights that you don't have.
         """
-        actor = actor_in(request)
-        access.require(actor, Permission.PEOPLE)
+        access.require(self.actor, Permission.PEOPLE)
         values = read(GrantSerializer, request.data)
         to = people.person_by_id(values["user"]) if values["user"] else teams.team_by_id(values["team"])
-        row = grant_edit.give_grant(grant=grant_of(actor, values), to=to, by=actor, now=timezone.now())
-        return answer_with_tag(grants_json(actor, [row])[0], 201, Location=f"{request.path}/{row.pk}")
+        row = grant_edit.give_grant(grant=grant_of(self.actor, values), to=to, by=self.actor, now=timezone.now())
+        return answer_with_tag(grants_json(self.actor, [row])[0], 201, Location=f"{request.path}/{row.pk}")
 
 
 class OneGrant(V2View):
@@ -101,8 +99,7 @@ class OneGrant(V2View):
         Returns the grant's rights, its zones and its person or team. Needs the permission `people`; without it the
         status is 404.
         """
-        actor = actor_in(request)
-        return answer_with_tag(grants_json(actor, [_grant_for(actor, grant_id)])[0])
+        return answer_with_tag(grants_json(self.actor, [_grant_for(self.actor, grant_id)])[0])
 
     @extend_schema(operation_id="deleteGrant", responses={204: None})
     def delete(self, request: Request, grant_id: int) -> HttpResponse:
@@ -110,13 +107,12 @@ class OneGrant(V2View):
 
         The person or the team loses the grant's rights at once. Needs the permission `people`.
         """
-        actor = actor_in(request)
-        row = _grant_for(actor, grant_id)
-        access.require(actor, Permission.PEOPLE)
+        row = _grant_for(self.actor, grant_id)
+        access.require(self.actor, Permission.PEOPLE)
         with conditional_write(
-            request, f"grant/{grant_id}", lambda: grants_json(actor, [_grant_for(actor, grant_id)])[0]
+            request, f"grant/{grant_id}", lambda: grants_json(self.actor, [_grant_for(self.actor, grant_id)])[0]
         ):
-            grant_edit.take_grant(row=row, by=actor, now=timezone.now())
+            grant_edit.take_grant(row=row, by=self.actor, now=timezone.now())
         return no_content()
 
 

@@ -196,7 +196,7 @@ class Imports(V2View):
         A token that can edit every zone sees all imports. Other tokens see the imports that they created. The newest
         import comes first. Needs the permission `edit`, and a token that can add whole zones.
         """
-        page, actor = page_request(request, int), require_imports(actor_in(request))
+        page, actor = page_request(request, int), require_imports(self.actor)
         before = page.after[0] if page.after else None
         rows, more = cut(queries.jobs_page(actor, before=before, limit=page.limit + 1), page.limit)
         return page_answer(request, [_summary_json(row) for row in rows], (rows[-1].job.pk,) if more else None)
@@ -209,7 +209,7 @@ class Imports(V2View):
         `plan` and `apply`. Nothing is published before `apply`. Needs the permission `edit`, and a token that can add
         whole zones.
         """
-        actor = require_imports(actor_in(request))
+        actor = require_imports(self.actor)
         job = _create(request, actor, read(NewImportSerializer, request.data))
         return _answer(job, 201, Location=f"{request.path}/{job.pk}")
 
@@ -277,7 +277,7 @@ class ImportAct(V2View):
         values = read(ImportActSerializer, request.data)
         with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
             _refuse(job, act, confirmed=values["confirm"])
-            more: dict[str, Any] = {"author": actor_in(request)} if act in _IN_THE_NAME_OF else {}
+            more: dict[str, Any] = {"author": self.actor} if act in _IN_THE_NAME_OF else {}
             if act == "undo":
                 more["confirmed"] = values["confirm"]
             ACTS[act](job=job, now=timezone.now(), **more)

@@ -75,10 +75,10 @@ class KeylessTransfers(V2View):
         metadata `ALLOW-AXFR-FROM` and `ALSO-NOTIFY`. Needs the right `settings`, and a token that can read the whole
         zone.
         """
-        actor, zone = actor_in(request), _zone(request, zone_name)
+        zone = _zone(request, zone_name)
         values = read(KeylessTransfersSerializer, request.data)
         with conditional_write(request, f"keyless/{zone.pk}", lambda: _set(keyless.keyless_of(zone))):
-            keyless.change(zone=zone, by=actor, now=timezone.now(), **values)
+            keyless.change(zone=zone, by=self.actor, now=timezone.now(), **values)
         return _answer_keyless(zone)
 
 

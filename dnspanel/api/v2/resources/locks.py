@@ -10,9 +10,9 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
@@ -64,9 +64,9 @@ class ZoneLocks(V2View):
 
         Each lock has its name, type, reason and manager. Needs the right `settings`.
         """
-        zone = access.zone_for(actor_in(request), zone_name, Right.SETTINGS)
+        zone = access.zone_for(self.actor, zone_name, Right.SETTINGS)
         found = Lock.objects.filter(zone=zone).select_related("zone", "person", "token", "placed_by")
-        return page_by_id(request, page_request(request, int), found, each_as(_json))
+        return page_by_id(request, found, each_as(_json))
 
     @extend_schema(operation_id="createLock", request=NewLockSerializer, responses={201: LockSerializer})
     def post(self, request: Request, zone_name: str) -> HttpResponse:
@@ -75,8 +75,7 @@ class ZoneLocks(V2View):
         From then on only the manager of the lock can change or delete the locked records, in any part of the panel.
         Needs the right `settings`; anyone with this right can delete the lock.
         """
-        actor = actor_in(request)
-        zone = access.zone_for(actor, zone_name, Right.SETTINGS)
+        zone = access.zone_for(self.actor, zone_name, Right.SETTINGS)
         values = read(NewLockSerializer, request.data)
         try:
             name = names.parse(values["name"], zone.name) if values["name"] else ""
@@ -90,8 +89,8 @@ class ZoneLocks(V2View):
             name=name,
             type=type_,
             reason=values["reason"],
-            manager=manager_of(actor) if values["mine"] else NOBODY,
-            author=actor,
+            manager=manager_of(self.actor) if values["mine"] else NOBODY,
+            author=self.actor,
             now=timezone.now(),
         )
         return answer_with_tag(_json(lock), 201, Location=f"{request.path}/{lock.pk}")
@@ -106,7 +105,7 @@ class ZoneLock(V2View):
 
         Returns the locked zone, name or RRset, and the lock's reason and manager. Needs the right `settings`.
         """
-        zone = access.zone_for(actor_in(request), zone_name, Right.SETTINGS)
+        zone = access.zone_for(self.actor, zone_name, Right.SETTINGS)
         return answer_with_tag(_json(lock_in(zone, lock_id)))
 
     @extend_schema(operation_id="deleteLock", responses={204: None})
@@ -115,10 +114,9 @@ class ZoneLock(V2View):
 
         The zone, name or RRset can be changed again at once. Needs the right `settings`.
         """
-        actor = actor_in(request)
-        zone = access.zone_for(actor, zone_name, Right.SETTINGS)
+        zone = access.zone_for(self.actor, zone_name, Right.SETTINGS)
         with conditional_write(request, f"lock/{lock_id}", lambda: _json(lock_in(zone, lock_id))):
-            lift_lock(zone=zone, lock_id=lock_id, author=actor, now=timezone.now())
+            lift_lock(zone=zone, lock_id=lock_id, author=self.actor, now=timezone.now())
         return no_content()
 
 

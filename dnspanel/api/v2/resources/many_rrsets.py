@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.accepted import answer_outcome
-from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_value, violations_at
@@ -79,10 +79,9 @@ class ManyRRsets(V2View):
         `outcome`. With `dry_run` nothing is published. To publish exactly the changes of a dry run, send its `ETag` as
         `If-Match`.
         """
-        actor = actor_in(request)
         body = read(ManyRRsetsSerializer, request.data)
         selection, act = _selection(body), _act(body["act"])
-        outcome = _outcome(selection, act, actor)
+        outcome = _outcome(selection, act, self.actor)
         counts = _outcome_json(outcome)
         tag = tag_of([[zone.name, change_json(change)] for zone, of in outcome.changes.items() for change in of])
         require(condition_in(request), tag, theirs=counts, mine=request.data)
@@ -90,7 +89,7 @@ class ManyRRsets(V2View):
         if is_dry_run(request):
             preview = {
                 **counts,
-                **_preview_json(outcome, zone_patches.preview_patches(patches=patches, author=actor), actor),
+                **_preview_json(outcome, zone_patches.preview_patches(patches=patches, author=self.actor), self.actor),
             }
             return answer(preview, headers={"ETag": tag})
         terms = Terms(body["reason"], body["confirm"], body["accept_warnings"])

@@ -68,12 +68,11 @@ class ManyZones(V2View):
         unchanged and are listed in `outcome`. With `dry_run` nothing is changed. The `ETag` of a dry run can be sent as
         `If-Match`.
         """
-        actor = actor_in(request)
         body = read(ManyZonesSerializer, request.data)
         refuse_members(body["act"], MEMBERS_OF_ZONES)
         deletes = body["act"]["op"] == DELETE
-        marks = Marks() if deletes else marks_in(body["act"], actor)
-        preview = _preview(selection_in(body), None if deletes else marks, actor)
+        marks = Marks() if deletes else marks_in(body["act"], self.actor)
+        preview = _preview(selection_in(body), None if deletes else marks, self.actor)
         counts = _outcome_json(preview)
         tag = tag_of([[zone.pk, zone.revision, zone.tags, zone.team_id] for zone in preview.changed])
         require(condition_in(request), tag, theirs=counts, mine=request.data)
@@ -85,7 +84,7 @@ class ManyZones(V2View):
             return answer({**counts, "examples": examples, "reasons": reasons}, headers={"ETag": tag})
         if deletes:
             return _delete(request, preview, body)
-        done = many_settings.change_marks(zones=preview.changed, marks=marks, author=actor, now=timezone.now())
+        done = many_settings.change_marks(zones=preview.changed, marks=marks, author=self.actor, now=timezone.now())
         return answer_publication(
             request, None, {"zones": [], "warnings": [], "outcome": _outcome_json(_both(preview, done))}
         )

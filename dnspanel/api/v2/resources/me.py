@@ -7,7 +7,6 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.tokens.token_terms import requests_per_minute
-from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import answer_with_tag
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import stamp
@@ -55,8 +54,7 @@ class Me(V2View):
         Returns the token's owner, rights, limits and expiry time, and the version of the panel. Every token can read
         this.
         """
-        actor = actor_in(request)
-        token = actor.token
+        token = self.actor.token
         assert token is not None  # HasToken
         token_body = {
             "id": token.pk,
@@ -70,10 +68,10 @@ class Me(V2View):
         }
         return answer_with_tag(
             {
-                "user": actor.user.username,
-                "role": actor.user.role,
-                "permissions": permission_names(actor.permissions),
-                "scope": scopes_json(actor, actor.scope or ()),
+                "user": self.actor.user.username,
+                "role": self.actor.user.role,
+                "permissions": permission_names(self.actor.permissions),
+                "scope": scopes_json(self.actor, self.actor.scope or ()),
                 "token": token_body,
                 "panel_version": __version__,
             }

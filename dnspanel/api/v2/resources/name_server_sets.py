@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.pages import page_by_id, page_request
+from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.templates import team_of_body
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Integer, Shape, Text, page_of, read, stamp
@@ -111,9 +111,8 @@ class NameServerSets(V2View):
 
         Lists panel-wide sets and the sets of teams that the token can see. Needs the permission `read`.
         """
-        page, actor = page_request(request, int), actor_in(request)
-        access.require(actor, Permission.READ)
-        return page_by_id(request, page, template_access.sets_visible_to(actor), _sets_json)
+        access.require(self.actor, Permission.READ)
+        return page_by_id(request, template_access.sets_visible_to(self.actor), _sets_json)
 
     @extend_schema(
         operation_id="createNameServerSet",
@@ -126,18 +125,18 @@ class NameServerSets(V2View):
         Saves the set as version 1. Needs the right `templates` over the team's zones, or over all zones for a
         panel-wide set.
         """
-        actor, now = actor_in(request), timezone.now()
-        access.require(actor, Permission.READ)
+        now = timezone.now()
+        access.require(self.actor, Permission.READ)
         values = read(NameServerSetSerializer, request.data)
         template = edit_template.create_template(
             head=edit_template.Head(values["name"], team_of_body(values["team"]), values["description"]),
             kind=TemplateKind.SERVERS,
             content=_content(values),
-            by=actor,
+            by=self.actor,
             now=now,
         )
         if values["default"]:
-            edit_template.set_default(template=template, is_default=True, by=actor, now=now)
+            edit_template.set_default(template=template, is_default=True, by=self.actor, now=now)
             template.is_default = True
         return answer_with_tag(set_json(template), 201, Location=f"{request.path}/{template.pk}")
 
@@ -162,21 +161,21 @@ class OneNameServerSet(V2View):
         Fields that the request body omits stay unchanged. New name servers, SOA values or TTLs make a new version. This
         does not change any zone; use `createTemplateRun` to update zones. Needs the right `templates`.
         """
-        template, actor, now = _door(request, set_id), actor_in(request), timezone.now()
+        template, now = _door(request, set_id), timezone.now()
         patch = read(NameServerSetSerializer, request.data, partial=True)
         with conditional_write(request, f"template/{set_id}", lambda: set_json(_door(request, set_id))):
             team = team_of_body(patch["team"]) if "team" in patch else template.team
             head = edit_template.Head(
                 patch.get("name", template.name), team, patch.get("description", template.description)
             )
-            edit_template.change_template(template=template, head=head, by=actor, now=now)
+            edit_template.change_template(template=template, head=head, by=self.actor, now=now)
             if patch.keys() & {"servers", "primary", "hostmaster", "ttl"}:
                 content = _content(_members(_says(template)) | patch)
                 edit_template.publish_version(
-                    template=template, content=content, seen=template.version, by=actor, now=now
+                    template=template, content=content, seen=template.version, by=self.actor, now=now
                 )
             if "default" in patch:
-                edit_template.set_default(template=template, is_default=patch["default"], by=actor, now=now)
+                edit_template.set_default(template=template, is_default=patch["default"], by=self.actor, now=now)
         return answer_with_tag(set_json(_door(request, set_id)))
 
     @extend_schema(operation_id="deleteNameServerSet", responses={204: None})
@@ -187,7 +186,7 @@ class OneNameServerSet(V2View):
         """
         template = _door(request, set_id)
         with conditional_write(request, f"template/{set_id}", lambda: set_json(_door(request, set_id))):
-            edit_template.delete_template(template=template, by=actor_in(request), now=timezone.now())
+            edit_template.delete_template(template=template, by=self.actor, now=timezone.now())
         return no_content()
 
 
@@ -201,9 +200,8 @@ class ZoneNameServers(V2View):
         Returns the set that the zone follows, and the differences between zone and set. To remove the differences, use
         `applyTemplate` with the id of the set. Needs the right `read`.
         """
-        actor = actor_in(request)
-        zone = access.zone_for_reading(actor, zone_name)
-        return answer_with_tag(_followed_json(set_of(zone, actor)))
+        zone = access.zone_for_reading(self.actor, zone_name)
+        return answer_with_tag(_followed_json(set_of(zone, self.actor)))
 
 
 def set_json(template: ZoneTemplate) -> dict[str, Any]:

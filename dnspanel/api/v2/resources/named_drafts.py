@@ -18,7 +18,7 @@ from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
-from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_json
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
@@ -90,10 +90,10 @@ class NamedDraftList(V2View):
         Lists drafts that you have saved under a name, and drafts that others share with you, newest first. Needs the
         permission `read`.
         """
-        actor, page = actor_in(request), page_request(request, int)
-        access.require(actor, Permission.READ)
+        page = page_request(request, int)
+        access.require(self.actor, Permission.READ)
         before = page.after[0] if page.after else None
-        found = named_drafts.named_draft_page(actor, before=before, limit=page.limit + 1)
+        found = named_drafts.named_draft_page(self.actor, before=before, limit=page.limit + 1)
         rows, more = cut(found, page.limit)
         items = [_json(named) for named in rows if named.changes]
         return page_answer(request, items, (rows[-1].draft.pk,) if more else None)
@@ -110,11 +110,10 @@ class NamedDraftList(V2View):
         Moves your draft, or its changes to some zones, to a saved draft with the given name. Needs the rights `add`,
         `change` or `remove` in its zones.
         """
-        actor = actor_in(request)
         values = read(NewNamedDraftSerializer, request.data)
-        zones = _zones(actor, values.get("zones"))
-        made = named_drafts.put_aside(author=actor, name=values["name"], now=timezone.now(), zones=zones)
-        return answer_with_tag(_json(_visible_draft(actor, made.key)), 201, Location=f"{request.path}/{made.key}")
+        zones = _zones(self.actor, values.get("zones"))
+        made = named_drafts.put_aside(author=self.actor, name=values["name"], now=timezone.now(), zones=zones)
+        return answer_with_tag(_json(_visible_draft(self.actor, made.key)), 201, Location=f"{request.path}/{made.key}")
 
 
 class OneNamedDraft(V2View):
@@ -126,7 +125,7 @@ class OneNamedDraft(V2View):
 
         Returns the draft's name, owner and number of changes. Needs the permission `read`.
         """
-        return answer_with_tag(_json(_visible_draft(actor_in(request), key)))
+        return answer_with_tag(_json(_visible_draft(self.actor, key)))
 
     @extend_schema(operation_id="discardNamedDraft", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, key: UUID) -> HttpResponse:
@@ -135,10 +134,9 @@ class OneNamedDraft(V2View):
         Deletes the draft and all its changes. Nothing is published. Only the owner of the draft can delete it; needs
         the permission `edit`.
         """
-        actor = actor_in(request)
-        named = _to_change(actor, key)
-        with _write(request, actor, key):
-            named_drafts.discard_named(by=actor, named=named, now=timezone.now())
+        named = _to_change(self.actor, key)
+        with _write(request, self.actor, key):
+            named_drafts.discard_named(by=self.actor, named=named, now=timezone.now())
         return no_content()
 
 
@@ -152,9 +150,8 @@ class NamedDraftPlan(V2View):
         Returns the changes that publishing the draft would make in each zone, the rules that the draft breaks, and the
         draft's conflicts. Nothing is changed. Needs the permission `read`.
         """
-        actor = actor_in(request)
-        plans = revision.preview(author=actor, of=_visible_draft(actor, key))
-        return answer(plans_json(plans, actor))
+        plans = revision.preview(author=self.actor, of=_visible_draft(self.actor, key))
+        return answer(plans_json(plans, self.actor))
 
 
 class NamedDraftPublish(V2View):
@@ -172,13 +169,12 @@ class NamedDraftPublish(V2View):
         Publishes the changes that the token can see in one publication, or nothing. Needs the rights `add`, `change` or
         `remove`. When no changes are left in the draft, the draft is deleted.
         """
-        actor = actor_in(request)
-        named = _to_change(actor, key)
+        named = _to_change(self.actor, key)
         body = read(PublishDraftSerializer, request.data)
-        zones = _zones(actor, body.get("zones"))
-        with _write(request, actor, key):
-            publication = publish_seen(request, actor, body, zones, of=named)
-        return answer_publication(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+        zones = _zones(self.actor, body.get("zones"))
+        with _write(request, self.actor, key):
+            publication = publish_seen(request, self.actor, body, zones, of=named)
+        return answer_publication(request, publication, {"zones": moved_by(publication, self.actor), "warnings": []})
 
 
 class NamedDraftTakeUp(V2View):
@@ -197,12 +193,11 @@ class NamedDraftTakeUp(V2View):
         another saved draft, that draft is released. If your current draft has unnamed changes, the body must either
         save them under a name (`aside`) or move them into the resumed draft (`merge`).
         """
-        actor = actor_in(request)
-        named = _to_change(actor, key)
+        named = _to_change(self.actor, key)
         values = read(TakeUpSerializer, request.data)
-        with _write(request, actor, key):
-            named_drafts.take_up(author=actor, named=named, now=timezone.now(), **values)
-        return answer_with_tag(_json(_visible_draft(actor, key)))
+        with _write(request, self.actor, key):
+            named_drafts.take_up(author=self.actor, named=named, now=timezone.now(), **values)
+        return answer_with_tag(_json(_visible_draft(self.actor, key)))
 
 
 class NamedDraftPutBack(V2View):
@@ -220,11 +215,10 @@ class NamedDraftPutBack(V2View):
         Ends the work in the draft, so that someone else can resume it. Only the owner and the person who works in the
         draft can release it; needs the permission `edit`.
         """
-        actor = actor_in(request)
-        named = _to_change(actor, key)
-        with _write(request, actor, key):
-            named_drafts.put_back(by=actor, named=named, now=timezone.now())
-        return answer_with_tag(_json(_visible_draft(actor, key)))
+        named = _to_change(self.actor, key)
+        with _write(request, self.actor, key):
+            named_drafts.put_back(by=self.actor, named=named, now=timezone.now())
+        return answer_with_tag(_json(_visible_draft(self.actor, key)))
 
 
 def _visible_draft(actor: Actor, key: UUID) -> NamedDraft:

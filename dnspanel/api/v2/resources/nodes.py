@@ -186,7 +186,7 @@ class Nodes(V2View):
         Lists all nodes except retired ones, with state, position and live statistics, on one page. Needs the permission
         `fleet`.
         """
-        access.require(actor_in(request), Permission.FLEET)
+        access.require(self.actor, Permission.FLEET)
         statuses = watched_statuses(now=timezone.now())
         return page_answer(request, _nodes_json(statuses))
 
@@ -200,7 +200,7 @@ class OneNode(V2View):
 
         Returns the node's state, position and live statistics. Needs the permission `fleet`.
         """
-        access.require(actor_in(request), Permission.FLEET)
+        access.require(self.actor, Permission.FLEET)
         return _answer(_node_json(name))
 
     @extend_schema(operation_id="changeNode", request=NodePatchSerializer, responses=NodeSerializer)
@@ -256,7 +256,7 @@ class NodePoints(V2View):
         Returns queries, response codes, latency and cache hits over the last hour, day or month, oldest first. Needs
         the permission `fleet`.
         """
-        access.require(actor_in(request), Permission.FLEET)
+        access.require(self.actor, Permission.FLEET)
         node = node_lifecycle.node_by_name(node_name(name))
         after, level = _after(request.query_params.get("after", "0")), _level(request.query_params.get("step", ""))
         points = points_of(node.pk, level, after=after)

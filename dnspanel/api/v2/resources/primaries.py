@@ -16,7 +16,7 @@ from dnspanel.api.v2.http.accepted import answer_publication, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import zone_url
 from dnspanel.api.v2.http.view import V2View, form_id_of
@@ -153,11 +153,10 @@ class TransferredZones(V2View):
         Each zone has the result of its last transfer, with the reason for a failure. Only zones whose settings the
         token can change are listed.
         """
-        page = page_request(request, int)
-        found = _rows_of(actor_in(request))
+        found = _rows_of(self.actor)
         if request.query_params.get("failing") == "true":
             found = found.filter(failed_since__isnull=False)
-        return page_by_id(request, page, found, each_as(transferred_json))
+        return page_by_id(request, found, each_as(transferred_json))
 
     @extend_schema(
         operation_id="createTransferredZone",
@@ -170,18 +169,17 @@ class TransferredZones(V2View):
 
         The first transfer starts at once. After the transfer, nodes serve the zone. Needs the right `create-zone`.
         """
-        actor = actor_in(request)
         values = read(NewTransferredZoneSerializer, request.data)
         uses_ixfr = values.pop("uses_ixfr")
-        name, team = values.pop("name"), chosen_team(actor, values.pop("team"))
+        name, team = values.pop("name"), chosen_team(self.actor, values.pop("team"))
         set_up_primaries.create_transferred_zone(
             name=name,
             terms=Terms(**values),
-            acting=Acting(actor, Channel.API, timezone.now(), form_id=form_id_of(request)),
+            acting=Acting(self.actor, Channel.API, timezone.now(), form_id=form_id_of(request)),
             team=team,
         )
-        zone = access.zone_for_reading(actor, names.parse(name))
-        set_up_primaries.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=actor, now=timezone.now())
+        zone = access.zone_for_reading(self.actor, names.parse(name))
+        set_up_primaries.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=self.actor, now=timezone.now())
         return _answer_primaries(zone, 201, Location=f"{zone_url(zone.name)}/primaries")
 
 
@@ -211,7 +209,7 @@ class ZonePrimaries(V2View):
         primaries, nothing happens. Needs the right `settings`, and for a zone that is edited here the rights `add`,
         `change` and `remove`.
         """
-        actor, zone = actor_in(request), _zone(request, zone_name)
+        zone = _zone(request, zone_name)
         values = read(ChosenPrimariesSerializer, request.data)
         uses_ixfr = values.pop("uses_ixfr")
         reason, past_rules = values.pop("reason"), values.pop("past_rules")
@@ -221,10 +219,10 @@ class ZonePrimaries(V2View):
                 set_up_primaries.set_primaries(
                     zone=zone,
                     terms=terms,
-                    acting=Acting(actor, Channel.API, timezone.now(), reason),
+                    acting=Acting(self.actor, Channel.API, timezone.now(), reason),
                     past_rules=past_rules,
                 )
-            set_up_primaries.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=actor, now=timezone.now())
+            set_up_primaries.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=self.actor, now=timezone.now())
         return _answer_primaries(zone)
 
 
@@ -244,7 +242,7 @@ class ZoneTransfer(V2View):
         """
         zone = _zone(request, zone_name)
         wants_all = read(TransferNowSerializer, request.data)["all"]
-        set_up_primaries.ask_now(zone=zone, author=actor_in(request), now=timezone.now(), wants_all=wants_all)
+        set_up_primaries.ask_now(zone=zone, author=self.actor, now=timezone.now(), wants_all=wants_all)
         return _answer_primaries(zone, 202, Location=f"{zone_url(zone.name)}/primaries")
 
 
@@ -263,10 +261,10 @@ class ZoneTakeOver(V2View):
         Makes this panel the primary. After that the zone can be edited here, and nodes serve it even if it had expired.
         The takeover is one publication. Needs the right `settings`.
         """
-        actor, zone = actor_in(request), _zone(request, zone_name)
+        zone = _zone(request, zone_name)
         with _guard_write(request, zone):
-            publication = set_up_primaries.take_over(zone=zone, **_acting(request, actor))
-        zones = moved_by(publication, actor) if publication else []
+            publication = set_up_primaries.take_over(zone=zone, **_acting(request, self.actor))
+        zones = moved_by(publication, self.actor) if publication else []
         return answer_publication(request, publication, {"zones": zones, "warnings": []})
 
 
@@ -287,7 +285,7 @@ class ZoneGivenBack(V2View):
         """
         zone = _zone(request, zone_name)
         with _guard_write(request, zone):
-            set_up_primaries.give_back(zone=zone, **_acting(request, actor_in(request)))
+            set_up_primaries.give_back(zone=zone, **_acting(request, self.actor))
         return _answer_primaries(zone, 202, Location=f"{zone_url(zone.name)}/primaries")
 
 

@@ -15,7 +15,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.resources.zones import chosen_team
@@ -115,8 +115,7 @@ class ProducedCatalogs(V2View):
         A produced catalog is a catalog zone of this panel. It lists the zones that other servers should transfer. Only
         catalogs that the token can read are listed.
         """
-        page = page_request(request, int)
-        return page_by_id(request, page, access.producers_visible_to(actor_in(request)), _catalogs_json)
+        return page_by_id(request, access.producers_visible_to(self.actor), _catalogs_json)
 
     @extend_schema(
         operation_id="createProducedCatalog",
@@ -130,14 +129,14 @@ class ProducedCatalogs(V2View):
         Creates a catalog zone without members. Nodes do not serve the catalog zone. Secondaries, and clients with a
         TSIG key, can transfer it like any zone. Needs the right `create-zone`.
         """
-        actor, values = actor_in(request), read(NewProducedCatalogSerializer, request.data)
+        values = read(NewProducedCatalogSerializer, request.data)
         zone = producer.create_catalog(
             name=values["name"],
-            team=chosen_team(actor, values["team"]),
+            team=chosen_team(self.actor, values["team"]),
             group_tags=values["group_tags"],
-            acting=Acting(actor, Channel.API, timezone.now(), form_id=form_id_of(request)),
+            acting=Acting(self.actor, Channel.API, timezone.now(), form_id=form_id_of(request)),
         )
-        return _answer_catalog(actor, zone.name, 201, Location=f"{request.path}/{zone.name}")
+        return _answer_catalog(self.actor, zone.name, 201, Location=f"{request.path}/{zone.name}")
 
 
 class OneProducedCatalog(V2View):
@@ -149,7 +148,7 @@ class OneProducedCatalog(V2View):
 
         Returns the catalog's serial, groups and number of members. Needs the right `read`.
         """
-        return _answer_catalog(actor_in(request), zone_name)
+        return _answer_catalog(self.actor, zone_name)
 
     @extend_schema(
         operation_id="changeProducedCatalog", request=CatalogGroupsSerializer, responses=ProducedCatalogSerializer
@@ -176,13 +175,13 @@ class OneProducedCatalog(V2View):
         restored. The deletion counts toward the limit on zones that a person deletes within ten minutes. Needs the
         right `delete-zone`.
         """
-        actor, terms = actor_in(request), terms_of_query(request)
-        catalog = access.producer_for(actor, zone_name)
-        require_right(actor, catalog.zone, Right.DELETE_ZONE)
+        terms = terms_of_query(request)
+        catalog = access.producer_for(self.actor, zone_name)
+        require_right(self.actor, catalog.zone, Right.DELETE_ZONE)
         with _guard_write(request, catalog):
             edit.delete_zone(
                 zone=catalog.zone,
-                acting=Acting(actor, Channel.API, timezone.now(), terms.reason, form_id_of(request)),
+                acting=Acting(self.actor, Channel.API, timezone.now(), terms.reason, form_id_of(request)),
                 confirmed=terms.confirm,
             )
         return no_content()
@@ -198,15 +197,14 @@ class CatalogMembers(V2View):
         Lists zones that the token can read, each with its label and group in the catalog. Zones in the trash are
         marked.
         """
-        actor, page = actor_in(request), page_request(request, int)
-        catalog = access.producer_for(actor, zone_name)
+        catalog = access.producer_for(self.actor, zone_name)
 
         def member_json(produced: Produced) -> dict[str, Any]:
             row = member_row(catalog, produced)
             in_trash = row.zone.deleted_at is not None
             return {"zone": row.zone.name, "label": produced.label, "group": row.group, "in_trash": in_trash}
 
-        return page_by_id(request, page, access.produced_visible_to(actor, catalog), each_as(member_json))
+        return page_by_id(request, access.produced_visible_to(self.actor, catalog), each_as(member_json))
 
 
 class CatalogPutIn(V2View):

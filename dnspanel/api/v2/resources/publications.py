@@ -19,7 +19,7 @@ from dnspanel.api.v2.http.accepted import (
     waits_for_secondaries,
     zones_of_publications,
 )
-from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_number
 from dnspanel.api.v2.http.view import V2View
@@ -76,9 +76,9 @@ class PublicationList(V2View):
         with a sequence up to `up_to`. If `epoch` changes, the panel was restored from a backup, so read all zones
         again.
         """
-        page, actor = page_request(request, int), actor_in(request)
+        page = page_request(request, int)
         after, is_ascending, with_zones = _after(request), _is_ascending(request), _expands_zones(request)
-        visible = publications_visible_to(actor).filter(sequence__gt=after)
+        visible = publications_visible_to(self.actor).filter(sequence__gt=after)
         seconds = requested_wait(request)
         waited = wait_until(visible.exists, seconds) if seconds else False
         head = LogHead.objects.values("epoch", "sequence").first()  # read first: the page has all up to it
@@ -87,9 +87,9 @@ class PublicationList(V2View):
             visible = visible.filter(**key)
         visible = visible.order_by("sequence" if is_ascending else "-sequence")
         rows, more = cut(list(visible[: page.limit + 1]), page.limit)
-        items = [listed_publication_json(publication, actor) for publication in rows]
+        items = [listed_publication_json(publication, self.actor) for publication in rows]
         if with_zones:
-            zones = zones_of_publications(rows, actor)
+            zones = zones_of_publications(rows, self.actor)
             items = [{**item, **zones[item["sequence"]]} for item in items]
         up_to = max((row.sequence for row in rows), default=after)
         if head and not (more and is_ascending):
@@ -113,8 +113,8 @@ class PublicationZones(V2View):
         Lists the zones that the publication changed, by name, if the token can read them. Each zone has its new
         revision and serial.
         """
-        actor, page = actor_in(request), page_request(request, str, int)
-        revisions = visible_revisions(publication_for(actor, sequence), actor)
+        page = page_request(request, str, int)
+        revisions = visible_revisions(publication_for(self.actor, sequence), self.actor)
         if page.after:
             name, zone_id = page.after
             revisions = revisions.filter(Q(zone__name__gt=name) | Q(zone__name=name, zone_id__gt=zone_id))
@@ -138,13 +138,12 @@ class PublicationDetail(V2View):
         publication was taken back, `wait` returns 422 with the reason. `shadowed` lists RRsets that nodes don't serve,
         because another zone has their names.
         """
-        actor = actor_in(request)
-        publication = publication_for(actor, sequence)
+        publication = publication_for(self.actor, sequence)
         seconds, with_secondaries = requested_wait(request), waits_for_secondaries(request)
         if seconds:
-            _wait(publication, actor, seconds, with_secondaries=with_secondaries)
-        shadowed = shadowed_json(publication, actor)
-        found = publication_json(publication, actor, timezone.now(), with_secondaries=with_secondaries)
+            _wait(publication, self.actor, seconds, with_secondaries=with_secondaries)
+        shadowed = shadowed_json(publication, self.actor)
+        found = publication_json(publication, self.actor, timezone.now(), with_secondaries=with_secondaries)
         return answer({**found, "shadowed": shadowed})
 
 

@@ -13,7 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
@@ -132,7 +132,7 @@ class PublishHooks(OneSecretView):
 
         Lists hooks for zones that the token can govern, newest first.
         """
-        return page_of_rules(request, place_publish_hooks.hooks(actor_in(request)), _hook)
+        return page_of_rules(request, place_publish_hooks.hooks(self.actor), _hook)
 
     @extend_schema(
         operation_id="createPublishHook", request=NewPublishHookSerializer, responses={201: PlacedPublishHookSerializer}
@@ -144,13 +144,12 @@ class PublishHooks(OneSecretView):
         panel publishes a change only after a signed approval of exactly that change. Needs the right `govern`. The
         response has the secret, which is shown only once.
         """
-        actor = actor_in(request)
         values = read(NewPublishHookSerializer, request.data)
         made = place_publish_hooks.add_hook(
-            scope=scope_in(actor, values),
+            scope=scope_in(self.actor, values),
             terms=_terms(values),
             reason=values["reason"],
-            author=actor,
+            author=self.actor,
             now=timezone.now(),
         )
         value = {**_hook(made.hook), "secret": made.secret}
@@ -166,7 +165,7 @@ class OnePublishHook(V2View):
 
         Returns the hook's zones, URL and settings, without the secret. Needs the right `govern`.
         """
-        return answer_with_tag(_hook(place_publish_hooks.hook_for(actor_in(request), hook_id)))
+        return answer_with_tag(_hook(place_publish_hooks.hook_for(self.actor, hook_id)))
 
     @extend_schema(
         operation_id="changePublishHook",
@@ -180,18 +179,17 @@ class OnePublishHook(V2View):
         The secret stays unchanged, as do fields that the request body omits. Earlier replies of the hook no longer
         count. Needs the right `govern`.
         """
-        actor = actor_in(request)
-        hook = place_publish_hooks.hook_for(actor, hook_id)
+        hook = place_publish_hooks.hook_for(self.actor, hook_id)
         given = read(NewPublishHookSerializer, request.data, partial=True)
-        with _guard_write(request, actor, hook_id):
-            hook = place_publish_hooks.hook_for(actor, hook_id)
+        with _guard_write(request, self.actor, hook_id):
+            hook = place_publish_hooks.hook_for(self.actor, hook_id)
             values = {**_hook(hook), **given}
             changed = place_publish_hooks.change_hook(
                 hook=hook,
-                scope=scope_in(actor, values) if _SCOPE & given.keys() else scope_of(hook),
+                scope=scope_in(self.actor, values) if _SCOPE & given.keys() else scope_of(hook),
                 terms=_terms(values),
                 reason=values["reason"],
-                author=actor,
+                author=self.actor,
                 now=timezone.now(),
             )
         return answer_with_tag(_hook(changed))
@@ -203,10 +201,9 @@ class OnePublishHook(V2View):
         The panel stops asking the hook. Changes that the hook refused can then be published without it. Needs the right
         `govern`.
         """
-        actor = actor_in(request)
-        place_publish_hooks.hook_for(actor, hook_id)
-        with _guard_write(request, actor, hook_id):
-            place_publish_hooks.lift_hook(hook_id=hook_id, author=actor, now=timezone.now())
+        place_publish_hooks.hook_for(self.actor, hook_id)
+        with _guard_write(request, self.actor, hook_id):
+            place_publish_hooks.lift_hook(hook_id=hook_id, author=self.actor, now=timezone.now())
         return no_content()
 
 
@@ -220,10 +217,9 @@ class PublishHookRotation(OneSecretView):
         Returns the new secret, only once. For a day the panel signs questions with both secrets, and the hook can sign
         replies with either. Needs the right `govern`.
         """
-        actor = actor_in(request)
-        place_publish_hooks.hook_for(actor, hook_id)
-        with _guard_write(request, actor, hook_id):
-            made = place_publish_hooks.rotate_secret(hook_id=hook_id, author=actor, now=timezone.now())
+        place_publish_hooks.hook_for(self.actor, hook_id)
+        with _guard_write(request, self.actor, hook_id):
+            made = place_publish_hooks.rotate_secret(hook_id=hook_id, author=self.actor, now=timezone.now())
         return once({"secret": made.secret}, secret="secret")
 
 
@@ -239,9 +235,8 @@ class PublishHookTest(V2View):
         Sends an example question with `"test": true` and returns the hook's reply. Nothing is published. Needs the
         right `govern`.
         """
-        actor = actor_in(request)
-        place_publish_hooks.hook_for(actor, hook_id)
-        found = place_publish_hooks.try_hook(hook_id=hook_id, author=actor, clock=timezone.now)
+        place_publish_hooks.hook_for(self.actor, hook_id)
+        found = place_publish_hooks.try_hook(hook_id=hook_id, author=self.actor, clock=timezone.now)
         told = found.fault or found.reason
         return answer({"answer": found.word, "reason": told, "ticket": found.ticket, "ms": round(found.ms, 1)})
 
@@ -255,7 +250,7 @@ class PublishHookHealth(V2View):
 
         Returns the hook's failures and its last replies (at most 50), each with its time. Needs the right `govern`.
         """
-        hook = place_publish_hooks.hook_for(actor_in(request), hook_id)
+        hook = place_publish_hooks.hook_for(self.actor, hook_id)
         replies = place_publish_hooks.replies_of(hook)
         return answer(
             {

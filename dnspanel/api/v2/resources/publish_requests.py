@@ -17,7 +17,6 @@ from dnspanel import rehearsal
 from dnspanel.accounts.actors.actor_form import actor_form, person_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
@@ -154,18 +153,18 @@ class RequestList(V2View):
         (`waiting`), or the requests that bypassed the rules in the last 30 days (`past-rules`). Needs the permission
         `read`.
         """
-        actor, page = actor_in(request), page_request(request, int)
-        access.require(actor, Permission.READ)
+        page = page_request(request, int)
+        access.require(self.actor, Permission.READ)
         which = choice_parameter(request.query_params, "which", ("mine", "waiting", "past-rules"))
         before = page.after[0] if page.after else None
         if which == "waiting":
-            found = [each for each in request_lists.waiting_for(actor) if before is None or each.pk > before]
+            found = [each for each in request_lists.waiting_for(self.actor) if before is None or each.pk > before]
         elif which == "past-rules":
             since = timezone.now() - request_lists.PAST_RULES_LISTED
-            past = request_lists.past_rules_lately(actor, since=since)
+            past = request_lists.past_rules_lately(self.actor, since=since)
             found = [each for each in past if before is None or each.pk < before]
         else:
-            found = request_lists.requests_of(actor, before=before, limit=page.limit + 1)
+            found = request_lists.requests_of(self.actor, before=before, limit=page.limit + 1)
         rows, more = cut(found, page.limit)
         return page_answer(request, [_summary_json(each) for each in rows], (rows[-1].pk,) if more else None)
 
@@ -182,15 +181,14 @@ class RequestList(V2View):
         or for both. If no rule needs approval, the request can be published at once or at its time. Needs the rights
         `add`, `change` or `remove` in its zones.
         """
-        actor = actor_in(request)
         values = read(NewRequestSerializer, request.data)
         zones = values.get("zones")
         draft = values.get("draft")
         made = publish_requests.ask(
-            author=actor,
+            author=self.actor,
             name=values["name"],
-            named=None if draft is None else named_drafts.named_draft(actor, draft),
-            zones=None if zones is None else [access.zone_for_editing(actor, name) for name in zones],
+            named=None if draft is None else named_drafts.named_draft(self.actor, draft),
+            zones=None if zones is None else [access.zone_for_editing(self.actor, name) for name in zones],
             terms=publish_requests.Terms(
                 values["reason"],
                 accepted=values["accepted"],
@@ -199,7 +197,7 @@ class RequestList(V2View):
             ),
             now=timezone.now(),
         )
-        return answer_with_tag(_json(actor, made.key), 201, Location=f"{request.path}/{made.key}")
+        return answer_with_tag(_json(self.actor, made.key), 201, Location=f"{request.path}/{made.key}")
 
 
 class OneRequest(V2View):
@@ -212,7 +210,7 @@ class OneRequest(V2View):
         Returns the request's state, approvals and comments. An open request also has its changes and their `digest`,
         which `approve` needs.
         """
-        return answer_with_tag(_json(actor_in(request), key))
+        return answer_with_tag(_json(self.actor, key))
 
 
 class RequestAct(V2View):
@@ -244,17 +242,16 @@ class RequestAct(V2View):
         `publish` publishes the request in one publication, in the name of the person who requested approval.
         `past-rules` publishes the request in your name without approval; it needs the right `govern` and a reason.
         """
-        actor = actor_in(request)
         if act not in _ACTS:
             raise Problem("not-found", f"There is no act {act[:40]}.")
-        found = request_lists.request_for(actor, key)
-        access.require(actor, _NEEDS.get(act, Permission.EDIT))
+        found = request_lists.request_for(self.actor, key)
+        access.require(self.actor, _NEEDS.get(act, Permission.EDIT))
         values = read(RequestActSerializer, request.data)
-        with conditional_write(request, f"request/{key}", lambda: _json(actor, key)):
-            _ACTS[act](actor, found, values)
+        with conditional_write(request, f"request/{key}", lambda: _json(self.actor, key)):
+            _ACTS[act](self.actor, found, values)
         if (rehearsed := rehearsal.under_way()) is not None and act in _PUBLISHING:
             return plans_answer(request, rehearsed, {})
-        return answer_with_tag(_json(actor, key))
+        return answer_with_tag(_json(self.actor, key))
 
 
 def _approve(actor: Actor, found: PublishRequest, values: Mapping[str, Any]) -> object:

@@ -17,7 +17,7 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Role, Team
 from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
-from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_value
@@ -154,7 +154,7 @@ class ApprovalRules(V2View):
 
         Lists rules for zones that the token can govern, newest first.
         """
-        return page_of_rules(request, publish_rules.approval_rules(actor_in(request)), _rule)
+        return page_of_rules(request, publish_rules.approval_rules(self.actor), _rule)
 
     @extend_schema(
         operation_id="createApprovalRule", request=NewApprovalRuleSerializer, responses={201: ApprovalRuleSerializer}
@@ -165,28 +165,27 @@ class ApprovalRules(V2View):
         From then on, changes to the rule's zones need an approved request, in every part of the panel. Needs the right
         `govern`.
         """
-        actor = actor_in(request)
         values = read(NewApprovalRuleSerializer, request.data)
-        tokens = list(tokens_visible_to(actor).filter(pk__in=values["tokens"]))
+        tokens = list(tokens_visible_to(self.actor).filter(pk__in=values["tokens"]))
         if len(tokens) != len(set(values["tokens"])):
             missing = min(set(values["tokens"]) - {token.pk for token in tokens})
             raise bad_value(
                 "/tokens", f"There is no token {missing} that you can see. `GET /tokens` lists tokens.", NOT_FOUND
             )
         rule = publish_rules.add_approval_rule(
-            scope=scope_in(actor, values),
+            scope=scope_in(self.actor, values),
             terms=ApprovalTerms(
                 needed=values["needed"],
                 types=values["types"],
                 min_changes=values["min_changes"],
-                team=_team(actor, values["approver_team"], "approver_team"),
+                team=_team(self.actor, values["approver_team"], "approver_team"),
                 role=values["approver_role"],
                 tokens=tokens,
                 ticket=values["ticket"],
                 ticket_link=values["ticket_link"],
             ),
             reason=values["reason"],
-            author=actor,
+            author=self.actor,
             now=timezone.now(),
         )
         return answer_with_tag(_rule(rule), 201, Location=f"{request.path}/{rule.pk}")
@@ -201,7 +200,7 @@ class OneApprovalRule(V2View):
 
         Returns the zones and changes that need approval, and the approvers. Needs the right `govern`.
         """
-        return answer_with_tag(_rule(_rule_of(actor_in(request), rule_id)))
+        return answer_with_tag(_rule(_rule_of(self.actor, rule_id)))
 
     @extend_schema(operation_id="deleteApprovalRule", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, rule_id: int) -> HttpResponse:
@@ -209,10 +208,9 @@ class OneApprovalRule(V2View):
 
         After that, changes to the rule's zones no longer need approval under this rule. Needs the right `govern`.
         """
-        actor = actor_in(request)
-        _rule_of(actor, rule_id)
-        with conditional_write(request, f"approval-rule/{rule_id}", lambda: _rule(_rule_of(actor, rule_id))):
-            publish_rules.lift_approval_rule(rule_id=rule_id, author=actor, now=timezone.now())
+        _rule_of(self.actor, rule_id)
+        with conditional_write(request, f"approval-rule/{rule_id}", lambda: _rule(_rule_of(self.actor, rule_id))):
+            publish_rules.lift_approval_rule(rule_id=rule_id, author=self.actor, now=timezone.now())
         return no_content()
 
 
@@ -227,7 +225,7 @@ class Freezes(V2View):
 
         Lists freezes of zones that the token can govern, newest first.
         """
-        return page_of_rules(request, publish_rules.freezes(actor_in(request)), _freeze)
+        return page_of_rules(request, publish_rules.freezes(self.actor), _freeze)
 
     @extend_schema(operation_id="createFreeze", request=NewFreezeSerializer, responses={201: FreezeSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -236,13 +234,12 @@ class Freezes(V2View):
         During a freeze, no part of the panel can publish a change to the frozen zones. Maintenance of DNSSEC keys and
         signatures continues. Needs the right `govern`.
         """
-        actor = actor_in(request)
         values = read(NewFreezeSerializer, request.data)
         freeze = publish_rules.add_freeze(
-            scope=scope_in(actor, values),
+            scope=scope_in(self.actor, values),
             times=FreezeTimes(values["starts_at"], values["ends_at"], values["repeats"], values["time_zone"]),
             reason=values["reason"],
-            author=actor,
+            author=self.actor,
             now=timezone.now(),
         )
         return answer_with_tag(_freeze(freeze), 201, Location=f"{request.path}/{freeze.pk}")
@@ -257,7 +254,7 @@ class OneFreeze(V2View):
 
         Returns the freeze's zones and times. Needs the right `govern`.
         """
-        return answer_with_tag(_freeze(_freeze_of(actor_in(request), freeze_id)))
+        return answer_with_tag(_freeze(_freeze_of(self.actor, freeze_id)))
 
     @extend_schema(operation_id="deleteFreeze", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, freeze_id: int) -> HttpResponse:
@@ -265,10 +262,9 @@ class OneFreeze(V2View):
 
         The frozen zones can be changed again at once. Needs the right `govern`.
         """
-        actor = actor_in(request)
-        _freeze_of(actor, freeze_id)
-        with conditional_write(request, f"freeze/{freeze_id}", lambda: _freeze(_freeze_of(actor, freeze_id))):
-            publish_rules.lift_freeze(freeze_id=freeze_id, author=actor, now=timezone.now())
+        _freeze_of(self.actor, freeze_id)
+        with conditional_write(request, f"freeze/{freeze_id}", lambda: _freeze(_freeze_of(self.actor, freeze_id))):
+            publish_rules.lift_freeze(freeze_id=freeze_id, author=self.actor, now=timezone.now())
         return no_content()
 
 

@@ -15,7 +15,6 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.quotas.quota_amounts import MOST, Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.accounts.quotas.quotas import Holder, holder_of
-from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.fault_texts import unknown_member
 from dnspanel.api.v2.http.view import V2View
@@ -67,7 +66,7 @@ class OwnQuotas(V2View):
 
         Returns the owner's usage and limit for each quota. Every token can read this.
         """
-        return answer_with_tag(_quotas_json(holder_of(actor_in(request).user)))
+        return answer_with_tag(_quotas_json(holder_of(self.actor.user)))
 
 
 class TeamQuotas(V2View):
@@ -80,7 +79,7 @@ class TeamQuotas(V2View):
         Returns the team's usage and limit for each quota. The team's usage is its zones, and the tokens and imports of
         its members. Without the permission `people`, only for teams of the token's owner.
         """
-        return answer_with_tag(_quotas_json(holder_of(team_for(actor_in(request), team_id))))
+        return answer_with_tag(_quotas_json(holder_of(team_for(self.actor, team_id))))
 
     @extend_schema(operation_id="setTeamQuotas", request=LimitsSerializer, responses=QuotasSerializer)
     def put(self, request: Request, team_id: int) -> HttpResponse:
@@ -89,16 +88,15 @@ class TeamQuotas(V2View):
         Replaces the team's own limits. Existing objects stay, even if they exceed a limit. Needs the permission
         `people`.
         """
-        actor = actor_in(request)
-        team = team_for(actor, team_id)
-        access.require(actor, Permission.PEOPLE)
+        team = team_for(self.actor, team_id)
+        access.require(self.actor, Permission.PEOPLE)
         limits = read(LimitsSerializer, request.data)["limits"]
 
         def as_it_is() -> dict[str, Any]:
-            return _quotas_json(holder_of(team_for(actor, team_id)))
+            return _quotas_json(holder_of(team_for(self.actor, team_id)))
 
         with conditional_write(request, f"team/{team_id}/quotas", as_it_is):
-            set_quotas(of=team, quotas=limits, by=actor, now=timezone.now())
+            set_quotas(of=team, quotas=limits, by=self.actor, now=timezone.now())
         return answer_with_tag(as_it_is())
 
 

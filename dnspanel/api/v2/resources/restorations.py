@@ -63,14 +63,13 @@ class Restorations(V2View):
         are restored. With `dry_run` nothing is restored. To restore exactly the zones of a dry run, send its `ETag` as
         `If-Match`.
         """
-        actor = actor_in(request)
         body = read(RestorationsSerializer, request.data)
-        zones = select_zones(selection_in(body), actor)
-        unknown = _unknown(body, zones, actor)
+        zones = select_zones(selection_in(body), self.actor)
+        unknown = _unknown(body, zones, self.actor)
         is_dry, condition = is_dry_run(request), condition_in(request)
         if is_dry or condition.match:
             preview = restore_zones.preview_restore(
-                zones=zones, author=actor, now=timezone.now(), reason=body["reason"]
+                zones=zones, author=self.actor, now=timezone.now(), reason=body["reason"]
             )
             tag = tag_of([[zone.pk, zone.revision] for zone in preview.changed])
             counts = _outcome_json(preview, unknown)
@@ -80,7 +79,7 @@ class Restorations(V2View):
                 return answer({**counts, "examples": examples, "reasons": []}, headers={"ETag": tag})
         done = restore_zones.restore_zones(
             zones=zones,
-            acting=Acting(actor, Channel.API, timezone.now(), body["reason"], form_id_of(request)),
+            acting=Acting(self.actor, Channel.API, timezone.now(), body["reason"], form_id_of(request)),
         )
         return answer_restored(request, done, unknown)
 

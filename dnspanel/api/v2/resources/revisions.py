@@ -67,14 +67,13 @@ class RevisionList(V2View):
         With `name`, lists only revisions that changed this name. A token that sees only part of the zone needs `name`,
         and must see everything at that name.
         """
-        actor = actor_in(request)
-        zone = access.zone_for_reading(actor, zone_name)
+        zone = access.zone_for_reading(self.actor, zone_name)
         page = page_request(request, int)
         before = min(page.after[0], 2**31 - 1) if page.after else None
-        filters = _filters(request, zone, actor)
+        filters = _filters(request, zone, self.actor)
         found = [] if filters is None else history.revisions_below(zone, before, page.limit + 1, filters)
         rows, more = cut(found, page.limit)
-        items = [revision_json(zone.name, row, actor) for row in rows]
+        items = [revision_json(zone.name, row, self.actor) for row in rows]
         return page_answer(request, items, (rows[-1].number,) if more else None)
 
 
@@ -88,12 +87,11 @@ class RevisionDetail(V2View):
         Returns the changes in the revision, RRset by RRset, with the records before and after. Needs the right `read`.
         The new serial is omitted, because every revision changes it.
         """
-        actor = actor_in(request)
-        zone = access.zone_for_reading(actor, zone_name)
+        zone = access.zone_for_reading(self.actor, zone_name)
         found = revision_of(zone, number)
-        changes = filter_visible(history.revision_changes(revision=found), access.visibility_of(actor, zone))
+        changes = filter_visible(history.revision_changes(revision=found), access.visibility_of(self.actor, zone))
         listed = [change_json(change) for change in changes[:MOST_CHANGES_LISTED]]
-        body = {**revision_json(zone.name, history.history_row(found), actor), "changes": listed}
+        body = {**revision_json(zone.name, history.history_row(found), self.actor), "changes": listed}
         return answer({**body, "left_out": len(changes) - len(listed)})
 
 
@@ -106,11 +104,10 @@ class RevisionRRsets(V2View):
 
         Lists the whole zone at the revision, in canonical order. Needs the right `read`.
         """
-        actor = actor_in(request)
-        zone = access.zone_for_reading(actor, zone_name)
+        zone = access.zone_for_reading(self.actor, zone_name)
         found = revision_of(zone, number)
         page = page_request(request, int)
-        visibility = access.visibility_of(actor, zone)
+        visibility = access.visibility_of(self.actor, zone)
         # A revision never changes, so the cursor is the number of RRsets before the page.
         start = page.after[0] if page.after else 0
         then = (
@@ -135,7 +132,7 @@ class RevisionUndo(V2View):
         `change` or `remove`. Returns 409 `changed-by-others` if the same RRsets were changed again later. `into: draft`
         puts the changes into your draft instead.
         """
-        zone = access.zone_for_editing(actor_in(request), zone_name)
+        zone = access.zone_for_editing(self.actor, zone_name)
         found = revision_of(zone, number)
         return _undo(request, [found])
 
@@ -161,8 +158,7 @@ class PublicationUndo(V2View):
         Zones that the publication deleted are restored, as by `restoreZones`. A zone that cannot be restored is listed
         in `outcome`.
         """
-        actor = actor_in(request)
-        publication = publication_for(actor, sequence)
+        publication = publication_for(self.actor, sequence)
         parts = pieces.parts_of(publication)
         revisions = Revision.objects.filter(publication__in=parts).select_related("zone")
         found = list(revisions.order_by("zone_id", "number"))
@@ -171,7 +167,7 @@ class PublicationUndo(V2View):
             raise Problem("too-large", "At most 1,000 zones can be undone at once.")
         if len(changes) < len(found) or not found:
             return _undo_deletion(request, publication, changes)
-        return _undo(request, [_editable(actor, one) for one in changes])
+        return _undo(request, [_editable(self.actor, one) for one in changes])
 
 
 class ZoneRestoreTo(V2View):
@@ -186,12 +182,11 @@ class ZoneRestoreTo(V2View):
         Publishes the RRsets of the revision, and reverts all later changes. Needs the rights `add`, `change` and
         `remove`. `into: draft` puts the changes into your draft instead.
         """
-        actor = actor_in(request)
-        zone = access.zone_for_editing(actor, zone_name)
+        zone = access.zone_for_editing(self.actor, zone_name)
         found = revision_of(zone, number)
         body = read(UndoSerializer, request.data)
         if body["into"] == "draft":
-            revision.restore_to(zone=zone, number=found.number, author=actor, now=timezone.now())
+            revision.restore_to(zone=zone, number=found.number, author=self.actor, now=timezone.now())
             return _answer_drafted(request)
         return answer_outcome(request, publish(request, [_patch_of_state(zone, found.number)], _terms(body)))
 

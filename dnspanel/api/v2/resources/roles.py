@@ -16,9 +16,9 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import OwnRole
 from dnspanel.accounts.rights import own_roles
-from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.permissions import permission_names, permissions_of
@@ -53,8 +53,8 @@ class Roles(V2View):
 
         Lists custom roles. The built-in roles are in the documentation. Needs the permission `people`.
         """
-        access.require(actor_in(request), Permission.PEOPLE)
-        return page_by_id(request, page_request(request, int), OwnRole.objects.all(), each_as(role_json))
+        access.require(self.actor, Permission.PEOPLE)
+        return page_by_id(request, OwnRole.objects.all(), each_as(role_json))
 
     @extend_schema(operation_id="createRole", request=RoleSerializer, responses={201: RoleSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -63,10 +63,9 @@ class Roles(V2View):
         Saves a role with rights and permissions. Use `own_role` of `changeUser` to give the role to a person. Needs the
         permission `people`. A role cannot have more rights or permissions than you.
         """
-        actor = actor_in(request)
-        access.require(actor, Permission.PEOPLE)
+        access.require(self.actor, Permission.PEOPLE)
         values = read(RoleSerializer, request.data)
-        role = own_roles.create_role(**values, by=actor, now=timezone.now())
+        role = own_roles.create_role(**values, by=self.actor, now=timezone.now())
         return answer_with_tag(role_json(role), 201, Location=f"{request.path}/{role.pk}")
 
 
@@ -79,7 +78,7 @@ class OneRole(V2View):
 
         Returns the role's rights and permissions. Needs the permission `people`.
         """
-        return answer_with_tag(role_json(_role_for(actor_in(request), role_id)))
+        return answer_with_tag(role_json(_role_for(self.actor, role_id)))
 
     @extend_schema(operation_id="changeRole", request=RoleSerializer, responses=RoleSerializer)
     def patch(self, request: Request, role_id: int) -> HttpResponse:
@@ -88,13 +87,12 @@ class OneRole(V2View):
         Everyone with the role gets its new rights at once. Fields that the request body omits stay unchanged. Needs the
         permission `people`.
         """
-        actor = actor_in(request)
-        role = _role_for(actor, role_id)
+        role = _role_for(self.actor, role_id)
         values = read(RoleSerializer, request.data, partial=True)
-        with conditional_write(request, f"role/{role_id}", lambda: role_json(_role_for(actor, role_id))):
+        with conditional_write(request, f"role/{role_id}", lambda: role_json(_role_for(self.actor, role_id))):
             terms = {"name": role.name, "rights": role.rights, "permissions": role.permissions} | values
-            own_roles.change_role(role=role, **terms, by=actor, now=timezone.now())
-        return answer_with_tag(role_json(_role_for(actor, role_id)))
+            own_roles.change_role(role=role, **terms, by=self.actor, now=timezone.now())
+        return answer_with_tag(role_json(_role_for(self.actor, role_id)))
 
     @extend_schema(operation_id="deleteRole", responses={204: None})
     def delete(self, request: Request, role_id: int) -> HttpResponse:
@@ -102,10 +100,9 @@ class OneRole(V2View):
 
         Returns 409 while someone has the role. Needs the permission `people`.
         """
-        actor = actor_in(request)
-        role = _role_for(actor, role_id)
-        with conditional_write(request, f"role/{role_id}", lambda: role_json(_role_for(actor, role_id))):
-            own_roles.delete_role(role=role, by=actor, now=timezone.now())
+        role = _role_for(self.actor, role_id)
+        with conditional_write(request, f"role/{role_id}", lambda: role_json(_role_for(self.actor, role_id))):
+            own_roles.delete_role(role=role, by=self.actor, now=timezone.now())
         return no_content()
 
 

@@ -71,18 +71,17 @@ class RRsetList(V2View):
         gets only RRsets within these limits. A page can have fewer items than `limit` although more follow, so read
         pages until `next` is null. `q` compares at most 30,000 RRsets for each page.
         """
-        actor = actor_in(request)
-        zone = access.zone_for_reading(actor, zone_name)
+        zone = access.zone_for_reading(self.actor, zone_name)
         page = page_request(request, str, int)
         rrsets, start = _filter_rrsets(request, zone), _key_in(page.after)
         search = parse(search_parameter(request))
         with searching_for(bool(search)):
-            known = access.zones_seen_by(actor)
+            known = access.zones_seen_by(self.actor)
             rrsets = rrset_conditions.fitting(rrsets, search, known) if finds_in(zone, search) else rrsets.none()
             last = last_compared(zone, start) if search else None
             found = between(rrsets, start, last).order_by("owner_key", "type").values_list(*_COLUMNS)
             rows, more = cut(list(found[: page.limit + 1]), page.limit)
-        visibility = access.visibility_of(actor, zone)
+        visibility = access.visibility_of(self.actor, zone)
         items = [_listed_json(row) for row in rows if visibility is None or visibility(row[2], row[3])]
         behind = (bytes(rows[-1][0]), rows[-1][3]) if more else last
         return page_answer(request, items, (behind[0].hex(), behind[1]) if behind else None)

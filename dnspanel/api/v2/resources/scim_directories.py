@@ -18,7 +18,7 @@ from dnspanel.accounts.providers.provider_identity import MOST_RULES, Rule
 from dnspanel.accounts.scim import directories as verbs
 from dnspanel.api.v2.http.answers import actor_in, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
@@ -82,9 +82,9 @@ class ScimDirectories(OneSecretView):
         Lists directories that create and change accounts here over SCIM, without their secrets. Needs the permission
         `people`.
         """
-        access.require(actor_in(request), Permission.PEOPLE)
+        access.require(self.actor, Permission.PEOPLE)
         found = ScimDirectory.objects.select_related("account")
-        return page_by_id(request, page_request(request, int), found, each_as(directory_json))
+        return page_by_id(request, found, each_as(directory_json))
 
     @extend_schema(
         operation_id="createScimDirectory", request=ScimDirectorySerializer, responses={201: NewScimDirectorySerializer}
@@ -94,10 +94,9 @@ class ScimDirectories(OneSecretView):
 
         Returns the directory's secret, only once. The secret works for SCIM only. Needs the permission `people`.
         """
-        actor = actor_in(request)
-        access.require(actor, Permission.PEOPLE)
+        access.require(self.actor, Permission.PEOPLE)
         values = read(ScimDirectorySerializer, request.data)
-        directory, new = verbs.create_directory(terms=_terms(values), by=actor, now=timezone.now())
+        directory, new = verbs.create_directory(terms=_terms(values), by=self.actor, now=timezone.now())
         value = directory_json(directory) | {"secret": new.secret}
         return once(value, secret="secret", Location=f"{request.path}/{directory.pk}")
 

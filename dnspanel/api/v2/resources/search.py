@@ -9,7 +9,6 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.pages import PageRequest, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import rrset_json, rrset_url, zone_url
@@ -44,7 +43,6 @@ class Search(V2View):
         Lists zones by name, then RRsets. Finds only zones and RRsets that the token can read. A page can have fewer
         items than `limit` although more follow, so read pages until `next` is null.
         """
-        actor = actor_in(request)
         kind = choice_parameter(request.query_params, "kind", ("zone", "rrset"))
         text = search_parameter(request)
         if not parse(text):
@@ -55,14 +53,14 @@ class Search(V2View):
             looked_to = ""
             if kind != "rrset" and requested.after[:1] != ("r",):
                 refuse_too_general(parse(text))
-                found, looked_to = _zones(actor, text, requested)
+                found, looked_to = _zones(self.actor, text, requested)
             if kind == "zone" or looked_to or len(found) >= requested.limit:
                 page = found[: requested.limit]
                 # RRsets can follow the last zone.
                 behind = page[-1][1] if page and (len(found) > requested.limit or kind != "zone") else None
                 behind = _zone_cursor(looked_to) if looked_to else behind
             else:
-                rrsets, behind = _rrsets(actor, text, requested, requested.limit - len(found), now=timezone.now())
+                rrsets, behind = _rrsets(self.actor, text, requested, requested.limit - len(found), now=timezone.now())
                 page = [*found, *rrsets]
         return page_answer(request, [item for item, _ in page], behind)
 

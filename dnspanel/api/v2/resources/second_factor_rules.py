@@ -15,7 +15,6 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import OwnRole, Role, Team
 from dnspanel.accounts.rights.own_roles import MOST_ROLES
 from dnspanel.accounts.sign_in import second_factor_rules as verbs
-from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.fault_texts import quote_text
 from dnspanel.api.v2.http.problems import bad_value
@@ -62,7 +61,7 @@ class SecondFactorRules(V2View):
         Returns the roles and teams that require two-factor authentication, the start of each rule, and the number of
         days for the setup. Needs the permission `people`.
         """
-        access.require(actor_in(request), Permission.PEOPLE)
+        access.require(self.actor, Permission.PEOPLE)
         return answer_with_tag(_json())
 
     @extend_schema(
@@ -73,8 +72,7 @@ class SecondFactorRules(V2View):
 
         Replaces all rules. A rule that already exists keeps its start. Needs an administrator's token without limits.
         """
-        actor = actor_in(request)
-        access.require(actor, Permission.PEOPLE)
+        access.require(self.actor, Permission.PEOPLE)
         values = read(SecondFactorRulesSerializer, request.data)
         known = {*Role.values, *(f"own:{pk}" for pk in OwnRole.objects.values_list("pk", flat=True))}
         for place, role in enumerate(values["roles"]):
@@ -91,7 +89,7 @@ class SecondFactorRules(V2View):
                 roles=list(dict.fromkeys(values["roles"])),
                 teams=list(teams.values()),
                 grace=values["grace_days"],
-                by=actor,
+                by=self.actor,
                 now=timezone.now(),
             )
         return answer_with_tag(_json())

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
@@ -151,9 +151,8 @@ class Secondaries(OneSecretView):
 
         A secondary is another name server that transfers zones from here. Needs the permission `fleet`.
         """
-        page = page_request(request, int)
-        found = access.secondaries_visible_to(actor_in(request))
-        return page_by_id(request, page, found, each_as(secondary_json))
+        found = access.secondaries_visible_to(self.actor)
+        return page_by_id(request, found, each_as(secondary_json))
 
     @extend_schema(operation_id="createSecondary", request=SecondarySerializer, responses={201: NewSecondarySerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -162,7 +161,7 @@ class Secondaries(OneSecretView):
         Returns the secondary's TSIG secret, only once. The secondary can transfer its zones at once, and receives
         NOTIFY. Needs the permission `nodes` and the right `read` for all zones.
         """
-        actor = access.require_set_up(actor_in(request))
+        actor = access.require_set_up(self.actor)
         terms = Terms(**read(SecondarySerializer, request.data))
         new = set_up_secondaries.create_secondary(
             terms=terms, by=actor, now=timezone.now(), form_id=form_id_of(request)
@@ -181,7 +180,7 @@ class OneSecondary(V2View):
         Returns the secondary's addresses, zones and sync state, and its key without the secret. Needs the permission
         `fleet`.
         """
-        return answer_with_tag(secondary_json(access.secondary_for(actor_in(request), secondary_id)))
+        return answer_with_tag(secondary_json(access.secondary_for(self.actor, secondary_id)))
 
     @extend_schema(operation_id="changeSecondary", request=SecondarySerializer, responses=SecondarySerializer)
     def patch(self, request: Request, secondary_id: int) -> HttpResponse:
@@ -259,13 +258,11 @@ class SecondaryZones(V2View):
         Each zone has the serial on the secondary and the last transfer. Only zones that the token can read are listed.
         Needs the permission `fleet`.
         """
-        actor = actor_in(request)
-        secondary = access.secondary_for(actor, secondary_id)
-        page = page_request(request, int)
-        found = access.members_visible_to(actor, secondary).select_related("zone")
+        secondary = access.secondary_for(self.actor, secondary_id)
+        found = access.members_visible_to(self.actor, secondary).select_related("zone")
         if request.query_params.get("behind") == "true":
             found = found.filter(behind_since__isnull=False)
-        return page_by_id(request, page, found, each_as(member_json))
+        return page_by_id(request, found, each_as(member_json))
 
 
 def _to_change(request: Request, secondary_id: int) -> tuple[Actor, Secondary]:

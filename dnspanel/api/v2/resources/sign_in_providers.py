@@ -19,7 +19,7 @@ from dnspanel.accounts.providers.kinds import KINDS, settings_of
 from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.api.v2.http.answers import actor_in, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import RequestFault, invalid
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, read, stamp
@@ -42,10 +42,10 @@ class SignInProviders(V2View):
         Lists the providers of all kinds with their settings and rules, without their secrets. Needs the permission
         `people`.
         """
-        access.require(actor_in(request), Permission.PEOPLE)
+        access.require(self.actor, Permission.PEOPLE)
         kind = choice_parameter(request.query_params, "kind", ProviderKind.values)
         found = SignInProvider.objects.filter(kind=kind) if kind else SignInProvider.objects.all()
-        return page_by_id(request, page_request(request, int), found, each_as(provider_json))
+        return page_by_id(request, found, each_as(provider_json))
 
     @extend_schema(operation_id="createSignInProvider", request=ANY_PROVIDER, responses={201: ANY_PROVIDER})
     def post(self, request: Request) -> HttpResponse:
@@ -55,14 +55,14 @@ class SignInProviders(V2View):
         reads the configuration of an OpenID Connect provider or the metadata of a SAML provider, or signs in to an LDAP
         server and searches the base. If the panel fails to do so, the status is 422. Needs the permission `people`.
         """
-        actor, now = actor_in(request), timezone.now()
-        access.require(actor, Permission.PEOPLE)
+        now = timezone.now()
+        access.require(self.actor, Permission.PEOPLE)
         values = _read_new(request.data)
         kind = KINDS[values["kind"]]
         values["attributes"] = {**kind.attributes, **values.get("attributes", {})}
-        provider = _write(values["kind"], kind.create, values, by=actor, now=now)
+        provider = _write(values["kind"], kind.create, values, by=self.actor, now=now)
         if not values["active"]:
-            rows.switch_provider(provider=provider, active=False, by=actor, now=now)
+            rows.switch_provider(provider=provider, active=False, by=self.actor, now=now)
         return answer_with_tag(provider_json(provider), 201, Location=f"{request.path}/{provider.pk}")
 
 

@@ -19,7 +19,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.sessions import sessions
 from dnspanel.accounts.sign_in import second_factor
 from dnspanel.accounts.sign_in.password_links import make_password_link
-from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
@@ -70,7 +70,7 @@ class SecondFactor(V2View):
         Returns the methods that the person has set up. Without the permission `people`, a token can read only the
         methods of its owner.
         """
-        return answer_with_tag(_second_factor_json(user_for(actor_in(request), user_id)))
+        return answer_with_tag(_second_factor_json(user_for(self.actor, user_id)))
 
     @extend_schema(operation_id="resetSecondFactor", responses={204: None})
     def delete(self, request: Request, user_id: int) -> HttpResponse:
@@ -80,11 +80,10 @@ class SecondFactor(V2View):
         the person signs in with only a password, until they set up two-factor authentication again. Needs the
         permission `people`.
         """
-        actor = actor_in(request)
-        user = user_for(actor, user_id)
-        access.require(actor, Permission.PEOPLE)
+        user = user_for(self.actor, user_id)
+        access.require(self.actor, Permission.PEOPLE)
         with conditional_write(request, f"second-factor/{user_id}", lambda: _second_factor_json(user)):
-            second_factor.reset_second_factor(user=user, by=actor, now=timezone.now())
+            second_factor.reset_second_factor(user=user, by=self.actor, now=timezone.now())
         return no_content()
 
 
@@ -98,7 +97,7 @@ class Sessions(V2View):
         Lists the browsers in which the person is signed in now. Without the permission `people`, a token can read only
         the sessions of its owner.
         """
-        return answer_with_tag(_sessions_json(user_for(actor_in(request), user_id)))
+        return answer_with_tag(_sessions_json(user_for(self.actor, user_id)))
 
     @extend_schema(operation_id="endSessions", responses={204: None})
     def delete(self, request: Request, user_id: int) -> HttpResponse:
@@ -107,11 +106,10 @@ class Sessions(V2View):
         Signs the person out everywhere. The person can sign in again, and the person's tokens stay valid. Needs the
         permission `people`.
         """
-        actor = actor_in(request)
-        user = user_for(actor, user_id)
-        access.require(actor, Permission.PEOPLE)
+        user = user_for(self.actor, user_id)
+        access.require(self.actor, Permission.PEOPLE)
         with conditional_write(request, f"sessions/{user_id}", lambda: _sessions_json(user)):
-            sessions.end_all_sessions(user=user, by=actor, now=timezone.now())
+            sessions.end_all_sessions(user=user, by=self.actor, now=timezone.now())
         return no_content()
 
 
@@ -127,11 +125,12 @@ class PasswordLink(OneSecretView):
         Returns a link to set a new password. The link works once, within a day, and only until the person signs in.
         Two-factor authentication stays set up. Needs the permission `people`.
         """
-        actor = actor_in(request)
-        user = user_for(actor, user_id)
-        access.require(actor, Permission.PEOPLE)
+        user = user_for(self.actor, user_id)
+        access.require(self.actor, Permission.PEOPLE)
         now = timezone.now()
-        link = settings.PANEL_URL + reverse("password-link", args=[make_password_link(user=user, by=actor, now=now)])
+        link = settings.PANEL_URL + reverse(
+            "password-link", args=[make_password_link(user=user, by=self.actor, now=now)]
+        )
         expires_at = now + timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
         return once({"link": link, "expires_at": stamp(expires_at)}, secret="link")
 

@@ -16,7 +16,7 @@ from dnspanel.accounts.models import Membership, Team
 from dnspanel.accounts.people import people, teams
 from dnspanel.api.v2.http.answers import actor_in, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
 from dnspanel.zones.rights import access
@@ -58,8 +58,7 @@ class Teams(V2View):
 
         Lists all teams. Without the permission `people`, lists only teams of the token's owner.
         """
-        page = page_request(request, int)
-        return page_by_id(request, page, teams_visible_to(actor_in(request)), each_as(team_json))
+        return page_by_id(request, teams_visible_to(self.actor), each_as(team_json))
 
     @extend_schema(operation_id="createTeam", request=TeamSerializer, responses={201: TeamSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -67,10 +66,9 @@ class Teams(V2View):
 
         The new team has no members and no zones. Needs the permission `people`.
         """
-        actor = actor_in(request)
-        access.require(actor, Permission.PEOPLE)
+        access.require(self.actor, Permission.PEOPLE)
         values = read(TeamSerializer, request.data)
-        team = teams.create_team(name=values["name"], by=actor, now=timezone.now())
+        team = teams.create_team(name=values["name"], by=self.actor, now=timezone.now())
         return answer_with_tag(team_json(team), 201, Location=f"{request.path}/{team.pk}")
 
 
@@ -83,7 +81,7 @@ class OneTeam(V2View):
 
         Returns the team with its members. Without the permission `people`, a token can read only teams of its owner.
         """
-        return answer_with_tag(team_json(team_for(actor_in(request), team_id)))
+        return answer_with_tag(team_json(team_for(self.actor, team_id)))
 
     @extend_schema(operation_id="changeTeam", request=TeamSerializer, responses=TeamSerializer)
     def patch(self, request: Request, team_id: int) -> HttpResponse:

@@ -9,10 +9,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
@@ -104,9 +104,8 @@ class TemplateRuns(V2View):
 
         The newest run comes first. A token sees the runs that it started. Needs the permission `read`.
         """
-        page, actor = page_request(request, int), actor_in(request)
-        access.require(actor, Permission.READ)
-        return page_by_id(request, page, runs.runs_visible_to(actor), each_as(template_run_json), newest_first=True)
+        access.require(self.actor, Permission.READ)
+        return page_by_id(request, runs.runs_visible_to(self.actor), each_as(template_run_json), newest_first=True)
 
     @extend_schema(
         operation_id="createTemplateRun", request=TemplateRunSerializer, responses={202: TemplateRunSerializer}
@@ -119,17 +118,19 @@ class TemplateRuns(V2View):
         were edited by hand stay, unless the run overwrites them. Zones that the run refuses are listed with the reason.
         Read the run until its state is `done`.
         """
-        actor, now, form_id = actor_in(request), timezone.now(), form_id_of(request)
-        access.require(actor, Permission.READ)
+        now, form_id = timezone.now(), form_id_of(request)
+        access.require(self.actor, Permission.READ)
         values = read(TemplateRunSerializer, request.data)
         try:
             if (dry := values.get("dry_run_of")) is not None:
-                dry_run = runs.run_for(actor, dry)
-                run = runs.start_run(dry_run=dry_run, by=actor, now=now, overwrite=values["overwrite"], form_id=form_id)
+                dry_run = runs.run_for(self.actor, dry)
+                run = runs.start_run(
+                    dry_run=dry_run, by=self.actor, now=now, overwrite=values["overwrite"], form_id=form_id
+                )
             else:
                 run = runs.create_run(
-                    template=template_for(actor, values["template"]),
-                    by=actor,
+                    template=template_for(self.actor, values["template"]),
+                    by=self.actor,
                     now=now,
                     search=values["q"],
                     values=values["values"],
@@ -154,7 +155,7 @@ class OneTemplateRun(V2View):
         Returns the run's state, its progress and the number of zones with each outcome. A token sees the runs that it
         started.
         """
-        run = runs.run_for(actor_in(request), template_run_id)
+        run = runs.run_for(self.actor, template_run_id)
         return answer(template_run_json(run), headers={"ETag": tag_of(what_stays(run))})
 
     @extend_schema(operation_id="cancelTemplateRun", responses={204: None})
@@ -163,12 +164,11 @@ class OneTemplateRun(V2View):
 
         Stops an unfinished run. Changes that the run has already published stay.
         """
-        actor = actor_in(request)
-        run = runs.run_for(actor, template_run_id)
+        run = runs.run_for(self.actor, template_run_id)
         with conditional_write(
-            request, f"template-run/{template_run_id}", lambda: what_stays(runs.run_for(actor, template_run_id))
+            request, f"template-run/{template_run_id}", lambda: what_stays(runs.run_for(self.actor, template_run_id))
         ):
-            runs.cancel_run(run=run, by=actor, now=timezone.now())
+            runs.cancel_run(run=run, by=self.actor, now=timezone.now())
         return no_content()
 
 
@@ -186,11 +186,11 @@ class TemplateRunZones(V2View):
         Returns the outcome of the run in each zone. Lists the first 200 zones that change, and the first 1,000 zones
         with conflicts or refusals. The counts of the run include all zones.
         """
-        page, run = page_request(request, int), runs.run_for(actor_in(request), template_run_id)
+        run = runs.run_for(self.actor, template_run_id)
         found = TemplateRunZone.objects.filter(run=run)
         if outcome := choice_parameter(request.query_params, "outcome", _OUTCOMES):
             found = found.filter(outcome=outcome)
-        return page_by_id(request, page, found, each_as(_zone_json))
+        return page_by_id(request, found, each_as(_zone_json))
 
 
 def template_run_json(run: TemplateRun) -> dict[str, Any]:

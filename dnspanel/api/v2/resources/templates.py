@@ -167,9 +167,8 @@ class Templates(V2View):
 
         Lists panel-wide templates and the templates of teams that the token can see. Needs the permission `read`.
         """
-        page, actor = page_request(request, int), actor_in(request)
-        access.require(actor, Permission.READ)
-        return page_by_id(request, page, template_access.templates_visible_to(actor), each_as(template_json))
+        access.require(self.actor, Permission.READ)
+        return page_by_id(request, template_access.templates_visible_to(self.actor), each_as(template_json))
 
     @extend_schema(operation_id="createTemplate", request=NewTemplateSerializer, responses={201: TemplateSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -178,14 +177,13 @@ class Templates(V2View):
         Saves the template as version 1. Needs the right `templates` over the team's zones, or over all zones for a
         panel-wide template. Errors in the text include the line and column.
         """
-        actor = actor_in(request)
-        access.require(actor, Permission.READ)
+        access.require(self.actor, Permission.READ)
         values = read(NewTemplateSerializer, request.data)
         template = edit_template.create_template(
             head=edit_template.Head(values["name"], team_of_body(values["team"]), values["description"]),
             kind=values["kind"],
             content=_content(values),
-            by=actor,
+            by=self.actor,
             now=timezone.now(),
         )
         return answer_with_tag(template_json(template), 201, Location=f"{request.path}/{template.pk}")
@@ -210,14 +208,14 @@ class OneTemplate(V2View):
         Fields that the request body omits stay unchanged. To change the text, create a new version with
         `createTemplateVersion`. Needs the right `templates`.
         """
-        template, actor = _door(request, template_id), actor_in(request)
+        template = _door(request, template_id)
         patch = read(TemplateSerializer, request.data, partial=True)
         team = team_of_body(patch["team"]) if "team" in patch else template.team
         with conditional_write(request, f"template/{template_id}", lambda: template_json(_door(request, template_id))):
             head = edit_template.Head(
                 patch.get("name", template.name), team, patch.get("description", template.description)
             )
-            edit_template.change_template(template=template, head=head, by=actor, now=timezone.now())
+            edit_template.change_template(template=template, head=head, by=self.actor, now=timezone.now())
         return answer_with_tag(template_json(_door(request, template_id)))
 
     @extend_schema(operation_id="deleteTemplate", responses={204: None})
@@ -228,7 +226,7 @@ class OneTemplate(V2View):
         """
         template = _door(request, template_id)
         with conditional_write(request, f"template/{template_id}", lambda: template_json(_door(request, template_id))):
-            edit_template.delete_template(template=template, by=actor_in(request), now=timezone.now())
+            edit_template.delete_template(template=template, by=self.actor, now=timezone.now())
         return no_content()
 
 
@@ -265,7 +263,7 @@ class TemplateVersions(V2View):
             template=template,
             content=_content(values),
             seen=template.version,
-            by=actor_in(request),
+            by=self.actor,
             now=timezone.now(),
         )
         return answer_with_tag(version_json(version), 201, Location=f"{request.path}/{version.number}")
@@ -306,11 +304,11 @@ class ZoneTemplateUse(V2View):
         Records from other sources, and template records that someone has edited, are conflicts. Conflicts stay
         unchanged unless `overwrite` is true. A snippet adds its records at one name.
         """
-        actor, now = actor_in(request), timezone.now()
-        zone = access.zone_for_editing(actor, zone_name)
+        now = timezone.now()
+        zone = access.zone_for_editing(self.actor, zone_name)
         body = read(TemplateUseSerializer, request.data)
-        using = _using(actor, body)
-        proposal = use.propose(use=using, zone=zone, author=actor, name=_name(body, zone.name), drafted=False)
+        using = _using(self.actor, body)
+        proposal = use.propose(use=using, zone=zone, author=self.actor, name=_name(body, zone.name), drafted=False)
         if proposal.faults:
             raise TemplateRefused(
                 {f"values/{each.variable}" if each.variable else "template": [str(each)] for each in proposal.faults}
@@ -322,7 +320,7 @@ class ZoneTemplateUse(V2View):
             use=using,
             zone=zone,
             steps=taken,
-            acting=Acting(actor, Channel.API, now, body.get("reason", ""), form_id_of(request)),
+            acting=Acting(self.actor, Channel.API, now, body.get("reason", ""), form_id_of(request)),
             keep=body["keep"],
             accept_warnings=body.get("accept_warnings", True),
             confirmed=body.get("confirm", False),

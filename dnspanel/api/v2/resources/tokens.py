@@ -24,9 +24,9 @@ from dnspanel.accounts.rights.grant_edit import MOST_GRANTS
 from dnspanel.accounts.tokens import token_terms
 from dnspanel.accounts.tokens import tokens as verbs
 from dnspanel.accounts.tokens.presets import default_end
-from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.pages import page_by_id, page_request
+from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
@@ -113,9 +113,9 @@ class Tokens(OneSecretView):
         With the permission `people`, lists everyone's tokens. Without it, lists only the caller's own token. The list
         includes revoked tokens, newest first.
         """
-        page, actor, now = page_request(request, int), actor_in(request), timezone.now()
-        found = verbs.tokens_visible_to(actor).filter(kind=TokenKind.API)
-        return page_by_id(request, page, found, lambda rows: tokens_json(actor, rows, now), newest_first=True)
+        now = timezone.now()
+        found = verbs.tokens_visible_to(self.actor).filter(kind=TokenKind.API)
+        return page_by_id(request, found, lambda rows: tokens_json(self.actor, rows, now), newest_first=True)
 
     @extend_schema(operation_id="createToken", request=TokenSerializer, responses={201: NewTokenSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -124,11 +124,11 @@ class Tokens(OneSecretView):
         Returns the secret, only once. The new token cannot have more rights than its owner, or than the token that
         creates it. A token for someone else needs the permission `people`.
         """
-        actor, now = actor_in(request), timezone.now()
+        now = timezone.now()
         values = read(TokenSerializer, request.data)
-        owner = _owner(actor, values.get("owner", actor.user.pk))
-        new = verbs.create_token(owner=owner, terms=terms_of(actor, values, now), by=actor, now=now)
-        return _answer_created(actor, new, now, f"{request.path}/{new.token.pk}")
+        owner = _owner(self.actor, values.get("owner", self.actor.user.pk))
+        new = verbs.create_token(owner=owner, terms=terms_of(self.actor, values, now), by=self.actor, now=now)
+        return _answer_created(self.actor, new, now, f"{request.path}/{new.token.pk}")
 
 
 class OneToken(V2View):
@@ -141,8 +141,7 @@ class OneToken(V2View):
         Returns the token's scope, limits and last use, without the secret. A token without the permission `people` can
         read itself only.
         """
-        actor = actor_in(request)
-        return answer_with_tag(_token_json(actor, token_id))
+        return answer_with_tag(_token_json(self.actor, token_id))
 
     @extend_schema(operation_id="revokeToken", responses={204: None})
     def delete(self, request: Request, token_id: int) -> HttpResponse:
@@ -151,10 +150,9 @@ class OneToken(V2View):
         The token and all tokens that it created stop working at once. Lists still include the token, because the
         history refers to it. A token without the permission `people` can revoke itself only.
         """
-        actor = actor_in(request)
-        token = token_for(actor, token_id)
-        with conditional_write(request, f"token/{token_id}", lambda: _token_json(actor, token_id)):
-            verbs.revoke_token(token=token, by=actor, now=timezone.now())
+        token = token_for(self.actor, token_id)
+        with conditional_write(request, f"token/{token_id}", lambda: _token_json(self.actor, token_id)):
+            verbs.revoke_token(token=token, by=self.actor, now=timezone.now())
         return no_content()
 
 
@@ -168,13 +166,15 @@ class TokenRotation(OneSecretView):
         Returns a new token with the same scope and limits. The response has the new secret, only once. The old token
         still works for `overlap_seconds`. A token without the permission `people` can rotate itself only.
         """
-        actor, now = actor_in(request), timezone.now()
-        token = token_for(actor, token_id)
+        now = timezone.now()
+        token = token_for(self.actor, token_id)
         overlap = timedelta(seconds=read(RotationSerializer, request.data)["overlap_seconds"])
-        with conditional_write(request, f"token/{token_id}", lambda: _token_json(actor, token_id)):
-            new = verbs.rotate_token(token=token, by=actor, now=now, overlap=overlap)
+        with conditional_write(request, f"token/{token_id}", lambda: _token_json(self.actor, token_id)):
+            new = verbs.rotate_token(token=token, by=self.actor, now=now, overlap=overlap)
         new.token.owner = token.owner
-        return _answer_created(actor, new, now, request.path.removesuffix(f"{token_id}/rotate") + str(new.token.pk))
+        return _answer_created(
+            self.actor, new, now, request.path.removesuffix(f"{token_id}/rotate") + str(new.token.pk)
+        )
 
 
 def _owner(actor: Actor, user_id: int) -> User:

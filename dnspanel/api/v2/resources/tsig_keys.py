@@ -18,9 +18,9 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens import tokens as verbs
 from dnspanel.accounts.tokens import tsig_secrets
-from dnspanel.api.v2.http.answers import actor_in, no_content
+from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.pages import page_by_id, page_request
+from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.tokens import STATES, TermsSerializer, terms_of, token_for, tokens_json
@@ -85,9 +85,11 @@ class TsigKeys(OneSecretView):
 
         Lists all keys, newest first, without their secrets. A token without the permission `people` sees none.
         """
-        page, actor = page_request(request, int), actor_in(request)
         return page_by_id(
-            request, page, _visible_to(actor), lambda rows: _keys_json(actor, rows, timezone.now()), newest_first=True
+            request,
+            _visible_to(self.actor),
+            lambda rows: _keys_json(self.actor, rows, timezone.now()),
+            newest_first=True,
         )
 
     @extend_schema(operation_id="createTsigKey", request=NewTsigKeySerializer, responses={201: NewTsigKeySerializer})
@@ -97,18 +99,18 @@ class TsigKeys(OneSecretView):
         Returns the secret, only once. The key cannot have more rights than its owner, or than the token that creates
         it.
         """
-        actor, now = actor_in(request), timezone.now()
+        now = timezone.now()
         values = read(NewTsigKeySerializer, request.data)
         new = verbs.create_tsig_key(
-            owner=actor.user,
+            owner=self.actor.user,
             name=values["name"],
-            terms=terms_of(actor, values, now),
-            by=actor,
+            terms=terms_of(self.actor, values, now),
+            by=self.actor,
             now=now,
             algorithm=values["algorithm"],
             secret=values["key"] or "",
         )
-        value = _keys_json(actor, [new.token], now)[0] | {"key": new.secret}
+        value = _keys_json(self.actor, [new.token], now)[0] | {"key": new.secret}
         return once(value, secret="key", Location=f"{request.path}/{new.token.pk}")
 
 
@@ -121,7 +123,7 @@ class OneTsigKey(V2View):
 
         Returns the key's name, algorithm, scope and last use, without the secret. Needs the permission `people`.
         """
-        return answer_with_tag(_key_json(actor_in(request), key_id))
+        return answer_with_tag(_key_json(self.actor, key_id))
 
     @extend_schema(operation_id="revokeTsigKey", responses={204: None})
     def delete(self, request: Request, key_id: int) -> HttpResponse:
@@ -129,10 +131,9 @@ class OneTsigKey(V2View):
 
         The key stops working at once. The key's name can be used again. Needs the permission `people`.
         """
-        actor = actor_in(request)
-        key = token_for(actor, key_id, TokenKind.TSIG)
-        with conditional_write(request, f"token/{key_id}", lambda: _key_json(actor, key_id)):
-            verbs.revoke_token(token=key, by=actor, now=timezone.now())
+        key = token_for(self.actor, key_id, TokenKind.TSIG)
+        with conditional_write(request, f"token/{key_id}", lambda: _key_json(self.actor, key_id)):
+            verbs.revoke_token(token=key, by=self.actor, now=timezone.now())
         return no_content()
 
 

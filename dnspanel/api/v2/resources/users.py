@@ -25,7 +25,7 @@ from dnspanel.accounts.people import invite, people
 from dnspanel.accounts.people.same_person import set_same_person
 from dnspanel.accounts.rights.own_roles import role_by_id
 from dnspanel.accounts.tokens.service_accounts import create_service_account
-from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
@@ -177,7 +177,7 @@ class Users(V2View):
         Lists people and service accounts. Without the permission `people`, a token sees only its owner.
         """
         subject = page_request(request, int)
-        found = _visible_to(actor_in(request)).order_by("pk").filter(pk__gt=subject.after[0] if subject.after else 0)
+        found = _visible_to(self.actor).order_by("pk").filter(pk__gt=subject.after[0] if subject.after else 0)
         rows, more = cut(list(found[: subject.limit + 1]), subject.limit)
         return page_answer(request, [user_json(user) for user in rows], (rows[-1].pk,) if more else None)
 
@@ -196,10 +196,9 @@ class ServiceAccounts(V2View):
         A service account cannot sign in. It owns tokens, so that the tokens stay valid when the person who created them
         leaves. Needs the permission `people`.
         """
-        actor = actor_in(request)
-        access.require(actor, Permission.PEOPLE)
+        access.require(self.actor, Permission.PEOPLE)
         values = read(ServiceAccountSerializer, request.data)
-        made = create_service_account(name=values["username"], role=values["role"], by=actor, now=timezone.now())
+        made = create_service_account(name=values["username"], role=values["role"], by=self.actor, now=timezone.now())
         place = request.path.removesuffix("service-accounts") + f"users/{made.pk}"
         return answer_with_tag(user_json(made), 201, Location=place)
 
@@ -216,18 +215,17 @@ class HandOver(V2View):
         Gives the listed tokens, webhooks, drafts and publish hooks to another account, either all or none. A token's
         webhooks move with the token. The token's secret stays valid until it is rotated. Needs the permission `people`.
         """
-        actor = actor_in(request)
-        user = user_for(actor, user_id)
-        access.require(actor, Permission.PEOPLE)
+        user = user_for(self.actor, user_id)
+        access.require(self.actor, Permission.PEOPLE)
         values = read(HandOverSerializer, request.data)
         count = hand_over(
             person=user,
-            to=user_for(actor, values["to"]),
+            to=user_for(self.actor, values["to"]),
             token_ids=values["tokens"],
             webhook_ids=values["webhooks"],
             draft_ids=list(Draft.objects.filter(key__in=values["drafts"]).values_list("pk", flat=True)),
             hook_ids=values["publish_hooks"],
-            by=actor,
+            by=self.actor,
             now=timezone.now(),
         )
         return answer({"handed_over": count})
@@ -243,7 +241,7 @@ class OneUser(V2View):
         Returns the role, the state of the account and the last sign-in. Without the permission `people`, a token can
         read only its owner.
         """
-        return answer_with_tag(user_json(user_for(actor_in(request), user_id)))
+        return answer_with_tag(user_json(user_for(self.actor, user_id)))
 
     @extend_schema(operation_id="changeUser", request=UserSerializer, responses=UserSerializer)
     def patch(self, request: Request, user_id: int) -> HttpResponse:
@@ -253,13 +251,12 @@ class OneUser(V2View):
         of the same person. This person then cannot approve their own requests, and cannot remove the mark. Needs the
         permission `people`.
         """
-        actor = actor_in(request)
-        user = user_for(actor, user_id)
-        access.require(actor, Permission.PEOPLE)
+        user = user_for(self.actor, user_id)
+        access.require(self.actor, Permission.PEOPLE)
         values = read(UserSerializer, request.data, partial=True)
-        with conditional_write(request, f"user/{user_id}", lambda: user_json(user_for(actor, user_id))):
-            _change(user, values, actor)
-        return answer_with_tag(user_json(user_for(actor, user_id)))
+        with conditional_write(request, f"user/{user_id}", lambda: user_json(user_for(self.actor, user_id))):
+            _change(user, values, self.actor)
+        return answer_with_tag(user_json(user_for(self.actor, user_id)))
 
 
 class UserRights(V2View):
@@ -286,9 +283,8 @@ class UserRights(V2View):
         the rights with the rights at a time in the past. Without the permission `people`, a token can ask only about
         its owner.
         """
-        actor = actor_in(request)
-        user = user_for(actor, user_id)
-        zone, subject = _subject(request, actor)
+        user = user_for(self.actor, user_id)
+        zone, subject = _subject(request, self.actor)
         at, now = moment_parameter(request.query_params, "at"), timezone.now()
         if at is not None and at > now:
             raise bad_parameter("at", "`at` must be a time in the past.", "out-of-range")
@@ -308,7 +304,7 @@ class UserRights(V2View):
                     }
                     for right, found in verdicts
                 ],
-                "since": _since(rights_since(reader=actor, person=user, zone=zone, at=at)) if at else None,
+                "since": _since(rights_since(reader=self.actor, person=user, zone=zone, at=at)) if at else None,
             }
         )
 
@@ -325,11 +321,10 @@ class Invitations(OneSecretView):
         Returns a link that creates one account with the given role. The link works once, within two days. Needs the
         permission `people`.
         """
-        actor = actor_in(request)
-        access.require(actor, Permission.PEOPLE)
+        access.require(self.actor, Permission.PEOPLE)
         role = read(InvitationSerializer, request.data)["role"]
         now = timezone.now()
-        secret = invite.make_invitation(role=role, by=actor, now=now)
+        secret = invite.make_invitation(role=role, by=self.actor, now=now)
         link = settings.PANEL_URL + reverse("welcome", args=[secret])
         return once({"role": role, "link": link, "expires_at": stamp(now + invite.LIFETIME)}, secret="link")
 

@@ -75,7 +75,7 @@ class VanityPlaces(V2View):
         Lists zones of this panel that contain the name of a name server in the set, if the name server has nodes. Omits
         zones that the token can't read. Needs the permission `read`.
         """
-        places = places_of(_set(request, set_id), actor_in(request))
+        places = places_of(_set(request, set_id), self.actor)
         return page_answer(request, [place_json(place) for place in places])
 
 
@@ -90,7 +90,7 @@ class VanityPlace(V2View):
         addresses. Needs the right `read`.
         """
         template = _set(request, set_id)
-        zone = access.zone_for_reading(actor_in(request), zone_name)
+        zone = access.zone_for_reading(self.actor, zone_name)
         return answer_with_tag(place_json(_place(request, template, zone.name)))
 
     @extend_schema(
@@ -103,10 +103,10 @@ class VanityPlace(V2View):
         the records current, in your name. Needs the rights `add`, `change` and `remove` for these records. If the panel
         cannot publish the records, the response has the reason and the panel tries again.
         """
-        actor, template = actor_in(request), _set(request, set_id)
-        zone = access.zone_for_editing(actor, zone_name)
+        template = _set(request, set_id)
+        zone = access.zone_for_editing(self.actor, zone_name)
         with conditional_write(request, _lock(template, zone), lambda: _as_it_is(request, template, zone)):
-            keep_addresses(template=template, zone=zone, by=actor, now=timezone.now())
+            keep_addresses(template=template, zone=zone, by=self.actor, now=timezone.now())
         return answer_with_tag(_as_it_is(request, template, zone))
 
     @extend_schema(operation_id="deleteVanityAddresses", parameters=[DRY_RUN], responses={204: None})
@@ -115,10 +115,10 @@ class VanityPlace(V2View):
 
         The published records stay. Needs the right to change records of the zone.
         """
-        actor, template = actor_in(request), _set(request, set_id)
-        zone = access.zone_for_editing(actor, zone_name)
+        template = _set(request, set_id)
+        zone = access.zone_for_editing(self.actor, zone_name)
         with conditional_write(request, _lock(template, zone), lambda: _as_it_is(request, template, zone)):
-            stop_keeping(template=template, zone=zone, by=actor, now=timezone.now())
+            stop_keeping(template=template, zone=zone, by=self.actor, now=timezone.now())
         return no_content()
 
 
@@ -134,13 +134,13 @@ class VanityParent(V2View):
         Queries the parent zone over DNS now, which takes some seconds. The panel must maintain the addresses in the
         zone. Needs the right to change records of the zone.
         """
-        actor, template = actor_in(request), _set(request, set_id)
-        zone = access.zone_for_editing(actor, zone_name)
+        template = _set(request, set_id)
+        zone = access.zone_for_editing(self.actor, zone_name)
         kept = _place(request, template, zone.name).kept
         if kept is None:
             raise Problem("not-found", f"The panel does not maintain the addresses in {zone.name}")
         try:
-            ask_parent(kept=kept, by=actor, now=timezone.now())
+            ask_parent(kept=kept, by=self.actor, now=timezone.now())
         except Busy as exc:
             raise Problem("unavailable", str(exc), headers={"Retry-After": "5"}) from exc
         return answer(_as_it_is(request, template, zone))

@@ -9,9 +9,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.api.v2.http.answers import actor_in, answer, no_content
+from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
@@ -129,9 +129,8 @@ class Webhooks(OneSecretView):
         Lists your own webhooks, newest first. With the permission `people`, lists everyone's webhooks. A token with
         limits sees only webhooks that it created.
         """
-        page = page_request(request, int)
-        found = access.webhooks_visible_to(actor_in(request))
-        return page_by_id(request, page, found, each_as(webhook_json), newest_first=True)
+        found = access.webhooks_visible_to(self.actor)
+        return page_by_id(request, found, each_as(webhook_json), newest_first=True)
 
     @extend_schema(operation_id="createWebhook", request=WebhookSerializer, responses={201: NewWebhookSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -141,13 +140,13 @@ class Webhooks(OneSecretView):
         document describes the requests. Needs the permission `read` or `fleet`, and a token that is not limited to
         names or types.
         """
-        actor, now = actor_in(request), timezone.now()
-        access.require_webhooks(actor)
+        now = timezone.now()
+        access.require_webhooks(self.actor)
         values = read(WebhookSerializer, request.data)
         terms = hooks.WebhookTerms(**{name: values[name] for name in hooks.WebhookTerms.__dataclass_fields__})
-        new = hooks.create_webhook(terms=terms, by=actor, now=now, form_id=form_id_of(request))
+        new = hooks.create_webhook(terms=terms, by=self.actor, now=now, form_id=form_id_of(request))
         if not values["active"]:
-            hooks.change_webhook(webhook=new.webhook, by=actor, now=now, active=False)
+            hooks.change_webhook(webhook=new.webhook, by=self.actor, now=now, active=False)
         value = webhook_json(new.webhook) | {"secret": new.secret if terms.format == Format.EVENTS else None}
         return once(value, secret="secret", Location=f"{request.path}/{new.webhook.pk}")
 
@@ -161,7 +160,7 @@ class OneWebhook(V2View):
 
         Returns the webhook's URL, events and state, without the secret.
         """
-        return answer_with_tag(webhook_json(access.webhook_for(actor_in(request), webhook_id)))
+        return answer_with_tag(webhook_json(access.webhook_for(self.actor, webhook_id)))
 
     @extend_schema(operation_id="changeWebhook", request=WebhookSerializer, responses=WebhookSerializer)
     def patch(self, request: Request, webhook_id: int) -> HttpResponse:
@@ -170,14 +169,13 @@ class OneWebhook(V2View):
         Changes the webhook's settings, or switches the webhook on or off. The secret stays unchanged, as do fields that
         the request body omits.
         """
-        actor = actor_in(request)
-        webhook = access.webhook_for(actor, webhook_id)
+        webhook = access.webhook_for(self.actor, webhook_id)
         values = read(WebhookSerializer, request.data, partial=True)
         with conditional_write(
-            request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))
+            request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(self.actor, webhook_id))
         ):
-            hooks.change_webhook(webhook=webhook, by=actor, now=timezone.now(), **values)
-        return answer_with_tag(webhook_json(access.webhook_for(actor, webhook_id)))
+            hooks.change_webhook(webhook=webhook, by=self.actor, now=timezone.now(), **values)
+        return answer_with_tag(webhook_json(access.webhook_for(self.actor, webhook_id)))
 
     @extend_schema(operation_id="deleteWebhook", responses={204: None})
     def delete(self, request: Request, webhook_id: int) -> HttpResponse:
@@ -185,12 +183,11 @@ class OneWebhook(V2View):
 
         Deletes the webhook and the log of its deliveries. Waiting deliveries are not sent.
         """
-        actor = actor_in(request)
-        webhook = access.webhook_for(actor, webhook_id)
+        webhook = access.webhook_for(self.actor, webhook_id)
         with conditional_write(
-            request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))
+            request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(self.actor, webhook_id))
         ):
-            hooks.delete_webhook(webhook=webhook, by=actor, now=timezone.now())
+            hooks.delete_webhook(webhook=webhook, by=self.actor, now=timezone.now())
         return no_content()
 
 
@@ -206,9 +203,8 @@ class WebhookTest(V2View):
         The panel soon sends a `ping` event. Returns the delivery. Use `listWebhookDeliveries` to see whether the event
         arrived.
         """
-        actor = actor_in(request)
-        webhook = access.webhook_for(actor, webhook_id)
-        return _waits(request, hooks.send_ping(webhook=webhook, by=actor, now=timezone.now()))
+        webhook = access.webhook_for(self.actor, webhook_id)
+        return _waits(request, hooks.send_ping(webhook=webhook, by=self.actor, now=timezone.now()))
 
 
 class WebhookRotation(OneSecretView):
@@ -220,12 +216,11 @@ class WebhookRotation(OneSecretView):
 
         Returns the new secret, only once. For a day requests are signed with the old and the new secret.
         """
-        actor = actor_in(request)
-        webhook = access.webhook_for(actor, webhook_id)
+        webhook = access.webhook_for(self.actor, webhook_id)
         with conditional_write(
-            request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(actor, webhook_id))
+            request, f"webhook/{webhook_id}", lambda: webhook_json(access.webhook_for(self.actor, webhook_id))
         ):
-            secret = hooks.rotate_secret(webhook=webhook, by=actor, now=timezone.now())
+            secret = hooks.rotate_secret(webhook=webhook, by=self.actor, now=timezone.now())
         return once({"secret": secret}, secret="secret")
 
 
@@ -247,12 +242,11 @@ class Deliveries(V2View):
 
         Lists the deliveries of the last 30 days, newest first, with the receiver's response.
         """
-        webhook = access.webhook_for(actor_in(request), webhook_id)
-        page = page_request(request, int)
+        webhook = access.webhook_for(self.actor, webhook_id)
         found = Delivery.objects.select_related("event").filter(webhook=webhook)
         if state := choice_parameter(request.query_params, "state", DeliveryState.values):
             found = found.filter(state=state)
-        return page_by_id(request, page, found, each_as(delivery_json), newest_first=True)
+        return page_by_id(request, found, each_as(delivery_json), newest_first=True)
 
 
 class Replay(V2View):
@@ -266,11 +260,10 @@ class Replay(V2View):
 
         The panel soon sends the same event with the same id as a new delivery. Returns the new delivery.
         """
-        actor = actor_in(request)
-        delivery = access.delivery_for(actor, delivery_id)
+        delivery = access.delivery_for(self.actor, delivery_id)
         if delivery.webhook_id != webhook_id:
             raise WebhookUnknown(gettext("Delivery not found."))
-        return _waits(request, hooks.replay_delivery(delivery=delivery, by=actor, now=timezone.now()))
+        return _waits(request, hooks.replay_delivery(delivery=delivery, by=self.actor, now=timezone.now()))
 
 
 def webhook_json(webhook: Webhook) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import person_form, token_form
 from dnspanel.accounts.actors.explain_rights import Subject
-from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.view import V2View
@@ -77,10 +76,10 @@ class ZonePeople(V2View):
         `people`, a token sees only its owner. With `name` and `type`, lists only rights over this RRset, and omits
         people without such rights. Needs the right `read`.
         """
-        page, actor = page_request(request, str), actor_in(request)
-        zone = access.zone_for_reading(actor, zone_name)
+        page = page_request(request, str)
+        zone = access.zone_for_reading(self.actor, zone_name)
         after, subject = page.after[0] if page.after else "", subject_in(request.query_params, zone)
-        found = people_here(actor, zone, after=after, limit=page.limit + 1, name=subject.name, type=subject.type)
+        found = people_here(self.actor, zone, after=after, limit=page.limit + 1, name=subject.name, type=subject.type)
         listed, more = cut(found, page.limit)
         rows = [{"user": e.person.pk, "username": e.person.username, "by": _by_json(e.by)} for e in listed if e.by]
         return page_answer(request, rows, (listed[-1].person.username,) if more else None)
@@ -98,10 +97,10 @@ class ZoneTokens(V2View):
         Omits tokens whose owners no longer have rights in the zone. A token without the permission `people` sees itself
         only. Needs the right `read`.
         """
-        page, actor = page_request(request, int), actor_in(request)
-        zone = access.zone_for_reading(actor, zone_name)
+        page = page_request(request, int)
+        zone = access.zone_for_reading(self.actor, zone_name)
         before = page.after[0] if page.after else None
-        found = tokens_here(actor, zone, now=timezone.now(), before=before, limit=page.limit + 1)
+        found = tokens_here(self.actor, zone, now=timezone.now(), before=before, limit=page.limit + 1)
         listed, more = cut(found, page.limit)
         rows = [
             {"token": token_form(e.token), "owned_by": person_form(e.token.owner), "by": _by_json(e.by)}

@@ -90,17 +90,17 @@ class ZoneList(V2View):
         zone must contain every word. With filters for RRsets a page can have fewer items than `limit` although more
         zones follow, so read pages until `next` is null.
         """
-        requested, actor = page_request(request, str), actor_in(request)
+        requested = page_request(request, str)
         with searching_for(search := search_parameter(request)):
             refuse_too_general(parse(search))
             after = requested.after[0] if requested.after else ""
-            zones = _filter_zones(request, zones_to_search(actor, search)).values_list(*_COLUMNS)
+            zones = _filter_zones(request, zones_to_search(self.actor, search)).values_list(*_COLUMNS)
             found = zones_fitting(zones, parse(search), now=timezone.now(), after=after, limit=requested.limit + 1)
             rows, more = cut(found.rows, requested.limit)
         behind = rows[-1][0] if more else found.looked_to
         return page_answer(
             request,
-            _rows_json(rows, actor),
+            _rows_json(rows, self.actor),
             (behind,) if behind else None,
         )
 
@@ -120,18 +120,17 @@ class ZoneList(V2View):
         If a record is refused, the zone is not created. A zone with more than 2,000 RRsets takes several publications,
         which `publications` lists. Name servers answer with the first publications before the last one arrives.
         """
-        actor = actor_in(request)
         rrsets, body = new_rrsets(request)
         try:
             publication = edit.create_zone(
                 zone=edit.NewZone(body["name"], rrsets),
-                acting=Acting(actor, Channel.API, timezone.now(), body.get("reason", ""), form_id_of(request)),
+                acting=Acting(self.actor, Channel.API, timezone.now(), body.get("reason", ""), form_id_of(request)),
                 apex=edit.Apex(
                     nameservers=hosts(body, "nameservers"),
                     hostmaster=host_of(mailbox_in(body), "/hostmaster"),
-                    server_set=chosen_server_set(actor, body),
+                    server_set=chosen_server_set(self.actor, body),
                 ),
-                team=chosen_team(actor, body.get("team")),
+                team=chosen_team(self.actor, body.get("team")),
             )
         except RuleViolations as exc:
             places = {(rrset.name, rrset.type): f"/rrsets/{place}" for place, rrset in enumerate(rrsets or ())}
@@ -149,7 +148,7 @@ class ZoneDetail(V2View):
         Returns the zone's settings, serial and revision, without RRsets. Needs the right `read`. The `ETag` changes
         with each revision and whenever a setting changes.
         """
-        zone_body = zone_json(access.zone_for_reading(actor_in(request), zone_name), actor_in(request))
+        zone_body = zone_json(access.zone_for_reading(self.actor, zone_name), self.actor)
         return fresh_enough(request, zone_body["etag"]) or answer(zone_body, headers={"ETag": zone_body["etag"]})
 
     @extend_schema(
@@ -164,20 +163,21 @@ class ZoneDetail(V2View):
         Fields that the request body omits stay unchanged. Needs the right `settings`. Nothing is published, because
         name servers do not use these settings.
         """
-        actor = actor_in(request)
-        zone = access.zone_for(actor, zone_name, Right.SETTINGS)
+        zone = access.zone_for(self.actor, zone_name, Right.SETTINGS)
         body = read(ZonePatchSerializer, request.data)
         with transaction.atomic():
             current = (
                 Zone.objects.select_for_update(of=("self",), no_key=True).select_related("changed_by").get(pk=zone.pk)
             )
-            require(condition_in(request), _tag(current), theirs=partial(zone_json, current, actor), mine=request.data)
-            team = chosen_team(actor, body["team"], current.team_id) if "team" in body else current.team
+            require(
+                condition_in(request), _tag(current), theirs=partial(zone_json, current, self.actor), mine=request.data
+            )
+            team = chosen_team(self.actor, body["team"], current.team_id) if "team" in body else current.team
             tags = body.get("tags", current.tags)
             if "default_ttl" in body:
-                change_default_ttl(zone=current, ttl=body["default_ttl"], author=actor, now=timezone.now())
-            change_settings(zone=current, tags=tags, team=team, author=actor, now=timezone.now())
-        return answer(zone_json(current, actor), headers={"ETag": _tag(current)})
+                change_default_ttl(zone=current, ttl=body["default_ttl"], author=self.actor, now=timezone.now())
+            change_settings(zone=current, tags=tags, team=team, author=self.actor, now=timezone.now())
+        return answer(zone_json(current, self.actor), headers={"ETag": _tag(current)})
 
     @extend_schema(
         operation_id="deleteZone",
@@ -193,18 +193,17 @@ class ZoneDetail(V2View):
         Deletions within ten minutes need `confirm` if they exceed both 25 zones and 1 % of all zones, unless the token
         is allowed to delete many. To delete several zones in one publication, use `deleteZones`.
         """
-        actor = actor_in(request)
         terms = terms_of_query(request)
-        zone = access.zone_for(actor, zone_name, Right.DELETE_ZONE)
+        zone = access.zone_for(self.actor, zone_name, Right.DELETE_ZONE)
         condition = condition_in(request)
-        require(condition, _tag(zone), theirs=partial(zone_json, zone, actor))
+        require(condition, _tag(zone), theirs=partial(zone_json, zone, self.actor))
         publication = edit.delete_zone(
             zone=zone,
-            acting=Acting(actor, Channel.API, timezone.now(), terms.reason, form_id_of(request)),
+            acting=Acting(self.actor, Channel.API, timezone.now(), terms.reason, form_id_of(request)),
             at_revision=zone.revision if condition.match else None,
             confirmed=terms.confirm,
         )
-        return answer_publication(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+        return answer_publication(request, publication, {"zones": moved_by(publication, self.actor), "warnings": []})
 
 
 class ZoneClones(V2View):
@@ -227,18 +226,17 @@ class ZoneClones(V2View):
 
         Needs the right `read` for the whole zone, and `create-zone`.
         """
-        actor = actor_in(request)
-        source = access.zone_for_reading(actor, zone_name)
+        source = access.zone_for_reading(self.actor, zone_name)
         body = read(ClonesSerializer, request.data)
         publication = clone.clone_zone(
             source=source,
             zone_names=_new_names(body["names"]),
-            acting=Acting(actor, Channel.API, timezone.now(), body.get("reason", ""), form_id_of(request)),
-            team=chosen_team(actor, body.get("team")),
+            acting=Acting(self.actor, Channel.API, timezone.now(), body.get("reason", ""), form_id_of(request)),
+            team=chosen_team(self.actor, body.get("team")),
             with_tags=body["tags"],
         )
         return answer_publication(
-            request, publication, {"zones": moved_by(publication, actor), "warnings": []}, status=201
+            request, publication, {"zones": moved_by(publication, self.actor), "warnings": []}, status=201
         )
 
 
@@ -274,14 +272,13 @@ class Deletions(V2View):
         Moves all named zones to the trash in one publication, or none of them. Needs the right `delete-zone` for each
         zone. Before the first deletion, the panel checks whether the number of zones needs `confirm`.
         """
-        actor = actor_in(request)
         body = read(DeletionsSerializer, request.data)
         publication = edit.delete_zones(
-            zones=_zones_to_delete(actor, body["zones"]),
-            acting=Acting(actor, Channel.API, timezone.now(), body["reason"], form_id_of(request)),
+            zones=_zones_to_delete(self.actor, body["zones"]),
+            acting=Acting(self.actor, Channel.API, timezone.now(), body["reason"], form_id_of(request)),
             confirmed=body["confirm"],
         )
-        return answer_publication(request, publication, {"zones": moved_by(publication, actor), "warnings": []})
+        return answer_publication(request, publication, {"zones": moved_by(publication, self.actor), "warnings": []})
 
 
 def _zones_to_delete(actor: Actor, named: Sequence[Mapping[str, Any]]) -> list[edit.ZoneToDelete]:
@@ -332,7 +329,7 @@ class TrashList(V2View):
         requested, search = page_request(request, str), search_parameter(request)
         after = requested.after[0] if requested.after else ""
         with searching_for(search):
-            page = queries.trash_page(user=actor_in(request), search=search, after=after, limit=requested.limit)
+            page = queries.trash_page(user=self.actor, search=search, after=after, limit=requested.limit)
         items = [_trashed_json(row) for row in page.rows]
         return page_answer(request, items, (page.next_after,) if page.next_after else None)
 
@@ -354,13 +351,12 @@ class TrashRestore(V2View):
         Restores a zone from the trash with its RRsets, settings and keys, and with a higher serial, in one publication.
         Needs the right `delete-zone`.
         """
-        actor = actor_in(request)
         if zone_id >= 2**31:
             raise Problem("not-found", "The trash has no zone with this id.")
-        zone = access.trashed_zone_for_restoring(actor, zone_id)
+        zone = access.trashed_zone_for_restoring(self.actor, zone_id)
         publication = edit.restore_zone(
             zone=zone,
-            author=actor,
+            author=self.actor,
             channel=Channel.API,
             now=timezone.now(),
             reason=terms_of_query(request).reason,
