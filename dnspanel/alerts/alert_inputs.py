@@ -2,10 +2,9 @@
 
 from datetime import datetime
 
-from django.db import connection
-
 from dnspanel.alerts.models import DiskMark
 from dnspanel.conditions import NamedZones, Reading, subjects
+from dnspanel.database.sql import fetch_all
 from dnspanel.fleet.conditions.condition_inputs import DiskMarks
 
 MOST_ZONES_NAMED = 20
@@ -34,11 +33,9 @@ def _zones(now: datetime) -> dict[str, NamedZones]:
         parameters |= subject.times(now)
     selects = " UNION ALL ".join(subject.zones for subject in subjects() if subject.zones)
     found: dict[str, NamedZones] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(_ZONES.replace("{selects}", selects), parameters)
-        for kind, name, since, total in cursor.fetchall():
-            before = found.get(kind, NamedZones())
-            found[kind] = NamedZones(total, (*before.first, (name, since)))
+    for kind, name, since, total in fetch_all(_ZONES.replace("{selects}", selects), parameters):
+        before = found.get(kind, NamedZones())
+        found[kind] = NamedZones(total, (*before.first, (name, since)))
     return found
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from dnspanel.accounts.actors.actors import Actor, Author, SystemRight
@@ -27,6 +27,7 @@ from dnspanel.catalogs import ownership_change
 from dnspanel.catalogs.errors import CatalogRefused, CatalogUnknown
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.signals import produced
+from dnspanel.database.sql import fetch_all
 from dnspanel.field_faults import not_found
 from dnspanel.secondaries.secondary_catalog import (
     GROUP_OF_TAGS,
@@ -348,9 +349,7 @@ def _record(
 def _follow(catalog: Producer, now: datetime) -> bool:
     zone = catalog.zone
     values = {"catalog": zone.pk, "ptr": rdtypes.PTR, "txt": rdtypes.TXT, "most": AT_ONCE + 1}
-    with connection.cursor() as cursor:
-        cursor.execute(_DIFFERING, values)
-        differing = cursor.fetchall()
+    differing = fetch_all(_DIFFERING, values)
     changes: dict[tuple[str, int], RRset | None] = {}
     for label, *of_member in differing[:AT_ONCE]:  # the records of one member (zone, group, `coo`) follow each other
         owner = member_owner(zone.name, label)

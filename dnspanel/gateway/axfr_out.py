@@ -14,6 +14,7 @@ import dns.opcode
 import dns.rcode
 from django.db import connection
 
+from dnspanel.database.sql import execute, fetch_all
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import Unknown
@@ -71,15 +72,12 @@ def pack_messages(records: Iterable[bytes], zone_name: str, *, id: int, qtype: i
 
 def read_one_state() -> None:
     """Make all queries of this new transaction read the same state, even if others publish at the same time."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
 
 def soa_records(zone: Zone) -> list[bytes]:
     """Return the served SOA records of the zone. Raise Unknown if it has none. Call `read_one_state` first."""
-    with connection.cursor() as cursor:
-        cursor.execute(_SOA, [zone.pk, zone.name])
-        soa = [record for row in cursor.fetchall() for record in records_of(row, zone.name)]
+    soa = [record for row in fetch_all(_SOA, [zone.pk, zone.name]) for record in records_of(row, zone.name)]
     if not soa:
         raise Unknown(zone.name)
     return soa

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from django.db import connection, transaction
+from django.db import transaction
 
+from dnspanel.database.sql import fetch_all
 from dnspanel.gateway import axfr_out
 from dnspanel.secondaries import secondary_catalog
 from dnspanel.secondaries.models import Secondary
@@ -110,9 +111,7 @@ def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
     revision = Revision.objects.filter(zone=zone, serial=serial).order_by("-number").values_list("number").first()
     if revision is None or _is_signed_otherwise(zone, revision[0]):
         return None
-    with connection.cursor() as cursor:
-        cursor.execute(_CHANGED, {"zone": zone.pk, "number": revision[0], "most": MOST_CHANGES + 1})
-        rows = cursor.fetchall()
+    rows = fetch_all(_CHANGED, {"zone": zone.pk, "number": revision[0], "most": MOST_CHANGES + 1})
     if len(rows) > MOST_CHANGES:
         return None
     old_soa: bytes | None = None

@@ -9,7 +9,6 @@ from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import Count
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -23,6 +22,7 @@ from dnspanel.alerts.process_rules import is_overdue
 from dnspanel.audit.forward.conditions import EvidenceInputs
 from dnspanel.backup.conditions import BackupInputs
 from dnspanel.conditions import Reading, kinds
+from dnspanel.database.sql import fetch_one
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.conditions.condition_inputs import FleetInputs, NodeInputs
 from dnspanel.fleet.models import NodeState, Release
@@ -312,9 +312,7 @@ def _push_latencies() -> Iterator[Family]:
 
     The window is a count rather than a period, because each edit has only one row.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_LATENCIES, [list(QUANTILES), PROOFS])
-        found, count = cursor.fetchone()
+    found, count = fetch_one(_LATENCIES, [list(QUANTILES), PROOFS])
     latencies = _gauge("push_latency_seconds", f"From publication to proof, of the last {PROOFS} proofs", "quantile")
     for quantile, seconds in zip(QUANTILES, found or (), strict=False):
         latencies.add_metric([str(quantile)], float(seconds))

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import connection
-
+from dnspanel.database.sql import fetch_one
 from dnspanel.primaries import apply_transfer
 from dnspanel.primaries.apply_transfer import TransferSource
 from dnspanel.primaries.errors import TransferFailed
@@ -58,9 +57,7 @@ def claim_due(now: datetime) -> int | None:
 
     The claim ends with the turn, or after CLAIM.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_CLAIM, {"now": now, "until": now + CLAIM})
-        found = cursor.fetchone()
+    found = fetch_one(_CLAIM, {"now": now, "until": now + CLAIM})
     return None if found is None else int(found[0])
 
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
-
+from dnspanel.database.sql import fetch_all
 from dnspanel.secondaries.models import Kind
 from dnspanel.texts import gettext
 from dnspanel.zones.models import Publication, Revision
@@ -71,9 +70,10 @@ def secondaries_lacking(publication: Publication) -> list[Lacking]:
 
     Zones that a secondary doesn't transfer, such as deleted ones, don't count.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_LACKING, {"sequence": publication.sequence})
-        return [Lacking(name, zones, first or "") for name, zones, first in cursor.fetchall()]
+    return [
+        Lacking(name, zones, first or "")
+        for name, zones, first in fetch_all(_LACKING, {"sequence": publication.sequence})
+    ]
 
 
 def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dict[str, str]]:
@@ -90,11 +90,9 @@ def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dic
         "serials": [step.serial for step in steps.values()],
     }
     found: dict[int, dict[str, str]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(_BEFORE_STEP, parameters)
-        for zone_id, name, kind, is_unaware, served, serial, is_silent in cursor.fetchall():
-            reason = _reason(name, Kind(kind), served, serial, is_unaware=is_unaware, is_silent=is_silent)
-            found.setdefault(zone_id, {})[name] = reason
+    for zone_id, name, kind, is_unaware, served, serial, is_silent in fetch_all(_BEFORE_STEP, parameters):
+        reason = _reason(name, Kind(kind), served, serial, is_unaware=is_unaware, is_silent=is_silent)
+        found.setdefault(zone_id, {})[name] = reason
     return found
 
 

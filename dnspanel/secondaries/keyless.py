@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from dnspanel.accounts.actors.actors import Author, user_of
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
+from dnspanel.database.sql import execute
 from dnspanel.secondaries import members
 from dnspanel.secondaries.errors import KeylessRefused
 from dnspanel.secondaries.models import Member, NoticeAddress, NoticeMark, OpenZone
@@ -139,9 +140,7 @@ def note_publications(*, now: datetime) -> int:
         newest = members.head()
         if mark.sequence >= newest:
             return 0
-        with connection.cursor() as cursor:
-            cursor.execute(_NOTE, {"now": now, "since": mark.sequence, "head": newest})
-            count = int(cursor.rowcount)
+        count = execute(_NOTE, {"now": now, "since": mark.sequence, "head": newest})
         NoticeMark.objects.update(sequence=newest)
         return count
 

@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from dnspanel.advisory_locks import Lock, lock_until_commit
+from dnspanel.database.sql import execute, fetch_all
 from dnspanel.secondaries.access import zones_given_to
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.secondaries.secondary_catalog import GROUP_OF_TAGS, catalog_name
@@ -102,9 +103,7 @@ def note_publications(*, now: datetime) -> int:
         if _moves_members(oldest, newest):
             for pk, _ in ids:
                 follow(secondary_id=pk, now=now)
-        with connection.cursor() as cursor:
-            cursor.execute(_NOTE, {"head": newest, "now": now})
-            count = int(cursor.rowcount)
+        count = execute(_NOTE, {"head": newest, "now": now})
         Secondary.objects.filter(active=True, noted__lt=newest).update(noted=newest)
         return count
 
@@ -214,15 +213,13 @@ def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datet
         sql, parameters = zones.values_list("pk", "name").query.sql_with_params()
     except EmptyResultSet:  # Django detects that the result is always empty
         return 0
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _INSERT.format(zones=sql),
-            [
-                *(secondary.pk, catalog_name(secondary), secondary.pk, serial, MOST_NOTIFIED, now, now, now),
-                *(PER_SECOND, *parameters),
-            ],
-        )
-        return int(cursor.rowcount)
+    return execute(
+        _INSERT.format(zones=sql),
+        [
+            *(secondary.pk, catalog_name(secondary), secondary.pk, serial, MOST_NOTIFIED, now, now, now),
+            *(PER_SECOND, *parameters),
+        ],
+    )
 
 
 def _regroup(secondary: Secondary, serial: int) -> bool:
@@ -230,9 +227,7 @@ def _regroup(secondary: Secondary, serial: int) -> bool:
     present = Member.objects.filter(secondary=secondary, until=None)
     if not secondary.group_tags and not present.exclude(catalog_group="").exists():
         return False
-    with connection.cursor() as cursor:
-        cursor.execute(_REGROUP, [secondary.pk])
-        return any(since != serial for (since,) in cursor.fetchall())
+    return any(since != serial for (since,) in fetch_all(_REGROUP, [secondary.pk]))
 
 
 def notify_all(*, secondary_id: int, now: datetime) -> None:

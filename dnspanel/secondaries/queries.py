@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import connection
 from django.db.models import Count, Min, Q
 
 from dnspanel.accounts.actors.actors import Person
+from dnspanel.database.sql import fetch_all
 from dnspanel.secondaries.access import members_visible_to, secondaries_visible_to
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.models import Zone
@@ -65,9 +65,9 @@ ORDER BY s.name"""
 
 def late_secondaries(now: datetime) -> list[LateSecondary]:
     """Return the secondaries that are late enough for an alert, in one query."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LATE, {"now": now})
-        return [LateSecondary(name, zones, first or "", *more) for name, zones, first, *more in cursor.fetchall()]
+    return [
+        LateSecondary(name, zones, first or "", *more) for name, zones, first, *more in fetch_all(_LATE, {"now": now})
+    ]
 
 
 _DIFFERING = """
@@ -80,9 +80,7 @@ ORDER BY s.name, m.differs_since, m.zone_name"""
 
 def differing_secondaries() -> list[DifferingSecondary]:
     """Return the secondaries whose answers differ from at least one zone, in one query."""
-    with connection.cursor() as cursor:
-        cursor.execute(_DIFFERING)
-        return [DifferingSecondary(*row) for row in cursor.fetchall()]
+    return [DifferingSecondary(*row) for row in fetch_all(_DIFFERING)]
 
 
 def gets_all_of(secondary: Secondary, zone: Zone) -> bool:

@@ -17,8 +17,8 @@ import dns.rcode
 import dns.rdata
 import dns.rdataclass
 import dns.rdatatype
-from django.db import connection
 
+from dnspanel.database.sql import fetch_all
 from dnspanel.secondaries.udp_exchange import Answer
 from dnspanel.texts import gettext, shortened
 from dnspanel.zones.dnssec.queries import keys_of, signing_of
@@ -156,9 +156,7 @@ def _sample(zone: Zone, place: str) -> list[Key]:
         "without": sorted(_NOT_COMPARED),
         "place": relative_key(f"{place}.{zone.name}" if zone.name != names.ROOT else f"{place}.", zone.name),
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_SAMPLE, parameters)
-        return [(name, type) for name, type in cursor.fetchall() if type not in _NOT_COMPARED]
+    return [(name, type) for name, type in fetch_all(_SAMPLE, parameters) if type not in _NOT_COMPARED]
 
 
 def _around(name: str, zone: str) -> list[str]:

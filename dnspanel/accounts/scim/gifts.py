@@ -11,12 +11,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.models import ScimDirectory, ScimGroup, ScimPerson
 from dnspanel.accounts.providers.provider_identity import Outcome, Rule, highest, outcome_of
 from dnspanel.accounts.providers.rule_grants import Receiver, apply_outcomes
+from dnspanel.database.sql import execute
 
 _AT_ONCE = 5_000
 _REMEMBER = """
@@ -64,8 +63,7 @@ def _set_given(people: Sequence[ScimPerson], given: Sequence[dict[str, Any]]) ->
     for person, each in zip(people, given, strict=True):
         person.given = each
     if people:
-        with connection.cursor() as cursor:
-            cursor.execute(_REMEMBER, [[person.pk for person in people], list(map(json.dumps, given))])
+        execute(_REMEMBER, [[person.pk for person in people], list(map(json.dumps, given))])
 
 
 def _outcome(directory: ScimDirectory, rules: Sequence[Rule], groups: Collection[ScimGroup]) -> Outcome:

@@ -11,6 +11,7 @@ from django.db import DatabaseError, connection, transaction
 
 from dnspanel.accounts.secret_places import secret_places
 from dnspanel.accounts.secrets.master_keys import WrongMasterKey, decrypts, fernet, own_keys
+from dnspanel.database.sql import execute, fetch_one
 
 # How often an encrypting process reads the row. A rotation waits for this time before it rewrites secrets.
 FRESH_SECONDS = 5.0
@@ -32,9 +33,7 @@ class DatabaseKey:
 
 def database_key() -> DatabaseKey | None:
     """Return the stored fingerprints, or None if no key has been recorded yet."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT fingerprint, former FROM accounts_masterkey")
-        row = cursor.fetchone()
+    row = fetch_one("SELECT fingerprint, former FROM accounts_masterkey")
     return DatabaseKey(*row) if row else None
 
 
@@ -93,12 +92,11 @@ def _adopt() -> DatabaseKey:
     Return the stored row. Raise WrongMasterKey if there are secrets and no configured key decrypts them.
     """
     found = _key_of_secrets()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO accounts_masterkey (id, fingerprint, former, changed_at) VALUES (1, %s, '', now())"
-            " ON CONFLICT DO NOTHING",
-            [found],
-        )
+    execute(
+        "INSERT INTO accounts_masterkey (id, fingerprint, former, changed_at) VALUES (1, %s, '', now())"
+        " ON CONFLICT DO NOTHING",
+        [found],
+    )
     return database_key() or DatabaseKey(found, "")
 
 

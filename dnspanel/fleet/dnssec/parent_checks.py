@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
+from dnspanel.database.sql import execute
 from dnspanel.fleet.dnssec.compare_ds import Finding, SignedBy, SigningKey, compare
 from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent
 from dnspanel.fleet.dnssec.resolver import Resolver, resolver_of_settings
@@ -83,9 +83,7 @@ def ask_now(*, zone: Zone, now: datetime, by: Author) -> None:
 
 def admit(*, now: datetime) -> int:
     """Create due checks for signed zones without one, at most _MOST_ADMITTED. Return the number created."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ADMIT, {"now": now, "most": _MOST_ADMITTED})
-        return int(cursor.rowcount)
+    return execute(_ADMIT, {"now": now, "most": _MOST_ADMITTED})
 
 
 def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[Claim]:

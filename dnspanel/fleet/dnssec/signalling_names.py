@@ -11,9 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connection
-
 from dnspanel.accounts.actors.actors import SystemRight
+from dnspanel.database.sql import fetch_all
 from dnspanel.fleet.models import ParentState
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
@@ -108,9 +107,7 @@ def _signalled_zones(zone: Zone) -> list[_Signalled]:
         "no_ds": str(ParentState.NO_DS.value),
         "most": MOST_NAMES,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_WITHOUT_DS, parameters)
-        rows = cursor.fetchall()
+    rows = fetch_all(_WITHOUT_DS, parameters)
     hosts = _hosts_of(zone, {host for _, _, servers in rows for host in servers if names.is_within(host, top)})
     zone_ids = [zone_id for zone_id, _, _ in rows]
     states = queries.signing_of_zones(zone_ids)

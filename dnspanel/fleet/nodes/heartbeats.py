@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from django.db import connection
-
+from dnspanel.database.sql import execute
 from dnspanel.fleet.models import Heartbeat
 
 # Names under which processes report that they are working.
@@ -27,8 +26,7 @@ ON CONFLICT (process) DO UPDATE SET at = greatest(fleet_heartbeat.at, excluded.a
 
 def beat(*, process: str, now: datetime) -> None:
     """Record that the process was at work at `now`. An earlier time changes nothing."""
-    with connection.cursor() as cursor:
-        cursor.execute(_BEAT, [process, now])
+    execute(_BEAT, [process, now])
 
 
 def heartbeats() -> dict[str, datetime]:

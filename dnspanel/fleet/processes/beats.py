@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from django.db import connection
-
 from dnspanel import __version__
+from dnspanel.database.sql import execute
 from dnspanel.fleet.models import PanelProcess
 from dnspanel.fleet.nodes.heartbeats import LEFT, beat
 from dnspanel.fleet.processes.process_roles import REMEMBERED_FOR
@@ -45,8 +44,7 @@ def beat_process(*, identity: Identity, load: Load, now: datetime) -> None:
     """Record that the process was at work at `now`, in one statement."""
     each = identity
     place = (each.name, each.host, each.pid, each.started_at, now, __version__)
-    with connection.cursor() as cursor:
-        cursor.execute(_BEAT, (*place, load.places, load.busy, load.task, load.task_since))
+    execute(_BEAT, (*place, load.places, load.busy, load.task, load.task_since))
 
 
 def replace_dead(*, identity: Identity) -> None:

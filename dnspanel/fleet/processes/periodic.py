@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 
+from dnspanel.database.sql import execute
 from dnspanel.fleet.models import PeriodicTask
 
 LONGEST_ERROR = 300
@@ -98,8 +98,7 @@ def record_outcomes(*, outcomes: Mapping[str, Outcome]) -> None:
         [each.failed_at for each in found],
         [each.error for each in found],
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(_RECORD, columns)
+    execute(_RECORD, columns)
 
 
 def know_schedule(*, names: Collection[str], now: datetime) -> None:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from dnspanel.database.prepared_statements import prepared_cursor
+from dnspanel.database.sql import execute, fetch_one
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.signals import fronts_changed
 from replication.wire import protocol
@@ -145,8 +144,8 @@ def record_snapshot_ack(
     One conditional UPDATE expects the position `before`. Return False if the node has another position now.
     """
     position = ack.position
-    with connection.cursor() as cursor:
-        cursor.execute(
+    return bool(
+        fetch_one(
             _RECORD_SNAPSHOT_ACK,
             {
                 "node": node_id,
@@ -159,15 +158,13 @@ def record_snapshot_ack(
                 "from_sequence": before.sequence if before else 0,
                 "now": now,
             },
-        )
-        return bool(cursor.fetchone()[0])
+        )[0]
+    )
 
 
 def forget_acks(*, before: datetime) -> int:
     """Delete acks older than `before`, except those of each node's current position. Return the number deleted."""
-    with connection.cursor() as cursor:
-        cursor.execute(_FORGET_ACKS, (before,))
-        return int(cursor.rowcount)
+    return execute(_FORGET_ACKS, (before,))
 
 
 def record_refusal(*, node_id: int, message: str, now: datetime) -> None:
@@ -193,8 +190,7 @@ def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]])
     if not reports:
         return
     rows = [{"id": node_id, "at": at.isoformat(), "report": report} for node_id, (at, report) in reports.items()]
-    with connection.cursor() as cursor:
-        cursor.execute(_RECORD_REPORTS, {"nodes": list(reports), "reports": json.dumps(rows)})
+    execute(_RECORD_REPORTS, {"nodes": list(reports), "reports": json.dumps(rows)})
 
 
 def record_contact_problem(*, node_id: int, problem: str) -> None:
@@ -204,7 +200,6 @@ def record_contact_problem(*, node_id: int, problem: str) -> None:
 
 def record_contact(*, node_ids: Collection[int], versions: Mapping[int, Mapping[str, str]], now: datetime) -> None:
     """Record that these agents answered just now. `versions` contains only nodes with changed versions."""
-    with connection.cursor() as cursor:
-        cursor.execute(_RECORD_CONTACT, {"nodes": list(node_ids), "now": now})
+    execute(_RECORD_CONTACT, {"nodes": list(node_ids), "now": now})
     for node_id, found in versions.items():
         Node.objects.filter(pk=node_id).update(versions=dict(found))

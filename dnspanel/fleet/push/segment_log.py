@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import connection
 
 from dnspanel.database.prepared_statements import prepared_cursor
+from dnspanel.database.sql import fetch_one
 from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.storage.damage import record_damage
 from dnspanel.publish.storage.objects import open_segment_object
@@ -81,9 +82,7 @@ class DatabaseChangeLog:
 
     def newest(self, limit: int | None = None) -> Position | None:
         """Return the head, or the newest position up to `limit`, without reading the segments."""
-        with connection.cursor() as cursor:
-            cursor.execute(_NEWEST, {"schema": self._schema, "limit": limit})
-            row = cursor.fetchone()
+        row = fetch_one(_NEWEST, {"schema": self._schema, "limit": limit})
         return Position(*row) if row else None
 
     def way(self, have: Position | None) -> Way:

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.utils import timezone
 
+from dnspanel.database.sql import fetch_all
 from dnspanel.fleet.models import Delivery, NodeState
 from dnspanel.fleet.node_health import CONTACT_KNOWN_FOR, FAULTS, LATE_AFTER, WELL, Word
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
@@ -125,9 +125,7 @@ def waiting_publication(
 def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
     """Return the last sequence with segments, for each schema in use."""
     schemas = sorted({*schemas_in_use(), *of_nodes})
-    with connection.cursor() as cursor:
-        cursor.execute(_ENCODED, {"epoch": epoch, "schemas": schemas})
-        return dict(cursor.fetchall())
+    return dict(fetch_all(_ENCODED, {"epoch": epoch, "schemas": schemas}))
 
 
 def _takers(statuses: Sequence[NodeStatus]) -> list[NodeStatus]:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max
 
 from dnspanel.accounts.actors.actors import Author, user_of
@@ -17,6 +17,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.advisory_locks import SqlLock
 from dnspanel.database.prepared_statements import prepared_cursor
+from dnspanel.database.sql import execute
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import DeliveryRefused
 from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState
@@ -275,8 +276,7 @@ def _lock_delivery() -> Delivery:
 
 
 def _execute(sql: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
+    execute(sql)
 
 
 def _note_all(kind: str, message: str, now: datetime, by: Author) -> None:

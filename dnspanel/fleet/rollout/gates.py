@@ -16,6 +16,7 @@ from django.db.models import BigIntegerField, BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 
 from dnspanel.database.prepared_statements import prepared_cursor
+from dnspanel.database.sql import fetch_all, fetch_one
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.node_health import OFFLINE_AFTER
@@ -254,9 +255,7 @@ def _with_members(stage: Stage, rows: Sequence[_Row], epoch: UUID, now: datetime
     if stage.verify_seconds and rows:
         until = now - timedelta(seconds=stage.verify_seconds)
         young = [row.id for row in rows if row.acked_at is not None and row.acked_at > until]
-        with connection.cursor() as cursor:
-            cursor.execute(_VERIFIED, (epoch, until, young))
-            verified |= {id_: sequence or 0 for id_, sequence in cursor.fetchall()}
+        verified |= {id_: sequence or 0 for id_, sequence in fetch_all(_VERIFIED, (epoch, until, young))}
     members = tuple(_member(row, verified[row.id], is_live=_is_live(row, now, OFFLINE_AFTER)) for row in rows)
     return replace(stage, members=members)
 
@@ -284,9 +283,7 @@ def _with_answers(
     ids = [member.id for member in stage.members]
     others = [member.id for follower in followers for member in follower.members]
     oldest = now - LONGEST_AFTER
-    with connection.cursor() as cursor:
-        cursor.execute(_BEGAN, (ids, epoch, followers[0].released or 0, oldest))
-        (began,) = cursor.fetchone()
+    (began,) = fetch_one(_BEGAN, (ids, epoch, followers[0].released or 0, oldest))
     if began is None:
         return stage
     began = max(began, resumed_at or began)

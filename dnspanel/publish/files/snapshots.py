@@ -18,8 +18,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from django.db import connection
 
+from dnspanel.database.sql import fetch_one
 from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.files.publisher import store_path, this_publisher
 from dnspanel.publish.keys import segment_signing
@@ -153,9 +153,7 @@ def read_chunk(snapshot: Snapshot, manifest: Manifest, number: int) -> bytes:
 
 def _since(schema: int, head: LogHead, now: datetime) -> Since:
     newest = Snapshot.objects.filter(schema=schema, epoch=head.epoch).order_by("-sequence").first()
-    with connection.cursor() as cursor:
-        cursor.execute(_SINCE, (schema, head.epoch, newest.sequence if newest else 0))
-        segments, size, damaged = cursor.fetchone()
+    segments, size, damaged = fetch_one(_SINCE, (schema, head.epoch, newest.sequence if newest else 0))
     age = now - newest.made_at if newest else timedelta(0)
     return Since(newest.size if newest else None, age, segments, size, damaged)
 

@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max
 
+from dnspanel.database.sql import fetch_one
 from dnspanel.publish.models import Garbage, PreparedRows, Segment, Snapshot
 from dnspanel.publish.storage.objects import delete_object, objects_below
 from dnspanel.zones.models import LogHead
@@ -157,6 +158,4 @@ def _objects_that_count(names: Sequence[str]) -> set[str]:
 
 
 def _count(sql: str, parameters: Mapping[str, Any]) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        return int(cursor.fetchone()[0])
+    return int(fetch_one(sql, parameters)[0])

@@ -8,9 +8,8 @@ that its PowerDNS has not loaded yet.
 import time
 from collections.abc import Callable
 
-from django.db import connection
-
 from dnspanel import rehearsal
+from dnspanel.database.sql import fetch_one
 from dnspanel.publish.reading.schemas import schemas_in_use
 
 # The number of publications on their way to the nodes when the next one is made. More do not make an import faster,
@@ -73,7 +72,5 @@ def publications_under_way() -> int:
 
 
 def _under_way(schemas: list[int]) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(_BEHIND, {"schemas": schemas, "stuck": STUCK_SECONDS})
-        row = cursor.fetchone()
+    row = fetch_one(_BEHIND, {"schemas": schemas, "stuck": STUCK_SECONDS})
     return max(row) if row else 0

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from dnspanel.database.sql import execute
 from dnspanel.texts import Text, gettext, gettext_noop, ngettext
 from dnspanel.transfer import import_limits, job_rights
 from dnspanel.transfer.documents import SERVER_SET, BroughtSignatures, Document, Options, ParsedZone, SourceFault
@@ -185,8 +186,7 @@ def count_pieces(job_id: int, pieces: Iterable[int]) -> None:
     """Update the counts of these pieces from their zones."""
     numbers = list(pieces)
     if numbers:
-        with connection.cursor() as cursor:
-            cursor.execute(_COUNT, {"job": job_id, "pieces": numbers})
+        execute(_COUNT, {"job": job_id, "pieces": numbers})
 
 
 _COUNT = """

@@ -9,7 +9,7 @@ linked in the order of their sequences, which have no gaps. Entries without a li
 import logging
 from datetime import datetime, timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from dnspanel.accounts.actors.actors import Author
@@ -17,6 +17,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.advisory_locks import Lock, hold_lock
+from dnspanel.database.sql import fetch_one
 from dnspanel.zones.audit import audit_verify
 from dnspanel.zones.audit.audit_chain import ENTRY, PUBLICATION, first_hash, next_hash
 from dnspanel.zones.audit.audit_contents import entry_contents, publication_contents
@@ -127,11 +128,9 @@ def _entries_without_link(floor: int) -> "QuerySet[AuditEntry]":
 
 def _transactions() -> tuple[int, int]:
     """Return the ids of the oldest running transaction and of the next transaction to begin."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint FROM pg_current_snapshot() s"
-        )
-        oldest, newest = cursor.fetchone()
+    oldest, newest = fetch_one(
+        "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint FROM pg_current_snapshot() s"
+    )
     return int(oldest), int(newest)
 
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import connection
-
+from dnspanel.database.sql import fetch_all, fetch_one
 from dnspanel.zones.models import Zone
 
 # Resolvers keep no answer for longer, whatever its TTL is (BIND: max-cache-ttl; others: a day).
@@ -70,9 +69,7 @@ def raised_ttls(known: Mapping[int, ServedTtls], *, now: datetime) -> dict[int, 
 
 
 def _current(zone_id: int, revision: int) -> ServedTtls:
-    with connection.cursor() as cursor:
-        cursor.execute(_NOW, [zone_id])
-        records, keys = cursor.fetchone()
+    records, keys = fetch_one(_NOW, [zone_id])
     return ServedTtls(max(records, keys), keys, revision)
 
 
@@ -83,9 +80,7 @@ def _of_changes(revisions: Mapping[int, int], *, since: datetime) -> dict[int, t
     isn't a plain change, for example a restored zone.
     """
     ids = list(revisions)
-    with connection.cursor() as cursor:
-        cursor.execute(_OF_CHANGES, {"ids": ids, "after": [revisions[id] for id in ids], "since": since})
-        rows = cursor.fetchall()
+    rows = fetch_all(_OF_CHANGES, {"ids": ids, "after": [revisions[id] for id in ids], "since": since})
     return {
         zone_id: (ServedTtls(max(records, keys), keys, newest), is_restored)
         for zone_id, newest, is_restored, records, keys in rows

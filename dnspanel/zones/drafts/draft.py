@@ -9,11 +9,12 @@ from datetime import datetime
 from json.encoder import encode_basestring as quoted
 from typing import Any, Literal, NamedTuple
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import User
+from dnspanel.database.sql import fetch_all
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import CannotResolve, CannotUndo, Unknown
 from dnspanel.zones.models import Change as StoredChange
@@ -296,9 +297,10 @@ def _store(
         f'"base_revision": {base_revision}}}'
         for zone, change, base_revision in operations.values()
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(_STORE, [draft.pk, now, f"[{','.join(rows)}]"])
-        return {(zone_id, name, type_): pk for zone_id, name, type_, pk in cursor.fetchall()}
+    return {
+        (zone_id, name, type_): pk
+        for zone_id, name, type_, pk in fetch_all(_STORE, [draft.pk, now, f"[{','.join(rows)}]"])
+    }
 
 
 def _changed_since(zone: Zone, number: int, keys: Mapping[Key, object]) -> dict[Key, RRset | None]:

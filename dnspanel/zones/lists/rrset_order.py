@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from django.db import connection
 from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Collate, Left
 
+from dnspanel.database.sql import fetch_all
 from dnspanel.zones.lists.by_name import place_of
 from dnspanel.zones.lists.find_rrsets import StoredKey, between
 from dnspanel.zones.models import Zone
@@ -276,9 +276,7 @@ def _changed_last(
     At most _CHANGES_LOOKED_AT changes in 500 revisions are read. An RRset's row has the number of its last revision.
     """
     newest = _IN_DRAFT if start is None else start.by
-    with connection.cursor() as cursor:
-        cursor.execute(_NEWEST_CHANGES, [large_zone.pk, newest, _CHANGES_LOOKED_AT + 1])
-        found = cursor.fetchall()
+    found = fetch_all(_NEWEST_CHANGES, [large_zone.pk, newest, _CHANGES_LOOKED_AT + 1])
     if not found:
         return [], False
     oldest = found[-1][0]

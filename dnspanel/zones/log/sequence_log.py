@@ -13,6 +13,7 @@ from dnspanel import rehearsal
 from dnspanel.accounts.actors.actors import SystemRight, passes_rules, token_of, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.database.prepared_statements import prepared_cursor
+from dnspanel.database.sql import execute, fetch_one
 from dnspanel.texts import in_english
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import HookUnasked, PublishingOnHold
@@ -247,17 +248,14 @@ def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Public
 
 def open_log(**signal: Any) -> None:
     """Create the log's head unless it exists. Runs after every `migrate`."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO zones_loghead (id, cluster, epoch, sequence) VALUES (1, %s, %s, 0) ON CONFLICT DO NOTHING",
-            [uuid4(), uuid4()],
-        )
+    execute(
+        "INSERT INTO zones_loghead (id, cluster, epoch, sequence) VALUES (1, %s, %s, 0) ON CONFLICT DO NOTHING",
+        [uuid4(), uuid4()],
+    )
 
 
 def _hold_reason() -> str:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT held_reason FROM zones_loghead")
-        return parse_text(str(cursor.fetchone()[0]))
+    return parse_text(str(fetch_one("SELECT held_reason FROM zones_loghead")[0]))
 
 
 def _wake_workers(sequence: int) -> None:

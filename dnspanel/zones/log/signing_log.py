@@ -10,12 +10,13 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from dnspanel.accounts.actors.actors import Author, SystemRight, user_of
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.secrets.vault import encrypt_secret
+from dnspanel.database.sql import fetch_all
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.key_material import KeyPair, key_tag
 from dnspanel.zones.dnssec.other_keys import changes_in_step
@@ -178,9 +179,7 @@ def with_row_ids(states: Mapping[int, SigningState]) -> dict[int, SigningState]:
     count = sum(map(len, lacking.values()))
     ids: list[int] = []
     if count:
-        with connection.cursor() as cursor:
-            cursor.execute(_ROW_IDS, [count])
-            ids = [row[0] for row in cursor.fetchall()]
+        ids = [row[0] for row in fetch_all(_ROW_IDS, [count])]
     return {
         pk: replace(state, row_ids={**state.row_ids, **{kind: ids.pop() for kind in lacking[pk]}})
         if lacking[pk]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 
 from dnspanel.accounts.actors.actors import Actor, Author, actor_of
 from dnspanel.accounts.actors.grants import RECORD_RIGHTS
 from dnspanel.advisory_locks import SqlLock
+from dnspanel.database.sql import execute, fetch_all
 from dnspanel.suffixes import read_suffixes
 from dnspanel.zones.dnssec.trust import broken_by
 from dnspanel.zones.errors import (
@@ -160,8 +160,7 @@ def take_turns(author: Author) -> None:
 
 def lock_names() -> None:
     """Take the lock on new names that `take_turns` uses, until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute(_IN_ORDER)
+    execute(_IN_ORDER)
 
 
 def is_unbounded(author: Author) -> bool:
@@ -362,9 +361,7 @@ def _others_above(zone_names: Sequence[str], own: Collection[int], author: Autho
     chains = {name: _with_those_above(name)[1:] for name in zone_names}
     may_change, parameters = _may_change(author)
     parameters |= {"above": list({above for chain in chains.values() for above in chain}), "own": list(own)}
-    with connection.cursor() as cursor:
-        cursor.execute(_ABOVE.format(may_change), parameters)
-        live = {name: (zone_id, is_mine) for name, zone_id, is_mine in cursor.fetchall()}
+    live = {name: (zone_id, is_mine) for name, zone_id, is_mine in fetch_all(_ABOVE.format(may_change), parameters)}
     return {
         name: ("below", live[above][0], above) for name, above in _closest(chains, live).items() if not live[above][1]
     }
@@ -385,9 +382,7 @@ def _below(zone_names: Sequence[str], may_change: str, parameters: dict[str, Any
         "first": [first for first, _ in ranges],
         "behind": [behind for _, behind in ranges],
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_BELOW.format(may_change), parameters)
-        return list(cursor.fetchall())
+    return list(fetch_all(_BELOW.format(may_change), parameters))
 
 
 def _backwards(name: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from django.db import connection
 
+from dnspanel.database.sql import fetch_all
 from dnspanel.zones.models import NamePlace, Zone
 from dnspanel.zones.values.natural_order import natural_key
 
@@ -56,9 +57,7 @@ def _place_large(zone_ids: Collection[int]) -> None:
 def _place_all(zone_id: int) -> None:
     last = b""  # before the apex, whose key isn't empty
     while True:
-        with connection.cursor() as cursor:
-            cursor.execute(_NAMES, [zone_id, last, _AT_ONCE])
-            keys = [bytes(key) for (key,) in cursor.fetchall()]
+        keys = [bytes(key) for (key,) in fetch_all(_NAMES, [zone_id, last, _AT_ONCE])]
         if not keys:
             return
         _copy_in(zone_id, keys)

@@ -18,12 +18,12 @@ from enum import StrEnum
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
-from django.db import connection
 from django.db.models import F, Func, IntegerField, Q, QuerySet, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast
 
 from dnspanel.accounts.models import Team, User
+from dnspanel.database.sql import fetch_one
 from dnspanel.zones.models import Zone
 from dnspanel.zones.order.sort_order import SortOrder, number_in
 from dnspanel.zones.values.natural_order import natural_text
@@ -150,14 +150,11 @@ def _tenth_of_sample(column: str, rest: str) -> tuple[Any] | None:
     PostgreSQL reads about 1% of the table's pages, which takes a millisecond. So about a thousand zones have smaller
     values.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {column} FROM zones_zone TABLESAMPLE SYSTEM (%s)"
-            f" WHERE deleted_at IS NULL {rest} OFFSET %s LIMIT 1",
-            [_SAMPLE_PERCENT, _OF_SAMPLE - 1],
-        )
-        found: tuple[Any] | None = cursor.fetchone()
-        return found
+    found: tuple[Any] | None = fetch_one(
+        f"SELECT {column} FROM zones_zone TABLESAMPLE SYSTEM (%s) WHERE deleted_at IS NULL {rest} OFFSET %s LIMIT 1",
+        [_SAMPLE_PERCENT, _OF_SAMPLE - 1],
+    )
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from dnspanel.accounts.actors.actors import actor_of
@@ -17,6 +17,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
+from dnspanel.database.sql import execute
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts.draft import Drafter
@@ -135,8 +136,7 @@ def change_marks(
         rows = [
             {"id": zone.pk, "tags": marks.tags_of(zone), "team": marks.team_id_of(zone)} for zone in outcome.changed
         ]
-        with connection.cursor() as cursor:
-            cursor.execute(_UPDATE, [json.dumps(rows)])
+        execute(_UPDATE, [json.dumps(rows)])
         in_transaction(outcome)
     return outcome
 

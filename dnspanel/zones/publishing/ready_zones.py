@@ -9,6 +9,7 @@ from django.db import IntegrityError, connection, transaction
 from dnspanel.accounts.actors.actors import Author, user_of
 from dnspanel.accounts.models import Team
 from dnspanel.advisory_locks import Lock, SqlLock, lock_until_commit
+from dnspanel.database.sql import execute, fetch_all
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import KeptBack, Locked, NameRefused, NameReserved, NamesRefused, NamesTaken
 from dnspanel.zones.governance.publish_guards import reasons_over
@@ -77,16 +78,12 @@ def nothing(*what: object) -> None:
 
 def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:
     """Return the zones with these names, in one query."""
-    with connection.cursor() as cursor:
-        cursor.execute(_EXISTING, [list(zone_names)])
-        return {name: ExistingZone(*row) for name, *row in cursor.fetchall()}
+    return {name: ExistingZone(*row) for name, *row in fetch_all(_EXISTING, [list(zone_names)])}
 
 
 def allocate_zone_ids(count: int) -> list[int]:
     """Allocate and return ids that no other zone has or will have, ascending and consecutive."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ALLOCATE, [count])
-        return sorted(id for (id,) in cursor.fetchall())
+    return sorted(id for (id,) in fetch_all(_ALLOCATE, [count]))
 
 
 @after_hooks
@@ -203,5 +200,4 @@ def prefer_indexes() -> None:
 
     With a thousand ids in one query, PostgreSQL may prefer a scan, because its statistics may lack the last batch.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
+    execute("SET LOCAL enable_seqscan = off")

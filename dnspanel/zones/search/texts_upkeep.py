@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Count
 
 from dnspanel.advisory_locks import Lock, hold_lock
+from dnspanel.database.sql import execute, fetch_all
 from dnspanel.zones.models import Change, LogHead, Publication, Revision, RevisionKind, SearchProgress, SearchText, Zone
 from dnspanel.zones.order import display_order
 from dnspanel.zones.store import waiting_entries
@@ -175,9 +176,10 @@ def _write_around(zone_id: int, keys: Sequence[bytes]) -> None:
 def _parts(full: Range) -> list[Range]:
     """Split the range into parts of NAMES_OF_BLOCK names."""
     zone_id, first, end = full
-    with connection.cursor() as cursor:
-        cursor.execute(_BORDERS, {"zone": zone_id, "first": first, "end": end, "names": NAMES_OF_BLOCK})
-        borders = [bytes(key) for (key,) in cursor.fetchall()]
+    borders = [
+        bytes(key)
+        for (key,) in fetch_all(_BORDERS, {"zone": zone_id, "first": first, "end": end, "names": NAMES_OF_BLOCK})
+    ]
     return [(zone_id, begin, behind) for begin, behind in pairwise([first, *borders, end])]  # type: ignore[misc]
 
 
@@ -189,5 +191,4 @@ def _batches(those: Sequence[Each]) -> Iterator[Sequence[Each]]:
 def _write_ranges(ranges: Sequence[Range]) -> None:
     for some in _batches(ranges):
         columns: list[Any] = [list(column) for column in zip(*some, strict=True)]
-        with connection.cursor() as cursor:
-            cursor.execute(_WRITE, [*columns, BEHIND_ALL_KEYS])
+        execute(_WRITE, [*columns, BEHIND_ALL_KEYS])

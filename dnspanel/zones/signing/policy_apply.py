@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from django.db import connection
-
+from dnspanel.database.sql import fetch_all
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
@@ -155,7 +154,5 @@ class _Work:
 
     def _key_id(self) -> int:
         if not self._key_ids:
-            with connection.cursor() as cursor:
-                cursor.execute(_KEY_IDS, [2 * len(self._zones)])
-                self._key_ids = sorted((row[0] for row in cursor.fetchall()), reverse=True)
+            self._key_ids = sorted((row[0] for row in fetch_all(_KEY_IDS, [2 * len(self._zones)])), reverse=True)
         return self._key_ids.pop()

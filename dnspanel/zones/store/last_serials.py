@@ -6,8 +6,7 @@ same or a smaller serial (RFC 1982), the secondary ignores it and keeps answerin
 
 from collections.abc import Collection, Mapping, Sequence
 
-from django.db import connection
-
+from dnspanel.database.sql import execute, fetch_all
 from dnspanel.zones.models import RevisionKind
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.values import soa
@@ -34,15 +33,12 @@ CROSS JOIN LATERAL (SELECT * FROM zones_lastserial WHERE name = wanted.name LIMI
 
 def note_last_serials(*, zone_ids: Collection[int]) -> None:
     """Store the serials of these zones, which this transaction deletes."""
-    with connection.cursor() as cursor:
-        cursor.execute(_NOTE, [sorted(zone_ids)])
+    execute(_NOTE, [sorted(zone_ids)])
 
 
 def last_serials(zone_names: Collection[str]) -> dict[str, Serial]:
     """Return the last serials of deleted zones with these names. Omit names without such a zone."""
-    with connection.cursor() as cursor:
-        cursor.execute(_KNOWN, [list(zone_names)])
-        return {name: Serial(serial) for name, serial in cursor.fetchall()}
+    return {name: Serial(serial) for name, serial in fetch_all(_KNOWN, [list(zone_names)])}
 
 
 def raise_serials(*, zones: Mapping[str, tuple[int, int]]) -> dict[int, Serial]:

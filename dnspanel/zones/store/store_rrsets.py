@@ -11,6 +11,7 @@ from typing import Any
 from django.db import connection
 
 from dnspanel.database.prepared_statements import prepared_cursor
+from dnspanel.database.sql import execute, fetch_all
 from replication.codec.keys import relative_key
 from replication.dns import rdata, rdtypes
 from replication.dns.notes import NO_NOTES, format_notes, parse_notes
@@ -146,11 +147,9 @@ def rrsets_below(tops: Sequence[tuple[int, str, str, int]]) -> list[list[RRset]]
         [behind for _, behind in subtrees],
         [most for *_, most in tops],
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(_BELOW, parameters)
-        for _, name, type_, ttl, texts, disabled, comment, notes, number in cursor.fetchall():
-            rrset = RRset(name, type_, ttl, tuple(texts), tuple(disabled), comment, parse_notes(notes))
-            found[number - 1].append(rrset)
+    for _, name, type_, ttl, texts, disabled, comment, notes, number in fetch_all(_BELOW, parameters):
+        rrset = RRset(name, type_, ttl, tuple(texts), tuple(disabled), comment, parse_notes(notes))
+        found[number - 1].append(rrset)
     return found
 
 
@@ -162,9 +161,12 @@ def names_with_served_below(zone_id: int, zone_name: str, tops: Sequence[str]) -
     if not tops:
         return set()
     subtrees = [_subtree(name, zone_name) for name in tops]
-    with connection.cursor() as cursor:
-        cursor.execute(_SERVED_BELOW, [[first for first, _ in subtrees], [behind for _, behind in subtrees], zone_id])
-        return {tops[number - 1] for (number,) in cursor.fetchall()}
+    return {
+        tops[number - 1]
+        for (number,) in fetch_all(
+            _SERVED_BELOW, [[first for first, _ in subtrees], [behind for _, behind in subtrees], zone_id]
+        )
+    }
 
 
 def rrsets_within(zone_id: int, zone_name: str, tops: Sequence[str], limit: int) -> list[RRset]:
@@ -176,12 +178,10 @@ def rrsets_within(zone_id: int, zone_name: str, tops: Sequence[str], limit: int)
 
 def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int, bytes, RRset]]:
     """Return the first `limit` RRsets after a name and in later zones, as (zone id, owner key, RRset)."""
-    with connection.cursor() as cursor:
-        cursor.execute(_BEHIND, [zone_id, owner_key, limit])
-        return [
-            (zone, bytes(key), RRset(name, type, ttl, tuple(texts), tuple(off), comment, parse_notes(notes)))
-            for key, zone, name, type, ttl, texts, off, comment, notes in cursor.fetchall()
-        ]
+    return [
+        (zone, bytes(key), RRset(name, type, ttl, tuple(texts), tuple(off), comment, parse_notes(notes)))
+        for key, zone, name, type, ttl, texts, off, comment, notes in fetch_all(_BEHIND, [zone_id, owner_key, limit])
+    ]
 
 
 def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
@@ -210,12 +210,10 @@ def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, 
     For each target, return up to `limit` RRsets of each kind: the rdata is only a name, only a name with capitals, or
     more than a name. Needs one query.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_POINTING, [list(targets), limit])
-        return [
-            (target, zone_id, RRset(name, type_, ttl, tuple(texts), tuple(disabled), comment))
-            for target, zone_id, name, type_, ttl, texts, disabled, comment in cursor.fetchall()
-        ]
+    return [
+        (target, zone_id, RRset(name, type_, ttl, tuple(texts), tuple(disabled), comment))
+        for target, zone_id, name, type_, ttl, texts, disabled, comment in fetch_all(_POINTING, [list(targets), limit])
+    ]
 
 
 def write_changes(zones: Iterable[tuple[int, str, Sequence[Change]]]) -> None:
@@ -231,15 +229,14 @@ def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
     rows = list(keys)
     if not rows:
         return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _DELETE,
-            [
-                [zone_id for zone_id, _, _, _ in rows],
-                [relative_key(name, zone_name) for _, zone_name, name, _ in rows],
-                [type for _, _, _, type in rows],
-            ],
-        )
+    execute(
+        _DELETE,
+        [
+            [zone_id for zone_id, _, _, _ in rows],
+            [relative_key(name, zone_name) for _, zone_name, name, _ in rows],
+            [type for _, _, _, type in rows],
+        ],
+    )
 
 
 def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:

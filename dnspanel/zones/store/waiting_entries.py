@@ -4,7 +4,7 @@ An import should not wait until its entries are merged into an index. Until then
 list. If the list is too long (`gin_pending_list_limit`), the next writer has to merge it.
 """
 
-from django.db import connection
+from dnspanel.database.sql import fetch_one
 
 RDATA = ("rrset_rdata", "rrset_targets")
 NAMES_AND_TEXTS = ("zone_name_trigram", "search_text_trigram")
@@ -15,8 +15,6 @@ def sort_in(indexes: tuple[str, ...]) -> int:
 
     Other transactions can write and search at the same time.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT sum(gin_clean_pending_list(name::regclass)) FROM unnest(%s::text[]) name", [list(indexes)]
-        )
-        return int(cursor.fetchone()[0])
+    return int(
+        fetch_one("SELECT sum(gin_clean_pending_list(name::regclass)) FROM unnest(%s::text[]) name", [list(indexes)])[0]
+    )
