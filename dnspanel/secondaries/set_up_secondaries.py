@@ -3,7 +3,7 @@
 import base64
 import secrets as chance
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -17,6 +17,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.accounts.tokens import tsig_secrets
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.field_faults import not_found
 from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.secondaries import members
@@ -198,22 +199,8 @@ def notify_now(*, secondary: Secondary, by: User | Actor, now: datetime) -> None
 def terms_of(secondary: Secondary) -> Terms:
     """Return the secondary's current settings. The only query is for the names of listed zones."""
     is_listed = secondary.choice == ZoneChoice.LIST
-    return Terms(
-        name=secondary.name,
-        addresses=tuple(secondary.addresses),
-        kind=secondary.kind,
-        networks=tuple(secondary.networks),
-        choice=secondary.choice,
-        tag=secondary.tag,
-        team=secondary.team_id,
-        zones=tuple(secondary.zones.order_by("name").values_list("name", flat=True)) if is_listed else (),
-        lag_bound=secondary.lag_bound,
-        active=secondary.active,
-        transport=secondary.transport,
-        certificate=secondary.certificate,
-        tls_port=secondary.tls_port,
-        group_tags=tuple(secondary.group_tags),
-    )
+    zones = tuple(secondary.zones.order_by("name").values_list("name", flat=True)) if is_listed else ()
+    return copy_fields(Terms, secondary, team=secondary.team_id, zones=zones)
 
 
 def _check_terms(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zone]]:
@@ -396,21 +383,9 @@ def _add(faults: dict[str, list[str]], field: str, message: str) -> None:
 
 
 def _columns(terms: Terms) -> dict[str, Any]:
-    return {
-        "name": terms.name,
-        "kind": terms.kind,
-        "addresses": list(terms.addresses),
-        "networks": list(terms.networks),
-        "choice": terms.choice,
-        "tag": terms.tag,
-        "team_id": terms.team,
-        "lag_bound": terms.lag_bound,
-        "active": terms.active,
-        "transport": terms.transport,
-        "certificate": terms.certificate,
-        "tls_port": terms.tls_port,
-        "group_tags": list(terms.group_tags),
-    }
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(terms).items()}
+    del values["zones"]
+    return values | {"team_id": values.pop("team")}
 
 
 def _terms_for_audit(terms: Terms) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Actions of people and tokens on webhooks: create, change, test, rotate secrets, delete, replay deliveries. Verbs."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from dataclasses import fields as fields_of
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, time, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +18,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
 from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.field_faults import address_refused, not_found
 from dnspanel.texts import gettext
 from dnspanel.webhooks import collect_events
@@ -352,21 +352,16 @@ def _lock_webhook(webhook: Webhook) -> Webhook:
 
 
 def _terms_of(webhook: Webhook) -> WebhookTerms:
-    return WebhookTerms(**{field.name: getattr(webhook, field.name) for field in fields_of(WebhookTerms)})
+    return copy_fields(WebhookTerms, webhook)
 
 
 def _columns(terms: WebhookTerms) -> dict[str, Any]:
-    return {
-        "format": terms.format,
-        "url": terms.url,
+    return asdict(terms) | {
         "events": sorted(set(terms.events)),
         "description": terms.description.strip(),
         "zones": sorted(set(terms.zones)),
         "tags": canonical_tags(terms.tags),
         "teams": sorted(set(terms.teams)),
-        "gather_minutes": terms.gather_minutes,
-        "quiet_from": terms.quiet_from,
-        "quiet_until": terms.quiet_until,
     }
 
 

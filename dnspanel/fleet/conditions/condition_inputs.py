@@ -10,6 +10,7 @@ from cryptography import x509
 from django.db.models import Count, Min
 
 from dnspanel.conditions import NO_ZONES, NamedZones, Reading
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.fleet.conditions.setup import Setup
 from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence, Node
 from dnspanel.fleet.node_health import Health
@@ -146,16 +147,13 @@ def _nodes(statuses: Sequence[NodeStatus], head: Position, marks: DiskMarks, now
     for status in statuses:
         node, bootstrap, differs = status.node, bootstraps.get(status.node.pk), diverged.get(status.node.pk)
         found.append(
-            NodeInputs(
+            copy_fields(
+                NodeInputs,
+                node,
                 node_id=node.pk,
-                name=node.name,
-                state=node.state,
                 health=status.health,
-                report=node.report,
                 new_since=node.created_at if node.contact_at is None else None,
                 clock_offset=_clock_offset(node.report, node.reported_at),
-                certificate_expires_at=node.certificate_expires_at,
-                digest_equal=node.digest_equal,
                 diverged=differs["zones"] if differs else 0,
                 diverged_since=differs["since"] if differs else None,
                 bootstrap_since=bootstrap.asked_at if bootstrap else None,

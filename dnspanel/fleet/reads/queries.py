@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.fleet.models import Bootstrap, Node, NodeState
 from dnspanel.fleet.node_health import Health, HealthInputs, health
@@ -129,25 +130,18 @@ def _is_limited(node: Any, newest: Position) -> bool:
 
 
 def _inputs(node: Any, newest: Position, since: datetime, gates: Gates | None, began_after: int) -> HealthInputs:
-    return HealthInputs(
-        state=node.state,
-        epoch=node.epoch,
-        acked=node.acked,
+    return copy_fields(
+        HealthInputs,
+        node,
         moved_at=max((at for at in (node.acked_at, node.applied_at) if at is not None), default=None),
-        contact_at=node.contact_at,
-        contact_problem=node.contact_problem,
         refusal=machines.describe_conflict(node) or node.refusal,
         head_epoch=newest.epoch,
         head=newest.sequence,
         behind_since=since,
         began_after=began_after,
-        limit=node.limit,
         waits=gates.reason_to_wait(group_id=node.group_id, is_ring0=node.is_ring0)
         if gates and _is_limited(node, newest)
         else "",
-        drained_until=node.drained_until,
-        drain_reason=node.drain_reason,
-        certificate_expires_at=node.certificate_expires_at,
         snapshot=_describe_snapshot(node),
     )
 

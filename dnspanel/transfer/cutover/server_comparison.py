@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from django.db import DatabaseError, connection, transaction
@@ -38,7 +38,6 @@ from dnspanel.transfer.models import (
     CutoverCheck,
     CutoverDifference,
     CutoverZone,
-    DifferenceKind,
     ImportJob,
     ImportZone,
 )
@@ -318,20 +317,7 @@ def _record(
     CutoverZone.objects.bulk_create(rows)
     room = MOST_KEPT - CutoverDifference.objects.filter(check_run=check).count()
     CutoverDifference.objects.bulk_create(
-        [_difference_row(check, each) for each in differences[: max(0, room)]], batch_size=2000
-    )
-
-
-def _difference_row(check: CutoverCheck, each: Difference) -> CutoverDifference:
-    return CutoverDifference(
-        check_run=check,
-        zone=each.zone,
-        name=each.name,
-        type=each.type,
-        kind=DifferenceKind(each.kind),
-        node=each.node,
-        old=each.old,
-        new=each.new,
+        [CutoverDifference(check_run=check, **asdict(each)) for each in differences[: max(0, room)]], batch_size=2000
     )
 
 

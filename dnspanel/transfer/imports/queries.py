@@ -13,6 +13,7 @@ from typing import NamedTuple
 from django.db.models import Count, F, Min, Q, QuerySet, Sum
 
 from dnspanel.accounts.actors.roles import Permission
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.transfer import job_rights, zone_changes
 from dnspanel.transfer.documents import Document
@@ -202,11 +203,9 @@ def scan_summary(job: ImportJob) -> ScanSummary:
     zones = ImportZone.objects.filter(job=job)
     duplicates = zones.filter(action=Action.DUPLICATE).count()
     existing = zones.filter(zone_id__gt=0, ops_size=0).exclude(action__in=(Action.FAILED, Action.DUPLICATE)).count()
-    return ScanSummary(
-        documents=counts["documents"],
-        zones=counts["zones"],
-        records=counts["records"],
-        generated=counts["generated"],
+    return copy_fields(
+        ScanSummary,
+        counts,
         failed=counts["errors"],
         duplicates=duplicates,
         existing=existing,

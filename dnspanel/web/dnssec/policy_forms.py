@@ -6,6 +6,7 @@ from django import forms
 
 from dnspanel.accounts.actors.actors import Person
 from dnspanel.accounts.models import Team
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.forms import CDS_LABELS, DenialForm, KeyChoice, SigningForm
 from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
@@ -96,19 +97,8 @@ class PolicyForm(KeyChoice, DenialForm):
     @property
     def terms(self) -> Terms:
         chosen = self.cleaned_data
-        return Terms(
-            algorithm=chosen["algorithm"],
-            bits=self.key_bits if ALGORITHMS[chosen["algorithm"]].startswith("RSA") else None,
-            split=chosen["split"],
-            nsec3=self.nsec3,
-            cds=chosen["cds"],
-            cdnskey=chosen["cdnskey"],
-            zsk_days=chosen["zsk_days"],
-            ksk_days=chosen["ksk_days"],
-            automatic=chosen["automatic"],
-            signs_new_zones=chosen["signs_new_zones"],
-            first_ds=chosen["first_ds"],
-        )
+        bits = self.key_bits if ALGORITHMS[chosen["algorithm"]].startswith("RSA") else None
+        return copy_fields(Terms, chosen, bits=bits, nsec3=self.nsec3)
 
     def refuse_at(self, refusal: PolicyRefused) -> None:
         """Add the refusal's errors to the fields that caused them."""

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.accounts.actors.roles import Permission
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.downloads import file_response
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import job_rights
@@ -268,15 +269,13 @@ def _differences(request: PanelRequest, check: CutoverCheck) -> dict[str, Any]:
 
 
 def _display_difference(row: CutoverDifference) -> DisplayDifference:
-    return DisplayDifference(
-        zone=row.zone,
+    return copy_fields(
+        DisplayDifference,
+        row,
         owner=names.owner_text(row.name, row.zone),
         type=rdata.type_to_text(row.type),
         kind=row.get_kind_display(),
         is_expected=row.kind in EXPECTED_KINDS,
-        node=row.node,
-        old=row.old,
-        new=row.new,
     )
 
 

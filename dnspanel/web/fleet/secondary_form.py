@@ -1,10 +1,12 @@
 """The form for a secondary: its server, the networks that the server uses for transfers, and the zones it gets."""
 
+from dataclasses import asdict
 from typing import Any
 
 from django import forms
 
 from dnspanel.accounts.models import Team
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.secondaries import server_certificates, set_up_secondaries
 from dnspanel.secondaries.models import Kind, Transport, ZoneChoice
 from dnspanel.secondaries.set_up_secondaries import Terms
@@ -116,42 +118,12 @@ class SecondaryForm(PublishingForm):
     @classmethod
     def of(cls, terms: Terms) -> "SecondaryForm":
         """Return the form filled in with these settings."""
-        return cls(
-            initial={
-                "name": terms.name,
-                "kind": terms.kind,
-                "addresses": "\n".join(terms.addresses),
-                "networks": "\n".join(terms.networks),
-                "choice": terms.choice,
-                "tag": terms.tag,
-                "team": terms.team,
-                "zones": "\n".join(terms.zones),
-                "lag_bound": terms.lag_bound,
-                "active": terms.active,
-                "transport": terms.transport,
-                "certificate": terms.certificate,
-                "tls_port": terms.tls_port,
-                "group_tags": " ".join(terms.group_tags),
-            }
-        )
+        listed = {name: "\n".join(getattr(terms, name)) for name in ("addresses", "networks", "zones")}
+        return cls(initial=asdict(terms) | listed | {"group_tags": " ".join(terms.group_tags)})
 
     def terms(self) -> Terms:
         """Return the form's values as `Terms`."""
         typed: dict[str, Any] = self.cleaned_data
         team = typed["team"]
-        return Terms(
-            name=typed["name"],
-            kind=typed["kind"],
-            addresses=split_list(typed["addresses"]),
-            networks=split_list(typed["networks"]),
-            choice=typed["choice"],
-            tag=typed["tag"],
-            team=None if team is None else team.pk,
-            zones=split_list(typed["zones"]),
-            lag_bound=typed["lag_bound"],
-            active=typed["active"],
-            transport=typed["transport"],
-            certificate=typed["certificate"],
-            tls_port=typed["tls_port"],
-            group_tags=split_list(typed["group_tags"]),
-        )
+        listed = {name: split_list(typed[name]) for name in ("addresses", "networks", "zones", "group_tags")}
+        return copy_fields(Terms, typed | listed, team=None if team is None else team.pk)

@@ -3,6 +3,7 @@
 from django import forms
 
 from dnspanel.accounts.tokens import tsig_secrets
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.primary_tls import LONGEST_PEM
 from dnspanel.primaries.set_up_primaries import MOST_PRIMARIES, Terms
@@ -84,16 +85,8 @@ class PrimariesForm(PanelForm):
     @property
     def terms(self) -> Terms:
         given = self.cleaned_data
-        return Terms(
-            addresses=_lines(given["addresses"]),
-            tsig_name=given["tsig_name"],
-            tsig_algorithm=given["tsig_algorithm"],
-            tsig_secret=given["tsig_secret"] or None,
-            uses_tls=given["uses_tls"],
-            tls_names=_lines(given["tls_names"]),
-            tls_certificates=given["tls_certificates"],
-            shows_certificate=given["shows_certificate"],
-        )
+        listed = {name: _lines(given[name]) for name in ("addresses", "tls_names")}
+        return copy_fields(Terms, given | listed, tsig_secret=given["tsig_secret"] or None)
 
 
 class PastRulesForm(PanelForm):

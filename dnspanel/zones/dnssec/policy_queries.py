@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 
 from dnspanel.accounts.actors.actors import Person, actor_of
 from dnspanel.accounts.actors.grants import Right
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.zones.dnssec.policy import Attachment, Terms, choose
 from dnspanel.zones.errors import PolicyUnknown
 from dnspanel.zones.models import DnssecPolicy, PolicyAttachment, Signing, Zone, ZoneKey
@@ -78,19 +79,7 @@ def policy_by_id(pk: int) -> DnssecPolicy:
 
 def terms_of(policy: DnssecPolicy) -> Terms:
     """Return the terms of the policy."""
-    return Terms(
-        algorithm=policy.algorithm,
-        bits=policy.bits,
-        split=policy.split,
-        nsec3=nsec3_of(policy.nsec3),
-        cds=policy.cds,
-        cdnskey=policy.cdnskey,
-        zsk_days=policy.zsk_days,
-        ksk_days=policy.ksk_days,
-        automatic=policy.automatic,
-        signs_new_zones=policy.signs_new_zones,
-        first_ds=policy.first_ds,
-    )
+    return copy_fields(Terms, policy, nsec3=nsec3_of(policy.nsec3))
 
 
 def nsec3_of(stored: "list[object] | None") -> Nsec3 | None:

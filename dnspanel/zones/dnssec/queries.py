@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dnspanel.accounts.actors.actors import Person
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.secrets.vault import decrypt_secret
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.other_keys import OtherKey, keys_in
@@ -102,16 +103,13 @@ def _view(zone_name: str, state: SigningState, key: KeyState, stored: ZoneKey) -
     role, public = state.role(key), bytes(stored.public)
     of_key = (key.flags, key.algorithm, public)
     digests = () if role is KeyRole.ZSK else key_material.DIGESTS
-    return KeyView(
+    return copy_fields(
+        KeyView,
+        key,
         zone_name=zone_name,
-        id=key.id,
         role=role,
-        algorithm=key.algorithm,
         bits=stored.bits,
-        flags=key.flags,
         tag=stored.tag,
-        active=key.active,
-        published=key.published,
         dnskey=key_material.dnskey_text(*of_key),
         ds=tuple(key_material.ds_text(zone_name, *of_key, digest_type=digest) for digest in digests),
         public=public,

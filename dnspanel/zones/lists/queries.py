@@ -14,6 +14,7 @@ from django.utils import timezone
 from dnspanel.accounts.actors.actors import Person, actor_of
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import User
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.zones.log.history import EVERY_REVISION, HistoryFilters, revisions_below
 from dnspanel.zones.log.history import HistoryRow as HistoryRow
 from dnspanel.zones.log.history import Mark as Mark
@@ -217,17 +218,10 @@ def _with_list_columns(zones: QuerySet[Zone]) -> QuerySet[Zone]:
 
 
 def _zone_row(zone: Zone) -> ZoneRow:
-    return ZoneRow(
-        id=zone.pk,
-        name=zone.name,
-        serial=zone.serial,
-        revision=zone.revision,
-        rrset_count=zone.rrset_count,
-        sequence=zone.sequence,
-        changed_at=zone.changed_at,
+    return copy_fields(
+        ZoneRow,
+        zone,
         changed_by=zone.changed_by.username if zone.changed_by else "",
-        deleted_at=zone.deleted_at,
         team=zone.team.name if zone.team else "",
-        tags=tuple(zone.tags),
         is_signed=bool(getattr(zone, "is_signed", False)),  # added by `_with_list_columns`
     )

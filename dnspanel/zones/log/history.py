@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef, Q
 from dnspanel.accounts.actors.actor_form import token_form_of
 from dnspanel.accounts.actors.find_people import has_username
 from dnspanel.accounts.models import Token
+from dnspanel.database.field_copies import copy_fields, values_of
 from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Revision, Zone
@@ -202,19 +203,11 @@ def tokens_of_publications(sequences: Collection[int]) -> dict[int, dict[str, An
 def history_row(revision: Revision) -> HistoryRow:
     """Return a revision as a list row. Its publication, author and token must be loaded."""
     publication = revision.publication
-    return HistoryRow(
+    return copy_fields(
+        HistoryRow,
+        revision,
         revision_id=revision.pk,
-        number=revision.number,
-        at=publication.at,
         author=publication.by,
         username=publication.author.username if publication.author else "",
-        channel=publication.channel,
-        kind=revision.kind,
-        serial=revision.serial,
-        added=revision.added,
-        changed=revision.changed,
-        removed=revision.removed,
-        reason=publication.reason,
-        sequence=publication.sequence,
-        token=publication.token,
+        **values_of(publication, ("at", "channel", "reason", "sequence", "token")),
     )

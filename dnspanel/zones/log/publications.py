@@ -14,6 +14,7 @@ from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Sum
 from dnspanel.accounts.actors.actors import Person, actor_of
 from dnspanel.accounts.actors.find_people import has_username
 from dnspanel.accounts.actors.grants import Right
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone
 from dnspanel.zones.rights.access import zones_within_reach
 from dnspanel.zones.store.find_zones import has_name
@@ -185,17 +186,10 @@ def _rows(page: Sequence[Publication], seen: _Seen) -> tuple[PublicationRow, ...
 
 def _row(publication: Publication, counts: Mapping[str, Any], named: tuple[str, ...]) -> PublicationRow:
     kind = str(counts.get("first", "")) if counts.get("zones") == 1 else ""
-    return PublicationRow(
-        sequence=publication.sequence,
-        at=publication.at,
-        by=publication.by,
-        channel=publication.channel,
-        reason=publication.reason,
-        failed_reason=publication.failed_reason,
-        zones=int(counts.get("zones", 0)),
+    return copy_fields(
+        PublicationRow,
+        publication,
         named=named,
         kind=str(RevisionKind(kind).label) if kind and kind != RevisionKind.CHANGE else "",
-        added=int(counts.get("added", 0)),
-        changed=int(counts.get("changed", 0)),
-        removed=int(counts.get("removed", 0)),
+        **{name: int(counts.get(name, 0)) for name in ("zones", "added", "changed", "removed")},
     )

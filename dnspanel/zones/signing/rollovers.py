@@ -10,6 +10,7 @@ from django.db import transaction
 from dnspanel.accounts.actors.actors import Author, user_of
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
+from dnspanel.database.field_copies import copy_fields, values_of
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, rollover, rollover_stages
@@ -52,6 +53,10 @@ class Look:
     ttls: ServedTtls
     signers_lack: str | None = None  # None: there are no other signers
     signers_at: datetime | None = None  # time of the last request to the name servers
+
+
+# The findings that the row of a rollover and its inputs have under the same names.
+_SINCE = ("answered_since", "secondaries_since", "parent_silent")
 
 
 def begin(
@@ -162,20 +167,12 @@ def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
     """Store a check of the rollover, and end the rollover if it is done. Return False if another check was first."""
     now = look.looked_at
     values: dict[str, object] = {
-        "clock": look.clock,
-        "looked_at": now,
-        "epoch": look.epoch,
-        "answered_since": look.answered_since,
+        **values_of(look, (*_SINCE, "clock", "looked_at", "epoch", "parent_at", "ds_ttl", "signers_at")),
         "late": list(look.late),
-        "secondaries_since": look.secondaries_since,
         "late_secondaries": [] if rolled.is_emergency else list(look.late_secondaries),
         "goals": {goal: since.isoformat() for goal, since in look.goals.items()},
-        "parent_at": look.parent_at,
-        "parent_silent": look.parent_silent,
-        "ds_ttl": look.ds_ttl,
         "has_other_signers": look.signers_lack is not None,
         "signers_lack": look.signers_lack or "",
-        "signers_at": look.signers_at,
         "record_ttl": look.ttls.records,
         "key_ttl": look.ttls.keys,
         "ttls_revision": look.ttls.revision,
@@ -217,7 +214,9 @@ def record_refusal(*, rolled: Rollover, refusal: ZoneError, before: tuple[str, d
 
 def inputs_of(row: Rollover, state: SigningState) -> Inputs:
     """Return the known facts of a rollover as inputs for its state machine."""
-    return Inputs(
+    return copy_fields(
+        Inputs,
+        row,
         kind=Kind(row.kind),
         step=Step(row.step),
         state=state,
@@ -225,32 +224,16 @@ def inputs_of(row: Rollover, state: SigningState) -> Inputs:
         new=tuple(row.new_keys),
         now=row.clock,
         ttls=rollover.Ttls(row.record_ttl, row.key_ttl, row.ds_ttl),
-        answered_since=row.answered_since,
-        late=tuple(row.late),
-        secondaries_since=row.secondaries_since,
         goals={Goal(goal): datetime.fromisoformat(since) for goal, since in row.goals.items()},
-        parent_silent=row.parent_silent,
         signers_lack=row.signers_lack if row.has_other_signers else None,
-        old_ds=tuple(row.old_ds),
-        new_ds=tuple(row.new_ds),
-        is_emergency=row.is_emergency,
     )
 
 
 def with_look(inputs: Inputs, look: Look) -> Inputs:
     """Return the inputs with the findings of a new check."""
-    return replace(
-        inputs,
-        now=look.clock,
-        ttls=rollover.Ttls(look.ttls.records, look.ttls.keys, look.ds_ttl),
-        answered_since=look.answered_since,
-        late=look.late,
-        secondaries_since=look.secondaries_since,
-        secondaries_lack=look.secondaries_lack,
-        goals=look.goals,
-        parent_silent=look.parent_silent,
-        signers_lack=look.signers_lack,
-    )
+    ttls = rollover.Ttls(look.ttls.records, look.ttls.keys, look.ds_ttl)
+    found = values_of(look, (*_SINCE, "late", "secondaries_lack", "goals", "signers_lack"))
+    return replace(inputs, now=look.clock, ttls=ttls, **found)
 
 
 def _keys_to_replace(

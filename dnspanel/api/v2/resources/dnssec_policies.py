@@ -31,6 +31,8 @@ from dnspanel.api.v2.schema.fields import (
     read,
     stamp,
 )
+from dnspanel.api.v2.schema.row_json import row_json
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.field_faults import NOT_FOUND, code_of_message, not_found
 from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.key_material import DEFAULT_ALGORITHM, MADE, MOST_RSA_BITS
@@ -277,14 +279,9 @@ class ZonePolicy(V2View):
 def policy_json(policy: DnssecPolicy, actor: Actor) -> dict[str, Any]:
     """Return the JSON form of a policy. `tags` and `teams` are None if the actor isn't allowed to change policies."""
     attached = policy_queries.attached_to(policy) if policy_queries.may_change_policies(actor) else None
-    values = _values_of(policy)
-    return {
-        "id": policy.pk,
-        **values,
+    return _values_of(policy) | {
         "tags": None if attached is None else [row.tag for row in attached if row.tag is not None],
         "teams": None if attached is None else [row.team_id for row in attached if row.team_id is not None],
-        "created_at": stamp(policy.created_at),
-        "changed_at": stamp(policy.changed_at),
     }
 
 
@@ -349,27 +346,17 @@ def _values_of(policy: DnssecPolicy) -> dict[str, Any]:
     """Return a policy in the form of a request body that would create the same policy."""
     terms = policy_queries.terms_of(policy)
     nsec3 = terms.nsec3 or Nsec3()
-    return {
-        "name": policy.name,
-        "algorithm": terms.algorithm,
-        "bits": terms.bits,
-        "split": terms.split,
-        "denial": {
-            "method": "nsec" if terms.nsec3 is None else "nsec3",
-            "opt_out": nsec3.opt_out,
-            "narrow": nsec3.narrow,
-            "iterations": nsec3.iterations,
-            "salt": nsec3.salt.hex(),
-        },
-        "cds": [int(each) for each in terms.cds.split(",") if each],
-        "cdnskey": terms.cdnskey,
-        "zsk_days": terms.zsk_days,
-        "ksk_days": terms.ksk_days,
-        "automatic": terms.automatic,
-        "signs_new_zones": terms.signs_new_zones,
-        "first_ds": terms.first_ds,
-        "default": policy.is_default,
-    }
+    denial = {"method": "nsec" if terms.nsec3 is None else "nsec3", "salt": nsec3.salt.hex()}
+    denial |= {name: getattr(nsec3, name) for name in ("opt_out", "narrow", "iterations")}
+    return row_json(
+        DnssecPolicySerializer,
+        policy,
+        denial=denial,
+        cds=[int(each) for each in terms.cds.split(",") if each],
+        default=policy.is_default,
+        tags=None,
+        teams=None,
+    )
 
 
 def _terms(values: Mapping[str, Any]) -> Terms:
@@ -377,19 +364,7 @@ def _terms(values: Mapping[str, Any]) -> Terms:
     nsec3 = None
     if denial["method"] == "nsec3":
         nsec3 = Nsec3(denial["iterations"], bytes.fromhex(denial["salt"]), denial["opt_out"], denial["narrow"])
-    return Terms(
-        algorithm=values["algorithm"],
-        bits=values["bits"],
-        split=values["split"],
-        nsec3=nsec3,
-        cds=",".join(map(str, values["cds"])),
-        cdnskey=values["cdnskey"],
-        zsk_days=values["zsk_days"],
-        ksk_days=values["ksk_days"],
-        automatic=values["automatic"],
-        signs_new_zones=values["signs_new_zones"],
-        first_ds=values["first_ds"],
-    )
+    return copy_fields(Terms, values, nsec3=nsec3, cds=",".join(map(str, values["cds"])))
 
 
 def _attachments_in(values: Mapping[str, Any]) -> policies.Attached:

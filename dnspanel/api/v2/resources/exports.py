@@ -20,7 +20,8 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import JSONOnly, V2View
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.downloads import file_response
 from dnspanel.transfer.exports import export_jobs
 from dnspanel.transfer.exports import file as export_file
@@ -200,23 +201,18 @@ def export_json(job: ExportJob) -> dict[str, Any]:
     """Return the JSON form of an export."""
     selection = Selection.from_json(job.selection)
     has_file = job.state == RunState.DONE and job.forgotten_at is None
-    value = {
-        "id": job.pk,
-        "format": job.format,
-        "zones": list(selection.names),
-        "q": selection.search,
-        "state": job.state,
-        "failure": job.failure,
-        "zones_done": job.zones,
-        "zones_total": job.zones_total,
-        "records": job.records,
-        "keys": job.keys,
-        "size": job.size,
-        "file": f"/api/v2/exports/{job.pk}/file" if has_file else None,
-        "created_at": stamp(job.created_at),
-        "ended_at": stamp(job.ended_at),
-    }
-    return value | {"queries": job.options} if job.format == ExportFormat.QUERIES else value
+    value = row_json(
+        ExportSerializer,
+        job,
+        zones=list(selection.names),
+        q=selection.search,
+        queries=job.options,
+        zones_done=job.zones,
+        file=f"/api/v2/exports/{job.pk}/file" if has_file else None,
+    )
+    if job.format != ExportFormat.QUERIES:
+        del value["queries"]
+    return value
 
 
 def _visible_to(actor: Actor) -> "QuerySet[ExportJob]":

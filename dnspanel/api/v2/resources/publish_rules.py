@@ -38,6 +38,7 @@ from dnspanel.api.v2.schema.fields import (
     stamp,
 )
 from dnspanel.api.v2.schema.query_parameters import IF_MATCH
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_guards import approvers_text
@@ -174,15 +175,12 @@ class ApprovalRules(V2View):
             )
         rule = publish_rules.add_approval_rule(
             scope=scope_in(self.actor, values),
-            terms=ApprovalTerms(
-                needed=values["needed"],
-                types=values["types"],
-                min_changes=values["min_changes"],
+            terms=copy_fields(
+                ApprovalTerms,
+                values,
                 team=_team(self.actor, values["approver_team"], "approver_team"),
                 role=values["approver_role"],
                 tokens=tokens,
-                ticket=values["ticket"],
-                ticket_link=values["ticket_link"],
             ),
             reason=values["reason"],
             author=self.actor,
