@@ -11,6 +11,7 @@ from dnspanel.alerts.alert_lines import AlertLine, merged_lines
 from dnspanel.alerts.errors import RouteUnknown
 from dnspanel.alerts.models import Alert, Message, Route
 from dnspanel.conditions import Severity
+from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext, ngettext
 
 
@@ -90,10 +91,7 @@ def route_rows() -> list[RouteRow]:
 
 def route_by_id(route_id: int) -> Route:
     """Return the route with this id. Raise RouteUnknown if it doesn't exist."""
-    route = Route.objects.filter(pk=route_id).first()
-    if route is None:
-        raise RouteUnknown
-    return route
+    return first_or(Route.objects.filter(pk=route_id), RouteUnknown)
 
 
 def messages_of(route: Route, *, limit: int) -> list[Message]:

@@ -16,6 +16,7 @@ from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.alerts.errors import RouteRefused, RouteUnknown
 from dnspanel.alerts.models import Message, Route, RouteKind
 from dnspanel.conditions import Severity
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext
 from dnspanel.time_zones import UnknownTimeZone, time_zone_named
@@ -173,10 +174,7 @@ def _audit_values(columns: Mapping[str, object]) -> dict[str, object]:
 
 def _lock_route(route: Route) -> Route:
     """Lock and return the current row of the route. Raise RouteUnknown if it was deleted."""
-    current = Route.objects.select_for_update().filter(pk=route.pk).first()
-    if current is None:
-        raise RouteUnknown
-    return current
+    return first_or(Route.objects.select_for_update().filter(pk=route.pk), RouteUnknown)
 
 
 def _name_taken(name: str) -> RouteRefused:

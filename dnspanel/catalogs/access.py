@@ -7,6 +7,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.catalogs.errors import CatalogUnknown
 from dnspanel.catalogs.models import Catalog, Listing, Produced, Producer
+from dnspanel.database.first_rows import first_or
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.rights.access import require, zone_for_reading, zones_visible_to, zones_within_reach
 
@@ -25,10 +26,7 @@ def catalog_for(person: Person, pk: int) -> Catalog:
 
     Raise Forbidden if the person is not allowed to see nodes.
     """
-    found = catalogs_visible_to(person).filter(pk=pk).first()
-    if found is None:
-        raise CatalogUnknown
-    return found
+    return first_or(catalogs_visible_to(person).filter(pk=pk), CatalogUnknown)
 
 
 def may_set_up(person: Person) -> bool:
@@ -64,10 +62,9 @@ def producer_for(person: Person, zone_name: str) -> Producer:
 
     Raise Unknown if the person is not allowed to see the zone, or CatalogUnknown if it isn't a producer catalog.
     """
-    found = Producer.objects.filter(zone=zone_for_reading(person, zone_name)).select_related("zone").first()
-    if found is None:
-        raise CatalogUnknown
-    return found
+    return first_or(
+        Producer.objects.filter(zone=zone_for_reading(person, zone_name)).select_related("zone"), CatalogUnknown
+    )
 
 
 def produced_visible_to(person: Person, producer: Producer) -> QuerySet[Produced]:

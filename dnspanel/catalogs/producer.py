@@ -27,6 +27,7 @@ from dnspanel.catalogs import ownership_change
 from dnspanel.catalogs.errors import CatalogRefused, CatalogUnknown
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.signals import produced
+from dnspanel.database.first_rows import first_or
 from dnspanel.database.sql import fetch_all
 from dnspanel.field_faults import not_found
 from dnspanel.secondaries.secondary_catalog import (
@@ -225,9 +226,7 @@ def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, no
     """
     checked = _checked_groups(group_tags)
     with transaction.atomic():
-        stored = _lock_catalogs([catalog.pk]).filter(zone__deleted_at=None).first()
-        if stored is None:
-            raise CatalogUnknown
+        stored = first_or(_lock_catalogs([catalog.pk]).filter(zone__deleted_at=None), CatalogUnknown)
         access.require_right(author, stored.zone, Right.SETTINGS)
         before = stored.group_tags
         if before != checked:

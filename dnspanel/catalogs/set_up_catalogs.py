@@ -14,6 +14,7 @@ from dnspanel.catalogs.access import require_set_up
 from dnspanel.catalogs.errors import CatalogRefused, CatalogUnknown, NothingKept
 from dnspanel.catalogs.models import Catalog, Listing, Rule, State
 from dnspanel.catalogs.signals import due
+from dnspanel.database.first_rows import first_or
 from dnspanel.primaries import set_up_primaries as primaries
 from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.primaries.models import TERMS
@@ -332,10 +333,7 @@ def _columns_for_audit(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 def _lock_catalog(catalog: Catalog) -> Catalog:
     found = Catalog.objects.select_for_update(of=("self",)).select_related("zone", "team")
-    stored = found.filter(pk=catalog.pk, zone__deleted_at=None).first()
-    if stored is None:
-        raise CatalogUnknown
-    return stored
+    return first_or(found.filter(pk=catalog.pk, zone__deleted_at=None), CatalogUnknown)
 
 
 def _wake_on_commit() -> None:

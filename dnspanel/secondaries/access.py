@@ -5,6 +5,7 @@ from django.db.models import Q, QuerySet
 from dnspanel.accounts.actors.actors import Actor, Person, actor_of, can
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
+from dnspanel.database.first_rows import first_or
 from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.secondaries.errors import SecondaryUnknown, SeesTooLittle, TransferRefused
 from dnspanel.secondaries.models import Member, OpenZone, Secondary, Transport, ZoneChoice
@@ -33,10 +34,7 @@ def secondaries_visible_to(person: Person) -> QuerySet[Secondary]:
 
 def secondary_for(person: Person, pk: int) -> Secondary:
     """Return the secondary with this id. Raise SecondaryUnknown if none, Forbidden if the person can't see nodes."""
-    found = secondaries_visible_to(person).filter(pk=pk).first()
-    if found is None:
-        raise SecondaryUnknown
-    return found
+    return first_or(secondaries_visible_to(person).filter(pk=pk), SecondaryUnknown)
 
 
 def may_set_up(person: Person) -> bool:

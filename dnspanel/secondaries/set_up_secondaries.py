@@ -18,6 +18,7 @@ from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.accounts.tokens import tsig_secrets
 from dnspanel.database.field_copies import copy_fields
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import not_found
 from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.secondaries import members
@@ -395,10 +396,7 @@ def _terms_for_audit(terms: Terms) -> dict[str, Any]:
 
 
 def _lock_secondary(secondary: Secondary) -> Secondary:
-    stored = Secondary.objects.select_for_update().filter(pk=secondary.pk).first()
-    if stored is None:
-        raise SecondaryUnknown
-    return stored
+    return first_or(Secondary.objects.select_for_update().filter(pk=secondary.pk), SecondaryUnknown)
 
 
 def _secondary_of_form(form_id: UUID | None) -> NewSecondary | None:

@@ -10,6 +10,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.accounts.models import Token
 from dnspanel.accounts.tokens.tokens import refuse_dead
+from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext
 from dnspanel.webhooks.errors import TooNarrow, WebhookUnknown
 from dnspanel.webhooks.models import Delivery, EventKind, Webhook
@@ -46,20 +47,14 @@ def webhooks_visible_to(person: Person) -> QuerySet[Webhook]:
 
 def webhook_for(person: Person, pk: int) -> Webhook:
     """Return the webhook with this id. Raise WebhookUnknown if the person has no access to it."""
-    webhook = webhooks_visible_to(person).filter(pk=pk).first()
-    if webhook is None:
-        raise WebhookUnknown
-    return webhook
+    return first_or(webhooks_visible_to(person).filter(pk=pk), WebhookUnknown)
 
 
 def delivery_for(person: Person, pk: int) -> Delivery:
     """Return the delivery with this id. Raise WebhookUnknown as `webhook_for` does."""
     visible = webhooks_visible_to(person)
     found = Delivery.objects.select_related("event", "webhook__owner", "webhook__token", "replay_of")
-    delivery = found.filter(pk=pk, webhook__in=visible).first()
-    if delivery is None:
-        raise WebhookUnknown(gettext("Delivery not found."))
-    return delivery
+    return first_or(found.filter(pk=pk, webhook__in=visible), lambda: WebhookUnknown(gettext("Delivery not found.")))
 
 
 def require_webhooks(person: Person) -> Actor:

@@ -19,6 +19,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.database.field_copies import copy_fields
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import address_refused, not_found
 from dnspanel.texts import gettext
 from dnspanel.webhooks import collect_events
@@ -345,10 +346,7 @@ def _faults_of_pace(terms: WebhookTerms) -> dict[str, list[str]]:
 
 def _lock_webhook(webhook: Webhook) -> Webhook:
     """Lock the webhook for this transaction, and return its current row. Raise WebhookUnknown if it is deleted."""
-    locked = Webhook.objects.select_for_update().filter(pk=webhook.pk).first()
-    if locked is None:
-        raise WebhookUnknown
-    return locked
+    return first_or(Webhook.objects.select_for_update().filter(pk=webhook.pk), WebhookUnknown)
 
 
 def _terms_of(webhook: Webhook) -> WebhookTerms:

@@ -15,6 +15,7 @@ from dnspanel.accounts.errors import AccountRefused, InvitationExpired, Invitati
 from dnspanel.accounts.models import Invitation, Role, User
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.accounts.texts.canonical import canonical_mail
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext
 
@@ -44,9 +45,7 @@ def make_invitation(*, role: str, by: Author, now: datetime, lifetime: timedelta
 
 def open_invitation(secret: str, now: datetime) -> Invitation:
     """Return the unused, unexpired invitation with this secret. Raise BadInvitation if there is none."""
-    invitation = Invitation.objects.filter(secret_sha256=_sha256(secret)).first()
-    if invitation is None:
-        raise InvitationUnknown
+    invitation = first_or(Invitation.objects.filter(secret_sha256=_sha256(secret)), InvitationUnknown)
     if invitation.used_at is not None:
         raise InvitationUsed
     if invitation.expires_at <= now:

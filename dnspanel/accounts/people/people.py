@@ -18,14 +18,12 @@ from dnspanel.accounts.models import Invitation, OwnRole, Role, Token, User
 from dnspanel.accounts.rights.grant_edit import refuse_at_or_above, refuse_higher_role, refuse_to_open
 from dnspanel.accounts.rights.own_roles import refuse_to_give
 from dnspanel.accounts.tokens.tokens import end_token
+from dnspanel.database.first_rows import first_or
 
 
 def person_by_id(pk: int) -> User:
     """Return the person with this id, even if the account is closed. Raise PersonUnknown if there is none."""
-    person = User.objects.filter(pk=pk).first()
-    if person is None:
-        raise PersonUnknown
-    return person
+    return first_or(User.objects.filter(pk=pk), PersonUnknown)
 
 
 def change_role(*, user: User, role: str, by: Author, now: datetime, own_role: OwnRole | None = None) -> None:

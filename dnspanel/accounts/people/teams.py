@@ -12,6 +12,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import TeamNameTaken, TeamRefused, TeamUnknown
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
 from dnspanel.accounts.rights.grant_edit import refuse_at_or_above, refuse_more_than_own
+from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext
 
 LONGEST_NAME = 64
@@ -20,10 +21,7 @@ MEMBER_ROLES = (Role.READER, Role.EDITOR)
 
 def team_by_id(pk: int) -> Team:
     """Return the team with this id. Raise TeamUnknown if there is none."""
-    team = Team.objects.filter(pk=pk).first()
-    if team is None:
-        raise TeamUnknown
-    return team
+    return first_or(Team.objects.filter(pk=pk), TeamUnknown)
 
 
 def create_team(*, name: str, by: Author, now: datetime) -> Team:
@@ -152,10 +150,7 @@ def _refuse_more_than_own(by: Author, team: Team, role: str) -> None:
 
 def _lock_team(team: Team) -> Team:
     """Lock and return the current row of the team. Raise TeamUnknown if the team was deleted."""
-    locked = Team.objects.select_for_update().filter(pk=team.pk).first()
-    if locked is None:
-        raise TeamUnknown
-    return locked
+    return first_or(Team.objects.select_for_update().filter(pk=team.pk), TeamUnknown)
 
 
 def _check_name(name: str) -> str:

@@ -19,6 +19,7 @@ from dnspanel.accounts.people.teams import MEMBER_ROLES
 from dnspanel.accounts.providers.links import forget_ldap_password, take_back
 from dnspanel.accounts.providers.provider_identity import LONGEST_GROUP, MOST_RULES, Rule
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext
 
@@ -117,9 +118,7 @@ def update(
 ) -> None:
     """Update the provider, or raise ProviderUnknown if it's gone. The audit log only names `unlogged` columns."""
     with transaction.atomic(durable=True):
-        row = SignInProvider.objects.select_for_update().filter(pk=provider.pk).first()
-        if row is None:
-            raise ProviderUnknown
+        row = first_or(SignInProvider.objects.select_for_update().filter(pk=provider.pk), ProviderUnknown)
         given = {**columns, **unlogged}
         changed = sorted(name for name, value in given.items() if getattr(row, name) != value)
         if changed:

@@ -16,6 +16,7 @@ from dnspanel.accounts.actors.roles import Permission, is_below, powers_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import AboveYou, GrantRefused, GrantUnknown, OpensMore
 from dnspanel.accounts.models import GrantRow, Role, Team, User
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import not_found
 from dnspanel.texts import gettext
 from replication.dns import rdtypes
@@ -30,10 +31,7 @@ _LARGEST_ID = 2**31 - 1
 
 def grant_by_id(pk: int) -> GrantRow:
     """Return the grant with this id. Raise GrantUnknown if there is none."""
-    row = GrantRow.objects.select_related("user", "team", "created_by").filter(pk=pk).first()
-    if row is None:
-        raise GrantUnknown
-    return row
+    return first_or(GrantRow.objects.select_related("user", "team", "created_by").filter(pk=pk), GrantUnknown)
 
 
 def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> GrantRow:

@@ -17,6 +17,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import RoleRefused, RoleUnknown
 from dnspanel.accounts.models import OwnRole, Role, User
 from dnspanel.accounts.rights.grant_edit import refuse_more_permissions, refuse_more_than_own
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext, ngettext
 
@@ -28,10 +29,7 @@ GIVEABLE = frozenset(Permission) - {Permission.PEOPLE, Permission.APPROVE}
 
 def role_by_id(pk: int) -> OwnRole:
     """Return the custom role with this id. Raise RoleUnknown if there is none."""
-    role = OwnRole.objects.filter(pk=pk).first()
-    if role is None:
-        raise RoleUnknown
-    return role
+    return first_or(OwnRole.objects.filter(pk=pk), RoleUnknown)
 
 
 def create_role(
@@ -129,7 +127,4 @@ def _powers(role: OwnRole) -> dict[str, list[str]]:
 
 
 def _lock_role(role: OwnRole) -> OwnRole:
-    locked = OwnRole.objects.select_for_update().filter(pk=role.pk).first()
-    if locked is None:
-        raise RoleUnknown
-    return locked
+    return first_or(OwnRole.objects.select_for_update().filter(pk=role.pk), RoleUnknown)

@@ -22,6 +22,7 @@ from dnspanel.accounts.scim.locked import locked_directory
 from dnspanel.accounts.scim.scim_groups import set_teams
 from dnspanel.accounts.texts.canonical import ascii_lower
 from dnspanel.accounts.tokens.tokens import NewToken, end_token, kept_of, new_secret
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import name_taken, not_found
 from dnspanel.texts import gettext
 
@@ -49,18 +50,12 @@ def directory_rows() -> Sequence[ScimDirectory]:
 
 def directory_by_id(pk: int) -> ScimDirectory:
     """Return the directory with this id. Raise DirectoryUnknown if there is none."""
-    directory = ScimDirectory.objects.select_related("account").filter(pk=pk).first()
-    if directory is None:
-        raise DirectoryUnknown
-    return directory
+    return first_or(ScimDirectory.objects.select_related("account").filter(pk=pk), DirectoryUnknown)
 
 
 def directory_of(actor: Actor) -> ScimDirectory:
     """Return the directory that the actor's token belongs to. Raise DirectoryUnknown if there is none."""
-    directory = ScimDirectory.objects.filter(account=actor.user).first()
-    if directory is None:
-        raise DirectoryUnknown
-    return directory
+    return first_or(ScimDirectory.objects.filter(account=actor.user), DirectoryUnknown)
 
 
 def token_of_directory(directory: ScimDirectory) -> Token | None:

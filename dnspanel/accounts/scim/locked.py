@@ -7,14 +7,12 @@ from allauth.mfa.models import Authenticator
 
 from dnspanel.accounts.errors import AddressKept, DirectoryUnknown, OutOfReach
 from dnspanel.accounts.models import GrantRow, Membership, Role, ScimDirectory, ScimPerson, User
+from dnspanel.database.first_rows import first_or
 
 
 def locked_directory(directory: ScimDirectory) -> ScimDirectory:
     """Lock and return the current row of the directory. Raise DirectoryUnknown if it was deleted."""
-    row = ScimDirectory.objects.select_for_update(of=("self",)).filter(pk=directory.pk).first()
-    if row is None:
-        raise DirectoryUnknown
-    return row
+    return first_or(ScimDirectory.objects.select_for_update(of=("self",)).filter(pk=directory.pk), DirectoryUnknown)
 
 
 def refuse_out_of_reach(person: ScimPerson) -> None:

@@ -23,6 +23,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import PasskeyRefused, PasskeyUnknown
 from dnspanel.accounts.models import User
 from dnspanel.accounts.sign_in.second_factor import Type, drop_lonely_codes, first_codes
+from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext
 
 MOST_PASSKEYS = 20
@@ -90,9 +91,7 @@ def remove_passkey(*, user: User, pk: int, now: datetime) -> None:
     If no second factor is left, also delete the recovery codes.
     """
     with transaction.atomic(durable=True):
-        row = Authenticator.objects.filter(user=user, type=Type.WEBAUTHN, pk=pk).first()
-        if row is None:
-            raise PasskeyUnknown
+        row = first_or(Authenticator.objects.filter(user=user, type=Type.WEBAUTHN, pk=pk), PasskeyUnknown)
         row.delete()
         drop_lonely_codes(user)
         audit.record(

@@ -44,6 +44,7 @@ from dnspanel.accounts.tokens.token_terms import (
     refuse_bad_terms,
     requests_per_minute,
 )
+from dnspanel.database.first_rows import first_or
 from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.texts import gettext
 from replication.dns import names
@@ -420,10 +421,7 @@ def tokens_visible_to(actor: Actor) -> QuerySet[Token]:
 
 def token_for(actor: Actor, pk: int) -> Token:
     """Return the token with this id. Raise TokenUnknown if the actor is not allowed to see it."""
-    token = tokens_visible_to(actor).filter(pk=pk).first()
-    if token is None:
-        raise TokenUnknown
-    return token
+    return first_or(tokens_visible_to(actor).filter(pk=pk), TokenUnknown)
 
 
 def alive_tokens(now: datetime) -> QuerySet[Token]:

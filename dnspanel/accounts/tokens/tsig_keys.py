@@ -21,6 +21,7 @@ from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.accounts.tokens import tsig_secrets
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import NewToken, create_tsig_key, tsig_secret
+from dnspanel.database.first_rows import first_or
 
 
 def may_have_keys(actor: Actor) -> bool:
@@ -97,9 +98,7 @@ def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret:
         tsig_secrets.refuse_new_of_old_algorithm(algorithm)
     try:
         with transaction.atomic():
-            locked = Token.objects.select_for_update().filter(pk=key.pk, revoked_at=None).first()
-            if locked is None:
-                raise TokenUnknown
+            locked = first_or(Token.objects.select_for_update().filter(pk=key.pk, revoked_at=None), TokenUnknown)
             before, locked.tsig_name = locked.tsig_name, name
             locked.tsig_algorithm = algorithm
             if secret is not None:

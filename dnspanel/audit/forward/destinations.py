@@ -20,6 +20,7 @@ from dnspanel.audit.forward.destination_tls import canonical_certificates, canon
 from dnspanel.audit.forward.errors import DestinationRefused, DestinationUnknown, NotSent
 from dnspanel.audit.forward.models import WELL, Destination, Kind
 from dnspanel.audit.forward.send import NETWORKS, addresses_of, send
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import address_refused, message_of, name_taken
 from dnspanel.texts import gettext
 from dnspanel.webhooks.address_guard import checked_addresses, parse_target
@@ -86,9 +87,7 @@ def rows_of(found: Iterable[Destination]) -> list[DestinationRow]:
 
 def destination_row(pk: int) -> DestinationRow:
     """Return the destination with this id. Raise DestinationUnknown if there is none."""
-    found = Destination.objects.filter(pk=pk).first()
-    if found is None:
-        raise DestinationUnknown
+    found = first_or(Destination.objects.filter(pk=pk), DestinationUnknown)
     return _row(found, last_number())
 
 
@@ -129,9 +128,7 @@ def change_destination(*, destination: Destination, terms: Terms, by: Author, no
     columns = _columns_of_terms(Kind(destination.kind), terms, destination)
     try:
         with transaction.atomic(durable=True):
-            row = Destination.objects.select_for_update().filter(pk=destination.pk).first()
-            if row is None:
-                raise DestinationUnknown
+            row = first_or(Destination.objects.select_for_update().filter(pk=destination.pk), DestinationUnknown)
             if row.version != destination.version:
                 raise DestinationRefused({"": [gettext("Someone else changed the destination. Reload the page.")]})
             before = {name: getattr(row, name) for name in columns}

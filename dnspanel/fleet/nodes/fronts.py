@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from dnspanel.accounts.actors.actors import Author, user_of
 from dnspanel.accounts.audit import audit
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import not_found
 from dnspanel.fleet.errors import BadFront, WrongState
 from dnspanel.fleet.models import Front, FrontBackend, Node, NodeState
@@ -203,10 +204,7 @@ def _terms(front: Front) -> Terms:
 
 
 def _front_of(node: Node, rows: "QuerySet[Front]") -> Front:
-    front = rows.filter(node=node).first()
-    if front is None:
-        raise WrongState(node.name, gettext("is not a front"))
-    return front
+    return first_or(rows.filter(node=node), lambda: WrongState(node.name, gettext("is not a front")))
 
 
 def _check(terms: Terms) -> None:

@@ -26,6 +26,7 @@ from django.db.models import Case, QuerySet, When
 from dnspanel.accounts.actors.actors import Author, user_of
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
+from dnspanel.database.first_rows import first_or
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import BadNode, BadRequest, CodeRefused, NameTaken, UnknownNode, WrongState
 from dnspanel.fleet.models import EnrolmentCode, Front, Node, NodeGroup, NodeState
@@ -176,9 +177,7 @@ def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrol
         secret_sha256=secret_sha256, used_at=None, expires_at__gt=now, node__state=NodeState.AWAITING_APPROVAL
     ).update(used_at=now, csr_pem=csr_pem, csr_sha256=request_sha256)
     used = EnrolmentCode.objects.select_related("node").filter(secret_sha256=secret_sha256, csr_sha256=request_sha256)
-    enrollment = used.first()
-    if enrollment is None:
-        raise CodeRefused
+    enrollment = first_or(used, CodeRefused)
     node = enrollment.node
     if claimed:
         logger.info("signing request received node=%s fingerprint=%s", node.name, request_sha256)
@@ -387,10 +386,7 @@ def node_by_name(name: str) -> Node:
 
     If several nodes had this name, return the one in the fleet, or else the one that was retired last.
     """
-    node = nodes_named(name).first()
-    if node is None:
-        raise UnknownNode(name)
-    return node
+    return first_or(nodes_named(name), lambda: UnknownNode(name))
 
 
 def node_in_fleet(name: str) -> Node | None:

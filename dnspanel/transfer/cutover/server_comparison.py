@@ -21,6 +21,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.database.database_away import is_away
+from dnspanel.database.first_rows import first_or
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.texts import gettext
 from dnspanel.transfer import allowed_servers, import_limits, job_rights, places
@@ -132,10 +133,7 @@ def check_for(person: access.Person, pk: int) -> CutoverCheck:
     comparison.
     """
     access.require(person, Permission.EDIT)
-    check = job_rights.checks_visible_to(person).filter(pk=pk).first()
-    if check is None:
-        raise Unknown(f"comparison {pk}")
-    return check
+    return first_or(job_rights.checks_visible_to(person).filter(pk=pk), lambda: Unknown(f"comparison {pk}"))
 
 
 def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> None:

@@ -14,6 +14,7 @@ from django.db.models import Count, F, Min, Q, QuerySet, Sum
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.database.field_copies import copy_fields
+from dnspanel.database.first_rows import first_or
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.transfer import job_rights, zone_changes
 from dnspanel.transfer.documents import Document
@@ -56,10 +57,9 @@ def job_for(user: access.Person, pk: int) -> ImportJob:
     import.
     """
     access.require(user, Permission.EDIT)
-    job = job_rights.jobs_visible_to(user).select_related("retry_of").filter(pk=pk).first()
-    if job is None:
-        raise Unknown(f"import {pk}")
-    return job
+    return first_or(
+        job_rights.jobs_visible_to(user).select_related("retry_of").filter(pk=pk), lambda: Unknown(f"import {pk}")
+    )
 
 
 class JobRow(NamedTuple):

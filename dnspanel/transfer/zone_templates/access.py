@@ -12,6 +12,7 @@ from dnspanel.accounts.actors.actors import Author, Person, actor_of, can
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
+from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors import Forbidden, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
@@ -40,10 +41,7 @@ def template_for(person: Person, template_id: int) -> ZoneTemplate:
 
     Raise TemplateUnknown if it does not exist or the person must not see it.
     """
-    template = templates_visible_to(person).filter(pk=template_id).first()
-    if template is None:
-        raise TemplateUnknown
-    return template
+    return first_or(templates_visible_to(person).filter(pk=template_id), TemplateUnknown)
 
 
 def sets_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
@@ -56,10 +54,7 @@ def set_for(person: Person, set_id: int) -> ZoneTemplate:
 
     Raise TemplateUnknown if the person must not see it, or for a template of another kind.
     """
-    template = sets_visible_to(person).filter(pk=set_id).first()
-    if template is None:
-        raise TemplateUnknown
-    return template
+    return first_or(sets_visible_to(person).filter(pk=set_id), TemplateUnknown)
 
 
 def may_change_in(person: Person, team_id: int | None) -> bool:

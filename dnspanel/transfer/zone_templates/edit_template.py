@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts.actors.actors import Author, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access
@@ -230,10 +231,10 @@ def _refuse_other_kind(kind: str, content: Text) -> None:
 
 
 def _lock_template(template: ZoneTemplate) -> ZoneTemplate:
-    locked = ZoneTemplate.objects.select_for_update(of=("self",)).select_related("team").filter(pk=template.pk).first()
-    if locked is None:
-        raise TemplateUnknown
-    return locked
+    return first_or(
+        ZoneTemplate.objects.select_for_update(of=("self",)).select_related("team").filter(pk=template.pk),
+        TemplateUnknown,
+    )
 
 
 def _checked_head(head: Head) -> Head:

@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 from dnspanel.accounts.actors.actors import Author, Person, actor_of, can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.advisory_locks import Lock
+from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext, gettext_noop, joined
 from dnspanel.transfer.signals import template_run_begun
 from dnspanel.transfer.zone_templates.access import template_for, templates_visible_to
@@ -191,10 +192,7 @@ def runs_visible_to(person: Person) -> "QuerySet[TemplateRun]":
 
 def run_for(person: Person, run_id: int) -> TemplateRun:
     """Return the run with this id. Raise TemplateRunUnknown if the person must not see the run."""
-    run = runs_visible_to(person).filter(pk=run_id).first()
-    if run is None:
-        raise TemplateRunUnknown
-    return run
+    return first_or(runs_visible_to(person).filter(pk=run_id), TemplateRunUnknown)
 
 
 def unfinished_runs() -> list[int]:

@@ -17,6 +17,7 @@ from dnspanel.accounts.errors import TokenDead
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.people.who_may import people_visible_to
 from dnspanel.accounts.tokens.tokens import refuse_dead, tokens_visible_to
+from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.access.grant_form import MONO
@@ -172,10 +173,10 @@ def person_or_token(text: str, reader: Actor) -> User | Token:
     if person is not None:
         return person
     called = Q(prefix=text.rstrip("….")) & ~Q(prefix="") | Q(tsig_name=text.lower().rstrip(".") + ".")
-    token = tokens_visible_to(reader).filter(called).order_by("-pk").first()
-    if token is None:
-        raise forms.ValidationError(gettext("You don’t have access to a person or token with this name."))
-    return token
+    return first_or(
+        tokens_visible_to(reader).filter(called).order_by("-pk"),
+        lambda: forms.ValidationError(gettext("You don’t have access to a person or token with this name.")),
+    )
 
 
 def verdicts_of_person(reasons: Collection[Reason], subject: Subject) -> tuple[Verdict, ...]:

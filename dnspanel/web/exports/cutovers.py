@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.database.field_copies import copy_fields
+from dnspanel.database.first_rows import first_or
 from dnspanel.downloads import file_response
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import job_rights
@@ -289,9 +290,7 @@ def _zones(check: CutoverCheck) -> dict[str, Any]:
 def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpResponse:
     """Show the delegation checklist of one zone, also as text that can be copied."""
     check = cutover_check.check_for(request.user, check_id)
-    zone = CutoverZone.objects.filter(check_run=check, name=zone_name).first()
-    if zone is None:
-        raise access.Unknown(zone_name)
+    zone = first_or(CutoverZone.objects.filter(check_run=check, name=zone_name), lambda: access.Unknown(zone_name))
     points = [Point.from_json(stored) for stored in zone.checklist]
     found = CutoverDifference.objects.filter(check_run=check, zone=zone.name).order_by("pk")[:ROWS_PER_PAGE]
     context = {

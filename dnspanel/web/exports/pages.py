@@ -16,6 +16,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.accounts.actors.roles import Permission
+from dnspanel.database.first_rows import first_or
 from dnspanel.downloads import file_response
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.errors import PassphraseRefused, WrongState
@@ -318,10 +319,9 @@ def _download_name(job: ExportJob) -> str:
 def _job_for(request: PanelRequest, export_id: int) -> ExportJob:
     """Return the person's own export. Raise Unknown if it doesn't exist or belongs to another person."""
     access.require(request.user, Permission.READ)
-    job = ExportJob.objects.filter(pk=export_id, author=request.user).first()
-    if job is None:
-        raise access.Unknown(f"export {export_id}")
-    return job
+    return first_or(
+        ExportJob.objects.filter(pk=export_id, author=request.user), lambda: access.Unknown(f"export {export_id}")
+    )
 
 
 @require_safe

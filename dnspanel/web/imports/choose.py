@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
+from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import WrongState
@@ -261,9 +262,7 @@ def _ids(texts: Sequence[str]) -> list[int]:
 
 
 def _one_row(request: PanelRequest, job: ImportJob, ids: list[int]) -> HttpResponse:
-    row = ImportZone.objects.filter(job=job, pk__in=ids).first()
-    if row is None:
-        raise access.Unknown("this zone of the import")
+    row = first_or(ImportZone.objects.filter(job=job, pk__in=ids), lambda: access.Unknown("this zone of the import"))
     listed = _listed_zone(row, Options.from_json(job.options), job.state)
     return render(
         request,

@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 from dnspanel.accounts.actors.actors import Person, actor_of
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.database.field_copies import copy_fields
+from dnspanel.database.first_rows import first_or
 from dnspanel.zones.dnssec.policy import Attachment, Terms, choose
 from dnspanel.zones.errors import PolicyUnknown
 from dnspanel.zones.models import DnssecPolicy, PolicyAttachment, Signing, Zone, ZoneKey
@@ -63,18 +64,12 @@ def policies_visible_to(person: Person) -> "QuerySet[DnssecPolicy]":
 
 def policy_for(person: Person, pk: int) -> DnssecPolicy:
     """Return the policy with this id. Raise PolicyUnknown if the person can't see it."""
-    policy = policies_visible_to(person).filter(pk=pk).first()
-    if policy is None:
-        raise PolicyUnknown
-    return policy
+    return first_or(policies_visible_to(person).filter(pk=pk), PolicyUnknown)
 
 
 def policy_by_id(pk: int) -> DnssecPolicy:
     """Return the policy with this id, without a check of rights. Raise PolicyUnknown if it does not exist."""
-    policy = DnssecPolicy.objects.filter(pk=pk).first()
-    if policy is None:
-        raise PolicyUnknown
-    return policy
+    return first_or(DnssecPolicy.objects.filter(pk=pk), PolicyUnknown)
 
 
 def terms_of(policy: DnssecPolicy) -> Terms:

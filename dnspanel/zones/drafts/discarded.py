@@ -9,6 +9,7 @@ from django.db.models import Count, Min
 
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
+from dnspanel.database.first_rows import first_or
 from dnspanel.zones.drafts.draft import Drafter, open_draft, person
 from dnspanel.zones.drafts.named_drafts import merge_into
 from dnspanel.zones.errors import DraftUnknown
@@ -73,9 +74,7 @@ def take_back(*, author: Drafter, draft_id: int, now: datetime) -> int:
         found = Draft.objects.select_for_update(no_key=True).filter(
             pk=draft_id, owner=person(author), discarded_at__gt=now - KEPT
         )
-        kept = found.first()
-        if kept is None:
-            raise DraftUnknown
+        kept = first_or(found, DraftUnknown)
         operations = Operation.objects.filter(draft=kept)
         count = operations.count()
         merge_into(author, operations, open_draft(author, now))

@@ -21,6 +21,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.rights.known_people import people_known_to, teams_known_to
+from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext, gettext_noop, ngettext
 from dnspanel.zones.drafts.draft import Drafter, open_draft, person
 from dnspanel.zones.errors import DraftRefused, DraftUnknown
@@ -74,9 +75,7 @@ def named_draft(reader: Drafter, key: UUID) -> NamedDraft:
     related = Draft.objects.select_related("owner", "author", "request").prefetch_related(
         "shares__user", "shares__team"
     )
-    draft = related.filter(key=key).exclude(name="").first()
-    if draft is None:
-        raise DraftUnknown
+    draft = first_or(related.filter(key=key).exclude(name=""), DraftUnknown)
     counted = _counts(reader, [draft]).get(draft.pk)
     is_open = draft.is_by_link or request_of(draft) is not None
     if not _visible_drafts(user).filter(pk=draft.pk).exists() and not (is_open and counted):

@@ -15,6 +15,7 @@ from dnspanel.accounts.actors.actors import Author, Person, actor_of, user_of
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Role, Team, Token
+from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext
 from dnspanel.time_zones import UnknownTimeZone, time_zone_named
 from dnspanel.zones.errors import RightMissing, RuleRefused, RuleUnknown
@@ -200,9 +201,7 @@ def lock_rule(model: type[AnyRule], id: int, author: Person) -> AnyRule:
     Raise RightMissing if the author can read the zone but must not govern it.
     """
     rows = model._default_manager.select_for_update(of=("self",)).select_related("zone", "team")
-    found = rows.filter(pk=id).first()
-    if found is None:
-        raise RuleUnknown
+    found = first_or(rows.filter(pk=id), RuleUnknown)
     if not may_govern(author, scope_of(found)):
         if found.zone is not None and access.has_right(author, found.zone, Right.READ):
             raise RightMissing(Right.GOVERN, found.zone.name)

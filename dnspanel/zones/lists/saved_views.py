@@ -14,6 +14,7 @@ from django.db.models import Q, QuerySet
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.people.list_looks import ListLook
+from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import ViewRefused, ViewUnknown
 from dnspanel.zones.models import SavedView, ViewPage, Zone
@@ -43,10 +44,7 @@ def visible_views(person: User) -> QuerySet[SavedView]:
 
 def view_for(person: User, pk: int) -> SavedView:
     """Return the view. Raise ViewUnknown if the person can't see it."""
-    found = visible_views(person).filter(pk=pk).first()
-    if found is None:
-        raise ViewUnknown
-    return found
+    return first_or(visible_views(person).filter(pk=pk), ViewUnknown)
 
 
 def teams_to_share_with(person: User) -> QuerySet[Team]:
@@ -131,10 +129,7 @@ def _one_of_a_name() -> Iterator[None]:
 
 def _lock_view(person: User, view: SavedView) -> SavedView:
     found = SavedView.objects.select_for_update(no_key=True, of=("self",)).filter(pk=view.pk, owner=person)
-    locked = found.select_related("owner", "zone", "team").first()
-    if locked is None:
-        raise ViewUnknown
-    return locked
+    return first_or(found.select_related("owner", "zone", "team"), ViewUnknown)
 
 
 def _own(person: User, team: Team | None) -> Team | None:

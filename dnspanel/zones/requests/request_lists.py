@@ -11,6 +11,7 @@ from django.db.models import Prefetch
 
 from dnspanel.accounts.actors.actors import token_of
 from dnspanel.accounts.people.same_person import humans_of
+from dnspanel.database.first_rows import first_or
 from dnspanel.zones.drafts.draft import Drafter, person
 from dnspanel.zones.errors import RequestUnknown
 from dnspanel.zones.governance import publish_guards
@@ -69,9 +70,7 @@ def request_for(reader: Drafter, key: UUID) -> PublishRequest:
     A token other than the author's must see all of the request's zones completely, since an act affects all of them.
     """
     related = PublishRequest.objects.select_related("draft__owner", "author", "token__owner", "ended_by", "publication")
-    found = related.filter(key=key).first()
-    if found is None:
-        raise RequestUnknown
+    found = first_or(related.filter(key=key), RequestUnknown)
     if not _is_known_to(reader, found):
         raise RequestUnknown
     return found

@@ -16,6 +16,7 @@ from dnspanel.accounts.actors.actors import Person as Person
 from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
+from dnspanel.database.first_rows import first_or
 from dnspanel.zones.errors import FollowsMembers as FollowsMembers
 from dnspanel.zones.errors import Forbidden as Forbidden
 from dnspanel.zones.errors import InTrash as InTrash
@@ -89,10 +90,10 @@ def zone_for_reading(person: Person, name: str) -> Zone:
         canonical = names.parse(name)
     except BadName as exc:
         raise Unknown(name) from exc
-    zone = zones_visible_to(person).select_related("changed_by").filter(name=canonical).first()
-    if zone is None:
-        raise unknown_to(person, canonical)
-    return zone
+    return first_or(
+        zones_visible_to(person).select_related("changed_by").filter(name=canonical),
+        lambda: unknown_to(person, canonical),
+    )
 
 
 def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zone:
@@ -149,10 +150,9 @@ def zone_for(person: Person, name: str, right: Right) -> Zone:
 
 def trashed_zone_for_reading(person: Person, zone_id: int) -> Zone:
     """Return the deleted zone with this id. Raise Unknown if the person isn't allowed to see it."""
-    zone = trash_visible_to(person).select_related("changed_by").filter(pk=zone_id).first()
-    if zone is None:
-        raise Unknown(str(zone_id))
-    return zone
+    return first_or(
+        trash_visible_to(person).select_related("changed_by").filter(pk=zone_id), lambda: Unknown(str(zone_id))
+    )
 
 
 def trashed_zone_for_restoring(person: Person, zone_id: int) -> Zone:

@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 
 from dnspanel.accounts.actors.actors import Person, actor_of
 from dnspanel.accounts.actors.grants import Right
+from dnspanel.database.first_rows import first_or
 from dnspanel.zones.errors import ChangeRunUnknown
 from dnspanel.zones.models import UNFINISHED_STATES, ChangeRun, ZoneAct
 from dnspanel.zones.runs import run_turns
@@ -51,10 +52,7 @@ def runs_visible_to(person: Person) -> "QuerySet[ChangeRun]":
 
 def run_for(person: Person, run_id: int) -> ChangeRun:
     """Return the run with this id. Raise ChangeRunUnknown if it isn't visible to the person."""
-    run = runs_visible_to(person).filter(pk=run_id).first()
-    if run is None:
-        raise ChangeRunUnknown
-    return run
+    return first_or(runs_visible_to(person).filter(pk=run_id), ChangeRunUnknown)
 
 
 def unfinished_runs() -> list[int]:

@@ -15,6 +15,7 @@ from dnspanel.accounts.actors.actors import Author, Person, actor_of
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.advisory_locks import Lock
+from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.policy import Act, Difference, differences
@@ -137,10 +138,7 @@ def runs_visible_to(person: Person) -> "QuerySet[PolicyRun]":
 
 def run_for(person: Person, run_id: int) -> PolicyRun:
     """Return the run with this id. Raise RunUnknown if it isn't visible to the person."""
-    run = runs_visible_to(person).filter(pk=run_id).first()
-    if run is None:
-        raise RunUnknown
-    return run
+    return first_or(runs_visible_to(person).filter(pk=run_id), RunUnknown)
 
 
 def unfinished_runs() -> list[int]:

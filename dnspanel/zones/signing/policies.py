@@ -14,6 +14,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, MADE, MOST_RSA_BITS, RSA_BITS
@@ -245,10 +246,7 @@ def _require_right(by: Author, target: Target) -> Target:
 
 
 def _lock_policy(policy: DnssecPolicy) -> DnssecPolicy:
-    locked = DnssecPolicy.objects.select_for_update().filter(pk=policy.pk).first()
-    if locked is None:
-        raise PolicyUnknown
-    return locked
+    return first_or(DnssecPolicy.objects.select_for_update().filter(pk=policy.pk), PolicyUnknown)
 
 
 def _name_taken(name: str) -> PolicyRefused:

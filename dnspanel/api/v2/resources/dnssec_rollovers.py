@@ -29,6 +29,7 @@ from dnspanel.api.v2.schema.rollover_serializers import (
     RolloverWrittenSerializer,
 )
 from dnspanel.api.v2.schema.row_json import row_json
+from dnspanel.database.first_rows import first_or
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries, rollover_queries
 from dnspanel.zones.dnssec.rollover_stages import EMERGENCY, Kind
@@ -198,7 +199,6 @@ def _publications(by: Acting) -> list[Publication]:
 
 
 def _rollover(zone: Zone, rollover_id: int) -> Rollover:
-    found = Rollover.objects.filter(zone=zone, pk=rollover_id).select_related("zone", "started_by").first()
-    if found is None:
-        raise RolloverUnknown
-    return found
+    return first_or(
+        Rollover.objects.filter(zone=zone, pk=rollover_id).select_related("zone", "started_by"), RolloverUnknown
+    )

@@ -22,6 +22,7 @@ from dnspanel.api.v2.http.view import JSONOnly, V2View
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read
 from dnspanel.api.v2.schema.row_json import row_json
+from dnspanel.database.first_rows import first_or
 from dnspanel.downloads import file_response
 from dnspanel.transfer.exports import export_jobs
 from dnspanel.transfer.exports import file as export_file
@@ -223,10 +224,7 @@ def _visible_to(actor: Actor) -> "QuerySet[ExportJob]":
 
 def _job_for(actor: Actor, export_id: int) -> ExportJob:
     access.require(actor, Permission.READ)
-    job = _visible_to(actor).filter(pk=export_id).first()
-    if job is None:
-        raise access.Unknown(f"export {export_id}")
-    return job
+    return first_or(_visible_to(actor).filter(pk=export_id), lambda: access.Unknown(f"export {export_id}"))
 
 
 def _stable(job: ExportJob) -> dict[str, Any]:

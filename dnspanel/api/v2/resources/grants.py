@@ -28,6 +28,7 @@ from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Id, id_parameter, page_of, read, stamp
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
+from dnspanel.database.first_rows import first_or
 from dnspanel.zones.rights import access
 
 _ID = {"type": "integer", "minimum": 1, "maximum": LARGEST_ID}
@@ -148,7 +149,4 @@ def _visible_to(actor: Actor) -> "QuerySet[GrantRow]":
 
 
 def _grant_for(actor: Actor, grant_id: int) -> GrantRow:
-    row = _visible_to(actor).filter(pk=grant_id).first()
-    if row is None:
-        raise GrantUnknown
-    return row
+    return first_or(_visible_to(actor).filter(pk=grant_id), GrantUnknown)

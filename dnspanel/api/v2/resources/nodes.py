@@ -21,6 +21,7 @@ from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.row_json import row_json
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import UnknownNode
@@ -317,10 +318,10 @@ def _group(name: str | None) -> NodeGroup | None:
     """Return the node group with this name, or None if `name` is None. Raise Problem for an unknown group."""
     if name is None:
         return None
-    group = NodeGroup.objects.filter(name=name).first()
-    if group is None:
-        raise bad_value("/group", f"There is no node group {quote_text(name)}.", NOT_FOUND)
-    return group
+    return first_or(
+        NodeGroup.objects.filter(name=name),
+        lambda: bad_value("/group", f"There is no node group {quote_text(name)}.", NOT_FOUND),
+    )
 
 
 def _answer(value: dict[str, Any]) -> HttpResponse:

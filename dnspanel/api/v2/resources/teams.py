@@ -19,6 +19,7 @@ from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
+from dnspanel.database.first_rows import first_or
 from dnspanel.zones.rights import access
 
 ROLES = [("reader", "Reader"), ("editor", "Editor")]
@@ -154,10 +155,7 @@ def teams_visible_to(actor: Actor) -> "QuerySet[Team]":
 
 def team_for(actor: Actor, team_id: int) -> Team:
     """Return the team with this id. Raise TeamUnknown if the actor is not allowed to see the team."""
-    team = teams_visible_to(actor).filter(pk=team_id).first()
-    if team is None:
-        raise TeamUnknown
-    return team
+    return first_or(teams_visible_to(actor).filter(pk=team_id), TeamUnknown)
 
 
 def team_json(team: Team) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializ
 from dnspanel.api.v2.schema.query_parameters import WRITING
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.api.v2.schema.zone_serializers import ChangeSerializer, PlansSerializer, TermsSerializer
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import NOT_FOUND, not_found
 from dnspanel.transfer.zone_templates import access as template_access
 from dnspanel.transfer.zone_templates import edit_template, use
@@ -355,10 +356,10 @@ def team_of_body(team_id: int | None) -> Team | None:
     """Return the team that the body names, or None without one. Raise TemplateRefused for an unknown team."""
     if team_id is None:
         return None
-    team = Team.objects.filter(pk=team_id).first()
-    if team is None:
-        raise TemplateRefused({"team": [not_found(f"There is no team {team_id}. `GET /teams` lists teams.")]})
-    return team
+    return first_or(
+        Team.objects.filter(pk=team_id),
+        lambda: TemplateRefused({"team": [not_found(f"There is no team {team_id}. `GET /teams` lists teams.")]}),
+    )
 
 
 def _content(values: Mapping[str, Any]) -> edit_template.Text:

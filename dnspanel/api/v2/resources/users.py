@@ -48,6 +48,7 @@ from dnspanel.api.v2.schema.fields import (
     text_parameter,
 )
 from dnspanel.api.v2.schema.row_json import row_json
+from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import CodedMessage
 from dnspanel.webhooks.hand_over import MOST_LISTED, hand_over
 from dnspanel.zones.models import Draft, Zone
@@ -370,10 +371,7 @@ def _visible_to(actor: Actor) -> "QuerySet[User]":
 
 def user_for(actor: Actor, user_id: int) -> User:
     """Return the person with this id. Raise PersonUnknown if the actor is not allowed to see the person."""
-    user = _visible_to(actor).filter(pk=user_id).first()
-    if user is None:
-        raise PersonUnknown
-    return user
+    return first_or(_visible_to(actor).filter(pk=user_id), PersonUnknown)
 
 
 def _since(since: Since) -> dict[str, Any]:

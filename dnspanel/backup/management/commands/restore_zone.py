@@ -12,6 +12,7 @@ from dnspanel.accounts.models import User
 from dnspanel.backup.archived_zone import ArchivedZone, read_zone
 from dnspanel.backup.errors import BackupError
 from dnspanel.backup.restore_zone import ZonePlan, plan_restore, restore_zone
+from dnspanel.database.first_rows import first_or
 from dnspanel.zones.errors import GuardHolds, ZoneError
 from replication.dns import names, rdata
 from replication.dns.rrset import RRset
@@ -91,10 +92,9 @@ def _lines(before: RRset | None, after: RRset | None) -> Iterator[str]:
 def _person(name: str | None) -> User | None:
     if name is None:
         return None
-    found = User.objects.filter(username=name, is_active=True).first()
-    if found is None:
-        raise CommandError(f"There is no active person {name}.")
-    return found
+    return first_or(
+        User.objects.filter(username=name, is_active=True), lambda: CommandError(f"There is no active person {name}.")
+    )
 
 
 def _reason(archived: ArchivedZone) -> str:

@@ -17,6 +17,7 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from dnspanel.accounts.models import User
+from dnspanel.database.first_rows import first_or
 from dnspanel.fleet.reads.canary import wait_for_canary
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.files import upload
@@ -111,18 +112,15 @@ class Command(BaseCommand):
         self._say_report(job)
 
     def _job(self, pk: int) -> ImportJob:
-        job = ImportJob.objects.filter(pk=pk).first()
-        if job is None:
-            raise CommandError(f"There is no import {pk}.")
-        return job
+        return first_or(ImportJob.objects.filter(pk=pk), lambda: CommandError(f"There is no import {pk}."))
 
     def _author(self, options: dict[str, Any]) -> User | None:
         if options["author"] is None:
             return None
-        person = User.objects.filter(username=options["author"], is_active=True).first()
-        if person is None:
-            raise CommandError(f"There is nobody called {options['author']}.")
-        return person
+        return first_or(
+            User.objects.filter(username=options["author"], is_active=True),
+            lambda: CommandError(f"There is nobody called {options['author']}."),
+        )
 
     def _create(self, options: dict[str, Any]) -> ImportJob:
         source, parameters, secret = _source(options)
