@@ -183,8 +183,8 @@ SHARED_OPTIONS = (
 class Command(click.Command):
     """A command that takes the session as its first argument, and the shared options."""
 
-    def __init__(self, *args: Any, callback: Callable[..., Any], **kwargs: Any) -> None:
-        super().__init__(*args, callback=click.make_pass_decorator(Session)(callback), **kwargs)
+    def __init__(self, name: str | None, *, callback: Callable[..., Any], **kwargs: Any) -> None:
+        super().__init__(name, callback=click.make_pass_decorator(Session)(callback), **kwargs)
         self.params += SHARED_OPTIONS
 
 

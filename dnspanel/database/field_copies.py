@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 Copy = TypeVar("Copy")
 
 
-def copy_fields(kind: type[Copy], source: object, **others: Any) -> Copy:
+def copy_fields(kind: type[Copy], source: object, /, **others: Any) -> Copy:
     """Create a dataclass from `others`, and from the source's attributes or items of the other fields' names.
 
     A list becomes a tuple. A field that neither has keeps its default. Raise TypeError if the field has none.
     """
-    return kind(**values_of(source, _names_of(kind) - others.keys()), **others)
+    names = _names_of(kind) - others.keys()  # type: ignore[arg-type]  # mypy: a type has no hash
+    return kind(**values_of(source, names), **others)
 
 
 def values_of(source: object, names: Iterable[str]) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import BadFields
-from dnspanel.zones.typed.fields import Field, Kind, missing, quote_text, text_of, word_of
-from dnspanel.zones.typed.layouts import Layout
+from dnspanel.zones.typed.fields import Field, Kind, Layout, missing, quote_text, text_of, word_of
 from replication.dns import rdata
 from replication.errors import BadRdata, ReplicationError
 

@@ -40,7 +40,8 @@ from dnspanel.web.frame.rows import row_id
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Violation
-from dnspanel.zones.typed.layouts import LAYOUTS, Layout
+from dnspanel.zones.typed.fields import Layout
+from dnspanel.zones.typed.layouts import LAYOUTS
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
 from replication.errors import ReplicationError

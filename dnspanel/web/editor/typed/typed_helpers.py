@@ -18,7 +18,7 @@ from dnspanel.zones.errors import BadFields
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Zone
 from dnspanel.zones.typed import computed
-from dnspanel.zones.typed.layouts import Layout
+from dnspanel.zones.typed.fields import Layout
 from replication.dns import names, rdtypes
 from replication.errors import ReplicationError
 

@@ -8,8 +8,7 @@ from dnspanel.web.editor.lines.fields import Unreadable
 from dnspanel.web.editor.lines.quick_add import Reading, read_rdata
 from dnspanel.web.editor.lines.rrset_form import OFF
 from dnspanel.zones.errors import BadFields
-from dnspanel.zones.typed.fields import LONGEST_FIELD, Field, Kind
-from dnspanel.zones.typed.layouts import Layout
+from dnspanel.zones.typed.fields import LONGEST_FIELD, Field, Kind, Layout
 from dnspanel.zones.typed.rdata_fields import (
     OF_ALL,
     blank_fields,
