@@ -147,7 +147,7 @@ class AlertDataSerializer(serializers.Serializer):
     id = serializers.IntegerField()
     key = serializers.CharField(help_text="Key of the subject: the same in each alert about it.")
     kind = serializers.CharField()
-    severity = serializers.CharField()
+    severity = serializers.CharField(help_text="`info` (no act is needed), `warning` or `critical`.")
     sentence = serializers.CharField(help_text="Problem, in words.")
     since = serializers.DateTimeField()
 
