@@ -86,7 +86,7 @@ def test_a_german_reads_the_report_of_an_import(
     job: ImportJob = import_all(make_import({"bad.test.zone": bad}))
     page = browser(hans).get(f"/imports/{job.pk}/faults/").content.decode()
     assert "die Adresse &lt;b&gt; ist keine gültige IPv4-Adresse" in page
-    assert "erwartet wurden 2 Wert(e) (Präferenz, Host), gefunden 1" in page
+    assert "2 Felder erwartet (Präferenz, Host), aber 1 gefunden" in page
     assert "is not a valid" not in page
     assert "Fehler</span>" in page
     assert "is not a valid IPv4 address" in browser(alice).get(f"/imports/{job.pk}/faults/").content.decode()
@@ -96,9 +96,7 @@ def test_a_german_reads_the_report_of_an_import(
 def test_a_german_reads_an_alert(browser: Browser, hans: User, alice: User) -> None:
     message = gettext("The panel’s last backup is {time} old.").format(time=gettext("{count} h").format(count=30))
     keep([Condition("panel.backup", "panel.backup", Severity.WARNING, message)], now=NOW)
-    assert "Dem Panel fehlt eine frische Sicherung: die letzte ist 30 h alt." in (
-        browser(hans).get("/alerts/").content.decode()
-    )
+    assert "Die letzte Sicherung des Panels ist 30 h alt." in (browser(hans).get("/alerts/").content.decode())
     assert "The panel’s last backup is 30 h old" in browser(alice).get("/alerts/").content.decode()
 
 
@@ -109,7 +107,7 @@ def test_a_german_reads_what_a_node_refuses(browser: Browser, hans: User, active
     refusal = decode_refusal(*encode_refusal(MapFull(path="/var/lib/<pdns>", map_size=1 << 20), None))
     record_refusal(node_id=node.pk, message=str(refusal), now=NOW)
     page = browser(hans).get("/nodes/ns1/").content.decode()
-    assert "/var/lib/&lt;pdns&gt; ist voll: die Map-Größe ist 1 MiB" in page
+    assert "/var/lib/&lt;pdns&gt; ist voll (Map-Größe 1 MiB)" in page
     before = Node.objects.get(pk=node.pk).refused_since
     record_refusal(node_id=node.pk, message=str(refusal), now=NOW + timedelta(seconds=9))
     assert Node.objects.get(pk=node.pk).refused_since == before  # the same refusal isn't a new one
@@ -124,7 +122,7 @@ def test_a_record_error_speaks_german_at_once() -> None:
     with speaking("de"), pytest.raises(BadRdata) as caught:
         rdata.parse(1, "2001:db8::1")
     assert str(caught.value) == (
-        "die Adresse 2001:db8::1 ist keine gültige IPv4-Adresse: sie ist IPv6, das gehört in AAAA"
+        "die Adresse 2001:db8::1 ist keine gültige IPv4-Adresse (verwenden Sie für IPv6-Adressen AAAA)"
     )
     assert isinstance(str(caught.value), Text)
 

@@ -102,6 +102,6 @@ def test_a_mail_speaks_the_language_of_the_moment() -> None:
         assert subject_of(many) == "[dnspanel] 2 Alarme (1 kritisch)"
         text = text_of(many, panel_url=URL)
         assert subject_of(many[1:]) == "[dnspanel] ns2 hat keine Adresse."
-    assert text.startswith("2 Sachen stimmen nicht:\n- kritisch: ns1 is late\n")
+    assert text.startswith("2 offene Probleme:\n- kritisch: ns1 is late\n")
     assert "- Warnung: ns2 hat keine Adresse.\n" in text
     assert json.loads(payload_of(many, now=NOW))["data"]["raised"][1]["sentence"] == "ns2 doesn’t have an address."

@@ -28,9 +28,9 @@ def refusal_of(text: str) -> str:
 
 def test_what_cannot_be_used_is_refused_with_the_reason() -> None:
     one = own_certificate()
-    assert "private key stays" in refusal_of(one.certificate + one.key)
+    assert "private key must stay" in refusal_of(one.certificate + one.key)
     assert "certificate in PEM" in refusal_of("hello")
     assert "certificate in PEM" in refusal_of(one.certificate.replace("MII", "MIJ", 1))
-    assert "At most 2" in refusal_of(one.certificate * 3)
+    assert "at most 2" in refusal_of(one.certificate * 3)
     assert "2048 bits" in refusal_of(own_certificate(rsa_bits=1024).certificate)
     assert "At most 16,000" in refusal_of(one.certificate + "x" * server_certificates.LONGEST)

@@ -177,7 +177,7 @@ def _usable_zone(
         return None
     zone = zones.get(name)
     if zone is None:
-        faults.at(f"{pointer}/zone", f"There is no zone {name}.", "not-found")
+        faults.at(f"{pointer}/zone", f"Zone not found: {name}", "not-found")
     elif name in requests:
         faults.at(f"{pointer}/zone", f"{name} is listed twice. Put all its changes into one item.", "twice")
     elif not access.may_edit_zone(actor, zone):

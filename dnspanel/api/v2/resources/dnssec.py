@@ -319,7 +319,7 @@ def _zones_named(actor: Actor, named: Sequence[str]) -> list[Zone]:
     faults = Faults()
     for index, name in enumerate(canonical):
         if name is None or name not in found:
-            faults.at(f"/zones/{index}", f"There is no zone {named[index]}.", "not-found")
+            faults.at(f"/zones/{index}", f"Zone not found: {named[index]}", "not-found")
         elif name in canonical[:index]:
             faults.at(f"/zones/{index}", "The zone is listed twice.", "twice")
     faults.refuse()

@@ -291,7 +291,7 @@ def _zones_to_delete(actor: Actor, named: Sequence[Mapping[str, Any]]) -> list[e
     faults = Faults()
     for index, name in enumerate(canonical):
         if name is None or name not in found:
-            faults.at(f"/zones/{index}/zone", f"There is no zone {named[index]['zone']}.", "not-found")
+            faults.at(f"/zones/{index}/zone", f"Zone not found: {named[index]['zone']}", "not-found")
         elif name in canonical[:index]:
             faults.at(f"/zones/{index}/zone", "The zone is listed twice.", "twice")
     faults.refuse()

@@ -57,7 +57,7 @@ def grant_of(actor: Actor, data: Mapping[str, Any]) -> Grant:
     ids = dict(access.zones_visible_to(actor).filter(name__in=data["zones"]).values_list("name", "pk"))
     missing = {place: name for place, name in enumerate(data["zones"]) if name not in ids}
     if missing:
-        texts = {place: [ErrorDetail(f"There is no zone {name}.", "not-found")] for place, name in missing.items()}
+        texts = {place: [ErrorDetail(f"Zone not found: {name}", "not-found")] for place, name in missing.items()}
         raise serializers.ValidationError({"zones": texts})
     return Grant(
         rights=frozenset(map(Right, data["rights"])),

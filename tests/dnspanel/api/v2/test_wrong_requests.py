@@ -197,7 +197,7 @@ RRSETS = [
         "/zones/example.test./rrsets/c/CNAME",
         content("www"),
         at="/rdata/0",
-        **says("has no final dot", "“www.”", "“www.example.test.”"),
+        **says("a trailing dot", "“www.”", "“www.example.test.”"),
     ),
     Wrong(422, "PUT", "/zones/example.test./rrsets/www/CNAME", content("x.test."), at="/rdata", **says("CNAME", "www")),
     Wrong(422, "PUT", TEXT, content('"a" ; b'), at="/rdata/0", **says("double quotes")),
@@ -364,7 +364,7 @@ REFERENCES = [
             {"algorithm": 1},
             "/algorithm",
             "invalid-choice",
-            "Choose one of these values",
+            "Use one of the algorithms",
         ),
         (
             "/webhooks",

@@ -160,4 +160,4 @@ def test_the_chain_is_checked_by_a_button_and_the_page_says_what_came_of_it(
     audit_links.check_chain(now=NOW)
     page = client.get("/audit/").content.decode()
     assert "broken" in page
-    assert "is gone" in page
+    assert "is missing" in page

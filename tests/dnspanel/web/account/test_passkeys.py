@@ -310,7 +310,7 @@ def test_a_person_has_so_many_passkeys_and_no_more(opened: Open, bob: User, monk
     monkeypatch.setattr(passkeys, "MOST_PASSKEYS", 0)
     page, _ = opened(bob)
     add_passkey(page)
-    expect(page.get_by_text("At most 0 passkeys.")).to_be_visible()
+    expect(page.get_by_text("The maximum is 0 passkeys.")).to_be_visible()
     assert not Authenticator.objects.exists()
 
 

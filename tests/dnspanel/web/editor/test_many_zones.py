@@ -103,7 +103,7 @@ def test_too_many_are_refused(browser: Browser, bob: User, monkeypatch: pytest.M
 def test_without_a_tick_nothing_is_done(browser: Browser, bob: User) -> None:
     response = browser(bob).post(MANY, {**TTL, "q": "www"}, follow=True)
     assert response.redirect_chain == [("/search/?q=www", 302)]
-    assert "No records selected" in response.content.decode()
+    assert "Nothing was selected" in response.content.decode()
 
 
 @pytest.mark.usefixtures("zones")

@@ -67,8 +67,8 @@ def test_a_german_reads_why_each_node_is_in_or_out(front: Node, browser: Browser
     Node.objects.filter(pk=front.pk).update(report={"front": report.to_json()})
     User.objects.filter(pk=bob.pk).update(language="de")
     page = text(browser(bob).get(reverse("node-detail", args=[front.name])))
-    assert "Ihm fehlen 3 Änderungen. Er bleibt aber: weniger als 1 dürfen es nicht sein." in page
-    assert "Er ist entlastet: new disks" in page
+    assert "Der Knoten ist mit 3 Änderungen im Rückstand. Der Knoten bleibt in der Rotation" in page
+    assert "Der Knoten ist entlastet. Grund: new disks" in page
     assert "The node has everything." in page, "as an agent of an older release says it"
 
 

@@ -32,8 +32,8 @@ def test_what_the_panel_wrote_is_told_in_another_language_with_its_values(name: 
 @pytest.mark.parametrize(
     ("reason", "german"),
     [
-        ("Rollover of a.test.: DS update.", "Schlüsselwechsel von a.test.: ihr DS."),
-        ("run 5 undone by run 7", "Lauf 5, zurückgenommen von Lauf 7"),
+        ("Rollover of a.test.: DS update.", "Rollover von a.test.: DS-Aktualisierung."),
+        ("run 5 undone by run 7", "Lauf 5, rückgängig gemacht durch Lauf 7"),
         ("run 5", "Lauf 5"),
         ("undo of import 12: spring", "Import 12 rückgängig gemacht: spring"),
     ],

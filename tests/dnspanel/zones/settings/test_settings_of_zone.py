@@ -45,7 +45,7 @@ def test_what_is_not_a_tag_is_refused(wrong: str) -> None:
 
 
 def test_there_is_a_limit_of_tags() -> None:
-    with pytest.raises(SettingsRefused, match="At most 50 tags"):
+    with pytest.raises(SettingsRefused, match="at most 50 tags"):
         canonical_tags(str(number) for number in range(51))
 
 

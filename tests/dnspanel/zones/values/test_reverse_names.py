@@ -43,7 +43,7 @@ def test_a_name_is_none(typed: str) -> None:
 def test_part_of_a_24_needs_help_in_the_zone_above() -> None:
     found = reverse_zones_of("192.0.2.64/26")
     assert found is not None
-    assert "64 CNAME 64.64/26.2.0.192.in-addr.arpa. (64 to 127)" in found.hint
+    assert "from 64 to 127. Example: 64 CNAME 64.64/26.2.0.192.in-addr.arpa." in found.hint
 
 
 def test_no_network_has_more_than_128_zones() -> None:

@@ -76,7 +76,7 @@ def test_on_its_way_the_page_asks_again_until_every_node_has_answered(
     prove(nodes[1], published, 60)
     fragment = client.get(url(published), headers=HTMX).content.decode()
     assert "2/2 in 0.06 s" in fragment
-    assert "everywhere" in fragment
+    assert "on all nodes" in fragment
     assert "hx-get" not in fragment
 
 

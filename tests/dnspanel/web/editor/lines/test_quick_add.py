@@ -295,5 +295,5 @@ def test_a_line_never_continues_a_name_further_up_than_the_last_one() -> None:
         "The addr",
         "two.example.test.",
         "a.other.",
-        "The name",
+        "This lin",
     ]

@@ -183,7 +183,7 @@ def test_a_draft_is_published_at_a_time_shown_and_cancelled(bob: User, browser: 
     address = reverse("changes")
     assert "Enter a time." in send(client, address, "plan")
     page = send(client, address, "plan", name="Tonight", publish_at="2020-12-31T22:00")
-    assert "from now on" in page
+    assert "within the next" in page
     soon = timezone.localtime(timezone.now() + timedelta(days=2))
     page = send(client, address, "plan", name="Tonight", publish_at=f"{soon:%Y-%m-%dT%H:%M}")
     request = PublishRequest.objects.get()
