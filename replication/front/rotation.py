@@ -38,7 +38,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision about one backend. The reasons are sentences that call the backend "It"."""
+    """The decision about one backend. The reasons are sentences about the node."""
 
     position: Position | None
     behind: int  # the number of missing changes; 0 if unknown

@@ -144,7 +144,7 @@ def refused_by(face: str, answer: Answer) -> None:
         kinds = {"v2": "application/problem+json", "scim": "application/scim+json"}
         assert kind == kinds.get(face, "application/json"), (face, answer)
         member = "error" if face in ("v1", "script") else "detail"
-        assert told[member].startswith("The database does not answer"), (face, answer)
+        assert told[member].startswith("The database doesn’t answer"), (face, answer)
 
 
 def test_while_postgresql_hangs_everybody_gets_an_answer(faulty: Stack, panel: Panel, token: str) -> None:

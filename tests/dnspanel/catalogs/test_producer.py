@@ -208,7 +208,7 @@ def test_its_pages_say_what_it_is_and_offer_no_change(catalog: Zone, alice: User
     for path in ("", "history/", "dnssec/", "settings/", "statistics/", "primaries/"):
         answer = client.get(f"/zones/{CATALOG}/{path}")
         assert answer.status_code == 200, path
-        assert "A catalog for secondaries" in answer.content.decode(), path
+        assert "This catalog zone lists zones for secondaries" in answer.content.decode(), path
     assert "quick-add" not in client.get(f"/zones/{CATALOG}/").content.decode()
     assert 'id="catalog-of-ours"' not in client.get("/zones/a.test./").content.decode()
     assert b"changed, but not on nodes" in client.get(f"/zones/{CATALOG}/history/").content

@@ -33,4 +33,4 @@ def test_what_cannot_be_used_is_refused_with_the_reason() -> None:
     assert "certificate in PEM" in refusal_of(one.certificate.replace("MII", "MIJ", 1))
     assert "at most 2" in refusal_of(one.certificate * 3)
     assert "2048 bits" in refusal_of(own_certificate(rsa_bits=1024).certificate)
-    assert "At most 16,000" in refusal_of(one.certificate + "x" * server_certificates.LONGEST)
+    assert "at most 16,000" in refusal_of(one.certificate + "x" * server_certificates.LONGEST)

@@ -181,7 +181,7 @@ def test_whom_and_when_are_checked_at_their_fields(bob: User, member: User, sett
     assert "address of your account" in refused(bob, format="mail")["url"][0]
     assert "mail" in refused(bob, format="pager")["format"][0]
     assert refused(bob, zones=["none.test."])["zones"] == ["Zone not found: none.test."]
-    assert "is not a tag" in refused(bob, tags=["no tag"])["tags"][0]
+    assert "isn’t a valid tag" in refused(bob, tags=["no tag"])["tags"][0]
     assert "not found" in refused(bob, teams=[4711])["teams"][0]
     assert "at most 100" in refused(bob, teams=list(range(101)))["teams"][0]
     assert "0, 15, 60, 1440" in refused(bob, format="slack", gather_minutes=7)["gather_minutes"][0]

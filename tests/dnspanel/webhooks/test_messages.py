@@ -88,5 +88,5 @@ def test_a_sentence_speaks_the_language_of_who_gets_it() -> None:
         assert told.text.startswith("Knoten ns<1>: ")
         assert told.text.endswith("Der Knoten ist ausgemustert.")
         assert "[Im Panel öffnen]" in json.loads(chat_body("mattermost", [Line(told.text, URL)]))["text"]
-        assert "Abbestellen: https://x.test/" in mail_text([told], settings_url="", stop_url="https://x.test/")
+        assert "abbestellen: https://x.test/" in mail_text([told], settings_url="", stop_url="https://x.test/")
     assert line_of("node.state", node).text == "Node ns<1> is live (it was offline). The node is retired."

@@ -378,7 +378,7 @@ REFERENCES = [
             {"url": "https://192.0.2.1/", "events": ["publication.saved"], "zones": ["nowhere.test."]},
             "/zones",
             "not-found",
-            "no zone nowhere.test.",
+            "Zone not found: nowhere.test.",
         ),
         ("/publish-hooks", HOOK, "/url", "address-refused", "127.0.0.1"),
         ("/imports", {"source": "axfr", "axfr": IN_PRIVATE}, "/axfr/server", "address-refused", "127.0.0.1"),

@@ -197,7 +197,7 @@ def test_the_page_of_a_zone_says_its_policy_and_makes_it_so(
     sign.set_denial(zone=zone, nsec3=None, acting=Acting(bob, "web", NOW))
     ZoneKey.objects.update(created_at=NOW - timedelta(days=3650))
     page = client.get(ZONE_PAGE).content.decode()
-    assert "NSEC becomes NSEC3." in page
+    assert "Change from NSEC to NSEC3." in page
     assert "is past the lifetime in the policy" in page
     assert "Apply policy" in page
     sign.add_key(zone=zone, acting=Acting(bob, "web", NOW), active=False)

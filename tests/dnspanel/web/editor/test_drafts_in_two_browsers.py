@@ -52,7 +52,7 @@ def test_of_two_who_take_it_up_the_second_is_told_who_has_it(
     hers.get_by_role("button", name="Resume").click()
     expect(hers.locator("main")).to_contain_text("Your current draft is “Move”")
     his.get_by_role("button", name="Resume").click()
-    expect(his.locator("body")).to_contain_text("alice works in this draft now. Nothing was changed.")
+    expect(his.locator("body")).to_contain_text("alice is working in this draft. Nothing was changed.")
     assert names_in(alice) == ["www"]
 
 
@@ -112,5 +112,5 @@ def test_a_draft_is_shared_and_taken_up_without_script(
     his.get_by_role("button", name="Resume").click()
     expect(his.locator("main")).to_contain_text("Your current draft is “Move”")
     his.get_by_role("button", name="Save draft").click()
-    expect(his.locator("main")).to_contain_text("put aside")
+    expect(his.locator("main")).to_contain_text("was saved as")
     assert names_in(bob) == []

@@ -147,7 +147,7 @@ def test_a_refusal_is_shown_in_it_with_what_was_typed(page: Page, bob: User, zon
 def test_a_change_is_dropped_in_it(page: Page, bob: User, zone: Zone) -> None:
     edits(bob, zone, "new 60 A 192.0.2.9")
     review(page)
-    page.get_by_role("button", name="Drop www A").click()
+    page.get_by_role("button", name="Discard www A").click()
     expect(page.locator("#review-drawer .rr-change")).to_have_count(1)
     page.get_by_role("link", name="Zone file").click()
     expect(page.locator("#review-drawer #changes")).to_contain_text("new.example.test.")

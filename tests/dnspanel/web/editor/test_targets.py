@@ -146,4 +146,4 @@ def test_a_draft_that_points_nowhere_outside_asks_nothing(zone: Zone, browser: B
     discard(author=bob, now=NOW)
     page = browser(bob).post(TARGETS).content.decode()
     assert "None" in page.partition('id="delegations"')[0]
-    assert "Ask DNS" not in page
+    assert "Check DNS" not in page

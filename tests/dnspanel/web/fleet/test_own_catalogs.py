@@ -151,7 +151,7 @@ def test_the_page_says_who_transfers_it_and_changes_nothing_for_a_reader(
     for said in ("partner", "192.0.2.0/24", "k1.keys.test."):
         assert said in page
     assert "Add zones" not in page
-    assert "Delete it" not in page
+    assert "Delete catalog" not in page
     assert browser(charlie).post(f"{URL}put-in/", {"tag": "gold"}).status_code == 403
     assert f"/zones/{NAME}/delete/" in browser(alice).get(URL).content.decode()
     editor = browser(alice).get(f"/zones/{NAME}/").content.decode()

@@ -34,7 +34,7 @@ def test_silent_and_missing_processes_come_first_with_what_does_not_work(browser
     assert page.lstrip().startswith("<div")
     assert "<h1>" not in page
     assert page.index("nodes get no updates") < page.index("at work")
-    for text in ("silent", "not running", "panel.test", "process 4711", "3 of 16 places busy", "push_node"):
+    for text in ("silent", "not running", "panel.test", "process 4711", "3 of 16 slots in use", "push_node"):
         assert text in page
     PanelProcess.objects.filter(name="push").update(at=now, task_since=now - timedelta(hours=2))
     assert "long task" in browser(alice).get(PAGE).content.decode()

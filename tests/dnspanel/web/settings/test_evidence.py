@@ -47,13 +47,18 @@ def test_the_pages_say_how_far_it_is_and_what_is_wrong(
     client, page = browser(alice), reverse("settings-evidence-detail", args=[made.pk])
     assert '<span class="strong">2</span> entries are waiting' in client.get(page).content.decode()
     Destination.objects.update(
-        sent_to=1, failing_since=NOW, failures=2, error="It is away.", rejected_at=NOW, rejected="It would not keep 1."
+        sent_to=1,
+        failing_since=NOW,
+        failures=2,
+        error="It is away.",
+        rejected_at=NOW,
+        rejected="Log entries rejected by the receiver: 1.",
     )
     text = client.get(page).content.decode()
     for told in (
         "It is away.",
         "2 failed attempts since",
-        "It would not keep 1.",
+        "Log entries rejected by the receiver: 1.",
         '<span class="strong">1</span> entry is waiting.',
     ):
         assert told in text

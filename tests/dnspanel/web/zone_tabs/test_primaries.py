@@ -38,7 +38,10 @@ def test_a_zone_that_came_says_from_where_and_offers_no_change(
 ) -> None:
     page = words(browser(alice).get(DETAIL).content)
     assert "This is a secondary zone." in page
-    assert f'The zone is transferred from <span class="mono wrap">{primary.address}</span>, and read here.' in page
+    assert (
+        f'The zone is transferred from <span class="mono wrap">{primary.address}</span>, and is read-only in this panel.'
+        in page
+    )
     assert f'Serial <span class="mono">{row_of(transferred).serial}</span>' in page
     assert PAGE in page
     for offer in ("/zones/abroad.test./review/", "/zones/abroad.test./paste/", "rrset/?name=www"):
@@ -152,7 +155,7 @@ def test_a_zone_that_waits_says_so_and_is_not_taken_over(browser: Browser, alice
     assert "This zone is waiting for the first transfer." in words(client.get(DETAIL).content)
     page = words(client.get(PAGE).content)
     assert "none yet" in page
-    assert "Take over…" not in page
+    assert "Change to primary…" not in page
     assert "because the zone was never transferred" in words(client.post(f"{PAGE}take-over/", YES, follow=True).content)
 
 

@@ -125,7 +125,7 @@ def test_another_version_is_published_and_compared(client: Client, template: Zon
     assert client.get(f"{LIST}{template.pk}/versions/3/").status_code == 404
     page = client.post(path, fields | {"text": WEB}).content.decode()
     assert "The template is already at version 2" in page
-    assert "says this already" in client.post(path, fields | {"seen": "2"}, follow=True).content.decode()
+    assert "No changes to publish" in client.post(path, fields | {"seen": "2"}, follow=True).content.decode()
     assert TemplateVersion.objects.count() == 2
 
 

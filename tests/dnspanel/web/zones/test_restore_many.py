@@ -78,7 +78,7 @@ def test_ticked_zones_come_back_and_others_stay(
     confirmed(client, data, client.post(RESTORE, data).content.decode())
     assert living() == ["other.test."]
     assert client.post(RESTORE, {"q": "shop"})["Location"] == f"{TRASH}?q=shop"
-    assert b"Nothing was ticked" in client.get(TRASH).content
+    assert b"Nothing was selected" in client.get(TRASH).content
 
 
 def test_what_cannot_come_back_is_named_before_and_after(

@@ -75,7 +75,7 @@ def test_what_was_published_since_it_was_shown_is_shown_again(zones: list[Zone],
     data = {**SHOPS, "act": "delete", "typed_count": "2", "preview": "1"}
     seen = seen_in(browser(bob).post(MANY, {**SHOPS, "act": "delete"}).content.decode())
     Zone.objects.filter(pk=zones[0].pk).update(revision=2)
-    assert "Look at it again" in browser(bob).post(MANY, {**data, "seen": seen}).content.decode()
+    assert "Review the new preview" in browser(bob).post(MANY, {**data, "seen": seen}).content.decode()
     assert Zone.objects.filter(deleted_at=None).count() == 3
 
 
@@ -84,7 +84,7 @@ def test_what_was_published_since_it_was_shown_is_shown_again(zones: list[Zone],
     ("data", "words"),
     [
         ({"act": "add", "tags": ""}, "Enter at least one tag"),
-        ({"act": "add", "tags": "no/tag"}, "no/tag is not a tag"),
+        ({"act": "add", "tags": "no/tag"}, "no/tag isn’t a valid tag"),
         ({"act": "team"}, "Choose a team"),
         ({"act": "burn"}, "burn"),
         ({"act": "delete", "q": "typ:a"}, "Did you mean type:?"),

@@ -138,7 +138,7 @@ def test_undo_makes_the_inverse_draft_and_leads_to_its_review(
 def test_what_cannot_be_undone_by_a_draft_says_what_to_do_instead(zone: Zone, browser: Browser, bob: User) -> None:
     created = Publication.objects.earliest("sequence")
     client = browser(bob)
-    assert "Undo this" not in client.get(url(created)).content.decode()
+    assert "Undo publication" not in client.get(url(created)).content.decode()
     assert "Delete the zone instead" in client.post(url(created) + "undo/", follow=True).content.decode()
 
 

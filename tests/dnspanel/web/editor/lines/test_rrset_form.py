@@ -123,7 +123,7 @@ def test_comments_of_values_stand_behind_them_and_tags_in_their_field() -> None:
     assert texts.rrset.notes == Notes((), (('"a;b"', "why"),))
     wrong = form_of(tags="a$b")
     assert not wrong.is_valid()
-    assert "not a tag" in wrong.errors["tags"][0]
+    assert "valid tag" in wrong.errors["tags"][0]
 
 
 def test_a_form_without_lines_for_notes_takes_them_along() -> None:

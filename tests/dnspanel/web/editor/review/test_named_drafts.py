@@ -62,10 +62,10 @@ def test_a_draft_is_put_aside_listed_and_taken_up(bob: User, browser: Browser, z
     assert "No changes to publish" in client.get(reverse("changes")).content.decode()
     review = client.get(address(move)).content.decode()
     assert "192.0.2.8" in review
-    assert "Drop" not in review  # the person who takes up the draft changes it
+    assert "Discard<span" not in review  # the person who takes up the draft changes it
     page = act(client, move, "take-up")
     assert "Your current draft is" in page
-    assert "Drop" in page
+    assert "Discard<span" in page
     assert "“Move to Paris”" in client.get(reverse("zone-detail", args=[zone.name])).content.decode()
     page = client.post(reverse("draft-aside"), follow=True).content.decode()
     assert "“Move to Paris” saved" in page
@@ -74,7 +74,7 @@ def test_a_draft_is_put_aside_listed_and_taken_up(bob: User, browser: Browser, z
 def test_what_cannot_be_put_aside_is_told_and_stays(bob: User, browser: Browser, zone: Zone) -> None:
     edits(bob, zone, "www 60 A 192.0.2.8")
     page = browser(bob).post(reverse("draft-aside"), {"name": " "}, follow=True).content.decode()
-    assert "needs a name. Nothing was changed." in page
+    assert "Enter a name for the saved draft." in page
     assert Operation.objects.get().draft.author == bob
 
 
@@ -120,7 +120,7 @@ def test_it_is_shared_with_a_person_a_team_or_by_its_link(
     move = aside(client)
     assert reader.get(address(move)).status_code == editor.get(address(move)).status_code == 404
     assert "Person or team not found" in act(client, move, "share", **{"with": "dora"})
-    assert "charlie may read it" in act(client, move, "share", **{"with": "charlie", "may": "read"})
+    assert "shared with charlie for viewing" in act(client, move, "share", **{"with": "charlie", "may": "read"})
     page = reader.get(address(move)).content.decode()
     assert "192.0.2.8" in page
     assert "You can view this draft" in page
@@ -154,7 +154,7 @@ def test_it_is_renamed_and_discarded(bob: User, browser: Browser, zone: Zone) ->
     edits(bob, zone, "www 60 A 192.0.2.8")
     move = aside(client)
     assert '<h1 class="wrap">Moved &lt;b&gt;</h1>' in act(client, move, "rename", name="Moved <b>")
-    assert "needs a name. Nothing was changed." in act(client, move, "rename", name="")
+    assert "Enter a name for the saved draft." in act(client, move, "rename", name="")
     assert "discarded with 1 change." in act(client, move, "discard")
     assert not Operation.objects.exists()
     assert client.post(reverse("draft-act", args=[move.key, "discard"])).status_code == 404
