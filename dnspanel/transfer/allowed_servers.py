@@ -33,8 +33,8 @@ _FIRST_FREE_PORT = 1024
 _LOW_PORTS = {SourceKind.AXFR: DNS_PORTS, SourceKind.POWERDNS_API: (80, 443), SourceKind.POWERDNS_SQL: ()}
 DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306}
 _ONLY_FOR_EDITORS_OF_ALL = gettext_noop(
-    "Only who may add to every zone makes the panel read from a server: other servers trust the panel’s address, "
-    "and would give it what is not yours. Upload the zones as files instead."
+    "To import from a server, you need the right to add records to every zone, because other servers "
+    "might trust the panel’s address. Upload the zone files instead."
 )
 
 
@@ -77,7 +77,7 @@ def refuse_dns_server(
     try:
         canonical = str(ip_address(address))
     except ValueError:
-        raise ServerRefused(field, gettext("This is not an IP address.")) from None
+        raise ServerRefused(field, gettext("Enter a valid IP address.")) from None
     _refuse_port(port, low_ports, port_field)
     _refuse_host(field, canonical, port)
 
@@ -135,11 +135,9 @@ def _refuse_port(port: int, low: Sequence[int], field: str) -> None:
         usual = ", ".join(map(str, low))
         raise ServerRefused(
             field,
-            gettext("Port {port} is not one of such a server: use {usual}, or one from 1024 on.").format(
-                port=port, usual=usual
-            )
+            gettext("Port {port} is not allowed. Use port {usual} or a port from 1024.").format(port=port, usual=usual)
             if usual
-            else gettext("Port {port} is not one of such a server: use one from 1024 on.").format(port=port),
+            else gettext("Port {port} is not allowed. Use a port from 1024.").format(port=port),
         )
 
 
@@ -152,7 +150,7 @@ def _powerdns_api(parameters: Mapping[str, Any]) -> tuple[str, str, int]:
         parts = urlsplit(parameters["url"].strip())
         port = parts.port
     except ValueError:
-        raise ServerRefused("url", gettext("This is not a URL.")) from None
+        raise ServerRefused("url", gettext("Enter a valid URL.")) from None
     return "url", parts.hostname or "", port or (443 if parts.scheme == "https" else 80)
 
 
@@ -160,7 +158,11 @@ def _powerdns_sql(parameters: Mapping[str, Any]) -> tuple[str, str, int]:
     kind = parameters["kind"]
     if kind not in DATABASE_PORTS:
         raise ServerRefused(
-            "kind", gettext("A database in a file is read by the operator’s command line only; upload a dump.")
+            "kind",
+            gettext(
+                "Database files can only be read on the command line of the panel’s server. Upload a database "
+                "dump instead."
+            ),
         )
     return "host", parameters.get("host") or "", parameters.get("port") or DATABASE_PORTS[kind]
 

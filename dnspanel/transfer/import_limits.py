@@ -36,22 +36,22 @@ def generated_title(most: int) -> str:
     return gettext(_GENERATED).format(most=most)
 
 
-_GENERATED = gettext_noop("$GENERATE makes at most {most:,} records of a zone")
+_GENERATED = gettext_noop("$GENERATE can create at most {most:,} records per zone")
 _TITLES = MappingProxyType(
     {
-        "upload": (gettext_noop("an upload has at most {most} GiB"), MOST_UPLOAD_BYTES >> 30),
-        "unpacked": (gettext_noop("an archive holds at most {most} GiB unpacked"), MOST_UNPACKED_BYTES >> 30),
-        "ratio": (gettext_noop("an archive unpacks to at most {most} times its size"), MOST_RATIO),
-        "entries": (gettext_noop("an archive has at most {most:,} entries"), MOST_ENTRIES),
-        "depth": (gettext_noop("archives inside archives are not opened"), 0),
-        "path": (gettext_noop("a path has at most {most} bytes and stays inside the archive"), MOST_PATH_BYTES),
-        "document": (gettext_noop("a zone file has at most {most} MiB"), MOST_DOCUMENT_BYTES >> 20),
+        "upload": (gettext_noop("at most {most} GiB per upload"), MOST_UPLOAD_BYTES >> 30),
+        "unpacked": (gettext_noop("at most {most} GiB unpacked per archive"), MOST_UNPACKED_BYTES >> 30),
+        "ratio": (gettext_noop("an archive can unpack to at most {most} times its size"), MOST_RATIO),
+        "entries": (gettext_noop("at most {most:,} entries per archive"), MOST_ENTRIES),
+        "depth": (gettext_noop("nested archives are not opened"), 0),
+        "path": (gettext_noop("paths must stay inside the archive and not exceed {most} bytes"), MOST_PATH_BYTES),
+        "document": (gettext_noop("at most {most} MiB per zone file"), MOST_DOCUMENT_BYTES >> 20),
         "line": (
-            gettext_noop("a line, and what parentheses make one, has at most {most} MiB"),
+            gettext_noop("at most {most} MiB per line, including lines joined by parentheses"),
             MOST_LINE_BYTES >> 20,
         ),
         "generate": (_GENERATED, MOST_GENERATED),
-        "include": (gettext_noop("$INCLUDE goes at most {most} files deep"), MOST_INCLUDE_DEPTH),
+        "include": (gettext_noop("at most {most} levels of nested $INCLUDE files"), MOST_INCLUDE_DEPTH),
     }
 )
 

@@ -33,7 +33,7 @@ def refuse_import(author: Author) -> None:
         added=1,
         count=import_count,
         refusal=lambda reason: QuotaExceeded(
-            gettext("{reason} An import that is not needed any more can be cancelled.").format(reason=reason)
+            gettext("{reason} Cancel imports that you no longer need.").format(reason=reason)
         ),
     )
 
@@ -53,7 +53,7 @@ def refuse_bytes(author: Author, added: int, *, now: datetime) -> None:
         Kind.BYTES,
         added=added,
         count=lambda holder, most: bytes_of(holder, now),
-        refusal=lambda reason: QuotaExceeded(gettext("{reason} Old imports can be deleted.").format(reason=reason)),
+        refusal=lambda reason: QuotaExceeded(gettext("{reason} Delete old imports.").format(reason=reason)),
     )
 
 

@@ -27,7 +27,7 @@ from dnspanel.zones.rights.lock_rules import refuse_locked
 from replication.dns.rrset import Change, RRset
 
 _ALL_RIGHTS = frozenset({Right.READ, Right.CREATE_ZONE, *RECORD_RIGHTS})
-NOBODY = gettext_noop("The author is no longer allowed to do this: their account is closed or the token was revoked.")
+NOBODY = gettext_noop("The author is no longer allowed to do this. The account is closed, or the token was revoked.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def refuse_partial_visibility(author: Author) -> None:
     if isinstance(author, Actor) and author.scope is not None:
         reading = [grant for grant in author.scope if Right.READ in grant.rights]
         if not reading or any(grant.is_limited for grant in reading):
-            raise Forbidden(Permission.READ, gettext("This token sees only parts of zones, so it cannot export them."))
+            raise Forbidden(Permission.READ, gettext("This token can only see parts of zones and can’t export zones."))
 
 
 def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet[Zone]":
@@ -215,12 +215,12 @@ def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | N
 
 def not_yours(zone: str) -> SourceFault:
     """Return the fault for an existing zone that the author is not allowed to see."""
-    return _fault(zone, gettext("The zone exists already, and you may not see it."))
+    return _fault(zone, gettext("The zone already exists, and you don’t have access to the zone."))
 
 
 def may_not_create(zone: str) -> SourceFault:
     """Return the fault for a new zone whose author is not allowed to create zones."""
-    return _fault(zone, gettext("You may not create zones."))
+    return _fault(zone, gettext("You don’t have permission to create zones."))
 
 
 def too_many_rrsets(zone: str, reason: str) -> SourceFault:

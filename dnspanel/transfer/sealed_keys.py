@@ -64,12 +64,12 @@ class KeyLock(StrEnum):
 
 
 _MESSAGES = {
-    KeyLock.ABSENT: gettext_noop("their private parts are not in the file"),
-    KeyLock.SEALED: gettext_noop("its keys are sealed: give the passphrase"),
-    KeyLock.NOT_OPENED: gettext_noop("its keys are sealed: the passphrase is another one, or the file was changed"),
-    KeyLock.MANY_SALTS: gettext_noop("its keys are sealed, and the file has keys of more than {most} exports"),
-    KeyLock.OTHER_KEY: gettext_noop("a DNSKEY does not belong to its private key"),
-    KeyLock.UNREADABLE: gettext_noop("what the file says of them cannot be understood"),
+    KeyLock.ABSENT: gettext_noop("the file doesn’t contain the private keys"),
+    KeyLock.SEALED: gettext_noop("the keys are encrypted: enter the passphrase"),
+    KeyLock.NOT_OPENED: gettext_noop("the keys can’t be decrypted: the passphrase is wrong, or the file was changed"),
+    KeyLock.MANY_SALTS: gettext_noop("the keys are encrypted, and the file has keys from more than {most} exports"),
+    KeyLock.OTHER_KEY: gettext_noop("a DNSKEY doesn’t match its private key"),
+    KeyLock.UNREADABLE: gettext_noop("the key data in the file is invalid"),
 }
 
 
@@ -77,7 +77,7 @@ def refuse_passphrase(passphrase: str) -> None:
     """Raise PassphraseRefused if the passphrase is too short to be safe, or too long."""
     if not FEWEST_CHARACTERS <= len(passphrase) <= MOST_CHARACTERS:
         raise PassphraseRefused(
-            gettext("A passphrase has {fewest_characters} to {most_characters:,} characters.").format(
+            gettext("Enter a passphrase of {fewest_characters} to {most_characters:,} characters.").format(
                 fewest_characters=FEWEST_CHARACTERS, most_characters=MOST_CHARACTERS
             )
         )

@@ -46,7 +46,7 @@ def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
         if _unites(action, key, current) and _merge_values(current[key], rrset_of(ready)) is None:
             what = f"{rdata.type_to_text(ready.type)} {ready.name}"
             ours, theirs = (", ".join(texts[:3]) for texts in (current[key].rdata, ready.texts))
-            yield gettext("{what} cannot have the values of both: the zone has {ours}, the source {theirs}").format(
+            yield gettext("{what} can only have one value, but the zone has {ours} and the source has {theirs}").format(
                 what=what, ours=ours, theirs=theirs
             )
 

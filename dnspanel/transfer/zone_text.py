@@ -131,32 +131,31 @@ def _read(zone: str, text: str) -> Reader:
     with suppress(Enough):
         reader.read_sheet(Sheet(document, 0))
         for place in reader.outside:
-            reader.report(
-                place, Unreadable(gettext("this name is not inside of {zone}").format(zone=zone), "out-of-zone")
-            )
+            reader.report(place, Unreadable(gettext("this name is not inside {zone}").format(zone=zone), "out-of-zone"))
         for type_, (_, place) in reader.left_out.items():
             word = rdata.type_to_text(type_)
             reason = gettext(
-                "{word} is not edited as text: the panel signs zones, and shows what other signers need in DNSSEC"
+                "{word} records cannot be edited as text, because the panel signs zones: see the DNSSEC page of "
+                "the zone"
             ).format(word=word)
             reader.report(place, Unreadable(reason, "dnssec-left-out"))
         content.finish()
         for place in content.duplicates:
-            reader.warn(place, Unreadable(gettext("this value is there already; it counts once"), "duplicate"))
+            reader.warn(place, Unreadable(gettext("duplicate value: only one copy is saved"), "duplicate"))
         for record, (ttl, place) in content.other_ttls.items():
             kept = content.sets[record].ttl
-            reason = gettext("all values of a name and type have one TTL: {kept} above, {ttl} here").format(
+            reason = gettext("all values of a name and type must have the same TTL: {kept} above, {ttl} here").format(
                 kept=kept, ttl=ttl
             )
             reader.report(place, Unreadable(reason, "ttl-differs"))
         for place in content.misplaced_notes():
-            reason = gettext("there is no such name, type or value here that this could be noted of")
+            reason = gettext("this comment doesn’t belong to any name, type or value of the text")
             reader.report(place, Unreadable(reason, "noted"))
         for record in content.too_large:
-            reason = gettext("these values do not fit into one DNS answer together")
+            reason = gettext("the values are too large for one DNS answer")
             reader.report(content.place_of(record), Unreadable(reason, "rrset-too-large"))
         if len(content.sets) > MOST_RRSETS:
-            reason = gettext("a text has at most {most_rrsets:,} names with a type; import more as a file").format(
+            reason = gettext("a text can have at most {most_rrsets:,} RRsets: import more as a file").format(
                 most_rrsets=MOST_RRSETS
             )
             reader.report(None, Unreadable(reason, "too-many"))
@@ -164,9 +163,7 @@ def _read(zone: str, text: str) -> Reader:
 
 
 def _no_include(path: str) -> Document:
-    raise Unreadable(
-        gettext("there are no files here, so “{path}” cannot be included").format(path=path), "include-missing"
-    )
+    raise Unreadable(gettext("“{path}” cannot be included here").format(path=path), "include-missing")
 
 
 def _compare(  # noqa: PLR0913  # a text, and what it is compared with
@@ -199,7 +196,7 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
         if after == seen:
             continue  # another person has made the same change
         if was is None and seen is not None and not is_complete:
-            reason = gettext("{title} is in the zone, but not in the part of it that this text shows").format(
+            reason = gettext("{title} is in the zone, but not in the part of the zone in this text").format(
                 title=_title(key)
             )
             reader.report(place, Unreadable(reason, "not-shown"))
@@ -207,7 +204,7 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
             assert was is not None
             fix = rrset_text(_row(was), "@").strip()
             reader.report(
-                None, Unreadable(gettext("the zone needs its SOA; put it back: {fix}").format(fix=fix), "soa-missing")
+                None, Unreadable(gettext("the zone must have an SOA record: add {fix}").format(fix=fix), "soa-missing")
             )
         else:
             if row and row.operation_id is not None and not over_clashes and not _is_as_displayed(seen, was, zone.name):
@@ -246,13 +243,11 @@ def _is_as_displayed(seen: RRset | None, was: ReadyRRset | None, zone: str) -> b
 
 def _clash(key: Key, seen: RRset | None, zone: str) -> Unreadable:
     if seen:
-        reason = gettext("your draft changed {title} after this text was opened, and has there now: {lines}").format(
+        reason = gettext("your draft changed {title} after this text was opened: {lines}").format(
             title=_title(key), lines=_lines(seen, zone).strip()
         )
     else:
-        reason = gettext("your draft changed {title} after this text was opened, and deletes it now").format(
-            title=_title(key)
-        )
+        reason = gettext("your draft deleted {title} after this text was opened").format(title=_title(key))
     return Unreadable(reason, "drafted-meanwhile")
 
 

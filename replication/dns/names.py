@@ -85,7 +85,7 @@ def _strip_blanks(text: str) -> str:
 
 def _parse_slowly(text: str, origin: str | None, *, keep_case: bool = False) -> str:
     if text == "":
-        raise BadName(text=text, reason=gettext("it is empty"))
+        raise BadName(text=text, reason=gettext("the name is empty"))
     if any("\ud800" <= char <= "\udfff" for char in text):
         raise BadName(text=ascii(text), reason=gettext("the name contains an invalid character"))
     if text == ROOT:

@@ -64,7 +64,9 @@ def type_from_text(text: str) -> int:
     try:
         return int(dns.rdatatype.from_text(upper))
     except (dns.exception.DNSException, ValueError) as exc:
-        raise BadRdata(type=0, text=text, reason=gettext("“{text}” is not a record type").format(text=text)) from exc
+        raise BadRdata(
+            type=0, text=text, reason=gettext("“{text}” isn’t a valid record type").format(text=text)
+        ) from exc
 
 
 def refusal(type: int) -> str | None:

@@ -66,7 +66,9 @@ class Meter:
         if self.unpacked > self._most:
             limit = "unpacked" if self.unpacked > MOST_UNPACKED_BYTES else "ratio"
             raise UploadRefused(
-                gettext("The upload looks like an archive bomb: {limit}.").format(limit=import_limits.title(limit)),
+                gettext("The upload exceeds a limit for compressed files: {limit}.").format(
+                    limit=import_limits.title(limit)
+                ),
                 limit=limit,
             )
 
@@ -121,11 +123,11 @@ def _decompress_gzip(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
         while not stream.eof:
             left = left or _read(file, meter)
             if not left:
-                raise Damaged(gettext("its gzip stream ends too early"))
+                raise Damaged(gettext("the gzip stream ends too early"))
             try:
                 chunk = stream.decompress(left, CHUNK_BYTES)
             except zlib.error as exc:
-                raise Damaged(gettext("its gzip stream is damaged")) from exc
+                raise Damaged(gettext("the gzip stream is damaged")) from exc
             left = stream.unconsumed_tail
             meter.count(len(chunk))
             if chunk:
@@ -143,11 +145,11 @@ def _streams(file: BinaryIO, meter: Meter, new: Callable[[], _Decompressor], kin
             if stream.needs_input:
                 left = left or _read(file, meter)
                 if not left:
-                    raise Damaged(gettext("its {kind} stream ends too early").format(kind=kind))
+                    raise Damaged(gettext("the {kind} stream ends too early").format(kind=kind))
             try:
                 chunk = stream.decompress(left, CHUNK_BYTES)
             except (OSError, EOFError, ValueError, lzma.LZMAError) as exc:
-                raise Damaged(gettext("its {kind} stream is damaged").format(kind=kind)) from exc
+                raise Damaged(gettext("the {kind} stream is damaged").format(kind=kind)) from exc
             left = b""
             meter.count(len(chunk))
             if chunk:

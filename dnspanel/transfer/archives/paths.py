@@ -30,23 +30,23 @@ def clean_path(path: str) -> str:
     """
     if len(path) * 4 > MOST_PATH_BYTES and len(path.encode(errors="surrogatepass")) > MOST_PATH_BYTES:
         raise _refusal_of_path(
-            path, gettext("it is longer than {most_path_bytes} bytes").format(most_path_bytes=MOST_PATH_BYTES)
+            path, gettext("the path is longer than {most_path_bytes} bytes").format(most_path_bytes=MOST_PATH_BYTES)
         )
     if not _UNUSUAL.search(path):
         return path
     if "\0" in path:
-        raise _refusal_of_path(path, gettext("it holds a zero byte"))
+        raise _refusal_of_path(path, gettext("the path contains a null byte"))
     if "\\" in path:
-        raise _refusal_of_path(path, gettext("it holds a backslash"))
+        raise _refusal_of_path(path, gettext("the path contains a backslash"))
     if path.startswith("/"):
-        raise _refusal_of_path(path, gettext("it is absolute"))
+        raise _refusal_of_path(path, gettext("the path is absolute"))
     if _DRIVE.search(path):
-        raise _refusal_of_path(path, gettext("it names a drive"))
+        raise _refusal_of_path(path, gettext("the path contains a drive letter"))
     names = [name for name in path.split("/") if name not in ("", ".")]
     if ".." in names:
-        raise _refusal_of_path(path, gettext("it leads out of its folder with “..”"))
+        raise _refusal_of_path(path, gettext("the path leaves the directory with “..”"))
     if not names:
-        raise _refusal_of_path(path, gettext("it is empty"))
+        raise _refusal_of_path(path, gettext("the path is empty"))
     return printable("/".join(names))
 
 
@@ -61,7 +61,7 @@ def printable(text: str) -> str:
 def _refusal_of_path(path: str, reason: str) -> UploadRefused:
     displayed = printable(path if len(path) <= _MOST_DISPLAYED else path[:_MOST_DISPLAYED] + "…")
     return UploadRefused(
-        gettext("The path “{path}” is refused: {reason}.").format(path=displayed, reason=reason), limit="path"
+        gettext("The path “{path}” is not allowed: {reason}.").format(path=displayed, reason=reason), limit="path"
     )
 
 

@@ -80,7 +80,7 @@ class _TarReader:
             self._count += 1
             if not _checksum_is_right(header):
                 self._path = b""
-                raise self._damage_of_entry(gettext("has a header with a wrong checksum"))
+                raise self._damage_of_entry(gettext("wrong header checksum"))
             if header[156] in b"0\0" and not self._next and not self._global and header[124] < 0x80:
                 yield self._plain(header)
             elif (entry := self._special(header)) is not None:
@@ -145,7 +145,7 @@ class _TarReader:
             match = _PAX_RECORD.match(content, at)
             end = at + int(match[1]) if match else 0
             if match is None or end > len(content) or end <= match.end() or content[end - 1] != 0x0A:
-                raise self._damage_of_entry(gettext("has attributes that cannot be read"))
+                raise self._damage_of_entry(gettext("unreadable attributes"))
             # Keep only these, because an archive can have a million other attributes.
             if match[2] in (b"path", b"size"):
                 found[match[2]] = content[match.end() : end - 1]
@@ -157,7 +157,7 @@ class _TarReader:
     def _attribute(self, size: int) -> bytes:
         if size > _MOST_ATTRIBUTE_BYTES:
             raise UploadRefused(
-                gettext("Entry {count:,} of the archive has an endless path.").format(count=self._count), limit="path"
+                gettext("The path of archive entry {count:,} is too long.").format(count=self._count), limit="path"
             )
         return self._content(size)
 
@@ -169,7 +169,7 @@ class _TarReader:
 
     def _content(self, size: int) -> bytes:
         if not self._fill(size):
-            raise self._damage_of_entry(gettext("is cut off"))
+            raise self._damage_of_entry(gettext("truncated"))
         content = self._buffer[self._at : self._at + size]
         self._at += size + (-size % BLOCK)
         return content
@@ -180,7 +180,7 @@ class _TarReader:
             end -= len(self._buffer)
             self._buffer = next(self._chunks, b"")
             if not self._buffer:
-                raise self._damage_of_entry(gettext("is cut off"))
+                raise self._damage_of_entry(gettext("truncated"))
         self._at = end + (-size % BLOCK)
 
     def _pass_over_sparse_headers(self, header: bytes) -> None:
@@ -220,7 +220,7 @@ class _TarReader:
         if self._at < len(self._buffer) or self._next:
             self._path = b""
             self._count += 1
-            raise self._damage_of_entry(gettext("is cut off"))
+            raise self._damage_of_entry(gettext("truncated"))
 
     def _read_to_the_end(self) -> None:
         """Read the padding after the archive, so that the decompressor checks its checksum."""
@@ -232,7 +232,7 @@ class _TarReader:
         if header[124] == 0x80:
             return int.from_bytes(header[125:136], "big")
         if header[124] == 0xFF:
-            raise self._damage_of_entry(gettext("has a negative size"))
+            raise self._damage_of_entry(gettext("negative size"))
         return self._octal(header)
 
     def _octal(self, header: bytes) -> int:
@@ -242,18 +242,18 @@ class _TarReader:
                 return int(text, 8)
         except ValueError:
             pass
-        raise self._damage_of_entry(gettext("has a size that is no number"))
+        raise self._damage_of_entry(gettext("invalid size"))
 
     def _number(self, text: bytes) -> int:
         if not text.isdigit() or len(text) > 20:
-            raise self._damage_of_entry(gettext("has a size that is no number"))
+            raise self._damage_of_entry(gettext("invalid size"))
         return int(text)
 
     def _damage_of_entry(self, what: str) -> Damaged:
         if not self._path:
-            return Damaged(gettext("entry {number:,} {what}").format(number=self._count, what=what))
+            return Damaged(gettext("entry {number:,}: {what}").format(number=self._count, what=what))
         path = printable(self._path.decode(errors="surrogateescape")[:200])
-        return Damaged(gettext("entry {number:,} ({path}) {what}").format(number=self._count, path=path, what=what))
+        return Damaged(gettext("entry {number:,} ({path}): {what}").format(number=self._count, path=path, what=what))
 
 
 def _path_of(header: bytes) -> bytes:

@@ -66,7 +66,7 @@ class TextFile:
             except UnicodeDecodeError as exc:
                 at = offset - kept + exc.start
                 raise SourceRefused(
-                    gettext("The file is not UTF-8: there is a wrong byte at offset {at:,}.").format(at=at)
+                    gettext("The file must be UTF-8. The byte at offset {at:,} is invalid.").format(at=at)
                 ) from exc
             offset += len(chunk)
             if text:
@@ -78,8 +78,8 @@ class TextFile:
             line, first = next(iter(self.bad.items()))
             raise SourceRefused(
                 gettext(
-                    "The file is not UTF-8: the first of many wrong bytes is at offset {first:,} (line "
-                    "{line:,}), the last found is 0x{byte:02x} at offset {offset:,}. Please save it as UTF-8."
+                    "The file must be UTF-8. The first invalid byte is at offset {first:,} (line {line:,}), and the "
+                    "last is 0x{byte:02x} at offset {offset:,}."
                 ).format(first=first, line=line, byte=byte, offset=offset)
             )
 
@@ -90,7 +90,7 @@ class TextFile:
             rest = lines.pop() if not lines[-1].endswith(b"\n") else b""
             if len(rest) > most_bytes:
                 raise SourceRefused(
-                    gettext("The file is no text of lines: one has more than {value} MiB.").format(
+                    gettext("The file isn’t a text file. One line is longer than {value} MiB.").format(
                         value=most_bytes >> 20
                     )
                 )
@@ -103,22 +103,26 @@ class TextFile:
             first = file.read(512)
             file.seek(0)
             if is_zip(first):
-                raise SourceRefused(gettext("The file is a zip archive; please unpack it, or compress it with gzip."))
+                raise SourceRefused(
+                    gettext("The file is a zip archive. Unpack the archive, or compress the file with gzip.")
+                )
             try:
                 chunks = unpacked_chunks(file, compression_of(first), self._meter)
                 begun = next(chunks, b"")
                 yield from itertools.chain((_checked_beginning(begun),) if begun else (), chunks)
             except Damaged as exc:
                 raise SourceRefused(
-                    gettext("The file is damaged: {exc}. Please upload it again.").format(exc=exc)
+                    gettext("The file is damaged: {exc}. Upload the file again.").format(exc=exc)
                 ) from exc
 
 
 def _checked_beginning(chunk: bytes) -> bytes:
     if chunk.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise SourceRefused(gettext("The file is UTF-16 (found at offset 0). Please save it as UTF-8."))
+        raise SourceRefused(gettext("The file is UTF-16 (found at offset 0). Save the file as UTF-8."))
     if (at := chunk.find(b"\0")) >= 0:
-        raise SourceRefused(gettext("The file is no text: there is a zero byte at offset {at:,}.").format(at=at))
+        raise SourceRefused(
+            gettext("The file isn’t a text file. The byte at offset {at:,} is a null byte.").format(at=at)
+        )
     return chunk.removeprefix(_BOM)
 
 

@@ -29,17 +29,15 @@ _OTHER_ARCHIVES = (
 )
 _PACKED_SUFFIXES = (".gz", ".bz2", ".xz")
 _NOT_FILES = {
-    "link": gettext_noop("a link, which an import never follows"),
-    "device": gettext_noop("a device, which an import never follows"),
-    "sparse file": gettext_noop("a sparse file, which an import never follows"),
+    "link": gettext_noop("links are not imported"),
+    "device": gettext_noop("devices are not imported"),
+    "sparse file": gettext_noop("sparse files are not imported"),
 }
 _REASONS = {
-    EntryKind.ENCRYPTED: gettext_noop("is encrypted; archives with a password are not read"),
-    EntryKind.METHOD: gettext_noop("is compressed in a way that is not read; pack the archive with “deflate”"),
-    EntryKind.DAMAGED: gettext_noop(
-        "is damaged: its size, its checksum or its header is not what the archive's directory says"
-    ),
-    EntryKind.UNKNOWN: gettext_noop("is no plain file"),
+    EntryKind.ENCRYPTED: gettext_noop("encrypted archives are not supported"),
+    EntryKind.METHOD: gettext_noop("unsupported compression method: use “deflate”"),
+    EntryKind.DAMAGED: gettext_noop("damaged: the size, checksum or header does not match the archive directory"),
+    EntryKind.UNKNOWN: gettext_noop("not a regular file"),
 }
 
 
@@ -104,7 +102,7 @@ class Contents:
                 yield _fault(
                     name,
                     "depth",
-                    gettext("{format} archives are not read: pack it as .tar.gz or .zip").format(format=other),
+                    gettext("{format} archives are not supported: use .tar.gz or .zip").format(format=other),
                 )
             else:
                 yield from _stream(file, first, name, prefix, meter)
@@ -118,7 +116,7 @@ def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) 
         begun = _at_least(chunks, BLOCK)
     except Damaged as exc:
         raise UploadRefused(
-            gettext("{name} is damaged: {exc}. Please upload it again.").format(name=name, exc=exc)
+            gettext("{name} is damaged: {exc}. Upload the file again.").format(name=name, exc=exc)
         ) from exc
     if is_tar(begun[:BLOCK]):
         yield from _normalise_entries(tar_entries(_put_before(begun, chunks), MOST_DOCUMENT_BYTES), name, prefix)
@@ -131,7 +129,7 @@ def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) 
         content = _full_content(begun, chunks)
     except Damaged as exc:
         raise UploadRefused(
-            gettext("{name} is damaged: {exc}. Please upload it again.").format(name=name, exc=exc)
+            gettext("{name} is damaged: {exc}. Upload the file again.").format(name=name, exc=exc)
         ) from exc
     yield (
         (name, content)
@@ -165,11 +163,11 @@ def _normalise_entries(entries: Iterator[Entry], archive: str, prefix: str) -> I
     except Damaged as exc:
         if not path:
             raise UploadRefused(
-                gettext("{name} is damaged: {exc}. Please upload it again.").format(name=archive, exc=exc)
+                gettext("{name} is damaged: {exc}. Upload the file again.").format(name=archive, exc=exc)
             ) from exc
         raise UploadRefused(
             gettext(
-                "{name} is damaged: {exc}. {last:,} entries could be read, the last is {path}. Please upload it again."
+                "{name} is damaged: {exc}. The last of {last:,} readable entries is {path}. Upload the file again."
             ).format(name=archive, exc=exc, last=last, path=path)
         ) from exc
 

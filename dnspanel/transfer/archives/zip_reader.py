@@ -98,22 +98,22 @@ class _ZipReader:
         tail = os.pread(self._descriptor, self._size - tail_at, tail_at)
         found = tail.rfind(b"PK\5\6")
         if found < 0 or found + _END.size > len(tail):
-            raise Damaged(gettext("its directory is missing: it ends too early"))
+            raise Damaged(gettext("the archive directory is missing"))
         at = tail_at + found
         _, disk, first_disk, here, count, size, start, comment = _END.unpack_from(tail, found)
         if at + _END.size + comment > self._size:
-            raise Damaged(gettext("it is cut off"))
+            raise Damaged(gettext("the archive is truncated"))
         locator = os.pread(self._descriptor, _LOCATOR.size, at - _LOCATOR.size) if at >= _LOCATOR.size else b""
         if locator.startswith(b"PK\6\7"):
             at = _LOCATOR.unpack(locator)[2]
             end = os.pread(self._descriptor, _END64.size, at)
             if len(end) < _END64.size or not end.startswith(b"PK\6\6"):
-                raise Damaged(gettext("its zip64 directory is missing"))
+                raise Damaged(gettext("the zip64 directory is missing"))
             _, _, disk, first_disk, here, count, size, start = _END64.unpack(end)
         if disk or first_disk or here != count:
-            raise Damaged(gettext("it is one part of several"))
+            raise Damaged(gettext("the archive is split into several parts"))
         if start + size > at:
-            raise Damaged(gettext("its directory does not lie where it says"))
+            raise Damaged(gettext("the archive directory is not at the stated position"))
         if count > MOST_ENTRIES:
             raise UploadRefused(
                 gettext("The upload has {count:,} entries: {titles}.").format(
@@ -136,7 +136,7 @@ class _ZipReader:
         offsets.append(self._start)
         for place, i in enumerate(in_order):
             if starts[i] + sizes[i] > offsets[place + 1]:
-                raise Damaged(gettext("two of its entries share bytes, which is how zip bombs are made"))
+                raise Damaged(gettext("two entries share the same bytes, as in a zip bomb"))
         return offsets
 
     def _central_entries(self) -> Iterator[_Central]:
@@ -147,7 +147,7 @@ class _ZipReader:
                 buffer = os.pread(self._descriptor, min(CHUNK_BYTES, self._end - buffer_at), buffer_at)
             if at + _CENTRAL.size > len(buffer):
                 raise Damaged(
-                    gettext("its directory ends at entry {number:,} of {count:,}").format(
+                    gettext("the archive directory ends at entry {number:,} of {count:,}").format(
                         number=number, count=self._count
                     )
                 )
@@ -159,7 +159,7 @@ class _ZipReader:
             extra_at = path_at + path_size
             at = extra_at + extra_size + note
             if magic != b"PK\1\2" or at > len(buffer):
-                raise Damaged(gettext("entry {number:,} of its directory cannot be read").format(number=number))
+                raise Damaged(gettext("entry {number:,} of the archive directory cannot be read").format(number=number))
             if _NOT_HERE in (packed, unpacked, offset):
                 extra = buffer[extra_at : extra_at + extra_size]
                 unpacked, packed, offset = _zip64(extra, unpacked, packed, offset, number)
@@ -263,7 +263,7 @@ def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -
                 break
             return numbers[0], numbers[1], numbers[2]
         at += 4 + size
-    raise Damaged(gettext("entry {number:,} of its directory cannot be read").format(number=number))
+    raise Damaged(gettext("entry {number:,} of the archive directory cannot be read").format(number=number))
 
 
 def _utf8(path: bytes) -> bytes:

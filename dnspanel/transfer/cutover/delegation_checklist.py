@@ -75,7 +75,7 @@ def checklist(sides: Sides, nodes: Sequence[Server], resolver: Resolver, now: da
 
 def text_of(zone: str, points: Iterable[Point]) -> str:
     """Return the checklist as text for an email."""
-    lines: list[str] = [gettext("Delegation checklist of {zone}").format(zone=zone)]
+    lines: list[str] = [gettext("Delegation checklist for {zone}").format(zone=zone)]
     for point in points:
         lines.append(f"{_MARKS[point.verdict]} {point.message}")
         lines.extend(f"    {line}" for line in point.lines)
@@ -90,7 +90,7 @@ def _answers(sides: Sides) -> Point:
             sides.differences,
         ).format(count=sides.differences)
         return Point("answers", Verdict.TO_DO, message)
-    return Point("answers", Verdict.FINE, gettext("Our nodes answer everything as the old server does."))
+    return Point("answers", Verdict.FINE, gettext("Our nodes answer the same as the old server."))
 
 
 def _serial(sides: Sides) -> Point:
@@ -98,17 +98,21 @@ def _serial(sides: Sides) -> Point:
     [ours] = [int(text.split(" ")[2]) for text in _texts(sides.rows, sides.zone, rdtypes.SOA)] or [0]
     if theirs is None:
         return Point(
-            "serial", Verdict.UNKNOWN, gettext("The old server said no serial; secondaries want ours to be higher.")
+            "serial",
+            Verdict.UNKNOWN,
+            gettext("The old server’s serial is unknown. Secondaries need a higher serial from our nodes."),
         )
     if Serial(ours) < Serial(theirs):
         message = gettext(
-            "Raise the serial: ours, {ours}, is lower than {theirs} of the old server, so secondaries stay there."
+            "Increase our serial {ours}. The old server’s serial {theirs} is higher, so secondaries would not update."
         ).format(ours=ours, theirs=theirs)
         return Point("serial", Verdict.TO_DO, message)
     return Point(
         "serial",
         Verdict.FINE,
-        gettext("Our serial {ours} is not lower than {theirs} of the old server.").format(ours=ours, theirs=theirs),
+        gettext("Our serial {ours} is not lower than the old server’s serial {theirs}.").format(
+            ours=ours, theirs=theirs
+        ),
     )
 
 
@@ -127,7 +131,7 @@ def _long_ttls(sides: Sides, now: datetime) -> Point:
     long = [row for row in sides.rows if row[2] > LONG_TTL]
     if not long:
         return Point("ttl", Verdict.FINE, gettext("No TTL is longer than an hour."))
-    message = gettext("{name} {type}: {ttl} s, in caches until {until} UTC if it is lowered now")
+    message = gettext("{name} {type}: {ttl} s, cached until {until} UTC if lowered now")
     lines = [
         message.format(
             name=names.relative_text(name, sides.zone),
@@ -138,10 +142,10 @@ def _long_ttls(sides: Sides, now: datetime) -> Point:
         for name, type_, ttl, *_ in sorted(long, key=lambda row: -row[2])[:_MOST_LISTED]
     ]
     if len(long) > _MOST_LISTED:
-        lines.append(gettext("and {count:,} more, with shorter ones").format(count=len(long) - _MOST_LISTED))
+        lines.append(gettext("and {count:,} more with lower TTLs").format(count=len(long) - _MOST_LISTED))
     message = ngettext(
-        "Lower TTLs longer than an hour at the old server first: {count:,} RRset.",
-        "Lower TTLs longer than an hour at the old server first: {count:,} RRsets.",
+        "Lower TTLs longer than an hour on the old server: {count:,} RRset.",
+        "Lower TTLs longer than an hour on the old server: {count:,} RRsets.",
         len(long),
     ).format(count=len(long))
     return Point("ttl", Verdict.TO_DO, message, tuple(lines))
@@ -152,20 +156,20 @@ def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolv
     ours = {node.address for node in nodes}
     found = {server: resolver.addresses(server) for server in servers}
     if any(addresses is None for addresses in found.values()):
-        return Point("nameservers", Verdict.UNKNOWN, gettext("Where the names of the name servers lead was not asked."))
+        return Point("nameservers", Verdict.UNKNOWN, gettext("The name server addresses have not been checked."))
     astray = [
-        gettext("{server} leads to {addresses}").format(server=server, addresses=", ".join(sorted(addresses)))
+        gettext("{server} resolves to {addresses}").format(server=server, addresses=", ".join(sorted(addresses)))
         if addresses
-        else gettext("{server} leads to no public address").format(server=server)
+        else gettext("{server} doesn’t resolve to a public address").format(server=server)
         for server, addresses in found.items()
         if not addresses or not addresses <= ours
     ]
     if astray:
-        message = gettext("Make every name server of the zone lead to our nodes ({ours}).").format(
+        message = gettext("Point every name server of the zone to our nodes ({ours}).").format(
             ours=", ".join(sorted(ours))
         )
         return Point("nameservers", Verdict.TO_DO, message, tuple(astray))
-    return Point("nameservers", Verdict.FINE, gettext("Every name server of the zone leads to our nodes."))
+    return Point("nameservers", Verdict.FINE, gettext("Every name server of the zone points to our nodes."))
 
 
 def parent_points(
@@ -185,7 +189,7 @@ def _addresses_within(sides: Sides, servers: Sequence[str]) -> dict[str, set[str
 
 def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
     if delegation is None:
-        return Point("parent", Verdict.UNKNOWN, gettext("The parent’s servers were not asked for the delegation."))
+        return Point("parent", Verdict.UNKNOWN, gettext("The delegation at the parent has not been checked."))
     theirs, ours = delegation.nameservers, frozenset(servers)
     if not theirs:
         message = gettext("{parent} does not delegate the zone.").format(parent=delegation.parent)
@@ -199,12 +203,12 @@ def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
         return Point(
             "parent",
             Verdict.FINE,
-            gettext("{parent} delegates to the zone’s own name servers.").format(parent=delegation.parent),
+            gettext("{parent} delegates to the zone’s name servers.").format(parent=delegation.parent),
         )
     lines = [gettext("remove {server}").format(server=server) for server in sorted(theirs - ours)]
     lines += [gettext("add {server}").format(server=server) for server in sorted(ours - theirs)]
-    lines.append(gettext("resolvers follow within {ttl} s, the TTL there").format(ttl=delegation.ttl))
-    message = gettext("Change the name servers at {parent}").format(parent=delegation.parent)
+    lines.append(gettext("resolvers follow within {ttl} s (TTL at the parent)").format(ttl=delegation.ttl))
+    message = gettext("Change the name servers at {parent}.").format(parent=delegation.parent)
     return Point("parent", Verdict.TO_DO, message, tuple(lines))
 
 
@@ -214,35 +218,34 @@ def _glue(
     """Check the glue. Name servers inside the zone can only be found if the parent has their addresses."""
     inside = [server for server in servers if names.is_within(server, zone)]
     if not inside:
-        return Point("glue", Verdict.FINE, gettext("No glue is needed, because no name server is inside the zone."))
+        return Point("glue", Verdict.FINE, gettext("No glue is needed because no name server is inside the zone."))
     expected = {server: set(addresses.get(server, ())) for server in inside}
     lines = [
         f"{server} {', '.join(sorted(found))}"
         if found
-        else gettext("{server} has no address here").format(server=server)
+        else gettext("{server} doesn’t have an address in the zone").format(server=server)
         for server, found in expected.items()
     ]
     if delegation is None:
-        return Point(
-            "glue", Verdict.UNKNOWN, gettext("The parent needs glue; whether it has it was not asked."), tuple(lines)
-        )
+        return Point("glue", Verdict.UNKNOWN, gettext("The glue at the parent has not been checked."), tuple(lines))
     if all(found and delegation.glue.get(server) == found for server, found in expected.items()):
-        return Point("glue", Verdict.FINE, gettext("{parent} has the right glue.").format(parent=delegation.parent))
+        return Point("glue", Verdict.FINE, gettext("{parent} has the correct glue.").format(parent=delegation.parent))
     return Point(
-        "glue", Verdict.TO_DO, gettext("Give this glue to {parent}").format(parent=delegation.parent), tuple(lines)
+        "glue", Verdict.TO_DO, gettext("Add this glue at {parent}.").format(parent=delegation.parent), tuple(lines)
     )
 
 
 def _ds(sides: Sides, delegation: Delegation | None) -> Point:
     if delegation is None or delegation.ds is None:
-        return Point("ds", Verdict.UNKNOWN, gettext("Whether the parent has a DS record was not asked."))
+        return Point("ds", Verdict.UNKNOWN, gettext("DS at the parent: not checked yet."))
     if not delegation.ds:
-        return Point("ds", Verdict.FINE, gettext("The parent has no DS record: the zone need not be signed."))
+        return Point(
+            "ds", Verdict.FINE, gettext("The parent doesn’t have a DS record, so the zone doesn’t need to be signed.")
+        )
     keys = _texts(sides.rows, sides.zone, rdtypes.DNSKEY)
     message = gettext(
-        "The zone is signed, and the parent has DS records: move the keys here, or remove the DS "
-        "records and wait {ds_ttl} s before the move; otherwise resolvers that validate answer "
-        "nothing."
+        "The zone is signed, and the parent has DS records. Import the keys, or remove the DS records and "
+        "wait {ds_ttl} s before the move. Otherwise validating resolvers can’t resolve the zone."
     ).format(ds_ttl=delegation.ds_ttl)
     lines = [*(f"DS {text}" for text in delegation.ds), *(f"DNSKEY {text}" for text in keys)]
     return Point("ds", Verdict.TO_DO, message, tuple(lines))

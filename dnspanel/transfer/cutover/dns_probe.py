@@ -219,7 +219,7 @@ def _ask_by_tcp(server: Server, question: Question) -> Answer:
         return answer_of(dns.query.tcp(query, server.address, TCP_SECONDS, server.port, ignore_trailing=True))
     except (dns.exception.DNSException, OSError, EOFError) as exc:
         return server.silence(
-            gettext("cut short over UDP, and over TCP: {reason}").format(reason=str(exc) or exc.__class__.__name__)
+            gettext("truncated over UDP, TCP failed: {reason}").format(reason=str(exc) or exc.__class__.__name__)
         )
 
 
@@ -227,7 +227,7 @@ def _read(packet: bytes) -> Answer:
     try:
         return answer_of(dns.message.from_wire(packet, ignore_trailing=True, raise_on_truncation=False))
     except dns.exception.DNSException as exc:
-        return Answer(None, failure=gettext("an answer that cannot be read: {exc}").format(exc=exc))
+        return Answer(None, failure=gettext("unreadable answer: {exc}").format(exc=exc))
 
 
 def answer_of(message: dns.message.Message) -> Answer:

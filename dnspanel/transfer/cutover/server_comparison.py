@@ -102,12 +102,12 @@ def create_check(  # noqa: PLR0913  # the fields of a check
     if resolver:
         allowed_servers.refuse_dns_server("resolver", resolver, resolver_port, port_field="resolver_port")
     if not Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).exists():
-        raise WrongState(gettext("There is no active node to compare the old server with."))
+        raise WrongState(gettext("No active node found to compare with the old server."))
     with transaction.atomic(durable=True):
         unfinished = CutoverCheck.objects.filter(author=user_of(author), state__in=UNFINISHED_STATES)
         if unfinished.count() >= MOST_UNFINISHED:
             raise WrongState(
-                gettext("{most_unfinished} of your comparisons are not finished yet.").format(
+                gettext("You already have {most_unfinished} unfinished comparisons.").format(
                     most_unfinished=MOST_UNFINISHED
                 )
             )
@@ -143,7 +143,7 @@ def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> Non
     """
     check_for(by, check.pk)
     if not _unfinished_check(check.pk).update(state=RunState.CANCELLED, ended_at=now):
-        raise WrongState(gettext("This comparison has ended already."))
+        raise WrongState(gettext("This comparison has already ended."))
 
 
 def unfinished_checks() -> list[int]:
@@ -174,7 +174,7 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
             message = (
                 str(exc)
                 if isinstance(exc, TransferError | Forbidden)
-                else gettext("A fault of the panel: {fault}").format(fault=repr(exc))
+                else gettext("Internal error: {fault}").format(fault=repr(exc))
             )
             _unfinished_check(check_id).update(state=RunState.FAILED, ended_at=timezone.now(), failure=message)
             if not isinstance(exc, TransferError | Forbidden):
@@ -232,7 +232,7 @@ def _compare(check: CutoverCheck, parent_port: int) -> None:
     for batch in _batches(zones.filter(name__gt=last or "")):
         if time.monotonic() > until:
             raise SourceAway(
-                gettext("It did not come to its end in {value:g} hours.").format(
+                gettext("The comparison did not finish within {value:g} hours.").format(
                     value=import_limits.MOST_READ_SECONDS / 3600
                 )
             )

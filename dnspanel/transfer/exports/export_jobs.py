@@ -82,7 +82,7 @@ def create_export(
     job_rights.refuse_partial_visibility(author)
     if keys_passphrase:
         if export_format != ExportFormat.JSON:
-            raise PassphraseRefused(gettext("Only JSON has a place for private keys."))
+            raise PassphraseRefused(gettext("Private keys can only be exported as JSON."))
         refuse_passphrase(keys_passphrase)
         hidden = job_rights.zones_with_hidden_keys(selection.among(_zones_of(author)), author)
         _refuse_keys(hidden.order_by("name").values_list("name", flat=True).first())
@@ -91,9 +91,10 @@ def create_export(
     with transaction.atomic(durable=True):
         if author is not None and unfinished.count() >= MOST_UNFINISHED:
             raise WrongState(
-                gettext("{most_unfinished} of your exports are not finished yet: wait for one, or cancel it.").format(
-                    most_unfinished=MOST_UNFINISHED
-                )
+                gettext(
+                    "You already have {most_unfinished} unfinished exports. Wait until an export ends, or cancel an "
+                    "export."
+                ).format(most_unfinished=MOST_UNFINISHED)
             )
         job = ExportJob.objects.create(
             author=user_of(author),
@@ -113,7 +114,7 @@ def create_export(
 def cancel_export(*, job: ExportJob, now: datetime) -> None:
     """Cancel an export, so that it writes no file. Raise WrongState if the export has already ended."""
     if not _unfinished_job(job.pk).update(state=RunState.CANCELLED, ended_at=now, secret=None):
-        raise WrongState(gettext("This export has ended already."))
+        raise WrongState(gettext("This export has already ended."))
 
 
 def open_file(*, job: ExportJob, person: Person) -> BinaryIO:
@@ -297,9 +298,9 @@ def _file(path: Path) -> Iterator[Any]:
 
 def _failure_message(exc: Exception) -> str:
     if isinstance(exc, OSError) and exc.strerror:
-        return gettext("The file could not be written: {reason}.").format(reason=exc.strerror)
+        return gettext("The export file can’t be written: {reason}.").format(reason=exc.strerror)
     if isinstance(exc, Forbidden):
         return str(exc)
-    return gettext("The export stopped at a fault of the panel: {kind}: {reason}").format(
+    return gettext("The export failed because of an internal error: {kind}: {reason}").format(
         kind=exc.__class__.__name__, reason=exc
     )

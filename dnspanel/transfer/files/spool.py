@@ -100,7 +100,7 @@ def _open_file(path: Path) -> BinaryIO:
         return path.open("rb", buffering=1 << 20)
     except OSError as exc:
         raise TransferError(
-            gettext("A file of this import is gone from the panel's disk ({name}).").format(name=path.name)
+            gettext("A file of this import is missing on the panel’s disk ({name}).").format(name=path.name)
         ) from exc
 
 

@@ -57,7 +57,7 @@ class WrongOffset(UploadRefused):
 
     def __init__(self, name: str, offset: int) -> None:
         super().__init__(
-            gettext("{name} has {offset:,} bytes so far: the upload goes on from there.").format(
+            gettext("{name} already has {offset:,} bytes. Continue the upload at this offset.").format(
                 name=name, offset=offset
             )
         )
@@ -173,7 +173,7 @@ def _append(file: int, stream: Stream, size: int | None, room: _Room) -> int:
         written += len(block)
     if size is not None and written < size:
         raise UploadRefused(
-            gettext("The chunk broke off after {written:,} of {size:,} bytes. Please send it again.").format(
+            gettext("Only {written:,} of {size:,} bytes of the chunk arrived. Send the chunk again.").format(
                 written=written, size=size
             )
         )
@@ -196,8 +196,7 @@ def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
             ),
         )
     message = gettext(
-        "The panel's disk has room for another {room:,} MiB only. Old imports and exports can be "
-        "deleted, then the upload goes on where it stopped."
+        "The panel’s disk only has {room:,} MiB left. Delete old imports and exports, then resume the upload."
     ).format(room=max(0, free) >> 20)
     return _Room(max(0, free), UploadRefused(message))
 
@@ -209,9 +208,7 @@ def _quota_refusal(author: Author, left: int) -> TransferError:
             import_quotas.refuse_bytes(author, left + 1, now=timezone.now())
     except QuotaExceeded as refusal:
         return refusal
-    return UploadRefused(
-        gettext("The upload is too large for the room that was left a moment ago. Please send it again.")
-    )
+    return UploadRefused(gettext("The upload no longer fits into the available space. Try the upload again."))
 
 
 def _number(manifest: sqlite3.Connection, name: str) -> int:
@@ -235,7 +232,7 @@ def _number(manifest: sqlite3.Connection, name: str) -> int:
 def _size(manifest: sqlite3.Connection, number: int) -> int:
     row = manifest.execute("SELECT size FROM file WHERE number = ?", (number,)).fetchone()
     if row is None:
-        raise UploadRefused(gettext("The file was removed while it was being uploaded."))
+        raise UploadRefused(gettext("The file was removed during the upload."))
     return int(row[0])
 
 
@@ -247,7 +244,7 @@ def _lock_file(path: Path, name: str) -> Iterator[int]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
-            raise ChunkUnderWay(gettext("Another chunk of {name} is just being received.").format(name=name)) from exc
+            raise ChunkUnderWay(gettext("Another chunk of {name} is being uploaded.").format(name=name)) from exc
         yield file
     finally:
         os.close(file)
@@ -264,7 +261,7 @@ def _manifest(job: ImportJob, *, make: bool = False) -> sqlite3.Connection:
 
 def _check_open(job: ImportJob) -> None:
     if job.state != State.UPLOADING:
-        raise WrongState(gettext("This import does not wait for files any more."))
+        raise WrongState(gettext("This import no longer accepts files."))
 
 
 def _directory(job: ImportJob) -> Path:

@@ -105,7 +105,7 @@ def _refuse_too_large(job: ImportJob) -> set[int]:
     zones = ImportZone.objects.filter(job=job, action=Action.CREATE, rrsets__gt=largest)
     faults: dict[int, list[SourceFault]] = {}
     for zone in zones:
-        reason = gettext("The zone has {rrsets:,} RRsets, and you may have {largest:,} in one.").format(
+        reason = gettext("The zone has {rrsets:,} RRsets. Your limit is {largest:,} RRsets per zone.").format(
             rrsets=zone.rrsets, largest=largest
         )
         faults.setdefault(zone.piece, []).append(job_rights.too_many_rrsets(zone.name, reason))
@@ -190,13 +190,13 @@ def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool)
         return None
     if is_presigned:
         reason = gettext(
-            "{name} is served with the signatures that it came with: keep the signatures of the "
-            "source, which has to be signed, and replace the zone; or drop its signatures first"
+            "{name} uses imported signatures. Replace the zone and import the signatures of the source, or "
+            "remove the imported signatures first."
         ).format(name=parsed.name)
     else:
         reason = gettext(
-            "{name} is here, and not served with signatures that it came with: delete it first, or "
-            "replace it by an import that drops signatures"
+            "{name} already exists and doesn’t use imported signatures. Delete the zone first, or import the "
+            "zone without signatures."
         ).format(name=parsed.name)
     return SourceFault("", 0, 0, "", reason, "signatures", zone=parsed.name)
 
@@ -252,7 +252,7 @@ def _broken_rules(
         parsed.name, after, changed, below=below, allow_lua=settings.ALLOW_LUA_RECORDS, unanswered=unanswered
     ):
         if violation.severity is violations.Severity.ERROR:
-            reason = gettext("Together with what the zone has: {message}").format(message=violation.message)
+            reason = gettext("Conflict with the existing zone: {message}").format(message=violation.message)
             yield SourceFault("", 0, 0, "", reason, violation.code, zone=parsed.name)
 
 

@@ -125,9 +125,9 @@ def _from_json(value: bytes) -> BroughtSignatures:
 
 def _signing_of_zone(kept: _Kept) -> BroughtSigning | str:
     if kept.metadata.get(PRESIGNED) == "1":
-        return gettext("its records were signed beforehand")
+        return gettext("the records of the zone are already signed")
     if len(kept.keys) > MOST_KEYS:
-        return gettext("it has {count} keys").format(count=len(kept.keys))
+        return gettext("the zone has {count} keys").format(count=len(kept.keys))
     if (lock := _lock_of(kept)) is not None:
         return lock.message
     try:
@@ -136,9 +136,9 @@ def _signing_of_zone(kept: _Kept) -> BroughtSigning | str:
     except BadKey as exc:
         return gettext("a key cannot be used: {reason}").format(reason=exc)
     except (ValueError, DnssecRefused):
-        return gettext("its NSEC3 parameters cannot be used")
+        return gettext("the NSEC3 parameters cannot be used")
     if len({(key.pair.algorithm, key.pair.public) for key in keys}) < len(keys):
-        return gettext("it has the same key twice")
+        return gettext("the zone has the same key twice")
     cds, cdnskey = kept.metadata.get(PUBLISH_CDS, ""), kept.metadata.get(PUBLISH_CDNSKEY) == "1"
     return BroughtSigning(keys, nsec3, cds.replace(" ", ""), cdnskey)
 
@@ -153,7 +153,7 @@ def _brought_key(name: str, value: bytes) -> BroughtKey:
     """Parse a key that `sources.powerdns.kept_key` stored. Raise BadKey if it is invalid."""
     flags, *words = name.split(" ")
     if flags not in _FLAGS:
-        raise BadKey(gettext("its flags are {flags}.").format(flags=flags[:10]))
+        raise BadKey(gettext("the key flags are {flags}").format(flags=flags[:10]))
     pair = key_material.read(decrypt_secret(value).decode("utf-8", "replace"))
     return BroughtKey(pair, int(flags), "inactive" not in words, "unpublished" not in words)
 

@@ -117,13 +117,13 @@ class _Watch:
             if self._ended.wait(min(self._until, self._last) - now):
                 return
         if now < self._last:
-            self.complaint = gettext("the server gave nothing usable for {minutes:g} minutes").format(
+            self.complaint = gettext("the server sent no usable data for {minutes:g} minutes").format(
                 minutes=import_limits.MOST_ITEM_SECONDS / 60
             )
         else:
-            self.complaint = gettext("it was not read to its end in {hours:g} hours: resume to go on").format(
-                hours=import_limits.MOST_READ_SECONDS / 3600
-            )
+            self.complaint = gettext(
+                "the source was not read completely within {hours:g} hours: resume the import to continue"
+            ).format(hours=import_limits.MOST_READ_SECONDS / 3600)
         self._source.cut()
 
 

@@ -58,7 +58,7 @@ COPY transfer_importzone (job_id, piece, name, path, zone_id, base_revision, ser
     choice, action, added, changed, removed, document_offset, rows_offset, rows_size, ops_offset, ops_size, op_count,
     digest, undone) FROM STDIN"""
 
-_TWICE = gettext_noop("The zone {name} was already read from {path}; this second one is left out.")
+_TWICE = gettext_noop("The zone {name} was already read from {path}. This second copy is left out.")
 _MARK_DUPLICATES = """
 WITH again AS (
     SELECT id, first_path FROM (
@@ -322,21 +322,21 @@ def _report_signed(
         if isinstance(signing, BroughtSigning) and goes_on:
             count = len(signing.keys)
             reason = ngettext(
-                "The zone is signed, and goes on with its {count} key: its DS stays right",
-                "The zone is signed, and goes on with its {count} keys: its DS stays right",
+                "The zone stays signed with the {count} imported key. The DS record at the parent stays valid.",
+                "The zone stays signed with the {count} imported keys. The DS records at the parent stay valid.",
                 count,
             ).format(count=count)
             zone.faults.append(_of_keys(path, zone.name, reason, Severity.NOTE))
             lost_signatures = False
         elif zone.name in here:
-            reason = gettext("The zone is here already, and stays signed as it is")
+            reason = gettext("The zone already exists. The signing does not change.")
             zone.faults.append(_of_keys(path, zone.name, reason, Severity.NOTE))
             lost_signatures = False
         elif signing is not None:
             because = _reason_aside(signing, is_here=zone.name in existing_by_name)
-            reason = gettext("The zone is signed, and its keys are kept aside, because {because}; {unsigned}").format(
-                because=because, unsigned=text_of_unsigned()
-            )
+            reason = gettext(
+                "The zone is signed. The keys are stored separately, because {because}. {unsigned}"
+            ).format(because=because, unsigned=text_of_unsigned())
             zone.faults.append(_of_keys(path, zone.name, reason, Severity.WARNING))
             lost_signatures = True
         if zone.name in parents and not goes_on and (lost_signatures or zone.name not in existing_by_name):
@@ -395,7 +395,7 @@ def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) 
         until = f"{end:%Y-%m-%d %H:%M} UTC"
         if end <= now:
             reason = gettext(
-                "The zone’s signatures expired on {until}: sign the zone again, or import it without signatures"
+                "The zone’s signatures expired on {until}. Sign the zone again, or import the zone without signatures."
             ).format(until=until)
             zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
             continue
@@ -406,16 +406,16 @@ def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) 
         if fault:
             zone.faults.append(_of_signatures(path, zone.name, fault, Severity.ERROR))
             continue
-        reason = gettext(
-            "The zone is served with the signatures that it brings; the first of them ends on {until}"
-        ).format(until=until)
+        reason = gettext("The zone keeps its existing signatures. The first signature expires on {until}.").format(
+            until=until
+        )
         is_late = end - now < ENDS_SOON
         zone.faults.append(_of_signatures(path, zone.name, reason, Severity.WARNING if is_late else Severity.NOTE))
         if not may_sign:
-            reason = gettext("To import a zone with its signatures takes the right to sign it")
+            reason = gettext("You need the right to sign the zone to import signatures.")
             zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
         if zone.name in parents and not signing.is_named_by(zone.name, parents[zone.name].ds):
-            reason = gettext("The zone {parent} holds a DS for it that names none of its keys").format(
+            reason = gettext("The zone {parent} has a DS record that matches no key of this zone.").format(
                 parent=parents[zone.name].zone_name
             )
             zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
@@ -441,10 +441,10 @@ def _signed_here(zones: Mapping[str, ExistingZone]) -> set[str]:
 def _reason_aside(signing: BroughtSigning | str, *, is_here: bool) -> str:
     """Return the reason why a zone's keys are not used."""
     if is_here:
-        return gettext("the zone is here already, and is signed as it is")
+        return gettext("the zone already exists, and the signing does not change")
     if isinstance(signing, str):
         return signing
-    return gettext("the DS above names none of them, or you may not sign zones")
+    return gettext("the DS record in the parent zone matches no key, or you are not allowed to sign zones")
 
 
 def _batches(documents: Iterable[tuple[int, Document]]) -> Iterator[list[tuple[int, Document]]]:

@@ -49,7 +49,7 @@ def members(catalog: str, records: Iterable[Record]) -> list[Member]:
         found[record.name, record.type].append(record.rdata)
     versions = found.get((_below("version", catalog), rdtypes.TXT), [])
     if versions != [VERSION]:
-        stated = ", ".join(versions) or gettext("no version at all")
+        stated = ", ".join(versions) or gettext("no version")
         raise BadCatalog(
             gettext("{catalog} is not a catalog zone of version 2 (RFC 9432): it states {stated}").format(
                 catalog=catalog, stated=stated
@@ -63,7 +63,7 @@ def members(catalog: str, records: Iterable[Record]) -> list[Member]:
         zone = _only(catalog, name, rdatas)
         if zone in zones:
             raise BadCatalog(
-                gettext("{catalog} is broken: {rdatas} is in it twice, as {zones} and {name}").format(
+                gettext("{catalog} is broken: the catalog lists {rdatas} twice, as {zones} and {name}").format(
                     catalog=catalog, rdatas=zone, zones=zones[zone], name=name
                 )
             )
@@ -81,7 +81,7 @@ def _only(catalog: str, name: str, rdatas: list[str]) -> str:
     """Return the target of the name's PTR. Raise BadCatalog if it is invalid or there are several (RFC 9432 4)."""
     if len(rdatas) != 1:
         raise BadCatalog(
-            gettext("{catalog} is broken: {name} leads to {rdatas} zones").format(
+            gettext("{catalog} is broken: {name} points to {rdatas} zones").format(
                 catalog=catalog, name=name, rdatas=len(rdatas)
             )
         )

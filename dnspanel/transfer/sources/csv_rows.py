@@ -47,7 +47,7 @@ def _all_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, int, 
             yield (
                 line,
                 line,
-                gettext("this is no row of a table: {reason}; perhaps a quote is never closed").format(reason=exc),
+                gettext("invalid table row: {reason} (check for a missing closing quote)").format(reason=exc),
             )
             continue
         if row is None:
@@ -131,9 +131,9 @@ class RowReader:
                 return above
             above = names.parent(above)
         raise ValueError(
-            gettext("the row says no zone")
+            gettext("the row doesn’t name a zone")
             if not self._zones
-            else gettext("{name} is in none of the zones given").format(name=name)
+            else gettext("{name} is not in any of the given zones").format(name=name)
         )
 
 

@@ -55,7 +55,7 @@ def sample(path: Path) -> CsvSample:
     try:
         rows = list(csv.reader(lines, delimiter=delimiter))
     except csv.Error as exc:
-        raise SourceRefused(gettext("The file is no table: {exc}.").format(exc=exc)) from exc
+        raise SourceRefused(gettext("The file isn’t a table: {exc}.").format(exc=exc)) from exc
     mapping = guessed_mapping(rows, delimiter)
     below = header_at(rows) + 1 if mapping.header else 0
     header = rows[below - 1] if below else []
@@ -70,9 +70,7 @@ class CsvSource:
 
     def __init__(self, path: Path, mapping: CsvMapping, *, name: str = "") -> None:
         if mapping.missing:
-            raise SourceRefused(
-                gettext("The table needs a column for each of: {list}.").format(list=", ".join(mapping.missing))
-            )
+            raise SourceRefused(gettext("Assign a column for each of: {list}.").format(list=", ".join(mapping.missing)))
         self._path, self._name = path, name or path.name
         self._mapping = mapping
         self._file = TextFile(path)
@@ -111,7 +109,7 @@ class CsvSource:
         """Yield (first line number, cells) for each row, with an error text instead of cells if the row is faulty."""
         for line, last, row in numbered_rows(self._file.lines(import_limits.MOST_LINE_BYTES), self._mapping):
             if (offset := self._bad_byte(line, last)) is not None:
-                yield line, gettext("this is not UTF-8: a wrong byte at offset {offset:,}").format(offset=offset)
+                yield line, gettext("not UTF-8: invalid byte at offset {offset:,}").format(offset=offset)
             else:
                 yield line, row
 

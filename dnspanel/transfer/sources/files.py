@@ -37,19 +37,19 @@ _LONGEST_HEAD = 1100
 # The reports about files that are not imported. Files of other kinds are skipped without a report.
 _REASONS = {
     FileKind.EMPTY: ("empty", gettext_noop("an empty file")),
-    FileKind.BACKUP: ("backup", gettext_noop("left out, because its name is that of a backup copy")),
+    FileKind.BACKUP: ("backup", gettext_noop("left out, because the file name is that of a backup copy")),
     FileKind.KEY: (
         "dnssec-key",
-        gettext_noop("left out: a DNSSEC key; paste its private part on the zone's DNSSEC page"),
+        gettext_noop("left out: a DNSSEC key (paste the private key on the zone’s DNSSEC page)"),
     ),
-    FileKind.ARCHIVE: ("depth", gettext_noop("left out: archives inside archives are not opened")),
+    FileKind.ARCHIVE: ("depth", gettext_noop("left out: nested archives are not opened")),
     FileKind.RAW: (
         "raw",
-        gettext_noop("a zone in BIND's binary form; “named-compilezone -f raw -F text” makes text of it"),
+        gettext_noop("a zone in BIND’s binary format (convert the file with “named-compilezone -f raw -F text”)"),
     ),
-    FileKind.UTF16: ("encoding", gettext_noop("text in UTF-16; zone files are ASCII or UTF-8 (found at offset 0)")),
-    FileKind.BINARY: ("binary", gettext_noop("no text: it has a zero byte")),
-    FileKind.NO_RECORDS: ("no-records", gettext_noop("left out, because it has no records")),
+    FileKind.UTF16: ("encoding", gettext_noop("text in UTF-16 at offset 0 (zone files must be ASCII or UTF-8)")),
+    FileKind.BINARY: ("binary", gettext_noop("not a text file: the file contains a null byte")),
+    FileKind.NO_RECORDS: ("no-records", gettext_noop("left out, because the file has no records")),
 }
 _ERRORS = frozenset({FileKind.ARCHIVE, FileKind.RAW, FileKind.UTF16})
 _ALWAYS_REPORTED = _ERRORS | {FileKind.BACKUP, FileKind.KEY}
@@ -216,7 +216,11 @@ def _items_of(path: str, text: bytes, survey: _Survey, *, is_alone: bool) -> Ite
         # A person who uploads a single file wants to know what is wrong with it.
         yield Document(path, text)
     elif kind is FileKind.ZONE:
-        yield _note(path, "unlisted", gettext("no configuration lists it")) if survey.listing else Document(path, text)
+        yield (
+            _note(path, "unlisted", gettext("not listed in any configuration file"))
+            if survey.listing
+            else Document(path, text)
+        )
     elif kind in _ALWAYS_REPORTED:
         yield _left_out(path, kind, Severity.ERROR if kind in _ERRORS else Severity.NOTE)
     elif kind in _REASONS and (is_alone or is_named_like_a_zone(path)):

@@ -47,17 +47,15 @@ def record_line(  # noqa: PLR0913  # the fields of a record
     Raise ValueError, with the reason, if the result would not be one record on one line.
     """
     if not _TYPE.fullmatch(type):
-        raise ValueError(gettext("“{type}” is no record type").format(type=type))
+        raise ValueError(gettext("“{type}” isn’t a valid record type").format(type=type))
     if ttl.lower() in _NO_TTL:
         ttl = default_ttl
     elif not _TTL.fullmatch(ttl):
-        raise ValueError(gettext("“{ttl}” is no TTL").format(ttl=ttl))
+        raise ValueError(gettext("“{ttl}” isn’t a valid TTL").format(ttl=ttl))
     if not value:
         raise ValueError(gettext("the value is empty"))
     if not _DANGEROUS.isdisjoint(value) and not _COMPLETE_VALUE.fullmatch(value):
-        raise ValueError(
-            gettext("the value has a line break, or a “;”, a bracket or a quote that does not stand in quotes")
-        )
+        raise ValueError(gettext("the value has a line break, or a “;”, parenthesis or quote outside quotes"))
     note = f" ; {' '.join(comment.split())}" if comment and not comment.isspace() else ""
     ttl = f" {ttl}" if ttl else ""
     return f"{';!disabled ' if disabled else ''}{name}{ttl} IN {type} {value}{note}\n"

@@ -39,7 +39,9 @@ def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tup
         keys = _member(member, "keys", list)
         if len(keys) > sign.MOST_KEYS:
             raise ValueError(
-                gettext("it has {count} keys, of at most {most_keys}").format(count=len(keys), most_keys=sign.MOST_KEYS)
+                gettext("the zone has {count} keys, but only {most_keys} are allowed").format(
+                    count=len(keys), most_keys=sign.MOST_KEYS
+                )
             )
         is_presigned = member.get("presigned") is True
         kept = list(_metadata(zone, member)) if keys or is_presigned else []
@@ -50,7 +52,7 @@ def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tup
             kept.append(_key(zone, key, opener, wrong))
     except ValueError as exc:
         return [_locked_key(zone, "? ?", KeyLock.UNREADABLE, "")], [
-            gettext("its “dnssec” cannot be used: {reason}").format(reason=exc)
+            gettext("the value of “dnssec” cannot be used: {reason}").format(reason=exc)
         ]
     return kept, wrong
 
@@ -68,7 +70,7 @@ def _metadata(zone: str, member: dict[str, Any]) -> Iterator[Kept]:
     try:
         cds = sign.digest_list(_member(member, "cds", str))
     except DnssecRefused as exc:
-        raise ValueError(gettext("“cds” has no digest types")) from exc
+        raise ValueError(gettext("“cds” must contain digest types")) from exc
     if cds:
         yield powerdns.kept_metadata(zone, PUBLISH_CDS, cds)
     if _member(member, "cdnskey", bool):
@@ -80,7 +82,7 @@ def _parameters(zone: str, text: str, *, narrow: bool) -> Kept:
     try:
         return powerdns.kept_metadata(zone, NSEC3PARAM, nsec3param_text(read_nsec3param(text, narrow=narrow)))
     except ValueError as exc:
-        raise ValueError(gettext("“nsec3param” has no parameters of NSEC3")) from exc
+        raise ValueError(gettext("“nsec3param” must contain NSEC3 parameters")) from exc
 
 
 def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
@@ -103,7 +105,7 @@ def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
         wrong.append(gettext("a private key cannot be used: {reason}").format(reason=exc))
         return _locked_key(zone, name, KeyLock.OTHER_KEY, sealed)
     if key_material.dnskey_text(flags, pair.algorithm, pair.public) != dnskey:
-        wrong.append(gettext("the DNSKEY {dnskey} does not belong to its private key").format(dnskey=dnskey[:60]))
+        wrong.append(gettext("the DNSKEY {dnskey} does not match its private key").format(dnskey=dnskey[:60]))
         return _locked_key(zone, name, KeyLock.OTHER_KEY, sealed)
     return powerdns.kept_key(zone, flags, private_text, active=active, published=published)
 
@@ -114,10 +116,10 @@ def _public_part(key: Any) -> tuple[int, int, str]:
     try:
         dnskey = in_one_piece(rdata.parse(rdtypes.DNSKEY, _member(key, "dnskey", str)))
     except BadRdata as exc:
-        raise ValueError(gettext("“dnskey” is no rdata of a DNSKEY: {reason}").format(reason=exc.reason)) from exc
+        raise ValueError(gettext("“dnskey” isn’t valid DNSKEY data: {reason}").format(reason=exc.reason)) from exc
     if dnskey.split(" ")[:3] != [str(flags), "3", str(algorithm)]:
         raise ValueError(
-            gettext("the DNSKEY {dnskey} has other flags or another algorithm than its key").format(dnskey=dnskey[:60])
+            gettext("the flags or the algorithm of the DNSKEY {dnskey} don’t match the key").format(dnskey=dnskey[:60])
         )
     return flags, algorithm, dnskey
 
@@ -128,8 +130,8 @@ def _locked_key(zone: str, name: str, lock: KeyLock, value: str) -> Kept:
 
 _MISSING = {
     list: gettext_noop("“{name}” is missing or not a list"),
-    str: gettext_noop("“{name}” is missing or not text"),
-    bool: gettext_noop("“{name}” is missing or not true or false"),
+    str: gettext_noop("“{name}” is missing or not a string"),
+    bool: gettext_noop("“{name}” is missing or not a boolean"),
     int: gettext_noop("“{name}” is missing or not a number"),
 }
 

@@ -38,7 +38,7 @@ def members(read: Callable[[int], bytes], split: Collection[str] = ()) -> Iterat
     elif opening == "{":
         yield from _object(text, split)
     else:
-        raise BadJson(gettext("the text is neither a JSON object nor an array"))
+        raise BadJson(gettext("the text must be a JSON object or array"))
 
 
 def _object(text: "_Text", split: Collection[str]) -> Iterator[tuple[str, Any]]:

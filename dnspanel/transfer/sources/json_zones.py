@@ -117,13 +117,13 @@ class JsonSource:
 
 def _zone_and_rrsets(value: Any) -> tuple[str, list[dict[str, Any]]]:
     if not isinstance(value, dict):
-        raise ValueError(gettext("this is no object with a zone or an RRset"))
+        raise ValueError(gettext("not an object with a zone or an RRset"))
     rrsets = value.get("rrsets")
     if not isinstance(rrsets, list):
-        raise ValueError(gettext("the zone has no list “rrsets”"))
+        raise ValueError(gettext("the zone must have a list “rrsets”"))
     name = value.get("zone") or value.get("name")
     if not isinstance(name, str):
-        raise ValueError(gettext("the object says neither “zone” nor “name”"))
+        raise ValueError(gettext("the object must have “zone” or “name”"))
     return names.parse(name), rrsets
 
 
@@ -138,7 +138,7 @@ def _lines(name: str, rrset: dict[str, Any]) -> Iterator[str]:
         is_object = isinstance(record, dict)
         content = _member(record, "content", str) if is_object else record
         if not isinstance(content, str):
-            raise ValueError(gettext("a record is neither text nor an object with “content”"))
+            raise ValueError(gettext("a record must be a string or an object with “content”"))
         disabled = is_object and record.get("disabled") is True
         yield record_line(owner, str(ttl), type, content, disabled=disabled, comment=comment)
         comment = ""
@@ -158,11 +158,13 @@ def _comments(rrset: dict[str, Any]) -> Iterator[str]:
 def _member(value: Any, name: str, kind: type) -> Any:
     """Return a member of a JSON object. Raise ValueError if the member is missing or has another type."""
     if not isinstance(value, dict):
-        raise ValueError(gettext("an RRset is no object"))
+        raise ValueError(gettext("an RRset must be an object"))
     found = value.get(name)
     if not isinstance(found, kind):
         message = (
-            gettext("“{name}” is missing or not a list") if kind is list else gettext("“{name}” is missing or not text")
+            gettext("“{name}” is missing or not a list")
+            if kind is list
+            else gettext("“{name}” is missing or not a string")
         )
         raise ValueError(message.format(name=name))
     return found
@@ -256,8 +258,7 @@ class _Values:
         if len(self._text) > _MOST_VALUE:
             raise SourceRefused(
                 gettext(
-                    "The zone in line {line:,} has more than {value} MiB as one JSON value: a zone file "
-                    "takes larger ones."
+                    "The zone in line {line:,} is larger than {value} MiB as a JSON value. Upload a zone file instead."
                 ).format(line=self._line, value=_MOST_VALUE >> 20)
             )
         pieces = [self._text]
@@ -279,6 +280,6 @@ class _Values:
             line,
             column,
             source,
-            gettext("this is not JSON: {reason}").format(reason=exc.msg),
+            gettext("not valid JSON: {reason}").format(reason=exc.msg),
             "json-syntax",
         )

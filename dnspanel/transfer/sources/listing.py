@@ -161,7 +161,7 @@ class _Lister:
         first = self._views.setdefault(name, view)
         if first != view:
             reason = gettext(
-                "the zone {name} is in the view “{view}” and before that in “{first}”; views are one here"
+                "the zone {name} is in the views “{view}” and “{first}”, but the panel doesn’t support views"
             ).format(name=name, view=view, first=first)
             self._say(conf, zone, reason, "view", Severity.WARNING, zone=name)
 
@@ -184,11 +184,11 @@ class _Lister:
 
 def _reason_left_out(zone: ListedZone) -> str:
     if zone.rdclass != "in":
-        return gettext("{name} is of class {rdclass}; only IN is imported").format(
+        return gettext("{name} has the class {rdclass}, but only IN is imported").format(
             name=zone.name, rdclass=zone.rdclass.upper()
         )
     if zone.type and zone.type not in PRIMARY_TYPES:
-        return gettext("{name} is of type {type}; only primary zones are imported").format(
+        return gettext("{name} has the type {type}, but only primary zones are imported").format(
             name=zone.name, type=zone.type
         )
     return ""

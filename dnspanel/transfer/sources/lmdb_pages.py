@@ -90,7 +90,7 @@ class LmdbFile:
             size = os.fstat(self._fd).st_size
             if size < (self._last_page + 1) * self._page_size:
                 raise self._bad(
-                    gettext("it is cut off: {size} bytes of {value}").format(
+                    gettext("the file is truncated: {size} of {value} bytes").format(
                         size=size, value=(self._last_page + 1) * self._page_size
                     )
                 )
@@ -145,10 +145,10 @@ class LmdbFile:
         """Return (page size, transaction, last page, main table) of the newer valid meta page."""
         first = self._meta(os.pread(self._fd, _META_SIZE, 0))
         if first is None:
-            raise self._bad(gettext("it is not an LMDB file of a 64-bit machine"))
+            raise self._bad(gettext("not an LMDB file of a 64-bit machine"))
         second = self._meta(os.pread(self._fd, _META_SIZE, first[0]))
         if second is None or second[0] != first[0]:
-            raise self._bad(gettext("its second meta page is damaged"))
+            raise self._bad(gettext("the second meta page is damaged"))
         return max(first, second, key=lambda meta: meta[1])
 
     def _meta(self, page: bytes) -> tuple[int, int, int, Table] | None:
@@ -179,7 +179,7 @@ class LmdbFile:
                 continue
             pages_left -= 1
             if pages_left < 0 or len(stack) > _MOST_DEPTH:
-                raise self._bad(gettext("its pages lead in circles"))
+                raise self._bad(gettext("the pages form a loop"))
             page = self._page(number)
             flags = _PAGE.unpack_from(page)[2]
             if flags & _BRANCH:
@@ -213,7 +213,7 @@ class LmdbFile:
             middle = at + _NODE.size + key_size
             end = middle + (_U64.size if flags & _BIG else size)
             if end > len(page):
-                raise self._bad(gettext("a node of page {number} runs off its end").format(number=number))
+                raise self._bad(gettext("a node of page {number} is longer than the page").format(number=number))
             value = page[middle:end]
             if flags & _BIG:
                 value = self._run(_U64.unpack(value)[0], size)
@@ -223,7 +223,9 @@ class LmdbFile:
         _, size, _, lower, _ = _PAGE.unpack_from(page)
         end = _PAGE.size + (lower - _PAGE.size) // 2 * size
         if lower < _PAGE.size or end > len(page) or size == 0:
-            raise self._bad(gettext("the packed values of page {number} run off its end").format(number=number))
+            raise self._bad(
+                gettext("the packed values of page {number} are longer than the page").format(number=number)
+            )
         for at in range(_PAGE.size, end, size):
             yield _Node(page[at : at + size], b"", 0)
 
@@ -234,7 +236,7 @@ class LmdbFile:
         count = (lower - _PAGE.size) // 2
         offsets = struct.unpack_from(f"<{count}H", page, _PAGE.size)
         if offsets and (min(offsets) < lower or max(offsets) + _NODE.size > len(page)):
-            raise self._bad(gettext("a node of page {number} is outside of it").format(number=number))
+            raise self._bad(gettext("a node of page {number} is outside the page").format(number=number))
         return offsets
 
     def _page(self, number: int) -> bytes:
@@ -254,16 +256,16 @@ class LmdbFile:
             raise self._bad(gettext("a value claims to have {size} bytes").format(size=size))
         page = self._read(number, _PAGE.size + size)
         if not _PAGE.unpack_from(page)[2] & _OVERFLOW:
-            raise self._bad(gettext("page {number} does not hold a long value").format(number=number))
+            raise self._bad(gettext("page {number} does not contain a long value").format(number=number))
         return page[_PAGE.size :]
 
     def _read(self, number: int, size: int) -> bytes:
         at = number * self._page_size
         if not 2 <= number <= self._last_page or at + size > (self._last_page + 1) * self._page_size:
-            raise self._bad(gettext("it refers to page {number}, which it does not have").format(number=number))
+            raise self._bad(gettext("the file refers to page {number}, which does not exist").format(number=number))
         page = os.pread(self._fd, size, at)
         if len(page) != size or _PAGE.unpack_from(page)[0] != number:
-            raise self._bad(gettext("page {number} is not where it belongs").format(number=number))
+            raise self._bad(gettext("page {number} is at the wrong position").format(number=number))
         return page
 
     def _bad(self, reason: str) -> BadBytes:

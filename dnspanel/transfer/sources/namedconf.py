@@ -154,7 +154,7 @@ class _Reader:
                     self._statement(tokens, begun)
                 tokens = []
         for block in self._open:
-            self._fault(block.offset, gettext("a “{” that is never closed"))
+            self._fault(block.offset, gettext("a “{” without a closing “}”"))
         return self._conf
 
     def _tokens(self) -> Iterator[tuple[str, re.Match[str]]]:
@@ -162,9 +162,9 @@ class _Reader:
             kind = match.lastgroup
             if kind == "bad":
                 reason = (
-                    gettext("a quote that is never closed")
+                    gettext("a quote that is not closed")
                     if match[0] == '"'
-                    else gettext("a comment that is never closed")
+                    else gettext("a comment that is not closed")
                 )
                 self._fault(match.start(), reason)
                 # The rest would be read with quotes and text exchanged.
@@ -184,7 +184,7 @@ class _Reader:
 
     def _close(self, offset: int) -> None:
         if not self._open:
-            self._fault(offset, gettext("a “}” that closes nothing"))
+            self._fault(offset, gettext("a “}” without an opening “{”"))
             return
         block = self._open.pop()
         if block.keyword != "zone":

@@ -17,13 +17,13 @@ DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`, for records without one
 
 # The kinds of zones that PowerDNS copies from elsewhere, in the words of all its releases.
 _SECONDARY = gettext_noop(
-    "PowerDNS has it as a secondary zone, copied from another server; it is imported as it is now"
+    "The zone is a secondary zone in PowerDNS, copied from another server. The current copy is imported."
 )
 _SECONDARY_KINDS = {
     "SLAVE": _SECONDARY,
     "SECONDARY": _SECONDARY,
     "CONSUMER": gettext_noop(
-        "PowerDNS has it as a catalog consumer zone, copied from another server; it is imported as it is now"
+        "The zone is a consumer catalog zone in PowerDNS, copied from another server. The current copy is imported."
     ),
 }
 
@@ -189,7 +189,9 @@ def secondary_note(zone: str, kind: str) -> SourceFault | None:
 
 def empty_zone(zone: str) -> SourceFault:
     """Return the fault for a zone that has no records in PowerDNS."""
-    return SourceFault(zone, 0, 0, "", gettext("PowerDNS has the zone without any record"), "no-records", zone=zone)
+    return SourceFault(
+        zone, 0, 0, "", gettext("the zone doesn’t have any records in PowerDNS"), "no-records", zone=zone
+    )
 
 
 def unusable_name(path: str, name: str, reason: str) -> SourceFault:
@@ -199,7 +201,7 @@ def unusable_name(path: str, name: str, reason: str) -> SourceFault:
 
 def variant_zone(name: str, variant: str) -> SourceFault:
     """Return the fault for a zone variant that PowerDNS 5 serves only in one view."""
-    reason = gettext("this is the variant “{variant}” of the zone, for one view; views cannot be imported").format(
+    reason = gettext("this is the variant “{variant}” of the zone for a view, and views cannot be imported").format(
         variant=variant
     )
     return SourceFault(f"{name}.{variant}", 0, 0, "", reason, "view-variant", severity=Severity.WARNING)

@@ -33,16 +33,16 @@ from replication.errors import BadName
 TIMEOUT_SECONDS = 60.0
 WORKERS = 4
 
-_REFUSES_KEY = gettext_noop("the PowerDNS server refuses the API key")
-_NOT_POWERDNS = gettext_noop("what answers there is not the HTTP API of a PowerDNS authoritative server")
+_REFUSES_KEY = gettext_noop("the PowerDNS server rejected the API key")
+_NOT_POWERDNS = gettext_noop("the server isn’t the HTTP API of a PowerDNS authoritative server")
 # Two messages for each kind of data: reading failed, and the server does not offer the data.
 _METADATA_LEFT = (
-    gettext_noop("its metadata cannot be read: {exc}"),
-    gettext_noop("the server does not show its metadata"),
+    gettext_noop("the zone’s metadata cannot be read: {exc}"),
+    gettext_noop("the server does not show the zone’s metadata"),
 )
 _KEYS_LEFT = (
-    gettext_noop("its DNSSEC keys cannot be read: {exc}"),
-    gettext_noop("the server does not show its DNSSEC keys"),
+    gettext_noop("the zone’s DNSSEC keys cannot be read: {exc}"),
+    gettext_noop("the server does not show the zone’s DNSSEC keys"),
 )
 
 
@@ -176,9 +176,11 @@ class _Api:
         except ValueError:
             raise SourceRefused(gettext("the address of the PowerDNS server is not a URL")) from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SourceRefused(gettext("the address of the PowerDNS server must look like https://host:8081"))
+            raise SourceRefused(gettext("enter the address of the PowerDNS server as https://host:8081"))
         if not key or not key.isascii() or not key.isprintable():
-            raise SourceRefused(gettext("the API key must not be empty, and has only printable ASCII characters"))
+            raise SourceRefused(
+                gettext("the API key must not be empty and must only contain printable ASCII characters")
+            )
         # A copied URL can have the path of the API at its end.
         base = parts.path.partition("/api/v1")[0].rstrip("/")
         base = f"{base}/api/v1/servers/{quote(server_id, safe='')}"
@@ -191,7 +193,7 @@ class _Api:
             server = self._object("")
         except _Missing:
             raise SourceRefused(
-                gettext("{not_powerdns}, or it has no server of this id").format(not_powerdns=_NOT_POWERDNS)
+                gettext("{not_powerdns}, or the server ID doesn’t exist").format(not_powerdns=_NOT_POWERDNS)
             ) from None
         except _Failed as exc:
             raise SourceAway(str(exc)) from exc
@@ -226,7 +228,11 @@ class _Api:
             text = self._text(zone, left)
             items.append(text.document(zone.name) if text.records else powerdns.empty_zone(zone.name))
         except _Missing:
-            items.append(_fault(zone, gettext("the zone is gone since the list was made"), "unknown-zone"))
+            items.append(
+                _fault(
+                    zone, gettext("the zone was deleted from the server after the zone list was read"), "unknown-zone"
+                )
+            )
         except _Failed as exc:
             items.append(_fault(zone, str(exc), "api-failed"))
         else:
@@ -300,7 +306,7 @@ class _Api:
                 ) from exc
             except (OSError, http.client.HTTPException) as exc:
                 raise _Failed(
-                    gettext("the answer of the PowerDNS server broke off: {exc}").format(exc=_describe(exc))
+                    gettext("the answer of the PowerDNS server ended too early: {exc}").format(exc=_describe(exc))
                 ) from exc
         finally:
             connection.close()
@@ -339,7 +345,7 @@ class _Api:
             raise SourceRefused(reason) from exc
         except ssl.SSLError as exc:
             raise SourceRefused(
-                gettext("{host} does not speak TLS there: {reason}").format(host=self.host, reason=exc.reason)
+                gettext("TLS connection to {host} failed: {reason}").format(host=self.host, reason=exc.reason)
             ) from exc
         except http.client.HTTPException as exc:
             raise SourceRefused(gettext(_NOT_POWERDNS)) from exc
@@ -368,7 +374,7 @@ def _check_answer(response: http.client.HTTPResponse) -> None:
     if status in (401, 403):
         raise SourceRefused(gettext(_REFUSES_KEY))
     if 300 <= status < 400:
-        raise SourceRefused(gettext("the server there only leads to another address; give that one"))
+        raise SourceRefused(gettext("the server redirects to another address: enter the new address"))
     if status == 404:
         raise _Missing
     is_json = "json" in (response.getheader("Content-Type") or "")
@@ -381,7 +387,7 @@ def _check_answer(response: http.client.HTTPResponse) -> None:
     except (BadJson, OSError, http.client.HTTPException):
         message = None
     raise _Failed(
-        gettext("the PowerDNS server answers with an error: {value}").format(
+        gettext("the PowerDNS server answered with an error: {value}").format(
             value=str(message)[:300] if message else gettext("HTTP status {status}").format(status=status)
         )
     )
@@ -420,5 +426,5 @@ def _quote_id(part: str) -> str:
 
 def _describe(exc: BaseException) -> str:
     if isinstance(exc, TimeoutError):
-        return gettext("it did not answer in time")
+        return gettext("the server did not answer in time")
     return str(getattr(exc, "strerror", None) or exc or type(exc).__name__)

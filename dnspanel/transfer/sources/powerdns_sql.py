@@ -121,7 +121,7 @@ class _Tables:
         ):
             if not needed <= self._columns[table]:
                 raise SourceRefused(
-                    gettext("this is not a PowerDNS database: it has no table “{table}” as PowerDNS makes it").format(
+                    gettext("this is not a PowerDNS database: the table “{table}” is missing or different").format(
                         table=table
                     )
                 )

@@ -78,7 +78,7 @@ def _one_file(job: ImportJob) -> upload.Uploaded:
     files = upload.uploaded_files(job)
     if len(files) != 1:
         raise SourceRefused(
-            gettext("This kind of import reads one file; {files} were uploaded.").format(files=len(files))
+            gettext("This import type reads one file, but {files} files were uploaded.").format(files=len(files))
         )
     return files[0]
 

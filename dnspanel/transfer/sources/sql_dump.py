@@ -146,7 +146,7 @@ class _Dump:
         self._text.fill()
         if self._text.buffer.startswith(b"PGDMP"):
             raise SourceRefused(
-                gettext("this is a PostgreSQL archive: write it out as text with `pg_restore -f dump.sql`")
+                gettext("this is a PostgreSQL archive: convert the archive to text with `pg_restore -f dump.sql`")
             )
         head = self._text.buffer[: 64 << 10]
         return bool(re.search(rb"MySQL dump|MariaDB dump|phpMyAdmin|ENGINE\s*=|/\*!\d{5}|`", head))
@@ -224,9 +224,7 @@ class _Dump:
             return
         if table in self._columns:
             raise SourceRefused(
-                gettext("the dump has the table {table} twice: dump one PowerDNS database by itself").format(
-                    table=table
-                )
+                gettext("the dump has the table {table} twice: dump only one PowerDNS database").format(table=table)
             )
         self._columns[table] = tuple(_column_names(body))
         if not self._columns[table]:
@@ -244,9 +242,7 @@ class _Dump:
         columns = tuple(_names(head["columns"])) if head["columns"] is not None else self._columns.get(table)
         if columns is None:
             raise SourceRefused(
-                gettext("the dump does not say which columns {table} has: dump it with its CREATE TABLE").format(
-                    table=table
-                )
+                gettext("the columns of {table} are missing: include CREATE TABLE in the dump").format(table=table)
             )
         text = self._text
         while True:
@@ -260,9 +256,9 @@ class _Dump:
                     yield TableRow(table, columns, values)
                 separator = text.match(_SEPARATOR)
                 if separator is None:
-                    raise _Unreadable(gettext("the row is followed by neither a comma nor a semicolon"))
+                    raise _Unreadable(gettext("the row must end with a comma or semicolon"))
             except _Unreadable as exc:
-                reason = gettext("{reason}; the rest of the statement is left out").format(reason=exc)
+                reason = gettext("{reason} (the rest of the statement is left out)").format(reason=exc)
                 yield BadLine(line, source_line, reason)
                 self._skip_statement()
                 return
@@ -282,7 +278,7 @@ class _Dump:
             if text.ended or size > MOST_ROW_BYTES:
                 break
             size *= 4  # the row can be longer than the buffer
-        raise _Unreadable(gettext("this is not a row of values"))
+        raise _Unreadable(gettext("invalid row of values"))
 
     def _copy(self, head: re.Match[bytes]) -> Iterator[TableRow | BadLine]:
         table, text = self._table_of(head), self._text
@@ -311,7 +307,7 @@ class _Dump:
 
 
 def _reason_of_count(values: Sequence[object], columns: Sequence[str]) -> str:
-    return gettext("the row has {values} values, the table {columns} columns").format(
+    return gettext("the row has {values} values, but the table has {columns} columns").format(
         values=len(values), columns=len(columns)
     )
 

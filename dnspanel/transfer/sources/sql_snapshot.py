@@ -100,11 +100,7 @@ def _options(parts: SplitResult, allowed: frozenset[str]) -> dict[str, str]:
     options = dict(parse_qsl(parts.query))
     unknown = sorted(options.keys() - allowed)
     if unknown:
-        raise SourceRefused(
-            gettext("the address of the database has an option that is not known here: {unknown}").format(
-                unknown=unknown[0]
-            )
-        )
+        raise SourceRefused(gettext("unknown option in the database address: {unknown}").format(unknown=unknown[0]))
     return options
 
 
@@ -159,7 +155,9 @@ def _open_postgres(parts: SplitResult, addresses: Sequence[str] | None, connecti
         message = _message(exc, parts)
         # libpq has no SQLSTATE for a refused password, and the message is in the server's language.
         if any(phrase in message for phrase in ("authentication failed", "does not exist", "no pg_hba.conf entry")):
-            raise SourceRefused(gettext("the PostgreSQL server refuses: {message}").format(message=message)) from None
+            raise SourceRefused(
+                gettext("the PostgreSQL server rejected the connection: {message}").format(message=message)
+            ) from None
         raise SourceAway(gettext("no connection to the PostgreSQL server: {message}").format(message=message)) from None
     except psycopg.Error as exc:
         raise SourceRefused(
@@ -230,7 +228,9 @@ def _open_mysql(parts: SplitResult, addresses: Sequence[str] | None, connections
     except (pymysql.Error, OSError) as exc:
         message = _message(exc, parts)
         if exc.args and exc.args[0] in _MYSQL_REFUSALS:
-            raise SourceRefused(gettext("the MySQL server refuses: {message}").format(message=message)) from None
+            raise SourceRefused(
+                gettext("the MySQL server rejected the connection: {message}").format(message=message)
+            ) from None
         raise SourceAway(gettext("no connection to the MySQL server: {message}").format(message=message)) from None
     with _closing(connection), _refusing(pymysql.Error, lambda exc: exc.args[:1] in _MYSQL_LOST, parts):
         with connection.cursor() as cursor:
@@ -262,10 +262,10 @@ class _SqliteSnapshot:
 @contextmanager
 def _open_sqlite(parts: SplitResult, addresses: Sequence[str] | None, connections: Connections) -> Iterator[Snapshot]:
     if addresses is not None:
-        raise SourceRefused(gettext("a database in a file is not read for people"))
+        raise SourceRefused(gettext("database files can only be read on the command line"))
     path = Path("/" + unquote(parts.path).lstrip("/"))
     if not path.is_file():
-        raise SourceRefused(gettext("there is no file {name}").format(name=path.name))
+        raise SourceRefused(gettext("file {name} not found").format(name=path.name))
     try:
         connection = _connect_sqlite(path)
     except sqlite3.Error as exc:
@@ -319,7 +319,9 @@ def _refusing(errors: type[Exception], is_lost: Callable[[Any], bool], parts: Sp
     except errors as exc:
         message = _message(exc, parts)
         if is_lost(exc):
-            raise SourceAway(gettext("the database broke off: {message}").format(message=message)) from None
+            raise SourceAway(
+                gettext("the connection to the database was lost: {message}").format(message=message)
+            ) from None
         raise SourceRefused(gettext("the database cannot be read: {message}").format(message=message)) from None
 
 

@@ -87,12 +87,18 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
     expected = {} if found is None else _expected_addresses(found.servers, zone)
     if not expected:
         raise TemplateRefused(
-            {"zone": [gettext("No name server of this set that has nodes is inside {name}").format(name=zone.name)]}
+            {"zone": [gettext("No name server of this set inside {name} is assigned to nodes.").format(name=zone.name)]}
         )
     with transaction.atomic():
         if KeptAddresses.objects.exclude(template=template, zone=zone).count() >= MOST_KEPT:
             raise TemplateRefused(
-                {"zone": [gettext("The addresses of {most_kept} zones are kept already.").format(most_kept=MOST_KEPT)]}
+                {
+                    "zone": [
+                        gettext(
+                            "The panel already updates the addresses of {most_kept} zones, which is the limit."
+                        ).format(most_kept=MOST_KEPT)
+                    ]
+                }
             )
         current = _present({zone: expected})[zone.pk]
         access.refuse_changes(by, zone, _changes(expected, current))
@@ -207,7 +213,14 @@ def _author_of(kept: KeptAddresses) -> Actor:
         actor = actor_of(kept.set_by)
     if actor is None:
         raise TemplateRefused(
-            {"zone": [gettext("The person who set this up is no longer allowed to do it. Set it up again.")]}
+            {
+                "zone": [
+                    gettext(
+                        "The person who enabled automatic updates no longer has the required rights. Enable automatic "
+                        "updates again."
+                    )
+                ]
+            }
         )
     return actor
 

@@ -17,9 +17,7 @@ from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors import Forbidden, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
 
-_OF_PANEL = gettext_noop(
-    "To create or change templates of the whole panel, you need the right to templates of all zones."
-)
+_OF_PANEL = gettext_noop("You need the right to templates in all zones to create or edit templates of the whole panel.")
 
 
 def templates_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
@@ -78,7 +76,9 @@ def require_change_in(author: Author, team: Team | None) -> None:
         message = (
             gettext(_OF_PANEL)
             if team is None
-            else gettext("You may not make or change templates of the team {name}.").format(name=team.name)
+            else gettext("You don’t have permission to create or edit templates of the team {name}.").format(
+                name=team.name
+            )
         )
         raise Forbidden(Permission.EDIT, message)
 

@@ -75,12 +75,12 @@ def _step(key: Key, now: RRset | None, wanted: RRset | None, bases: Sequence[RRs
 def _reason(now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | None]) -> str:
     was_made = any(base is not None for base in bases)
     if now is None:
-        return gettext("It was deleted by hand.")
+        return gettext("Record deleted by hand.")
     if not was_made:
-        return gettext("The zone already has it, but not from the template.")
+        return gettext("Record already exists, but not from the template.")
     if wanted is None:
-        return gettext("It was edited by hand, and is no longer in the template.")
-    return gettext("It was edited by hand.")
+        return gettext("Record edited by hand, and no longer in the template.")
+    return gettext("Record edited by hand.")
 
 
 def add_beside(now: RRsets, wanted: RRsets) -> list[Step]:
@@ -105,7 +105,7 @@ def _beside(now: RRset | None, wanted: RRset) -> Step:
         both = make(wanted.name, wanted.type, now.ttl, texts, disabled, now.comment, notes=notes)
     except BadRRset:
         word = rdata.type_to_text(wanted.type)
-        reason = gettext("There is a {type} already, and no room for another one.").format(type=word)
+        reason = gettext("Another {type} record already exists, and a second is not allowed.").format(type=word)
         return Step(Act.CONFLICT, Change(*key, now, wanted), reason)
     return Step(Act.CHANGE, Change(*key, now, both))
 

@@ -54,7 +54,7 @@ def create_template(*, head: Head, kind: str, content: Text, by: Author, now: da
     access.require_change_in(by, head.team)
     head = _checked_head(head)
     if kind not in TemplateKind.values:
-        raise TemplateRefused({"kind": [gettext("A template is for whole zones, or for records at a name.")]})
+        raise TemplateRefused({"kind": [gettext("Choose whole zones or records at a name.")]})
     _refuse_other_kind(kind, content)
     content = check_text(content)
     try:
@@ -64,7 +64,7 @@ def create_template(*, head: Head, kind: str, content: Text, by: Author, now: da
                 raise TemplateRefused(
                     {
                         "name": [
-                            gettext("There are {most_templates} templates already.").format(
+                            gettext("You can’t create more than {most_templates} templates.").format(
                                 most_templates=MOST_TEMPLATES
                             )
                         ]
@@ -144,9 +144,9 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
             raise TemplateRefused(
                 {
                     "text": [
-                        gettext("A template has at most {most_versions:,} versions: make another one.").format(
-                            most_versions=MOST_VERSIONS
-                        )
+                        gettext(
+                            "A template can have at most {most_versions:,} versions. Create a new template."
+                        ).format(most_versions=MOST_VERSIONS)
                     ]
                 }
             )
@@ -171,7 +171,7 @@ def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: da
         chosen = locked.get(template.pk)
         if chosen is None:
             _lock_template(template)
-            raise TemplateRefused({"is_default": [gettext("Only a set of name servers is what new zones begin with.")]})
+            raise TemplateRefused({"is_default": [gettext("Only a name server set can be the default for new zones.")]})
         access.require_change_in(by, chosen.team)
         if chosen.is_default == is_default:
             return
@@ -226,7 +226,13 @@ def _store_version(template: ZoneTemplate, number: int, content: Text, by: Autho
 def _refuse_other_kind(kind: str, content: Text) -> None:
     if (kind == TemplateKind.SERVERS) != (content.servers is not None):
         raise TemplateRefused(
-            {"text": [gettext("A set of name servers is made of names, not of text; and only such a set is.")]}
+            {
+                "text": [
+                    gettext(
+                        "Only a name server set can have name servers, and a name server set can’t have record text."
+                    )
+                ]
+            }
         )
 
 
@@ -240,7 +246,7 @@ def _lock_template(template: ZoneTemplate) -> ZoneTemplate:
 def _checked_head(head: Head) -> Head:
     name = " ".join(head.name.split())
     if not name or not name.isprintable():
-        raise TemplateRefused({"name": [gettext("A template needs a name that can be shown.")]})
+        raise TemplateRefused({"name": [gettext("Enter a name with visible characters.")]})
     if len(name) > LONGEST_NAME:
         raise TemplateRefused(
             {"name": [gettext("Enter at most {longest_name} characters.").format(longest_name=LONGEST_NAME)]}
@@ -252,7 +258,7 @@ def _checked_line(field: str, text: str) -> str:
     text = " ".join(text.split())
     if len(text) > LONGEST_NOTE or not text.isprintable():
         raise TemplateRefused(
-            {field: [gettext("At most {longest_note} characters that can be shown.").format(longest_note=LONGEST_NOTE)]}
+            {field: [gettext("Enter at most {longest_note} visible characters.").format(longest_note=LONGEST_NOTE)]}
         )
     return text
 
@@ -274,7 +280,7 @@ def check_text(content: Text) -> Text:
         made = try_text(text, variables)
         faults = list(made.faults)
         if not faults and not made.rrsets:
-            faults = [Fault(0, 0, gettext("There is no record in it."))]
+            faults = [Fault(0, 0, gettext("Enter at least one record."))]
     if faults:
         fields: dict[str, list[str]] = {}
         for fault in faults[:MOST_TOLD]:
@@ -288,15 +294,17 @@ def _faults_of_variables(variables: Sequence[Variable]) -> Iterator[Fault]:
     seen = set()
     for each in variables:
         if each.name in seen:
-            yield Fault(0, 0, gettext("The variable {name} is declared twice.").format(name=each.name), each.name)
+            yield Fault(
+                0, 0, gettext("The variable {name} is declared more than once.").format(name=each.name), each.name
+            )
         seen.add(each.name)
         if each.name in BUILT_IN:
-            yield Fault(0, 0, gettext("{name} is known without being declared.").format(name=each.name), each.name)
+            yield Fault(0, 0, gettext("The variable {name} is predefined.").format(name=each.name), each.name)
         if len(each.label) > LONGEST_LABEL or not each.label.isprintable():
             yield Fault(
                 0,
                 0,
-                gettext("A label has at most {longest_label} characters that can be shown.").format(
+                gettext("A label can have at most {longest_label} visible characters.").format(
                     longest_label=LONGEST_LABEL
                 ),
                 each.name,
@@ -305,7 +313,7 @@ def _faults_of_variables(variables: Sequence[Variable]) -> Iterator[Fault]:
             try:
                 word_of(each, each.default)
             except ValueError as exc:
-                yield Fault(0, 0, gettext("The default: {exc}").format(exc=exc), each.name)
+                yield Fault(0, 0, gettext("Invalid default: {exc}").format(exc=exc), each.name)
 
 
 def _team_name(team: Team | None) -> str:
@@ -313,4 +321,4 @@ def _team_name(team: Team | None) -> str:
 
 
 def _name_taken(name: str) -> TemplateRefused:
-    return TemplateRefused({"name": [name_taken(gettext("There is a template {name} already.").format(name=name))]})
+    return TemplateRefused({"name": [name_taken(gettext("A template named {name} already exists.").format(name=name))]})

@@ -108,7 +108,7 @@ def create_run(  # noqa: PLR0913  # the fields of a run
     if by is not None:
         template = template_for(by, template.pk)
     if template.kind == TemplateKind.SNIPPET:
-        raise TemplateRefused({"template": [gettext("A snippet is for records at a name: no zone follows it.")]})
+        raise TemplateRefused({"template": [gettext("A snippet adds records at a name and can’t be linked to zones.")]})
     use = using(template, values or {})
     if search is not None and (faults := use.make_content("example.com.").faults):
         raise TemplateRefused({fault.variable or "template": [str(fault)] for fault in faults})
@@ -219,7 +219,7 @@ def _take_batch(run: TemplateRun, batch: int) -> bool:
             template_for(author, run.template_id)
         except TemplateUnknown as exc:
             raise Forbidden(
-                Permission.EDIT, gettext("The person who started this can’t see the template any more.")
+                Permission.EDIT, gettext("The person who started the run no longer has access to the template.")
             ) from exc
     return run_turns.take_zones(
         run,
@@ -227,7 +227,7 @@ def _take_batch(run: TemplateRun, batch: int) -> bool:
         batch=batch,
         carry_out=lambda zones, now: _Batch(run, zones, author, now).carry_out(),
         moved=(Unknown, RightMissing, RevisionMoved, Conflicts, RuleViolations),  # a zone was changed, deleted or moved
-        too_fast=gettext("Its zones are being changed faster than the template can be applied to them."),
+        too_fast=gettext("The zones change faster than the template can be applied."),
     )
 
 
@@ -319,7 +319,7 @@ class _Batch:
         conflicts = [step for step in steps if step.act is Act.CONFLICT]
         taken = [step for step in steps if step.changes and (self._run.overwrite or step.act is not Act.CONFLICT)]
         if not self._may_see(zone, steps):
-            return Found(Outcome.REFUSED, gettext("You may not see all of its records."))
+            return Found(Outcome.REFUSED, gettext("You don’t have permission to see all records of the zone."))
         acts = Counter(
             _ADDED if step.change.before is None else _REMOVED if step.change.after is None else _CHANGED
             for step in taken
@@ -327,9 +327,9 @@ class _Batch:
         parts = [gettext(each).format(count=acts[each]) for each in (_ADDED, _CHANGED, _REMOVED) if acts[each]]
         if conflicts:
             part = (
-                gettext("{count} overwritten that the template did not leave so: {names}")
+                gettext("Manual edits overwritten ({count}): {names}")
                 if self._run.overwrite
-                else gettext("{count} kept that the template did not leave so: {names}")
+                else gettext("Manual edits preserved ({count}): {names}")
             )
             parts.append(part.format(count=len(conflicts), names=_names(conflicts, zone)))
         changes = {step.change.key: step.change.after for step in taken}
@@ -374,7 +374,7 @@ class _Batch:
             return breaking[0].message
         if not plan.guard or self._changes_servers:
             return ""
-        return gettext("{reason} Apply the template on the zone's own page.").format(reason=plan.guard[0])
+        return gettext("{reason} Apply the template on the zone’s page.").format(reason=plan.guard[0])
 
     def _patch(self, zone: Zone, found: Found) -> Patch:
         changes = found.changes or {}

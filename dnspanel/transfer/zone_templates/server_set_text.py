@@ -50,14 +50,12 @@ def read_host(name: str, addresses: Sequence[str], nodes: Sequence[str]) -> Host
     found = read_name(name)
     if len(addresses) + len(nodes) > MOST_ADDRESSES:
         raise ValueError(
-            gettext("{found} has at most {most_addresses} addresses and nodes.").format(
+            gettext("Enter at most {most_addresses} addresses and nodes for {found}.").format(
                 found=found, most_addresses=MOST_ADDRESSES
             )
         )
     if addresses and nodes:
-        raise ValueError(
-            gettext("{found} has addresses, or the nodes whose addresses it has: not both.").format(found=found)
-        )
+        raise ValueError(gettext("Enter either addresses or nodes for {found}, not both.").format(found=found))
     return Host(found, read_addresses(addresses), tuple(dict.fromkeys(nodes)))
 
 
@@ -73,7 +71,7 @@ def read_addresses(texts: Iterable[str]) -> tuple[str, ...]:
         except ValueError as exc:
             raise ValueError(gettext("“{text}” isn’t a valid IP address.").format(text=text[:60])) from exc
         if isinstance(address, ipaddress.IPv6Address) and (address.scope_id or address.ipv4_mapped):
-            raise ValueError(gettext("“{text}” isn’t an address that everyone can reach.").format(text=text[:60]))
+            raise ValueError(gettext("“{text}” isn’t a public IP address.").format(text=text[:60]))
         found.add(address)
     return tuple(map(str, sorted(found, key=lambda each: (each.version, int(each)))))
 
@@ -85,7 +83,7 @@ def read_name(text: str) -> str:
     except BadName as exc:
         raise ValueError(joined(".", (exc, ""))) from exc
     if name == names.ROOT:
-        raise ValueError(gettext("The root is no name of a server."))
+        raise ValueError(gettext("The root can’t be a name server."))
     return name
 
 
@@ -93,16 +91,18 @@ def content_of(servers: Servers, note: str = "") -> Text:
     """Return the set as a version's content, for `edit_template`. Raise TemplateRefused if a field is invalid."""
     faults: dict[str, list[str]] = {}
     if not servers.hosts:
-        faults["hosts"] = [gettext("A set has at least one name server.")]
+        faults["hosts"] = [gettext("Enter at least one name server.")]
     elif len(servers.hosts) > MOST_HOSTS:
-        faults["hosts"] = [gettext("A set has at most {most_hosts} name servers.").format(most_hosts=MOST_HOSTS)]
+        faults["hosts"] = [gettext("A set can have at most {most_hosts} name servers.").format(most_hosts=MOST_HOSTS)]
     elif len(set(servers.names)) != len(servers.hosts):
-        faults["hosts"] = [gettext("A name server is named twice.")]
+        faults["hosts"] = [gettext("A name server is listed more than once.")]
     elif unknown := _unknown_nodes({node for host in servers.hosts for node in host.nodes}):
-        faults["hosts"] = [not_found(gettext("There is no node {node}.").format(node=node)) for node in unknown]
+        faults["hosts"] = [not_found(gettext("Node {node} not found.").format(node=node)) for node in unknown]
     if not LEAST_TTL <= servers.ttl <= MOST_TTL:
         faults["ttl"] = [
-            gettext("From {least_ttl} to {most_ttl:,} seconds.").format(least_ttl=LEAST_TTL, most_ttl=MOST_TTL)
+            gettext("Enter a value from {least_ttl} to {most_ttl:,} seconds.").format(
+                least_ttl=LEAST_TTL, most_ttl=MOST_TTL
+            )
         ]
     if faults:
         raise TemplateRefused(faults)

@@ -37,8 +37,8 @@ DEFAULT_TTL = 3600  # for records without a $TTL
 MOST_RRSETS = 1_000
 
 _REFUSED_DIRECTIVES = {
-    "$INCLUDE": gettext_noop("a template has everything in its own text: $INCLUDE is not read here"),
-    "$GENERATE": gettext_noop("write the records one by one: $GENERATE is not read in a template"),
+    "$INCLUDE": gettext_noop("$INCLUDE is not supported in templates"),
+    "$GENERATE": gettext_noop("$GENERATE is not supported in templates: enter each record"),
 }
 # Faults that do not apply, because the zone has these records.
 _NOT_ITS_OWN = frozenset(("soa-missing", "apex-ns-missing"))
@@ -117,12 +117,12 @@ def _finish(reader: Reader) -> tuple[RRset, ...]:
     content: Content = reader.content
     ordered = content.finish()
     if APEX_SOA in content.sets:
-        reason = gettext("a zone has its own SOA: templates have none")
+        reason = gettext("a template can’t have an SOA record, because each zone has one")
         reader.report(content.place_of(APEX_SOA), Unreadable(reason, "template-soa"))
     if len(ordered) > MOST_RRSETS:
-        reason = gettext("a template makes at most {most_rrsets:,} RRsets; this one makes {count:,}").format(
-            most_rrsets=MOST_RRSETS, count=len(ordered)
-        )
+        reason = gettext(
+            "a template can create at most {most_rrsets:,} RRsets, but this template creates {count:,}"
+        ).format(most_rrsets=MOST_RRSETS, count=len(ordered))
         reader.report(None, Unreadable(reason, "template-size"))
     report_notes(reader)
     report_violations(reader, ordered)

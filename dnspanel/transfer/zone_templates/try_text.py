@@ -36,13 +36,14 @@ def try_text(text: str, variables: Sequence[Variable]) -> Made:
         return Made((), exc.faults)
     declared = {variable.name: variable for variable in variables}
     faults = [
-        Fault(0, 0, gettext("The variable {name} has no kind yet.").format(name=name), name)
+        Fault(0, 0, gettext("Choose a kind for the variable {name}.").format(name=name), name)
         for name in used
         if name not in declared
     ]
     unused = declared.keys() - set(used)
     faults += [
-        Fault(0, 0, gettext("The text has no variable {name}.").format(name=name), name) for name in sorted(unused)
+        Fault(0, 0, gettext("The variable {name} doesn’t appear in the text.").format(name=name), name)
+        for name in sorted(unused)
     ]
     if faults:
         return Made((), tuple(faults))
@@ -91,10 +92,10 @@ def _without_sample(fault: Fault, text: str, declared: Mapping[str, Variable]) -
     for variable in (declared[name] for name in names if name in declared and not declared[name].default):
         kind = fitting_kind(text, variable.name, declared)
         if kind is None:
-            message = gettext("The record is not valid with any value of the variable {name}.")
+            message = gettext("The record isn’t valid with any value of the variable {name}.")
             return replace(fault, message=message.format(name=variable.name))
         if kind is not variable.kind:
-            message = gettext("The variable {name} must be of the kind “{kind}” here.")
+            message = gettext("The variable {name} must have the kind “{kind}” here.")
             return replace(fault, message=message.format(name=variable.name, kind=gettext(KIND_LABELS[kind])))
     return fault
 

@@ -77,7 +77,7 @@ def using(template: ZoneTemplate, values: Values, number: int | None = None) -> 
     if long:
         raise TemplateRefused(
             {
-                name: [gettext("At most {longest_value:,} characters.").format(longest_value=LONGEST_VALUE)]
+                name: [gettext("Enter at most {longest_value:,} characters.").format(longest_value=LONGEST_VALUE)]
                 for name in long
             }
         )
@@ -212,7 +212,7 @@ def create_zones_from(
 def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]]:
     """Return the new zone with the template's RRsets, and its faults. They replace any RRsets at the same keys."""
     if use.is_snippet:
-        return zone, (Fault(0, 0, gettext("A snippet is for records at a name, not for new zones.")),)
+        return zone, (Fault(0, 0, gettext("A snippet adds records at a name and can’t create zones.")),)
     made = use.make_content(zone.name)
     by_key: dict[Key, RRset] = {(rrset.name, rrset.type): rrset for rrset in zone.rrsets or ()}
     return NewZone(zone.name, tuple((by_key | made.by_key).values())), made.faults

@@ -65,10 +65,12 @@ def find(sheet: Sheet, include: Include) -> Found:
     if stated.owner is None:
         # A zone without a SOA is faulty anyway, and the fault is best reported with a name.
         name = stated.origin or guess(sheet.document.path)
-        reason = gettext("the file has no SOA record, and neither a $ORIGIN nor the file's name says which zone it is")
+        reason = gettext(
+            "the zone name is unknown: the file needs an SOA record, a $ORIGIN or a file name with the zone name"
+        )
         fault = None if name else Unreadable(reason, "zone-name-unknown")
         return Found(name, fault, is_dotless=stated.is_dotless)
-    reason = gettext("the file does not say which zone it is: neither a $ORIGIN nor the file's name does")
+    reason = gettext("the zone name is unknown: the file needs a $ORIGIN or a file name with the zone name")
     return Found(
         "", Unreadable(reason, "zone-name-unknown", fix=_propose_soa_line(sheet.lines[stated.line])), stated.line
     )

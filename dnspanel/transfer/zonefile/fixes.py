@@ -41,14 +41,14 @@ def check_characters(tokens: list[Token], line: Line) -> None:
         if token.quoted or token.text.isascii():
             continue
         if match := _INVISIBLE.search(token.text):
-            reason = gettext("the character {code} looks like a space or like nothing, but is neither").format(
+            reason = gettext("the character {code} is invisible or looks like a space").format(
                 code=f"U+{ord(match[0]):04X}"
             )
             fix = "" if line is None else _INVISIBLE.sub(" ", line)
             raise Unreadable(reason, "invisible-character", token.column + match.start(), token.line, fix=fix)
         if token.text.translate(_TYPOGRAPHIC) != token.text:
             fix = "" if line is None else line.translate(_TYPOGRAPHIC)
-            reason = gettext('typographic quotes are not the quotes of zone files: write "')
+            reason = gettext('use straight quotes (") instead of typographic quotes')
             raise Unreadable(reason, "quote", token.column, token.line, fix=fix)
 
 
@@ -62,24 +62,22 @@ def unknown_type(
     token = tokens[at]
     first = tokens[0]
     if at == 1 and not blank and _is_type(first.text) and line is not None:
-        reason = gettext("“{text}” is not a record type; is the name in front of {type} missing?").format(
+        reason = gettext("“{text}” isn’t a valid record type: check for a missing name before {type}").format(
             text=token.text, type=first.text
         )
         return Unreadable(reason, "type-unknown", token.column, token.line, fix=f"@ {line}")
     if "," in first.text and line is not None:
-        reason = gettext("“{text}” is not a record type; between the words belong spaces, not commas").format(
-            text=token.text
-        )
+        reason = gettext("“{text}” isn’t a valid record type: use spaces instead of commas").format(text=token.text)
         return Unreadable(reason, "type-unknown", token.column, token.line, fix=_without_commas(line))
     meant = _meant_type(tokens, at, origin, unanswered)
     reason = (
-        gettext("“{text}” is neither a TTL nor a record type").format(text=token.text)
+        gettext("“{text}” isn’t a valid TTL or record type").format(text=token.text)
         if token.text[:1].isdigit()
-        else gettext("“{text}” is not a record type").format(text=token.text)
+        else gettext("“{text}” isn’t a valid record type").format(text=token.text)
     )
     if not meant:
         return Unreadable(reason, "type-unknown", token.column, token.line)
-    reason = gettext("{reason}; {type} is").format(reason=reason, type=meant)
+    reason = gettext("{reason} (suggestion: {type})").format(reason=reason, type=meant)
     return Unreadable(reason, "type-unknown", token.column, token.line, fix=replace_token(line, token, meant))
 
 
@@ -107,7 +105,7 @@ def missing_type(tokens: list[Token], line: Line) -> Unreadable:
     """Return the fault for an entry that has no type."""
     last = tokens[-1]
     fix = _without_commas(line) if line is not None and "," in tokens[0].text else ""
-    reason = gettext("the record type is missing, as in: www 300 A 192.0.2.1")
+    reason = gettext("record type missing, for example: www 300 A 192.0.2.1")
     return Unreadable(reason, "type-missing", last.end, last.line, fix=fix)
 
 
@@ -280,12 +278,12 @@ def unquoted_text(tokens: list[Token], at: int, line: Line) -> Unreadable | None
         return None
     full_text = line[first.column - 1 :] if cut else line[first.column - 1 : last.end - 1]
     reason = ngettext(
-        "without quotes this text is read as one string",
-        "without quotes this text is read as {count} strings",
+        "this text has no quotes and is read as one string",
+        "this text has no quotes and is read as {count} strings",
         len(values),
     ).format(count=len(values))
     if cut:
-        reason = gettext("{reason}, and it ends at the “;”").format(reason=reason)
+        reason = gettext("{reason}. The text ends at the “;”.").format(reason=reason)
     text = full_text.rstrip()
     behind = "" if cut else line[last.end - 1 :]
     fix = f'{line[: first.column - 1]}"{text}"{behind}' if '"' not in text else ""

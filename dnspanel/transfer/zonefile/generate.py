@@ -18,7 +18,7 @@ def numbers(token: Token) -> range:
     match = _RANGE.fullmatch(token.text)
     start, stop, step = (int(match[1]), int(match[2]), int(match[3] or 1)) if match else (1, 0, 1)
     if start > stop or step == 0 or max(stop, step) > _LARGEST:
-        reason = gettext("“{text}” is not a range: write 1-10, or 0-100/5 for every fifth number").format(
+        reason = gettext("“{text}” isn’t a valid range: enter 1-10, or 0-100/5 for every fifth number").format(
             text=token.text
         )
         raise Unreadable(reason, "generate", token.column, token.line)
@@ -54,9 +54,9 @@ def _pieces(text: str, token: Token) -> Iterator[str | tuple[int, int, str]]:
         else:
             modifiers = _MODIFIERS.fullmatch(match[1] or "")
             if modifiers is None:
-                reason = gettext("“{match}” is not ${{offset,width,base}}, where base is one of d o x X n N").format(
-                    match=match[0]
-                )
+                reason = gettext(
+                    "“{match}” isn’t valid: enter ${{offset,width,base}} with one of d o x X n N as base"
+                ).format(match=match[0])
                 raise Unreadable(reason, "generate", token.column, token.line)
             yield int(modifiers[1]), int(modifiers[2] or 0), modifiers[3] or "d"
     yield text[end:]
@@ -66,7 +66,7 @@ def _number(number: int, offset: int, width: int, base: str, token: Token) -> st
     value = number + offset
     if not 0 <= value <= _LARGEST:
         raise Unreadable(
-            gettext("the offset {offset} leads from {number} to {value}").format(
+            gettext("the offset {offset} changes {number} to {value}, which is not allowed").format(
                 offset=offset, number=number, value=value
             ),
             "generate",

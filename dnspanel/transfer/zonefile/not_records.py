@@ -16,18 +16,18 @@ from replication.errors import BadName
 CODE = "line-left-out"
 
 _ALIASES: Mapping[str, str] = {
-    "AWS": gettext_noop("an alias of Route 53"),
-    "AZURE": gettext_noop("an alias of Azure DNS"),
+    "AWS": gettext_noop("an alias in Route 53"),
+    "AZURE": gettext_noop("an alias in Azure DNS"),
 }
 # Redirects of web addresses, and other lines that providers list among records.
 _OF_PROVIDERS: Mapping[str, str] = dict.fromkeys(
     ("FRAME", "FWD", "HTTPRED", "REDIRECT", "STEALTH", "URL", "URL301", "URL302", "WEBREDIR", "WR"),
-    gettext_noop("a redirect of a web address, which a web server answers"),
+    gettext_noop("a web redirect, which only a web server can answer"),
 ) | {
-    "WINS": gettext_noop("a WINS look-up of Windows"),
-    "WINS-R": gettext_noop("a WINS look-up of Windows"),
-    "WINSR": gettext_noop("a WINS look-up of Windows"),
-    "WORKER": gettext_noop("a Worker of Cloudflare"),
+    "WINS": gettext_noop("a WINS lookup in Windows"),
+    "WINS-R": gettext_noop("a WINS lookup in Windows"),
+    "WINSR": gettext_noop("a WINS lookup in Windows"),
+    "WORKER": gettext_noop("a Cloudflare Worker"),
 }
 # Lines that programs for transfers print. They belong to the message.
 _OF_MESSAGES = frozenset(("OPT", "SIG", "TKEY", "TSIG"))
@@ -46,9 +46,7 @@ def fault_of_line(tokens: list[Token], at: int, line: str | None, unanswered: Co
     if token.quoted:
         return None
     if word in _CLASSES_OF_MESSAGES and following in _OF_MESSAGES:
-        reason = gettext("left out: {type} belongs to the message that brought the zone, not to the zone").format(
-            type=following
-        )
+        reason = gettext("left out: {type} belongs to the transfer message, not to the zone").format(type=following)
         return Unreadable(reason, CODE, token.column, token.line, severity=Severity.NOTE)
     if word in _ALIASES and following == "ALIAS":
         fix = "" if line is None or rdtypes.ALIAS in unanswered else _as_alias(tokens, at, line)
@@ -60,7 +58,8 @@ def fault_of_line(tokens: list[Token], at: int, line: str | None, unanswered: Co
 
 def _left_out(token: Token, what: str, fix: str) -> Unreadable:
     reason = gettext(
-        "left out: this is {what}. No name server reads it; add ALIAS, A or AAAA records for the name instead"
+        "left out: this is {what}. Name servers can’t answer this record. Add ALIAS, A or AAAA records "
+        "for the name instead."
     ).format(what=what)
     return Unreadable(reason, CODE, token.column, token.line, fix=fix, severity=Severity.WARNING)
 

@@ -152,9 +152,7 @@ class Reader(RecordReader):
         try:
             name, type_, notes = read_noted(line, self.origin)
         except ValueError as exc:
-            raise Unreadable(
-                gettext("this note of tags and comments cannot be read: {exc}").format(exc=exc), "noted"
-            ) from exc
+            raise Unreadable(gettext("the tags and comments cannot be read: {exc}").format(exc=exc), "noted") from exc
         if names.is_within(name, self.zone):
             self.content.note(relative_key(name, self.zone) + type_tail(type_), notes, place)
 
@@ -231,7 +229,7 @@ class Reader(RecordReader):
             close = difflib.get_close_matches(word, self._DIRECTIVES, n=1)
             fix = replace_token(self.line_at(place), tokens[0], close[0]) if close else ""
             raise Unreadable(
-                gettext("{text} is not a directive of zone files").format(text=tokens[0].text), "directive", fix=fix
+                gettext("{text} isn’t a valid directive").format(text=tokens[0].text), "directive", fix=fix
             )
         reader(self, place, tokens)
 
@@ -239,7 +237,9 @@ class Reader(RecordReader):
         token = _arguments(tokens, 1)[0]
         ttl = seconds(token.text)
         if ttl is None:
-            reason = gettext("“{text}” is not a TTL: write seconds, or 5m, 1h, 1d").format(text=token.text)
+            reason = gettext("“{text}” isn’t a valid TTL: enter seconds, or a value such as 5m, 1h or 1d").format(
+                text=token.text
+            )
             raise Unreadable(reason, "ttl", token.column, token.line)
         self.default_ttl = self.in_range(ttl, token, self.line_at(place))
 
@@ -259,7 +259,7 @@ class Reader(RecordReader):
             return
         self._dotless_reported = True
         reason = gettext(
-            "“{text}” lacks the final dot; in this file, names of records that end in {zone} are read as complete"
+            "“{text}” has no trailing dot: in this file, record names that end in {zone} are read as complete"
         ).format(text=token.text, zone=self.zone)
         fix = replace_token(line, token, f"{token.text}.")
         self.warn(place, Unreadable(reason, "zone-name-dot", token.column, token.line, fix=fix))
@@ -277,7 +277,7 @@ class Reader(RecordReader):
         self._size += max(len(document.text), _LEAST_SIZE)
         if self._size > import_limits.MOST_DOCUMENT_BYTES:
             raise Unreadable(
-                gettext("{titles}, includes and all").format(titles=import_limits.title("document")),
+                gettext("{titles}, including $INCLUDE files").format(titles=import_limits.title("document")),
                 "too-large",
                 path.column,
                 path.line,
@@ -321,7 +321,7 @@ class Reader(RecordReader):
         try:
             self._read_as(Lines.MADE, zip(repeat(place), lines))
         except _MadeWrong as exc:
-            reason = gettext("it makes the line “{line}”, and there {reason}").format(
+            reason = gettext("error in the generated line “{line}”: {reason}").format(
                 line=exc.line, reason=exc.fault.reason
             )
             raise Unreadable(reason, exc.fault.code, count.column, count.line) from exc
@@ -343,12 +343,12 @@ def _arguments(tokens: list[Token], least: int, most: int = 0) -> list[Token]:
     directive = tokens[0]
     if len(arguments) < least:
         raise Unreadable(
-            gettext("{text} needs a value").format(text=directive.text), "directive", directive.end, directive.line
+            gettext("{text} requires a value").format(text=directive.text), "directive", directive.end, directive.line
         )
     if len(arguments) > max(least, most):
         extra = arguments[max(least, most)]
         raise Unreadable(
-            gettext("“{text}” is too much for {text2}").format(text=extra.text, text2=directive.text),
+            gettext("unexpected “{text}” after {text2}").format(text=extra.text, text2=directive.text),
             "directive",
             extra.column,
             extra.line,

@@ -129,7 +129,7 @@ class RecordReader(FastReader):
             owner, at = self.name_without_dot(tokens[0]) or self.name_of(tokens[0], line), 1
             self.owner = owner
         elif not owner:
-            reason = gettext("there is no name above this line that it could continue; @ is the zone itself")
+            reason = gettext("this line needs a name, because there is no name above: use @ for the zone apex")
             raise Unreadable(reason, "owner-missing", fix="" if line is None else "@" + line)
         elif not owner.endswith("."):
             owner = self.owner = names.parse(owner, self.origin)
@@ -148,7 +148,7 @@ class RecordReader(FastReader):
                 raise fault
             elif word in _CLASSES or (word.startswith("CLASS") and word[5:].isdigit() and word not in _IN):
                 raise Unreadable(
-                    gettext("the class {text} is not served, only IN is").format(text=token.text),
+                    gettext("the class {text} is not supported, only IN").format(text=token.text),
                     "class",
                     token.column,
                     token.line,
@@ -173,7 +173,7 @@ class RecordReader(FastReader):
     def name_of(self, token: Token, line: str | None) -> str:
         if token.quoted:
             fix = replace_token(line, token, token.text)
-            raise Unreadable(gettext("a name cannot stand in quotes"), "quote", token.column, token.line, fix=fix)
+            raise Unreadable(gettext("a name must not be in quotes"), "quote", token.column, token.line, fix=fix)
         try:
             return names.parse(token.text, self.origin)
         except BadName as exc:
@@ -196,9 +196,7 @@ class RecordReader(FastReader):
     def in_range(self, ttl: int | None, token: Token | None, line: str | None) -> int | None:
         if token is None or ttl is None or ttl <= MAX_TTL:
             return ttl
-        reason = gettext("the TTL {text} is out of range: 0 to {max_ttl} seconds").format(
-            text=token.text, max_ttl=MAX_TTL
-        )
+        reason = gettext("the TTL {text} must be 0 to {max_ttl} seconds").format(text=token.text, max_ttl=MAX_TTL)
         raise Unreadable(reason, "ttl-range", token.column, token.line, fix=replace_token(line, token, "86400"))
 
     def read_record(self, place: int, head: Head, entry: Entry, line: str | None, *, disabled: bool) -> None:
@@ -272,7 +270,7 @@ class RecordReader(FastReader):
                 raise BadRdata(
                     type=head.type,
                     text=text,
-                    reason=gettext("“{text}” cannot stand in quotes here").format(text=quoted.text),
+                    reason=gettext("“{text}” must not be in quotes here").format(text=quoted.text),
                 )
             if head.type == rdtypes.RRSIG:
                 canonical = rdata.parse_signature(text, self.origin)
@@ -293,13 +291,13 @@ class RecordReader(FastReader):
         if self.last_ttl is not None:
             return self.last_ttl
         if head.type != rdtypes.SOA:
-            reason = gettext("no TTL: neither the line has one nor a $TTL above it")
+            reason = gettext("no TTL: add a TTL to this line, or a $TTL above")
             fix = "$TTL 3600\n" + self.line_at(place)
             raise Unreadable(reason, "ttl-missing", fix=fix)
         self.default_ttl = int(text.rpartition(" ")[2])
-        reason = gettext(
-            "no TTL: neither the line has one nor a $TTL above it; the SOA's minimum {default_ttl} is used"
-        ).format(default_ttl=self.default_ttl)
+        reason = gettext("no TTL on this line and no $TTL above: the SOA minimum {default_ttl} is used").format(
+            default_ttl=self.default_ttl
+        )
         self.warn(place, Unreadable(reason, "ttl-missing", fix=f"$TTL {self.default_ttl}\n" + self.line_at(place)))
         return self.default_ttl
 

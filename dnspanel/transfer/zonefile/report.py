@@ -27,8 +27,8 @@ DNSSEC_LEFT_OUT = "dnssec-left-out"
 def text_of_unsigned() -> str:
     """Return the text that warns people that a zone signed elsewhere becomes unsigned."""
     return gettext(
-        "it will be answered unsigned. Where its parent holds a DS, remove that first and wait for its TTL, or "
-        "resolvers that validate answer nothing of it"
+        "The zone will be served unsigned. If the parent has a DS record, remove the DS record first and "
+        "wait for the TTL. Otherwise validating resolvers can’t resolve the zone."
     )
 
 
@@ -41,8 +41,10 @@ def report_notes(reader: Reader) -> None:
     if lua := reader.left_out.pop(rdtypes.LUA, None):
         count, place = lua
         reason = ngettext(
-            "{count:,} LUA record left out: LUA records run code on the name servers; a setting must allow them first",
-            "{count:,} LUA records left out: LUA records run code on the name servers; a setting must allow them first",
+            "{count:,} LUA record left out. LUA records run code on the name servers and must first be "
+            "allowed in the settings.",
+            "{count:,} LUA records left out. LUA records run code on the name servers and must first be "
+            "allowed in the settings.",
             count,
         ).format(count=count)
         reader.warn(place, Unreadable(reason, "lua-left-out"))
@@ -51,13 +53,13 @@ def report_notes(reader: Reader) -> None:
     if reader.outside:
         count = len(reader.outside)
         reason = ngettext(
-            "{count:,} record left out: outside of {zone}", "{count:,} records left out: outside of {zone}", count
+            "{count:,} record left out: outside {zone}", "{count:,} records left out: outside {zone}", count
         ).format(count=count, zone=zone)
         reader.warn(reader.outside[0], Unreadable(reason, "out-of-zone"))
     doubles = [place for place in content.duplicates if not _is_soa(reader, place)]
     if doubles:
         reason = ngettext(
-            "{count:,} record left out: there already", "{count:,} records left out: there already", len(doubles)
+            "{count:,} duplicate record left out", "{count:,} duplicate records left out", len(doubles)
         ).format(count=len(doubles))
         reader.report(doubles[0], Unreadable(reason, "duplicate"), Severity.NOTE)
     if content.other_ttls:
@@ -65,10 +67,11 @@ def report_notes(reader: Reader) -> None:
         rrset = content.sets[record]
         count = len(content.other_ttls)
         reason = gettext(
-            "{type} {name} has records with TTL {first} and {other}; all of an RRset have one, the first: {first}"
+            "{type} {name} has records with TTL {first} and {other}. All records of an RRset must have the "
+            "same TTL. The first TTL is used: {first}"
         ).format(type=rdata.type_to_text(rrset.type), name=rrset.name, first=rrset.ttl, other=ttl)
         if count > 1:
-            reason = gettext("{reason} (so it is for {count:,} RRsets of this zone)").format(reason=reason, count=count)
+            reason = gettext("{reason} ({count:,} such RRsets in this zone)").format(reason=reason, count=count)
         reader.report(place, Unreadable(reason, "ttl-differs"), Severity.NOTE)
 
 
@@ -77,9 +80,9 @@ def _report_signatures(reader: Reader) -> None:
     listed = ", ".join(
         f"{count:,} {rdata.type_to_text(type_)}" for type_, (count, _) in sorted(reader.left_out.items())
     )
-    reason = gettext("the zone is signed, and its keys are not in this file: left out {listed}; {unsigned}").format(
-        listed=listed, unsigned=text_of_unsigned()
-    )
+    reason = gettext(
+        "The zone is signed, but this file doesn’t contain the keys. Left out: {listed}. {unsigned}"
+    ).format(listed=listed, unsigned=text_of_unsigned())
     place = min(place for _, place in reader.left_out.values())
     reader.warn(place, Unreadable(reason, DNSSEC_LEFT_OUT))
 
@@ -97,7 +100,7 @@ def report_violations(reader: Reader, ordered: list[bytes]) -> None:
     content = reader.content
     for record in content.too_large:
         rrset = content.sets[record]
-        reason = gettext("the values of {type} {name} do not fit into one DNS answer together").format(
+        reason = gettext("the values of {type} {name} are too large for one DNS answer").format(
             type=rdata.type_to_text(rrset.type), name=rrset.name
         )
         reader.report(content.place_of(record), Unreadable(reason, "rrset-too-large"))
@@ -143,7 +146,7 @@ def _report_doubled(reader: Reader, ordered: list[bytes]) -> None:
         if name != told:
             told = name
             place = reader.content.place_of(record)
-            reason = gettext("{name} ends in the zone's name twice: was a final dot missing?").format(name=name)
+            reason = gettext("{name} ends in the zone name twice: check for a missing trailing dot").format(name=name)
             owner = _tokens(reader, place)[:1]
             fix = target_fix(reader.line_at(place), owner[0]) if owner else ""
             reader.warn(place, Unreadable(reason, "doubled-name", fix=fix))

@@ -22,11 +22,15 @@ _LONGEST_NUMBER = 5  # digits
 # A difference between the chains: how important it is (lowest first), its owner, and a function that describes it. Only
 # one of up to a million differences is reported.
 _Difference = tuple[int, bytes, Callable[[], str]]
-_SIGNED_ALONE = gettext_noop("the zone has one signed at {name}, and PowerDNS makes none")
-_ALONE = gettext_noop("the zone has one at {name}, and PowerDNS makes none")
-_CAPITALS = gettext_noop("that of {name} is signed over a next name with capital letters, which PowerDNS has not")
-_OTHER_FLAGS = gettext_noop("that of {name} has other flags than the others, and PowerDNS has one choice for all")
-_OTHER_NEXT = gettext_noop("that of {name} leads to another next name")
+_SIGNED_ALONE = gettext_noop("the zone has a signed record at {name}, but PowerDNS doesn’t create one")
+_ALONE = gettext_noop("the zone has a record at {name}, but PowerDNS doesn’t create one")
+_CAPITALS = gettext_noop(
+    "the record at {name} is signed with capital letters in the next name, which PowerDNS doesn’t support"
+)
+_OTHER_FLAGS = gettext_noop(
+    "the flags of the record at {name} differ, but PowerDNS uses the same flags for all records"
+)
+_OTHER_NEXT = gettext_noop("the record at {name} has a different next name")
 
 
 class SourceLink(NamedTuple):
@@ -124,10 +128,10 @@ def chain_fault(
     _, _, reason = min(odd, key=lambda each: each[:2])
     hint = _hint(zone, rrsets, nsec3, [made[owner].name for _, owner, _ in odd if owner in made])
     fault = ngettext(
-        "its {type} records are others than those that PowerDNS makes, at one name: {reason}; it cannot be served with "
-        "its signatures",
-        "its {type} records are others than those that PowerDNS makes, at {count:,} names: {reason}; it cannot be "
-        "served with its signatures",
+        "The zone can’t be served with its signatures. PowerDNS creates different {type} records for one "
+        "name: {reason}",
+        "The zone can’t be served with its signatures. PowerDNS creates different {type} records for "
+        "{count:,} names: {reason}",
         len(odd),
     ).format(type=type, count=len(odd), reason=reason())
     return joined(". ", (fault, hint)) if hint else fault
@@ -172,13 +176,13 @@ def _message_about(zone: str, name: bytes, message: str) -> str:
 
 
 def _other_types(zone: str, link: Link, theirs: SourceLink) -> str:
-    return gettext("that of {name} says that it has {theirs}, and by PowerDNS it has {ours}").format(
+    return gettext("the record at {name} lists {theirs}, but PowerDNS lists {ours}").format(
         name=_name(zone, link.name), theirs=_type_texts(theirs.types), ours=_type_texts(link.types)
     )
 
 
 def _lacks(zone: str, name: bytes, type: str) -> str:
-    return gettext("PowerDNS makes one for {name}, and the zone has no signed {type} for it").format(
+    return gettext("PowerDNS creates a record at {name}, but the zone has no signed {type} for that name").format(
         name=_name(zone, name), type=type
     )
 
@@ -189,8 +193,8 @@ def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Seq
         return ""
     if set(odd) - {rrset.key for rrset in rrsets} - {APEX}:
         return gettext(
-            "With opt-out PowerDNS hashes the empty names above an insecure delegation that has an address of its own, "
-            "as few signers do: name that server otherwise, or sign without opt-out"
+            "With opt-out, PowerDNS hashes empty names above an insecure delegation that also has addresses. "
+            "Few signers do this. Rename the name server, or sign without opt-out."
         )
     return ""
 

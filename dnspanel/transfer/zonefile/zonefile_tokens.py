@@ -110,7 +110,7 @@ class Sheet:
         if len(raw) > import_limits.MOST_LINE_BYTES:
             self._cut_long_lines()
         if raw.startswith(_UTF16_MARKS):
-            reason = gettext("wrong encoding: the file is in UTF-16, from offset 0 on; zone files are ASCII or UTF-8")
+            reason = gettext("wrong encoding: the file is UTF-16 from offset 0, but zone files must be ASCII or UTF-8")
             self.fault, self.fault_line = Unreadable(reason, "wrong-encoding"), 0
 
     def _cut_long_lines(self) -> None:
@@ -148,7 +148,7 @@ class Sheet:
             if depth <= 0:
                 return self.lines[at : end + 1]
         self.closes = False
-        raise Unreadable(gettext("this parenthesis is never closed"), "parenthesis", _first_open(line))
+        raise Unreadable(gettext("the parenthesis is not closed"), "parenthesis", _first_open(line))
 
 
 # Escapes, quoted strings and comments, in which parentheses have no meaning.
@@ -187,7 +187,12 @@ def read_entry(lines: list[str]) -> Entry:
             elif kind == "layout":
                 depth += 1 if match[0] == "(" else -1
                 if depth < 0:
-                    raise Unreadable(gettext("this parenthesis closes nothing"), "parenthesis", position + 1, number)
+                    raise Unreadable(
+                        gettext("the closing parenthesis has no opening parenthesis"),
+                        "parenthesis",
+                        position + 1,
+                        number,
+                    )
             position = match.end()
     for token in tokens:
         if half := _HALF.search(token.text):
@@ -207,10 +212,10 @@ def join_tokens(tokens: list[Token]) -> str:
 def _what_is_wrong(line: str, position: int) -> tuple[str, str]:
     char = line[position]
     if char == '"':
-        return gettext("this quote is not closed on its line"), "quote"
+        return gettext("the quote is not closed on the same line"), "quote"
     if char == "\\":
-        return gettext("a backslash at the end of the line escapes nothing"), "escape"
-    reason = gettext("the control character {code} cannot stand here").format(code=f"U+{ord(char):04X}")
+        return gettext("unexpected backslash at the end of the line"), "escape"
+    reason = gettext("the control character {code} is not allowed here").format(code=f"U+{ord(char):04X}")
     return reason, "control-character"
 
 

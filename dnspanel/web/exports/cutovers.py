@@ -90,7 +90,7 @@ def _address(text: str) -> str:
     try:
         return str(ip_address(text.strip()))
     except ValueError:
-        raise forms.ValidationError(gettext("This is not an IP address.")) from None
+        raise forms.ValidationError(gettext("Enter a valid IP address.")) from None
 
 
 # Tone and icon of a checklist item.

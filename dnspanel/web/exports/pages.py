@@ -142,7 +142,7 @@ class ExportForm(AllOrSomeForm):
         if not passphrase and not again:
             return cleaned
         if cleaned.get("format") not in (None, ExportFormat.JSON):
-            self.refuse("keys_passphrase", gettext("Only JSON has a place for private keys."))
+            self.refuse("keys_passphrase", gettext("Private keys can only be exported as JSON."))
         elif passphrase != again:
             self.refuse("keys_passphrase_again", gettext("The passphrases don’t match."))
         else:

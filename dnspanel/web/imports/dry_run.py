@@ -65,7 +65,7 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
     if job.state != State.PLANNED:
         messages.warning(
             request,
-            gettext("This import has moved on: it is {get_state_display}.").format(
+            gettext("This is not possible in the current state of the import: {get_state_display}.").format(
                 get_state_display=job.get_state_display()
             ),
         )

@@ -238,7 +238,9 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if rrset.name.endswith(near.doubled_ending):
-        message = gettext("{name} ends in the zone's name twice: was a final dot missing?").format(name=rrset.name)
+        message = gettext("{name} ends in the zone name twice: check for a missing trailing dot").format(
+            name=rrset.name
+        )
         yield warning(rrset, "doubled-name", message)
     if rrset.name.startswith("*."):
         if rrset.type == rdtypes.ALIAS:

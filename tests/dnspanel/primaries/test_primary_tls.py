@@ -112,9 +112,9 @@ def other_certificate(certificate: OwnCertificate) -> dict[str, Any]:
     ("terms_of", "reason"),
     [
         (other_name, "Hostname mismatch, certificate is not valid for 'ns2.abroad.test'"),
-        (other_authority, "its certificate is not taken: self-signed certificate"),
-        (authority_of_the_system, "its certificate is not taken: self-signed certificate"),
-        (other_certificate, "its certificate is not taken: self-signed certificate"),
+        (other_authority, "the server’s certificate is not trusted: self-signed certificate"),
+        (authority_of_the_system, "the server’s certificate is not trusted: self-signed certificate"),
+        (other_certificate, "the server’s certificate is not trusted: self-signed certificate"),
     ],
 )
 def test_a_server_that_is_not_the_one_named_gives_nothing_and_that_is_told(
@@ -148,7 +148,7 @@ def test_where_tls_is_asked_for_nothing_comes_in_clear_text_whoever_would_give_i
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dnspanel.transfer.sources.over_dns.dns_over_tls.HANDSHAKE_SECONDS", 0.3)
         reason = take_turn(zone)
-    assert "no TLS with 127.0.0.1" in reason
+    assert "TLS connection to 127.0.0.1" in reason
     assert "Hostname mismatch" in reason
     zone.refresh_from_db()
     assert not zone.is_served

@@ -46,7 +46,7 @@ def test_imports_under_way_are_counted_until_they_end(alice: User, make_import: 
     assert str(refused.value) == (
         "Your quota is exceeded: limit 1 import in progress, used 1, requested 1. "
         "An administrator can raise the limit. "
-        "An import that is not needed any more can be cancelled."
+        "Cancel imports that you no longer need."
     )
     with pytest.raises(QuotaExceeded):
         make_import({"a.zone": zone_text("a.test.")})
@@ -80,7 +80,7 @@ def test_an_upload_ends_where_the_quota_does_and_keeps_what_it_had(alice: User) 
         send(other, "b", b"x" * 41)
     assert str(refused.value) == (
         "Your quota is exceeded: limit 100 bytes of imported files, used 60 bytes, requested 41 bytes. "
-        "An administrator can raise the limit. Old imports can be deleted."
+        "An administrator can raise the limit. Delete old imports."
     )
     send(other, "b", b"x" * 40)
     assert [file.size for each in (job, other) for file in upload.uploaded_files(each)] == [60, 40]

@@ -89,8 +89,8 @@ def test_a_member_imports_into_granted_zones_and_no_others(mia: User, estate: di
     assert not Zone.objects.filter(name="new.test.").exists()
     reasons = {fault.zone: fault.reason for fault in queries.faults_page(job, severity="error")}
     assert reasons == {
-        "b.test.": "The zone exists already, and you may not see it.",
-        "new.test.": "You may not create zones.",
+        "b.test.": "The zone already exists, and you don’t have access to the zone.",
+        "new.test.": "You don’t have permission to create zones.",
     }
 
 

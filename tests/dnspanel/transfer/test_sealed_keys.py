@@ -130,7 +130,7 @@ def test_a_passphrase_that_does_not_hold_is_refused(passphrase: str) -> None:
 
 def test_every_lock_says_what_to_do() -> None:
     assert all(lock.message for lock in KeyLock)
-    assert "give the passphrase" in KeyLock.SEALED.message
+    assert "enter the passphrase" in KeyLock.SEALED.message
 
 
 def test_no_error_names_the_passphrase_or_the_key() -> None:

@@ -79,7 +79,7 @@ def test_what_can_have_one_value_only_makes_no_union() -> None:
     source, current = parsed(theirs), by_key(ours)
     assert changes_of(action=Action.UNION, parsed=source, current=current) == {}
     assert list(clashes_of(action=Action.UNION, parsed=source, current=current)) == [
-        "CNAME shop.example.test. cannot have the values of both: the zone has a.example.net., the source"
+        "CNAME shop.example.test. can only have one value, but the zone has a.example.net. and the source has"
         " b.example.net."
     ]
     assert list(clashes_of(action=Action.RRSETS, parsed=source, current=current)) == []

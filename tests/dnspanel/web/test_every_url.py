@@ -726,7 +726,7 @@ def things_of(alice: User) -> dict[str, int]:
     template_runs.work_on_run(template_run.pk)
     names = Servers((Host("ns1.example.test.", nodes=("ns1",)), Host("ns2.example.net.", ("192.0.2.9",))))
     ids["set_id"] = house = make_set("House", names, is_default=False)
-    glue = "Give this glue to test.", ("ns1.example.test. 127.0.0.1",)
+    glue = "Add this glue at test.", ("ns1.example.test. 127.0.0.1",)
     points = [Point("glue", verdict, *glue) for verdict in Verdict]
     KeptAddresses.objects.create(
         template=house, zone=Zone.objects.get(name="example.test."), set_at=NOW, refusal="It is frozen.", tried_at=NOW,

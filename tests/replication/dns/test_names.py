@@ -47,7 +47,7 @@ def test_people_type_names_in_many_ways(text: str, origin: str | None, name: str
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "it is empty"),
+        ("", "the name is empty"),
         ("@", "needs a zone"),
         ("a..b", "empty label"),
         (".a", "empty label"),

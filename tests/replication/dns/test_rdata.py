@@ -122,7 +122,7 @@ def test_rdata_becomes_canonical_and_keeps_its_meaning_in_bytes(name: str, text:
         ("TYPE1234", "\\# x 01", "must be followed by a length"),
         ("A", "\\# 3 010203", "an IPv4 address must have 4 bytes, but this address has 3"),
         ("LUA", "A ifportup()", "must be in double quotes"),
-        ("LUA", 'NOPE "x"', "“NOPE” is not a record type"),
+        ("LUA", 'NOPE "x"', "“NOPE” isn’t a valid record type"),
         ("NSEC", "a. A", "NSEC records can’t be edited"),
         ("ANY", "x", "ANY is only used in queries"),
     ],

@@ -103,7 +103,7 @@ class AxfrSource:
             silent = silent + 1 if isinstance(found, SourceFault) and found.code == TIMEOUT else 0
             if silent == MOST_SILENT:
                 raise SourceAway(
-                    gettext("the server at {host} gave none of {most_silent} zones in time").format(
+                    gettext("the server at {host} sent none of {most_silent} zones in time").format(
                         host=self._server.host, most_silent=MOST_SILENT
                     )
                 )
@@ -271,10 +271,10 @@ class Server:
                     message = Message(self._receive_message(connection))
                 except BadMessage as exc:
                     raise NotGiven(
-                        "transfer-incomplete", gettext("the server sent no DNS message: {exc}").format(exc=exc)
+                        "transfer-incomplete", gettext("the server didn’t send a DNS message: {exc}").format(exc=exc)
                     ) from exc
                 if message.id != query.id or not message.is_response:
-                    raise NotGiven("transfer-incomplete", gettext("the server sent something that is no answer"))
+                    raise NotGiven("transfer-incomplete", gettext("the server’s message isn’t an answer"))
                 if message.question not in (None, (zone, query.question[0].rdtype)):
                     raise NotGiven("transfer-incomplete", gettext("the server answered another question"))
                 signatures.check(message)
@@ -308,10 +308,14 @@ class Server:
         try:
             secured = over_tls(connection, peer)
         except TlsRefused as exc:
-            raise NotGiven(TLS, gettext("no TLS with {where}: {reason}").format(where=where, reason=exc)) from exc
+            raise NotGiven(
+                TLS, gettext("TLS connection to {where} failed: {reason}").format(where=where, reason=exc)
+            ) from exc
         except OSError as exc:
             reason = _reason_of(exc)
-            raise SourceAway(gettext("no TLS with {where}: {reason}").format(where=where, reason=reason)) from exc
+            raise SourceAway(
+                gettext("TLS connection to {where} failed: {reason}").format(where=where, reason=reason)
+            ) from exc
         self.connections.add(secured)
         return secured
 
@@ -337,13 +341,13 @@ def _first_soa(zone: str, records: Iterator[Record]) -> Record:
     """Return the first record of an answer. Raise NotGiven unless it is the zone's SOA."""
     first = next(records, None)
     if first is None or first.type != rdtypes.SOA or first.name != zone:
-        raise NotGiven("transfer-incomplete", gettext("the server's answer does not begin with the zone's SOA"))
+        raise NotGiven("transfer-incomplete", gettext("the server’s answer does not start with the zone’s SOA record"))
     return first
 
 
 def _reason_of(exc: OSError) -> str:
     """Return the reason why a connection failed, as a part of a sentence."""
-    return gettext("it does not answer") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
+    return gettext("the server doesn’t answer") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
 
 
 @contextmanager

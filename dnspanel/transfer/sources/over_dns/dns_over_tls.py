@@ -12,13 +12,13 @@ ALPN = "dot"
 HANDSHAKE_SECONDS = 10.0
 # Our wording for common errors of OpenSSL.
 _REASONS = {
-    "WRONG_VERSION_NUMBER": gettext_lazy("it speaks no TLS there"),
-    "UNSUPPORTED_PROTOCOL": gettext_lazy("it speaks no TLS 1.3"),
-    "TLSV1_ALERT_PROTOCOL_VERSION": gettext_lazy("it speaks no TLS 1.3"),
-    "TLSV1_ALERT_NO_APPLICATION_PROTOCOL": gettext_lazy("it does not speak the protocol “dot” (ALPN)"),
-    "TLSV13_ALERT_CERTIFICATE_REQUIRED": gettext_lazy("it wants a certificate of the panel"),
-    "TLSV1_ALERT_UNKNOWN_CA": gettext_lazy("it does not take the certificate of the panel"),
-    "SSLV3_ALERT_BAD_CERTIFICATE": gettext_lazy("it does not take the certificate of the panel"),
+    "WRONG_VERSION_NUMBER": gettext_lazy("the server doesn’t use TLS on this port"),
+    "UNSUPPORTED_PROTOCOL": gettext_lazy("the server doesn’t support TLS 1.3"),
+    "TLSV1_ALERT_PROTOCOL_VERSION": gettext_lazy("the server doesn’t support TLS 1.3"),
+    "TLSV1_ALERT_NO_APPLICATION_PROTOCOL": gettext_lazy("the server doesn’t support the protocol “dot” (ALPN)"),
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": gettext_lazy("the server requires a client certificate"),
+    "TLSV1_ALERT_UNKNOWN_CA": gettext_lazy("the server rejected the panel’s certificate"),
+    "SSLV3_ALERT_BAD_CERTIFICATE": gettext_lazy("the server rejected the panel’s certificate"),
 }
 
 
@@ -62,7 +62,9 @@ def over_tls(plain: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
 def words(exc: ssl.SSLError) -> str:
     """Return OpenSSL's error as a part of a sentence for people."""
     if isinstance(exc, ssl.SSLCertVerificationError):
-        return gettext("its certificate is not taken: {reason}").format(reason=exc.verify_message.rstrip("."))
+        return gettext("the server’s certificate is not trusted: {reason}").format(
+            reason=exc.verify_message.rstrip(".")
+        )
     if not exc.reason:
         return gettext("TLS ended")
     return str(_REASONS.get(exc.reason, exc.reason.replace("_", " ").lower()))
@@ -88,9 +90,9 @@ def _context(peer: TlsPeer) -> ssl.SSLContext:
 def _against(connection: ssl.SSLSocket, peer: TlsPeer) -> str:
     """Return the reason why the server must not be trusted after the handshake, or ""."""
     if connection.selected_alpn_protocol() != ALPN:  # RFC 9103, section 7.1
-        return gettext("it does not select the protocol “dot” (ALPN)")
+        return gettext("the server doesn’t select the protocol “dot” (ALPN)")
     if not peer.name and fingerprint(connection.getpeercert(binary_form=True) or b"") not in fingerprints_of(
         peer.certificates
     ):
-        return gettext("it shows another certificate than its own")
+        return gettext("the server’s certificate is not the expected certificate")
     return ""

@@ -63,9 +63,9 @@ class Message:
                 places.append(place)
                 at = place.end
         except (struct.error, IndexError) as exc:
-            raise BadMessage(gettext("it ends too early")) from exc
+            raise BadMessage(gettext("the message ends too early")) from exc
         if at != len(wire):
-            raise BadMessage(gettext("bytes follow its end"))
+            raise BadMessage(gettext("the message has extra bytes at the end"))
         self._answers = places[:answers]
         # A signature must be the last record.
         self.signature = places[-1] if places and places[-1].type == TSIG and answers < len(places) else None
@@ -102,7 +102,7 @@ class Message:
         type, _, ttl, size = _FIXED.unpack_from(self.wire, at)
         begin = at + _FIXED.size
         if begin + size > len(self.wire):
-            raise BadMessage(gettext("a record runs off its end"))
+            raise BadMessage(gettext("a record is longer than the message"))
         return _Place(start, type, ttl, begin, begin + size)
 
     def _rdata(self, place: _Place) -> bytes:
@@ -119,7 +119,7 @@ class Message:
             at += 1 + self.wire[at]
         name, end = self._name(at)
         if end != place.end:
-            raise BadMessage(gettext("a name runs off the end of its record"))
+            raise BadMessage(gettext("a name is longer than the record"))
         return self.wire[place.rdata : at] + name
 
     def _name(self, at: int) -> tuple[bytes, int]:

@@ -25,19 +25,21 @@ class Broken(Exception):
 
 _RCODE_MESSAGES: dict[int, str] = {
     dns.rcode.REFUSED: gettext_noop(
-        "the server refuses the transfer (REFUSED): it has to allow it to our address or TSIG key"
+        "the server refused the transfer (REFUSED): allow our address or TSIG key on the server"
     ),
     dns.rcode.NOTAUTH: gettext_noop(
-        "the server is not authoritative for the zone, or does not let us transfer it (NOTAUTH)"
+        "the server is not authoritative for the zone, or doesn’t allow the transfer (NOTAUTH)"
     ),
     dns.rcode.NXDOMAIN: gettext_noop("the server does not know the zone (NXDOMAIN)"),
-    dns.rcode.SERVFAIL: gettext_noop("the server failed (SERVFAIL): the zone may be expired or not loaded there"),
-    dns.rcode.NOTIMP: gettext_noop("the server does not do zone transfers (NOTIMP)"),
+    dns.rcode.SERVFAIL: gettext_noop(
+        "the server failed (SERVFAIL): the zone might be expired or not loaded on the server"
+    ),
+    dns.rcode.NOTIMP: gettext_noop("the server doesn’t support zone transfers (NOTIMP)"),
 }
 
 
 def refusal(rcode: int) -> NotGiven:
     """Return the error for the response code of a server's answer."""
     text = dns.rcode.to_text(dns.rcode.Rcode.make(rcode))
-    message = _RCODE_MESSAGES.get(rcode, gettext_noop("the server answers {rcode}"))
+    message = _RCODE_MESSAGES.get(rcode, gettext_noop("the server answered {rcode}"))
     return NotGiven(f"transfer-{text.lower()}", gettext(message).format(rcode=text))

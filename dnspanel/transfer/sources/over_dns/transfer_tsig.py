@@ -63,7 +63,7 @@ def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
     algorithm = _ALGORITHMS.get(key.algorithm.strip().lower().rstrip("."))
     if algorithm is None:
         raise SourceRefused(
-            gettext("“{algorithm}” is not a TSIG algorithm; known are {list}").format(
+            gettext("“{algorithm}” isn’t a supported TSIG algorithm; supported: {list}").format(
                 algorithm=key.algorithm, list=", ".join(ALGORITHMS)
             )
         )
@@ -71,7 +71,9 @@ def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
         secret = base64.b64decode("".join(key.secret.split()), validate=True)
         return dns.tsig.Key(dns.name.from_text(parsed_name(key.name)), secret, algorithm)
     except binascii.Error:
-        raise SourceRefused(gettext("the secret of the TSIG key {name} is not Base64").format(name=key.name)) from None
+        raise SourceRefused(
+            gettext("the secret of the TSIG key {name} isn’t valid Base64").format(name=key.name)
+        ) from None
 
 
 class Signatures:
@@ -115,7 +117,7 @@ class Signatures:
                 multi=True,
             )
         except (dns.exception.DNSException, BadMessage) as exc:
-            reason = _TSIG_MESSAGES.get(type(exc), gettext_noop("the server's signature is not right: {exc}"))
+            reason = _TSIG_MESSAGES.get(type(exc), gettext_noop("the server’s signature is invalid: {exc}"))
             raise NotGiven("tsig", gettext(reason).format(exc=exc)) from exc
 
 
@@ -123,11 +125,9 @@ _TSIG_MESSAGES: dict[type[Exception], str] = {
     dns.tsig.PeerBadKey: gettext_noop(
         "the server does not know the TSIG key, or not under this name and algorithm (BADKEY)"
     ),
-    dns.tsig.PeerBadSignature: gettext_noop("the server finds the signature wrong: the TSIG secret differs (BADSIG)"),
+    dns.tsig.PeerBadSignature: gettext_noop("the server rejected the signature: the TSIG secret differs (BADSIG)"),
     dns.tsig.PeerBadTime: gettext_noop("the server's clock differs too much from ours (BADTIME)"),
     dns.tsig.BadTime: gettext_noop("the server's clock differs too much from ours (BADTIME)"),
-    dns.tsig.PeerBadTruncation: gettext_noop(
-        "the server does not take signatures as short as this algorithm's (BADTRUNC)"
-    ),
-    dns.tsig.BadSignature: gettext_noop("the signature of the server's answer is wrong: the TSIG secret differs"),
+    dns.tsig.PeerBadTruncation: gettext_noop("the server rejects the short signatures of this algorithm (BADTRUNC)"),
+    dns.tsig.BadSignature: gettext_noop("the signature of the server’s answer is invalid: the TSIG secret differs"),
 }

@@ -87,16 +87,19 @@ def test_long_ttls_are_listed_with_the_moment_when_caches_forget() -> None:
     rows: list[Row] = [*ROWS, ("www." + ZONE, rdtypes.A, 86_400, ("192.0.2.9",), (), "")]
     found = points(rows=rows)["ttl"]
     assert found.verdict == TO_DO
-    assert found.lines == ("www A: 86400 s, in caches until 2026-11-22 12:00 UTC if it is lowered now",)
+    assert found.lines == ("www A: 86400 s, cached until 2026-11-22 12:00 UTC if lowered now",)
     many: list[Row] = [(f"h{number}.{ZONE}", rdtypes.A, 7200, ("192.0.2.9",), (), "") for number in range(30)]
-    assert points(rows=[*ROWS, *many])["ttl"].lines[-1] == "and 10 more, with shorter ones"
+    assert points(rows=[*ROWS, *many])["ttl"].lines[-1] == "and 10 more with lower TTLs"
 
 
 def test_name_servers_must_lead_to_our_nodes() -> None:
     astray = ADDRESSES | {"ns1.new.test.": frozenset({"192.0.2.1", "192.0.2.66"}), "ns2.move.test.": frozenset()}
     found = points(KnownWorld(addresses=astray))["nameservers"]
     assert found.verdict == TO_DO
-    assert found.lines == ("ns1.new.test. leads to 192.0.2.1, 192.0.2.66", "ns2.move.test. leads to no public address")
+    assert found.lines == (
+        "ns1.new.test. resolves to 192.0.2.1, 192.0.2.66",
+        "ns2.move.test. doesn’t resolve to a public address",
+    )
 
 
 def test_the_parent_is_told_what_to_remove_and_add() -> None:
@@ -105,7 +108,7 @@ def test_the_parent_is_told_what_to_remove_and_add() -> None:
     assert found["parent"].lines == (
         "remove ns1.old.test.",
         "add ns1.new.test.",
-        "resolvers follow within 7200 s, the TTL there",
+        "resolvers follow within 7200 s (TTL at the parent)",
     )
     assert found["glue"].verdict == TO_DO
     assert found["glue"].lines == ("ns2.move.test. 192.0.2.2",)
@@ -138,7 +141,7 @@ def test_what_is_unknown_is_not_guessed() -> None:
 def test_the_list_can_be_sent_around_and_stored() -> None:
     found = list(points(KnownWorld(None, {}), differences=2).values())
     text = text_of(ZONE, found)
-    assert text.startswith("Delegation checklist of move.test.\n[ ] 2 answers of our nodes differ")
+    assert text.startswith("Delegation checklist for move.test.\n[ ] 2 answers of our nodes differ")
     assert "\n[x] Our serial 10 is not lower than 9 of the old server.\n" in text
-    assert "\n[?] The parent needs glue; whether it has it was not asked.\n    ns2.move.test. 192.0.2.2\n" in text
+    assert "\n[?] The glue at the parent has not been checked.\n    ns2.move.test. 192.0.2.2\n" in text
     assert [Point.from_json(point.to_json()) for point in found] == found

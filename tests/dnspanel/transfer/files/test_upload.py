@@ -45,7 +45,7 @@ def test_chunks_make_a_file(job: ImportJob) -> None:
 @pytest.mark.parametrize("offset", [0, 5, 7, 1 << 40])
 def test_a_chunk_that_does_not_begin_where_the_file_ends_is_told_where_to_go_on(job: ImportJob, offset: int) -> None:
     send(job, "a", 0, b"123456")
-    with pytest.raises(WrongOffset, match="6 bytes so far") as refused:
+    with pytest.raises(WrongOffset, match="already has 6 bytes") as refused:
         send(job, "a", offset, b"x")
 
     assert refused.value.offset == 6

@@ -150,7 +150,7 @@ def test_an_import_of_it_beside_the_zones_changes_nothing(
         assert set(ImportZone.objects.filter(job=job).values_list("action", flat=True)) == {Action.NOTHING}
         assert warnings(job) == {}
         notes = {fault.zone: fault.reason for fault in queries.faults_page(job, severity="note")}
-        assert notes[child.name] == "The zone is here already, and stays signed as it is"
+        assert notes[child.name] == "The zone already exists. The signing does not change."
     assert Publication.objects.count() == published
     assert signing.keys_of(child) == [key]
 
@@ -158,9 +158,9 @@ def test_an_import_of_it_beside_the_zones_changes_nothing(
 @pytest.mark.parametrize(
     ("exported_with", "imported_with", "because"),
     [
-        (PASSPHRASE, "", "its keys are sealed: give the passphrase"),
-        (PASSPHRASE, "quite another one", "the passphrase is another one, or the file was changed"),
-        ("", PASSPHRASE, "their private parts are not in the file"),
+        (PASSPHRASE, "", "the keys are encrypted: enter the passphrase"),
+        (PASSPHRASE, "quite another one", "the passphrase is wrong, or the file was changed"),
+        ("", PASSPHRASE, "the file doesn’t contain the private keys"),
     ],
 )
 def test_without_the_keys_records_come_back_with_a_warning(
@@ -195,7 +195,7 @@ def test_a_zone_goes_on_with_a_key_once(alice: User) -> None:
     value = encrypt_secret(pair.private_text.encode())
     for name in ("257 ECDSAP256SHA256", "256 ECDSAP256SHA256"):
         KeptItem.objects.create(job=job, zone="a.test.", kind=KeptKind.KEY, name=name, value=value)
-    assert brought_signings(job, ["a.test."]) == {"a.test.": "it has the same key twice"}
+    assert brought_signings(job, ["a.test."]) == {"a.test.": "the zone has the same key twice"}
 
 
 def test_who_may_sign_brings_back_keys_that_they_may_not_export(zones: list[Zone], alice: User, bob: User) -> None:

@@ -90,12 +90,12 @@ def test_rows_of_a_zone_may_stand_anywhere_and_know_their_lines(tmp_path: Path) 
     ("row", "reason"),
     [
         ("a.test,www,A", "the row has 3 cells, at least 5 are needed"),
-        (",www,A,60,192.0.2.1", "the row says no zone"),
+        (",www,A,60,192.0.2.1", "the row doesn’t name a zone"),
         ("a.test,www.b.test.,A,60,192.0.2.1", "www.b.test. is not in the zone a.test."),
         ("a.test,w..w,A,60,192.0.2.1", "empty label"),
         ("a.test,www,A,60,", "the value is empty"),
         ("a.test,www,CAA,60,0 issue x;y", "line break, or a “;”"),
-        ("a.test,www,A,often,192.0.2.1", "“often” is no TTL"),
+        ("a.test,www,A,often,192.0.2.1", "“often” isn’t a valid TTL"),
     ],
 )
 def test_rows_that_are_no_records_are_faults_and_the_others_go_on(tmp_path: Path, row: str, reason: str) -> None:
@@ -119,7 +119,7 @@ def test_a_quote_that_is_never_closed_is_reported_with_its_line(tmp_path: Path) 
     documents, faults = read(tmp_path, f'{HEADER}a.test,@,A,60,192.0.2.1,,,\na.test,x,TXT,60,"open,,,\n{rows}')
 
     assert faults[0].line == 3
-    assert "perhaps a quote is never closed" in faults[0].reason
+    assert "check for a missing closing quote" in faults[0].reason
     assert documents["a.test."].text.startswith(b"a.test. 60 IN A")
 
 
@@ -127,7 +127,7 @@ def test_a_byte_that_is_not_utf8_is_a_fault_with_its_offset(tmp_path: Path) -> N
     head = HEADER.encode() + b"a.test,"
     _, (fault,) = read(tmp_path, head + b"b\xfccher,A,60,192.0.2.1,,,\n")
 
-    assert (fault.line, fault.reason) == (2, f"this is not UTF-8: a wrong byte at offset {len(head) + 1:,}")
+    assert (fault.line, fault.reason) == (2, f"not UTF-8: invalid byte at offset {len(head) + 1:,}")
 
 
 def test_one_zone_may_be_given_for_all_rows(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_rows_may_be_split_by_a_list_of_zones(tmp_path: Path) -> None:
         "a.test.": 1,
         "sub.a.test.": 2,
     }
-    assert fault.reason == "b.test is in none of the zones given"
+    assert fault.reason == "b.test is not in any of the given zones"
 
 
 def test_tables_may_be_compressed_and_have_other_delimiters(tmp_path: Path) -> None:

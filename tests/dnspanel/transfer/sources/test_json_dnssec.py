@@ -75,7 +75,7 @@ def test_a_dnskey_that_does_not_belong_to_its_private_key_is_a_problem() -> None
     sealed = Sealer(PASSPHRASE).seal(other.private_text, zone=ZONE, dnskey=DNSKEY)
     [item], [reason] = read_dnssec(ZONE, member(key(sealed=sealed)), OPENER)
     assert item.name.endswith(" other-key")
-    assert "does not belong to its private key" in reason
+    assert "does not match its private key" in reason
     no_key = Sealer(PASSPHRASE).seal("PrivateKey: very secret", zone=ZONE, dnskey=DNSKEY)
     [item], [reason] = read_dnssec(ZONE, member(key(sealed=no_key)), OPENER)
     assert item.name.endswith(" other-key")
@@ -90,7 +90,7 @@ def test_a_dnskey_that_does_not_belong_to_its_private_key_is_a_problem() -> None
         ({"keys": [key(flags=True)]}, "“flags”"),
         ({"keys": [key(active=1)]}, "“active”"),
         ({"keys": [key(flags=256)]}, "other flags"),
-        ({"keys": [key(algorithm=15)]}, "other flags or another algorithm"),
+        ({"keys": [key(algorithm=15)]}, "the flags or the algorithm"),
         ({"keys": [key(flags=-1)]}, "other flags"),
         ({"keys": [key(dnskey="nonsense")]}, "“dnskey”"),
         ({"keys": [key(dnskey="\\# 3 010103")]}, "“dnskey”"),

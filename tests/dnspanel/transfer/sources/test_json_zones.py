@@ -138,7 +138,7 @@ def test_objects_that_are_no_zones_are_faults(tmp_path: Path, value: object, rea
         (rrset("www a.test.", "192.0.2.1"), "space"),
         (rrset("www.a.test.", "192.0.2.1", type="A\n"), "no record type"),
         (rrset("www.a.test.", "192.0.2.1", ttl="x y"), "no TTL"),
-        ({"name": "www.a.test.", "type": "A", "ttl": 1, "records": [1]}, "neither text nor an object"),
+        ({"name": "www.a.test.", "type": "A", "ttl": 1, "records": [1]}, "must be a string or an object"),
         ("www", "no object"),
     ],
 )

@@ -114,10 +114,10 @@ def test_zones_that_are_not_primary_are_notes_and_their_files_passed_over() -> N
 
     assert {fault.severity for fault in found.faults} == {Severity.NOTE}
     assert [fault.reason for fault in found.faults] == [
-        "a.test is of type slave; only primary zones are imported",
-        ". is of type hint; only primary zones are imported",
-        "bind is of class CH; only IN is imported",
-        "f.test is of type forward; only primary zones are imported",
+        "a.test has the type slave, but only primary zones are imported",
+        ". has the type hint, but only primary zones are imported",
+        "bind has the class CH, but only IN is imported",
+        "f.test has the type forward, but only primary zones are imported",
     ]
     assert found.passed_over == {"slave/a"}
 

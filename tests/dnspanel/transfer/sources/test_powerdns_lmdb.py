@@ -74,7 +74,7 @@ def test_a_directory_with_the_files_will_do(written: PowerDNS, copied: Path) -> 
     assert list(PowerdnsLmdbSource(copied.parent).items()) == complete
     assert list(PowerdnsLmdbSource(copied).items(5)) == complete[5:]
     copied.with_name("another.lmdb").touch()
-    with pytest.raises(SourceRefused, match="one main file of the LMDB beside its shards, it has 2"):
+    with pytest.raises(SourceRefused, match="one LMDB main file and its shards, but contains 2"):
         list(PowerdnsLmdbSource(copied.parent).items())
 
 
@@ -91,7 +91,9 @@ def test_a_missing_shard_is_a_fault_of_its_zones_only(written: PowerDNS, copied:
     lost = {fault.zone for fault in found.faults if fault.code == "no-shard"}
     assert 0 < len(lost) < len(complete.documents)
     assert found.documents == {zone: text for zone, text in complete.documents.items() if zone not in lost}
-    assert "pdns.lmdb-1, which is missing" in next(fault.reason for fault in found.faults if fault.code == "no-shard")
+    assert "the file pdns.lmdb-1 with the records of the zone is missing" in next(
+        fault.reason for fault in found.faults if fault.code == "no-shard"
+    )
 
 
 def test_a_truncated_shard_is_a_fault_of_its_zones_only(copied: Path) -> None:
@@ -112,7 +114,7 @@ def test_a_truncated_main_file_is_refused(copied: Path) -> None:
 
 
 def test_a_file_that_is_no_main_file_is_refused(copied: Path) -> None:
-    with pytest.raises(SourceRefused, match="not the main file of a PowerDNS"):
+    with pytest.raises(SourceRefused, match="not the main file of PowerDNS"):
         list(PowerdnsLmdbSource(copied.with_name("pdns.lmdb-0")).items())
     with pytest.raises(SourceRefused, match="No such file"):
         list(PowerdnsLmdbSource(copied.with_name("nothing")).items())
@@ -144,7 +146,7 @@ def test_a_file_that_is_written_to_meanwhile_is_refused(copied: Path) -> None:
     next(items)
     with lmdb.open(str(copied), subdir=False, max_dbs=128) as environment, environment.begin(write=True) as writer:
         writer.put(b"x", b"y", db=environment.open_db(b"other", txn=writer))
-    with pytest.raises(SourceRefused, match="wrote to the LMDB while it was read"):
+    with pytest.raises(SourceRefused, match="changed the LMDB during the import"):
         list(items)
 
 

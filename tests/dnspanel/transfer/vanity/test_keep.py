@@ -127,7 +127,10 @@ def test_who_lost_the_right_publishes_no_more_and_the_reason_is_kept(
     Node.objects.filter(name="fra1").update(public_addresses=["192.0.2.77"])
     assert bring_into_step(now=NOW) == 0
     kept = KeptAddresses.objects.get()
-    assert kept.refusal == "The person who set this up is no longer allowed to do it. Set it up again."
+    assert (
+        kept.refusal == "The person who enabled automatic updates no longer has the required rights. Enable automatic "
+        "updates again."
+    )
     assert addresses(zone) == BOTH
     keep_addresses(template=vanity, zone=zone, by=ada, now=NOW)
     assert KeptAddresses.objects.get().refusal == ""

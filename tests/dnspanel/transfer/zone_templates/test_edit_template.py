@@ -48,7 +48,7 @@ def test_versions_are_numbered_and_the_older_ones_stay(template: ZoneTemplate, a
 
 def test_what_no_zone_could_use_is_refused_with_its_places() -> None:
     assert refused(text="@ A nonsense")["text"][0].startswith("Line 1, column 5: ")
-    assert refused(text="@ A {{ ip }}") == {"variables/ip": ["The variable ip has no kind yet."]}
+    assert refused(text="@ A {{ ip }}") == {"variables/ip": ["Choose a kind for the variable ip."]}
     assert refused(text="@ A {{ ip }}", variables=(IP, IP)).keys() == {"variables/ip"}
     assert refused(text="@ A {{ ip }}", variables=(Variable("ip", "", VariableKind.IPV4, "x"),)).keys() == {
         "variables/ip"
@@ -56,7 +56,7 @@ def test_what_no_zone_could_use_is_refused_with_its_places() -> None:
     assert refused(text="@ TXT {{ zone }}", variables=(Variable("zone", "", VariableKind.TEXT),)).keys() == {
         "variables/zone"
     }
-    assert refused(text="; nothing") == {"text": ["There is no record in it."]}
+    assert refused(text="; nothing") == {"text": ["Enter at least one record."]}
     assert refused(text="@ A 192.0.2.1", note="x" * 501).keys() == {"note"}
 
 

@@ -118,7 +118,7 @@ def test_what_was_edited_by_hand_is_kept_unless_it_is_to_be_overwritten(template
     publish_v2(template, bob)
     dry = dry_run(template, bob)
     assert dry.counts == {"conflict": 1, "change": 1}
-    assert "1 kept that the template did not leave so: MX @" in dry.zones.get(outcome="conflict").message
+    assert "Manual edits preserved (1): MX @" in dry.zones.get(outcome="conflict").message
     carry_out(dry, bob)
     assert stored(edited, "v1.test.", rdtypes.MX) == by_hand
     assert stored(edited, "v1.test.", rdtypes.AAAA) is not None

@@ -231,7 +231,7 @@ def test_records_of_dnssec_are_left_out_with_one_warning_that_the_zone_will_be_u
     )
     [fault] = [fault for fault in zone.faults if fault.code != "ns-few"]
     assert (fault.code, fault.severity, zone.is_sound) == ("dnssec-left-out", Severity.WARNING, True)
-    assert "left out 1 RRSIG, 2 NSEC, 1 CDS, 1 TYPE65534; it will be answered unsigned." in fault.reason
+    assert "Left out: 1 RRSIG, 2 NSEC, 1 CDS, 1 TYPE65534. The zone will be served unsigned." in fault.reason
     assert at(zone, "sub", "DS")
 
 

@@ -90,16 +90,16 @@ def test_a_chain_that_powerdns_would_not_make_is_refused(tmp_path: Path) -> None
     found = read(signed_text(ZONE, below_nothing, tmp_path, *opt_out), options=KEEP)
     assert not found.is_sound
     told = reasons(found)["signatures-chain"]
-    assert "PowerDNS makes one for empty.example.test., and the zone has no signed NSEC3 for it" in told
-    assert "With opt-out PowerDNS hashes the empty names above an insecure delegation" in told
+    assert "PowerDNS creates a record at empty.example.test., but the zone has no signed NSEC3 for that name" in told
+    assert "With opt-out, PowerDNS hashes empty names above an insecure delegation" in told
 
 
 def test_each_record_of_the_chain_has_to_be_the_one_that_powerdns_makes(tmp_path: Path) -> None:
     signed = signed_text(ZONE, PLAIN, tmp_path, "-O", "full")
     unsigned = f"\nwww.{ZONE} 60 IN AAAA 2001:db8::1\n"
     others = {
-        unsigned: "that of www.example.test. says that it has A TXT RRSIG NSEC, and by PowerDNS it has",
-        f"\nnew.{ZONE} 60 IN A 192.0.2.9\n": "PowerDNS makes one for new.example.test., and the zone has no signed",
+        unsigned: "the record at www.example.test. lists A TXT RRSIG NSEC, but PowerDNS lists",
+        f"\nnew.{ZONE} 60 IN A 192.0.2.9\n": "PowerDNS creates a record at new.example.test., but the zone has no",
     }
     for added, reason in others.items():
         found = read(signed + added, options=KEEP)

@@ -85,10 +85,10 @@ def test_a_comparison_starts_from_the_form(zone: None, browser: Browser, bob: Us
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"server": "ns1.old.test"}, "This is not an IP address."),
+        ({"server": "ns1.old.test"}, "Enter a valid IP address."),
         ({"server": "127.0.0.1"}, "127.0.0.1 is not a public address."),
         ({"resolver": "169.254.169.254"}, "169.254.169.254 is not a public address."),
-        ({"port": "6"}, "Port 6 is not one of such a server"),
+        ({"port": "6"}, "Port 6 is not allowed"),
         ({"server": ""}, "This field is required."),
         ({"port": "65536"}, "less than or equal to 65535"),
         ({"q": "nothing"}, "No zones match."),
@@ -166,7 +166,7 @@ def test_a_zone_has_its_checklist_to_copy(check: CutoverCheck, browser: Browser,
     page = browser(alice).get(f"/comparisons/{check.pk}/example.test./").content.decode()
     assert "Raise the serial." in page
     assert "&lt;b&gt;one&lt;/b&gt;" in page
-    assert "Delegation checklist of example.test.\n[ ] Raise the serial." in page
+    assert "Delegation checklist for example.test.\n[ ] Raise the serial." in page
     assert browser(alice).get(f"/comparisons/{check.pk}/nothing.test./").status_code == 404
 
 

@@ -161,7 +161,7 @@ class TestJobs:
             ({"format": "queries", "random_percent": "96"}, "less than or equal to 95"),
             ({"format": "queries", "sample": "-1"}, "greater than or equal to 0"),
             ({"zone": "a..b", "format": "json"}, "empty label"),
-            ({"format": "bind", **TWICE}, "Only JSON has a place for private keys."),
+            ({"format": "bind", **TWICE}, "Private keys can only be exported as JSON."),
             ({"format": "json", "keys_passphrase": PASSPHRASE}, "The passphrases don’t match."),
             ({"format": "json", "keys_passphrase": "short", "keys_passphrase_again": "short"}, "12 to 1,000"),
         ],

@@ -139,5 +139,5 @@ def test_an_import_can_be_forgotten_and_its_zones_stay(browser: Browser, bob: Us
 
 def test_an_import_at_work_is_not_forgotten(browser: Browser, bob: User, job: ImportJob) -> None:
     page = browser(bob).post(f"{page_of(job)}delete/", follow=True).content.decode()
-    assert "cancel it first" in page
+    assert "Cancel the import first" in page
     assert ImportJob.objects.filter(pk=job.pk).exists()

@@ -92,7 +92,7 @@ def test_what_cannot_be_begun_is_said(client: Client, template: ZoneTemplate, ma
     assert "Run cancelled" in send(client, f"{path}cancel/").content.decode()
     assert "has already ended" in send(client, f"{path}cancel/").content.decode()
     snippet = make_template("@ TXT x", name="S", kind=TemplateKind.SNIPPET)
-    assert "no zone follows it" in client.get(of(snippet)).content.decode()
+    assert "can’t be linked to zones" in client.get(of(snippet)).content.decode()
     assert send(client, of(snippet), scope="linked").status_code == 422
     for _ in range(3):
         send(client, of(template), scope="linked")

@@ -66,7 +66,7 @@ def test_a_set_is_made_made_the_default_and_changed(client: Client) -> None:
         ("hosts", "ns1.house.test node:nowhere", "Node nowhere not found."),
         ("ttl", "5", "greater than or equal to 60"),
         ("primary", "a..b", "a..b"),
-        ("template_name", "Taken", "There is a template Taken already."),
+        ("template_name", "Taken", "A template named Taken already exists."),
     ],
 )
 def test_what_cannot_be_is_said_at_its_field(client: Client, field: str, value: str, fault: str) -> None:

@@ -43,7 +43,7 @@ def test_addresses_are_published_kept_asked_about_and_stopped(
     assert "192.0.2.1" in client.get("/zones/customer.test/").content.decode()
     client.post(url, {"zone": "customer.test", "act": "ask"})
     page = client.get(url).content.decode()
-    assert "The parent’s servers were not asked for the delegation." in page
+    assert "The delegation at the parent has not been checked." in page
     Node.objects.update(state=NodeState.RETIRED)
     assert "All nodes of ns1.customer.test. were removed" in client.get(url).content.decode()
     client.post(url, {"zone": "customer.test", "act": "stop"})
@@ -62,4 +62,4 @@ def test_what_is_wrong_is_said(client: Client, vanity: ZoneTemplate, make_zone: 
     make_zone(name="other.test.")
     url = f"/settings/name-servers/{vanity.pk}/addresses/"
     page = client.post(url, {"zone": "other.test", "act": "keep"}, follow=True).content.decode()
-    assert "No name server of this set that has nodes is inside other.test." in page
+    assert "No name server of this set inside other.test. is assigned to nodes." in page

@@ -66,19 +66,22 @@ def test_by_its_name_or_its_own_certificate_the_server_is_the_one(tmp_path: Path
 def test_another_protocol_an_old_version_and_clear_text_are_refused_in_words(tmp_path: Path) -> None:
     own = own_certificate(NAME)
     peer = TlsPeer(NAME, own.certificate)
-    with server(own, tmp_path, alpn="") as port, pytest.raises(TlsRefused, match="does not select the protocol “dot”"):
+    with server(own, tmp_path, alpn="") as port, pytest.raises(TlsRefused, match="doesn’t select the protocol “dot”"):
         connected(port, peer)
     with server(own, tmp_path, alpn="h2") as port, pytest.raises(TlsRefused, match=r"protocol “dot”"):
         connected(port, peer)
-    with server(own, tmp_path, old=True) as port, pytest.raises(TlsRefused, match=r"it speaks no TLS 1\.3"):
+    with (
+        server(own, tmp_path, old=True) as port,
+        pytest.raises(TlsRefused, match=r"the server doesn’t support TLS 1\.3"),
+    ):
         connected(port, peer)
-    with server(None, tmp_path) as port, pytest.raises(TlsRefused, match="it speaks no TLS there"):
+    with server(None, tmp_path) as port, pytest.raises(TlsRefused, match="the server doesn’t use TLS on this port"):
         connected(port, peer)
 
 
 def test_what_a_pinned_authority_has_signed_is_not_the_certificate_itself(tmp_path: Path) -> None:
     own, other = own_certificate(NAME), own_certificate(NAME)
-    with server(own, tmp_path) as port, pytest.raises(TlsRefused, match="its certificate is not taken"):
+    with server(own, tmp_path) as port, pytest.raises(TlsRefused, match="the server’s certificate is not trusted"):
         connected(port, TlsPeer("", other.certificate))
     expired = own_certificate(NAME, days=0)
     with server(expired, tmp_path) as port, pytest.raises(TlsRefused, match="certificate has expired"):
