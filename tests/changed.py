@@ -53,7 +53,7 @@ KINDS = (CHANGED, NAMED, RULE, IMPORTS, FOLDER, REACHES)
 # Tests that read all files of a kind: (pattern of changed files, tests to run).
 RULES: Sequence[tuple[re.Pattern[str], tuple[str, ...]]] = (
     (re.compile(r"(dnspanel|replication|tests)/.*\.py"), ("tests/test_house.py",)),
-    (re.compile(r"templates/.*"), ("tests/test_languages.py", "tests/test_markup.py")),
+    (re.compile(r"templates/.*"), ("tests/test_button_texts.py", "tests/test_languages.py", "tests/test_markup.py")),
     (re.compile(r"locale/.*"), ("tests/test_languages.py",)),
     (re.compile(r"(docs/.*|[A-Z]+\.md|dev)"), ("tests/docs",)),
     (re.compile(r"static/.*"), ("tests/test_house.py", "tests/dnspanel/web/test_every_page.py")),

@@ -30,6 +30,7 @@ JOINED = {
     "tests/dnspanel/test_small_cache.py": SOURCE,
     "tests/docs/test_documents.py": SOURCE,
     "tests/test_bounds.py": SOURCE,
+    "tests/test_button_texts.py": SOURCE,
     "tests/test_house.py": SOURCE,
     "tests/test_languages.py": SOURCE,
     "tests/test_regular_expressions.py": SOURCE,

@@ -41,7 +41,7 @@ _DIGEST_NAMES = {"2": "SHA-256", "4": "SHA-384"}
 class KeyAct:
     """A button that changes a key, with the form field and value that it sends."""
 
-    label: str
+    button: str
     field: str
     value: str
     form_id: UUID

@@ -149,11 +149,11 @@ class DisplayRow(PatternRow):
 
     @property
     def to_history(self) -> str:
-        return self._format_title(gettext("History of %(owner)s %(type)s"))
+        return self._format_title(gettext("View history of %(owner)s %(type)s"))
 
     @property
     def to_fields(self) -> str:
-        return self._format_title(gettext("Fields of %(owner)s %(type)s"))
+        return self._format_title(gettext("Edit fields of %(owner)s %(type)s"))
 
     @property
     def to_delete(self) -> str:

@@ -48,7 +48,7 @@ def test_a_builder_with_all_that_it_shows_satisfies_axe_and_a_phone(page: Page, 
     page.get_by_role("link", name="SPF", exact=True).click()
     with serving({RESOLVER: resolver_of({}, *records)}, port):
         page.get_by_label("Providers (include)").fill("one.test")
-        page.get_by_role("button", name="Count DNS lookups").click()
+        page.get_by_role("button", name="Check DNS lookups").click()
         expect(page.locator("#spf-look")).to_contain_text("of 10 lookups")
     page.get_by_text("Flattened record").click()
     assert page.evaluate("document.documentElement.scrollWidth") == 360

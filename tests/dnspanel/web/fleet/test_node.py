@@ -164,7 +164,7 @@ def test_two_machines_with_one_identity_are_shown_and_a_person_chooses(
     client = browser(alice)
     page = page_of(client)
     assert "Two machines use this node’s identity." in page
-    assert "Keep aaaaaaaaaaaa at 192.0.2.1" in page
+    assert "Use aaaaaaaaaaaa at 192.0.2.1" in page
     assert "rejecting" in page
     client.post(reverse("node-act", args=["ns1", "accept-machine"]), {"machine": "b" * 64})
     assert Node.objects.get().machine_address == "192.0.2.9"
