@@ -21,6 +21,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.languages import LANGUAGES
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.frame.forms import LABELS, PanelForm
+from tests.glued import glued, glued_in_module, glued_in_template
 from tests.marked import (
     stored_columns,
     unmarked,
@@ -143,6 +144,40 @@ def test_no_text_has_its_language_when_a_module_is_read() -> None:
         [sys.executable, "-m", "tests.alone.texts_at_import"], cwd=ROOT, check=True, capture_output=True, text=True
     )
     assert done.stdout == ""
+
+
+def test_no_sentence_is_glued_together_from_parts() -> None:
+    """Other languages have another order of words, so each message must be whole: one text for each case."""
+    assert list(glued()) == []
+
+
+def test_glued_sentences_are_found() -> None:
+    templates = {
+        '{% translate "Sent" %} {% translate "by hand" %}': ["Sent + by hand"],
+        "{{ at }}{% if by %}{% blocktranslate %}, by {{ by }}{% endblocktranslate %}{% endif %}": [
+            "{{ at }} + , by {{ by }}"
+        ],
+        '<dd>{{ at }} {% translate "by hand" %}</dd>': ["{{ at }} + by hand"],
+        '<span>{% translate "Granted by" %}</span> {{ name }}': ["Granted by + {{ name }}"],
+        '<kbd>@</kbd> {% translate "is the apex." %}': ["@ + is the apex."],
+        '{{ all|add:_(", too") }}': ['|add:_(", too")'],
+        '<dt>{% translate "Granted by" %}</dt><dd>{{ name }}</dd>': [],
+        '<td>{{ name }} <span class="badge">{% translate "closed" %}</span></td>': [],
+        '{% if a %}{% translate "Yes" %}{% else %}{% translate "No" %}{% endif %}': [],
+        '{{ reason }} {% translate "Only administrators can change this." %}': [],
+        '{% translate "Known filters:" %} {{ names }} · {% translate "sent again" %}': [],
+        '<button title="{% translate "Stop" %}">{% translate "Pause" %}</button>': [],
+    }
+    assert {source: list(glued_in_template(source)) for source in templates} == templates
+    modules = {
+        'said += gettext("and more")': ["said += gettext('and more')"],
+        'f"{gettext(word)} {time}"': ["f'{gettext(word)} {time}'"],
+        'gettext("{n} sent").format(n=n) + " again"': ["gettext('{n} sent').format(n=n) + ' again'"],
+        'gettext("; more")': ["; more"],
+        '"- " + gettext("More")': [],
+        'lines += [gettext("More")]': [],
+    }
+    assert {source: list(glued_in_module(nodes_in(source))) for source in modules} == modules
 
 
 @pytest.mark.parametrize("code", TRANSLATED)

@@ -189,7 +189,7 @@ def zone_ptr(request: PanelRequest, zone_name: str) -> HttpResponse:
         return _show(request, zone, comparison, error=str(exc), status=422)
     message = summary_of(drafted) or gettext("No changes needed")
     if not is_all:
-        message += gettext("; more PTRs remain, so repeat after publishing")
+        message = gettext("{message}. More PTRs remain, so repeat this after publishing").format(message=message)
     if is_fragment(request):
         response = HttpResponse('<div id="ptr-offer"></div>')
         return with_draft_state(request, zone, response, speak=message)

@@ -65,4 +65,6 @@ def _lacks(status: NodeStatus, zone: str) -> list[Unanswered]:
 
 
 def _spoken(health: Health) -> str:
-    return f"{gettext(health.word)} {duration(health.lag_seconds)}" if health.lag_seconds >= 1 else gettext(health.word)
+    if health.lag_seconds < 1:
+        return gettext(health.word)
+    return gettext("{state} ({lag})").format(state=gettext(health.word), lag=duration(health.lag_seconds))

@@ -25,7 +25,7 @@ class PublicSuffix(NameRefused):
     """No one is allowed to have a zone with this name, because it is a public suffix or the root."""
 
     def __init__(self, name: str) -> None:
-        what = gettext(". (root)") if name == "." else name
+        what = gettext("root (.)") if name == "." else name
         super().__init__(
             name,
             gettext(
