@@ -132,7 +132,7 @@ def glued_in_module(nodes: Sequence[ast.AST]) -> Iterator[str]:
             parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
         else:
             continue
-        if any(map(_is_translated, parts)) and sum(map(_has_words, parts)) > 1:
+        if any(map(_is_translated, parts)) and sum(map(_has_letters, parts)) > 1:
             yield ast.unparse(node)
 
 
@@ -143,7 +143,7 @@ def _is_translated(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and dotted(node.func) in _TRANSLATING
 
 
-def _has_words(node: ast.expr) -> bool:
+def _has_letters(node: ast.expr) -> bool:
     """Return False for marks, such as "- ", and for constants, such as the start of a mail's subject."""
     if isinstance(node, ast.Constant):
         return bool(_LETTER.search(str(node.value).removeprefix("[dnspanel] ")))

@@ -46,7 +46,7 @@ def test_a_slip_is_noted_with_its_offset(tmp_path: Path) -> None:
 
 def test_another_encoding_is_refused_with_the_first_offset(tmp_path: Path) -> None:
     file = text_file(tmp_path, b"name\n" + b"b\xfccher\n" * 200)
-    with pytest.raises(SourceRefused, match=r"not UTF-8: .* offset 6 \(line 2\)"):
+    with pytest.raises(SourceRefused, match=r"must be UTF-8\. .* offset 6 \(line 2\)"):
         list(file.lines(MOST))
     with pytest.raises(SourceRefused, match=r"byte at offset 6 is invalid"):
         list(file.pieces())

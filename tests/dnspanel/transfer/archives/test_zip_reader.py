@@ -143,7 +143,7 @@ def test_entries_that_share_bytes_are_refused(tmp_path: Path) -> None:
     overlapping = bytearray(archive)
     struct.pack_into("<L", overlapping, second + 42, 0)
 
-    with pytest.raises(Damaged, match="share bytes"):
+    with pytest.raises(Damaged, match="share the same bytes"):
         entries(bytes(overlapping), tmp_path)
 
 

@@ -39,11 +39,11 @@ def test_a_catalog_without_members_is_empty() -> None:
         ([], "no version"),
         ([Record("version.cat.test.", TXT, '"1"')], 'it states "1"'),
         ([VERSION, Record("version.cat.test.", TXT, '"3"')], 'it states "2", "3"'),
-        ([VERSION, ptr("x", "a.test."), ptr("x", "b.test.")], "x.zones.cat.test. leads to 2 zones"),
+        ([VERSION, ptr("x", "a.test."), ptr("x", "b.test.")], "x.zones.cat.test. points to 2 zones"),
         ([VERSION, ptr("x", "a.test."), ptr("y", "a.test.")], "lists a.test. twice"),
         ([VERSION, ptr("x", "a.test."), ptr("y", "A.test.")], "lists a.test. twice"),
         ([VERSION, ptr("x", "a..test.")], "x.zones.cat.test.: "),
-        ([VERSION, ptr("x", "a.test."), *_COO_TWICE], "coo.x.zones.cat.test. leads to 2 zones"),
+        ([VERSION, ptr("x", "a.test."), *_COO_TWICE], "coo.x.zones.cat.test. points to 2 zones"),
     ],
 )
 def test_a_broken_catalog_is_refused(records: list[Record], message: str) -> None:

@@ -94,7 +94,7 @@ def test_a_line_that_is_not_json_costs_only_itself(tmp_path: Path) -> None:
     assert list(documents) == ["a.test.", "c.test."]
     assert (fault.path, fault.line, fault.column) == ("x.json", 2, lines[1].index("3OO") + 2)
     assert "3OO" in fault.source
-    assert "not JSON" in fault.reason
+    assert "not valid JSON" in fault.reason
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_where_a_text_is_not_json_is_reported(tmp_path: Path, text: str, line: i
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (1, "no object"),
-        ({"zone": "a.test"}, "no list “rrsets”"),
-        ({"rrsets": []}, "neither “zone” nor “name”"),
+        (1, "not an object"),
+        ({"zone": "a.test"}, "must have a list “rrsets”"),
+        ({"rrsets": []}, "must have “zone” or “name”"),
         ({"zone": "a..test", "rrsets": []}, "empty label"),
         ({"domain": "a.test", "type": "A"}, "“records” is missing"),
     ],
@@ -136,10 +136,10 @@ def test_objects_that_are_no_zones_are_faults(tmp_path: Path, value: object, rea
     [
         (rrset("www.a.test.", "192.0.2.1\nx 300 IN A 192.0.2.9"), "line break"),
         (rrset("www a.test.", "192.0.2.1"), "space"),
-        (rrset("www.a.test.", "192.0.2.1", type="A\n"), "no record type"),
-        (rrset("www.a.test.", "192.0.2.1", ttl="x y"), "no TTL"),
+        (rrset("www.a.test.", "192.0.2.1", type="A\n"), "isn’t a valid record type"),
+        (rrset("www.a.test.", "192.0.2.1", ttl="x y"), "isn’t a valid TTL"),
         ({"name": "www.a.test.", "type": "A", "ttl": 1, "records": [1]}, "must be a string or an object"),
-        ("www", "no object"),
+        ("www", "must be an object"),
     ],
 )
 def test_bad_rrsets_are_faults_and_the_others_stay(tmp_path: Path, bad: object, reason: str) -> None:

@@ -56,7 +56,7 @@ def test_csv_is_read_with_the_columns_that_were_chosen_or_guessed(alice: User) -
 
 def test_kinds_that_read_one_file_say_so(alice: User) -> None:
     job = job_of(SourceKind.JSON, alice, ("a.json", "{}"), ("b.json", "{}"))
-    with pytest.raises(SourceRefused, match="one file; 2 were"):
+    with pytest.raises(SourceRefused, match="one file, but 2 files"):
         registry.open_source(job)
     with pytest.raises(SourceRefused, match="main file"):
         registry.open_source(job_of(SourceKind.POWERDNS_LMDB, alice, ("pdns.lmdb-0", "x")))

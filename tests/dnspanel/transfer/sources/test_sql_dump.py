@@ -82,7 +82,7 @@ def test_a_line_that_cannot_be_understood_is_told_and_the_rest_is_read() -> None
         (5, "(4,now(),'x'),(5,'lost','x');"),
         (8, "1"),
     ]
-    assert "2 values, the table 3 columns" in bad[0].reason
+    assert "2 values, but the table has 3 columns" in bad[0].reason
 
 
 def test_a_statement_of_any_length_takes_little_memory() -> None:
@@ -121,7 +121,7 @@ def test_strings_with_backslashes_follow_the_dialect() -> None:
 
 
 def test_what_does_not_say_its_columns_or_has_them_twice_is_refused() -> None:
-    with pytest.raises(SourceRefused, match="which columns domains has"):
+    with pytest.raises(SourceRefused, match="the columns of domains are missing"):
         found("INSERT INTO domains VALUES (1);")
     with pytest.raises(SourceRefused, match="table domains twice"):
         found(CREATE + CREATE)

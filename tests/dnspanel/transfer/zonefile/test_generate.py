@@ -58,12 +58,12 @@ def test_each_dollar_is_replaced(text: str, first: str) -> None:
 
 @pytest.mark.parametrize("text", ["${", "${}", "${a}", "${0,x}", "${0,1,q}", "${0,1,d", "${0,1,d,1}"])
 def test_modifiers_that_are_none_are_refused(text: str) -> None:
-    with pytest.raises(Unreadable, match="is not"):
+    with pytest.raises(Unreadable, match="isn’t valid"):
         made(text)
 
 
 def test_an_offset_below_zero_is_refused() -> None:
-    with pytest.raises(Unreadable, match="leads from 1 to -1"):
+    with pytest.raises(Unreadable, match="changes 1 to -1"):
         made("${-2}")
 
 

@@ -114,7 +114,7 @@ def test_a_filter_that_there_is_not_is_told_where_nothing_is_found(
     make_zone('@ 300 TXT "v=spf1 include:spf.example.net -all"')
     client = browser(bob)
     page = client.get(ZONE, {"q": "typ:A"}).content.decode()
-    assert "is not a filter" in page
+    assert "Unknown filters, searched as text:" in page
     assert "Did you mean <code>type:</code>?" in page
     assert "unknown-filters" not in client.get(ZONE, {"q": "include:spf"}).content.decode()
 
@@ -343,11 +343,11 @@ def test_news_says_what_others_published_and_whether_it_touches_mine(
     publish(zone, alice, "other 300 A 192.0.2.1")
     strip = client.get(news, {"since": "1"}, headers=HTMX).content.decode()
     assert "Revision 2 by alice" in strip
-    assert "none by you" in strip
+    assert "Conflicts with your draft" not in strip
     assert client.get(news, {"since": "1", "seen": "2"}, headers=HTMX).status_code == 204
     publish(zone, alice, "www 300 A 192.0.2.60")
     strip = client.get(news, {"since": "1", "seen": "2"}, headers=HTMX).content.decode()
-    assert "1 by you" in strip
+    assert "Conflicts with your draft: 1." in strip
     assert reverse("zone-review", args=[zone.name]) in strip
 
 

@@ -66,7 +66,7 @@ def test_what_is_wrong_is_said_and_an_expired_zone_is_told_as_that(
     assert 'class="strip is-warn" id="transferred-from"' in page
     assert "Transfers have failed since" in page
     assert "127.0.0.1 port 1024 does not answer." in page
-    assert "refused from other servers: 1,234" in words(client.get(PAGE).content)
+    assert "Refused from other servers: 1,234" in words(client.get(PAGE).content)
     assert apply_transfer.expire_due(now=NOW + timedelta(days=1)) == 1
     page = words(client.get(DETAIL).content)
     assert 'class="strip is-bad" id="transferred-from"' in page

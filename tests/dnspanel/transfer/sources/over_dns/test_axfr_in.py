@@ -266,7 +266,7 @@ def test_bytes_that_are_no_message_are_told() -> None:
     with server(lambda query: [b"nonsense"]) as (port, _):
         (item,) = AxfrSource("127.0.0.1", port, ["a.test"], timeout=5).items()
     assert isinstance(item, SourceFault)
-    assert "no DNS message" in item.reason
+    assert "didn’t send a DNS message" in item.reason
 
 
 def test_a_silent_server_is_not_waited_for_long() -> None:
