@@ -18,7 +18,7 @@ _OPEN_END = re.compile(
     r"(?:,|\(|\b(?:a|an|and|as|at|because|between|but|by|for|from|if|of|or|since|than|the|to|until|up to|with))$"
 )
 _CONTINUES = re.compile(r"[,;.:)·]")
-_END_OF_SENTENCE = re.compile(r"[.!?:…·|→–/(”]$|^[)]?$")
+_FINISHED = re.compile(r"[.!?:…·|→–/(”]$|^[)]?$")
 # Elements within a sentence. All others begin a new text.
 _WITHIN = re.compile(r"</?(?:b|code|em|i|kbd|small|strong)\b")
 _MARKS = re.compile(r"</?(?:a|b|code|em|i|kbd|small|span|strong)\b")
@@ -111,7 +111,7 @@ def _may_follow(before: str, text: str) -> bool:
     is_start = not text[:1].islower()
     if before.endswith("}}"):
         return is_start  # a value can be a whole sentence
-    return bool(_END_OF_SENTENCE.search(before)) and (is_start or not before.endswith((".", "!", "?")))
+    return bool(_FINISHED.search(before)) and (is_start or not before.endswith((".", "!", "?")))
 
 
 def glued_in_module(nodes: Sequence[ast.AST]) -> Iterator[str]:

@@ -147,7 +147,7 @@ def test_a_size_that_is_no_number_is_damage(size: bytes) -> None:
     header[124:136] = size.ljust(12, b"\0")
     header[148:156] = b"%06o\0 " % (sum(header[:148]) + sum(header[156:512]) + 256)
 
-    with pytest.raises(Damaged, match=r"entry 1: .*size"):
+    with pytest.raises(Damaged, match=r"entry 1.*: .*size"):
         entries(bytes(header))
 
 

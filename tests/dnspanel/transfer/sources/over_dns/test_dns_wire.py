@@ -79,7 +79,7 @@ def test_every_cut_message_is_refused() -> None:
     for size in range(len(wire)):
         with pytest.raises(BadMessage):
             list(Message(wire[:size]).answers())
-    with pytest.raises(BadMessage, match="follow its end"):
+    with pytest.raises(BadMessage, match="extra bytes at the end"):
         Message(wire + b"\0")
 
 
