@@ -91,7 +91,7 @@ def test_a_fault_has_line_and_column_and_nothing_typed_is_lost(zone: Zone, brows
     response = client.post(ADDRESS, form | {"act": "save"})
     page = response.content.decode()
     assert response.status_code == 422
-    assert re.search(r'data-line="8" data-column="14">Line 8, column 14<', page)
+    assert re.search(r'data-line="8" data-column="14">Show line 8, column 14<', page)
     assert field(page, "text") == form["text"]
     assert field(page, "base") == form["base"]
     assert Operation.objects.count() == 0

@@ -185,4 +185,4 @@ def test_a_comparison_is_cancelled(zone: None, browser: Browser, alice: User) ->
     check = cutover_check.create_check(server="192.0.2.53", port=53, author=alice, now=NOW)
     page = browser(alice).post(f"/comparisons/{check.pk}/cancel/", follow=True).content.decode()
     assert "Comparison cancelled." in page
-    assert "has ended already" in browser(alice).post(f"/comparisons/{check.pk}/cancel/", follow=True).content.decode()
+    assert "has already ended" in browser(alice).post(f"/comparisons/{check.pk}/cancel/", follow=True).content.decode()

@@ -224,7 +224,7 @@ class TestJobs:
         page = person.post(f"/exports/{job.pk}/cancel/", follow=True).content.decode()
         assert "Export cancelled." in page
         assert person.get(f"/exports/{job.pk}/file/").status_code == 404
-        assert "has ended already" in person.post(f"/exports/{job.pk}/cancel/", follow=True).content.decode()
+        assert "has already ended" in person.post(f"/exports/{job.pk}/cancel/", follow=True).content.decode()
 
     def test_a_file_that_was_forgotten_is_said_to_be(self, browser: Browser, alice: User) -> None:
         person = browser(alice)
@@ -239,4 +239,4 @@ class TestJobs:
             export_jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
         response = browser(alice).post("/exports/", {"format": "json"})
         assert response.status_code == 422
-        assert "not finished yet" in response.content.decode()
+        assert "unfinished exports" in response.content.decode()

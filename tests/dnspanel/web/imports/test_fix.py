@@ -37,7 +37,7 @@ def test_the_page_shows_each_text_with_its_faults(browser: Browser, bob: User, j
     page = browser(bob).get(fix_page(job)).content.decode()
     assert "www 300 A 192.0.2.300" in page
     assert "Line 6, column 11" in page
-    assert page.count("Use this") == 1
+    assert page.count("Use suggestion") == 1
 
 
 def test_a_proposed_fix_goes_into_the_text_as_typed_so_far(

@@ -102,7 +102,7 @@ def test_a_policy_is_given_to_what_is_ticked_and_leads_to_the_run_that_signs(
     assert own_policy_of(zones[0]) == policy
     page = client.get(f"/zones/many/runs/{run.pk}/").content.decode()
     assert "DNSSEC policy Standard, shop1.test." in page
-    assert "Run DNSSEC policy" in page
+    assert "Apply DNSSEC policy" in page
 
 
 def test_a_template_and_an_export_take_what_is_ticked(
