@@ -75,7 +75,8 @@ def test_another_dry_run_than_the_one_seen_is_not_applied(browser: Browser, bob:
 def test_a_second_click_on_apply_does_no_harm(browser: Browser, bob: User, job: ImportJob) -> None:
     sent = {"seen": seen(browser, bob, planned(job))}
     assert browser(bob).post(at(job, "apply/"), sent)["Location"] == at(job)
-    assert "not possible in the current state" in browser(bob).post(at(job, "apply/"), sent, follow=True).content.decode()
+    page = browser(bob).post(at(job, "apply/"), sent, follow=True).content.decode()
+    assert "not possible in the current state" in page
 
 
 def test_the_choices_can_be_changed_after_the_dry_run(browser: Browser, bob: User, job: ImportJob) -> None:
