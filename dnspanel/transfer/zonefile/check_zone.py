@@ -6,6 +6,7 @@ everything that the rules find in the whole zone. Notes are left out, because an
 too many.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -42,6 +43,8 @@ _TAGS = frozenset(("v=", "V=", 'v"', 'V"', '" '))
 _SERVICES = frozenset((rdtypes.SRV, rdtypes.TLSA))
 # The types among the remaining ones that name hosts.
 _HOSTS = frozenset((rdtypes.MX, rdtypes.NS))
+# Record keys of host types (A, MX, AAAA, ALIAS) that contain a wildcard, or a label that no host name has.
+_ODD_HOST = re.compile(rb"(?:[^\0a-z0-9-]|(?:^|\0)-|-\0).*\0(?:\0[\x01\x0f\x1c]|\xff\x79)\Z", re.DOTALL)
 _STOPS = _SERVICES | {rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.MX, rdtypes.TXT, rdtypes.DNAME, rdtypes.DS}
 
 
@@ -61,6 +64,9 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
     """Return every RRset that can break a rule. `ordered` are the sorted record keys."""
     found = Suspects()
     misplaced, has_cuts = _suspect_by_type(content, ordered, found)
+    odd_hosts = list(filter(_ODD_HOST.search, ordered))
+    found.slight |= dict.fromkeys(odd_hosts)
+    misplaced.update(content.sets[record].name for record in odd_hosts)
     _suspect_aliases(content, ordered, misplaced, found)
     _suspect_apex(content, found)
     _suspect_noted(content, ordered, found)

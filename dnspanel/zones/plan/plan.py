@@ -348,7 +348,7 @@ def _aliases_of_owners(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) 
     ends = {}
     for zone_id, of_zone in merged.items():
         after = (change.after for change in of_zone.apply if change.after is not None)
-        if owners := {rrset.name for rrset in after if needs_alias(rrset)}:
+        if owners := {rrset.name for rrset in after if needs_alias(zones[zone_id].name, rrset)}:
             ends[zone_id] = with_ancestors(owners, zones[zone_id].name) - {zones[zone_id].name}
     found: dict[int, list[RRset]] = {}
     for _ in range(_CHAIN_STEPS):

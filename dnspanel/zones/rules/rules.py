@@ -258,28 +258,25 @@ def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
                 display=near.display(rrset.name)
             )
             yield note(rrset, "wildcard", message)
-    elif rrset.name.startswith("_") and _is_underscore_host(near, rrset):
-        yield note(
-            rrset,
-            "underscore-host",
-            gettext("{display} isn’t a valid host name, because host names cannot contain underscores").format(
-                display=near.display(rrset.name)
-            ),
-        )
 
 
-def needs_alias(rrset: RRset) -> bool:
+def needs_alias(zone: str, rrset: RRset) -> bool:
     """Return True if clients can only reach an RRset through an alias to its name."""
     if rrset.type in value_rules.OWNERS:
         return value_rules.is_misplaced(rrset.name, rrset.type)
-    return rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name.startswith("_")
+    return rrset.type in value_rules.HOST_OWNERS and not value_rules.is_host_below(rrset.name, zone)
 
 
-def _is_underscore_host(near: Neighbourhood, rrset: RRset) -> bool:
-    """Return True if an address is at a name that can't be a host's, and no alias from a host name leads there."""
-    if rrset.type not in (rdtypes.A, rdtypes.AAAA) or rrset.name == near.zone or not needs_alias(rrset):
-        return False
-    return all(name.startswith("_") for name in near.names_leading_to(rrset.name))
+def _host_owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    """Yield a warning about an address or MX at a name that isn't a host name, unless an alias makes it reachable."""
+    zone = near.zone
+    if not needs_alias(zone, rrset) or ("\\@" in rrset.name and name_rules.has_at_sign(rrset.name, zone)):
+        return
+    if not any(value_rules.is_host_below(name, zone) for name in near.names_leading_to(rrset.name)):
+        message = gettext(
+            "{display} isn’t a valid host name, which can only have letters, digits and hyphens (RFC 1123)"
+        )
+        yield warning(rrset, "owner-not-host", message.format(display=near.display(rrset.name)))
 
 
 def _mail(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -398,6 +395,7 @@ _RULES: tuple[tuple[Rule, frozenset[int] | None], ...] = (
     (_delegation, None),
     (check_targets, rdata.POINTING),
     (_owner, None),
+    (_host_owner, value_rules.HOST_OWNERS),
     (_mail, frozenset((rdtypes.TXT,))),
     (_values, value_rules.TYPES),
     (_unreadable, unreadable.TYPES),

@@ -21,6 +21,7 @@ _CAA_TAGS = frozenset(("issue", "issuewild", "iodef", "contactemail", "contactph
 _CAA_ISSUES = frozenset(("issue", "issuewild", "issuevmc", "issuemail"))
 OWNERS = frozenset((rdtypes.SRV, rdtypes.TLSA))  # types that clients only look up at names of a certain form
 OWNER_CODES = frozenset(("srv-owner", "tlsa-owner"))
+HOST_OWNERS = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.ALIAS, rdtypes.MX))  # types of hosts and mail domains
 # The types that `check_values` checks.
 TYPES = _MUST_BE_HOSTS | {rdtypes.TLSA, rdtypes.CAA}
 
@@ -111,6 +112,12 @@ def looks_like_address(name: str) -> bool:
 def is_host(name: str) -> bool:
     """Return True if a name can be the name of a host."""
     return all(map(_is_of_host, name.rstrip(".").split(".")))
+
+
+def is_host_below(name: str, zone: str) -> bool:
+    """Return True if the labels below the zone can be those of a host or wildcard. Ignore names of Active Directory."""
+    below = name.removesuffix(zone).removeprefix("*.")
+    return not below or is_host(below) or below.endswith("._msdcs.")
 
 
 def _is_of_host(label: str) -> bool:

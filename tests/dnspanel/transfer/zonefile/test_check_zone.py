@@ -19,6 +19,7 @@ ZONE = "example.test."
 OWNERS = (
     *("@", "a", "b", "a.b", "c.a", "x.c.a", "*.a", "*", "_dmarc", "example.test", "b.example.test"),
     *("_sip._tcp", "_443._tcp.a", "s._domainkey", "xn--80ak6aa92e", "xn--pple-43d"),
+    *("bad_under", "*.bad_under", r"\060x\062", "-a", "gc._msdcs"),
 )
 TARGETS = (
     *OWNERS[:7],

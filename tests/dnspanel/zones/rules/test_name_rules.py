@@ -195,8 +195,8 @@ def test_an_owner_that_an_alias_leads_to_is_not_misplaced(lines: str, is_warned:
 def test_an_address_behind_an_alias_needs_no_host_name() -> None:
     address = make("_lb.example.test.", rdtypes.A, 300, ["192.0.2.1"])
     alias = make("www.example.test.", rdtypes.CNAME, 300, ["_lb.example.test."])
-    assert "underscore-host" in [each.code for each in of_rules(address)]
-    assert "underscore-host" not in [each.code for each in of_rules(address, alias)]
+    assert "owner-not-host" in [each.code for each in of_rules(address)]
+    assert "owner-not-host" not in [each.code for each in of_rules(address, alias)]
 
 
 @pytest.mark.parametrize("name", ["_adsp._domainkey", "_report._domainkey"])
