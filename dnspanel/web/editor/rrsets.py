@@ -30,6 +30,7 @@ from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing.pointers import ADDRESS_TYPES
 from dnspanel.zones.rights import access
 from dnspanel.zones.typed.layouts import LAYOUTS
+from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
@@ -207,7 +208,7 @@ def _would_overwrite(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool
     if form.replaces != key:
         current = row_of(request, zone, key).change.after
         if current is not None:
-            listed = ", ".join(current.rdata[:3])
+            listed = ", ".join(map(readable_text, current.rdata[:3]))
             form.add_error(
                 "name",
                 gettext("{type_to_text} {key} already exists ({listed}). Edit the existing row.").format(
@@ -225,7 +226,9 @@ def _would_overwrite(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool
     change = (
         gettext("The record was deleted")
         if row.change.after is None
-        else gettext("The published values are {list}").format(list=", ".join(row.change.after.rdata[:5]))
+        else gettext("The published values are {list}").format(
+            list=", ".join(map(readable_text, row.change.after.rdata[:5]))
+        )
     )
     form.add_error(
         "values",

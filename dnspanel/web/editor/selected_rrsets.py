@@ -28,6 +28,7 @@ from dnspanel.zones.lists.selection import MOST_SELECTED, Outcome, Selection, To
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan import many_rrsets
 from dnspanel.zones.rights import access
+from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata
 from replication.dns.rrset import MAX_TTL, Change, Key, RRset
 
@@ -263,7 +264,7 @@ def _lines(rrset: RRset | None) -> tuple[str, ...]:
     if rrset is None:
         return ()
     off = set(rrset.disabled)
-    lines = [f"{rrset.ttl}  {text}{'  (off)' if text in off else ''}" for text in rrset.rdata]
+    lines = [f"{rrset.ttl}  {readable_text(text)}{'  (off)' if text in off else ''}" for text in rrset.rdata]
     if rrset.comment:
         lines.append(f"; {rrset.comment}")
     if rrset.notes.tags:

@@ -16,6 +16,7 @@ from dnspanel.web.frame.rows import (
     rrset_query,
 )
 from dnspanel.zones.log.history import RecordDiff, RRsetDiff
+from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata
 from replication.dns.notes import NO_NOTES
 from replication.dns.rrset import RRset
@@ -44,7 +45,7 @@ class DisplayRecord:
 
     @property
     def rdata(self) -> str:
-        return self.record.rdata
+        return readable_text(self.record.rdata)
 
     @property
     def disabled(self) -> bool:
@@ -120,12 +121,18 @@ class DisplayDiff:
         old, new = dict(before.comments), dict(after.comments)
         values = [value for value in self.after.rdata if old.get(value, "") != new.get(value, "")]
         pairs += [
-            NoteDiff(gettext("Comment on {value}").format(value=value), old.get(value, ""), new.get(value, ""))
+            NoteDiff(
+                gettext("Comment on {value}").format(value=readable_text(value)), old.get(value, ""), new.get(value, "")
+            )
             for value in values
         ]
         old, new = dict(before.spellings), dict(after.spellings)
         return pairs + [
-            NoteDiff(gettext("Spelling of {value} in API v1").format(value=value), old.get(value, ""), new[value])
+            NoteDiff(
+                gettext("Spelling of {value} in API v1").format(value=readable_text(value)),
+                old.get(value, ""),
+                new[value],
+            )
             for value in new
             if old.get(value) != new[value]
         ]

@@ -19,6 +19,7 @@ from dnspanel.zones.lists.rrset_pages import RRsetRow
 from dnspanel.zones.log.history import HistoryRow
 from dnspanel.zones.models import Expiry, Lock
 from dnspanel.zones.typed.layouts import LAYOUTS
+from dnspanel.zones.values.readable_texts import readable_text
 from replication.codec import keys
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset
@@ -332,7 +333,9 @@ def display_values(rrset: RRset | None) -> list[DisplayValue]:
         return []
     remarks = dict(rrset.notes.comments)
     return [
-        DisplayValue(text, text in rrset.disabled, readable_rdata(rrset.type, text), remarks.get(text, ""))
+        DisplayValue(
+            readable_text(text), text in rrset.disabled, readable_rdata(rrset.type, text), remarks.get(text, "")
+        )
         for text in rrset.rdata
     ]
 

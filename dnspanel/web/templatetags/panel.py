@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.row_patterns import RowPatterns
 from dnspanel.zones.log.panel_reasons import told_reason
+from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata
 
 register = template.Library()
@@ -151,6 +152,7 @@ def search_for(value: str, key: str) -> str:
 
 
 register.filter(told_reason)
+register.filter(readable_text)
 
 
 @register.filter

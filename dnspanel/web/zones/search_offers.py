@@ -27,6 +27,7 @@ from dnspanel.zones.search.exact_names import ExactMatch, exact_match
 from dnspanel.zones.search.suggestions import suggestions
 from dnspanel.zones.search.terms import Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
+from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata
 from replication.dns.rrset import RRset
 
@@ -204,4 +205,4 @@ def _zone(name: str) -> Offer:
 
 def _record(zone_name: str, rrset: RRset) -> Offer:
     text = f"{names.owner_text(rrset.name, zone_name)} {rdata.type_to_text(rrset.type)}"
-    return Offer(text, "table", row_address(zone_name, rrset.name, rrset.type), rrset.rdata[0][:60])
+    return Offer(text, "table", row_address(zone_name, rrset.name, rrset.type), readable_text(rrset.rdata[0])[:60])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.lines.quick_add import Entry
+from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import NO_NOTES
 from replication.dns.rrset import RRset, make
@@ -28,7 +29,7 @@ class Occupied(Exception):
     @property
     def message(self) -> str:
         return gettext("This name already has a {type_to_text} record: {rdata}").format(
-            type_to_text=rdata.type_to_text(self.now.type), rdata=self.now.rdata[0]
+            type_to_text=rdata.type_to_text(self.now.type), rdata=readable_text(self.now.rdata[0])
         )
 
 
@@ -90,7 +91,7 @@ def _about_the_rrset(entry: Entry, now: RRset | None, rrset: RRset, *, replace: 
     same = rdata.in_both(now.type, now.rdata, value)
     others = len(now.rdata) - len(same)
     if replace:
-        yield gettext("Replaces {rdata}.").format(rdata=now.rdata[0])
+        yield gettext("Replaces {rdata}.").format(rdata=readable_text(now.rdata[0]))
     elif same and not rdata.in_both(now.type, now.disabled, value):
         yield gettext("{what} already has this value.").format(what=what)
     elif same:

@@ -35,6 +35,7 @@ from dnspanel.zones.models import TemplateKind, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Violation
 from dnspanel.zones.typed.fields import LONGEST_FIELD
+from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata
 from replication.dns.rrset import Key, RRset
 from replication.errors import ReplicationError
@@ -62,8 +63,8 @@ class BuiltRRset:
     def lines(self) -> list[tuple[str, str]]:
         """The records as (CSS class, text): first deleted records, then unchanged and new ones."""
         before, after = self.before.rdata if self.before else (), self.after.rdata
-        gone = [("is-delete", text) for text in before if text not in after]
-        return gone + [("is-same" if text in before else "is-add", text) for text in after]
+        gone = [("is-delete", readable_text(text)) for text in before if text not in after]
+        return gone + [("is-same" if text in before else "is-add", readable_text(text)) for text in after]
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,15 @@ def test_records_with_a_warning_say_what_it_is_and_before_that_how_far_the_check
         assert 'id="unchecked"' in client.get(path, {"q": "has:warning"}).content.decode()
 
 
+def test_utf_8_text_is_found_and_displayed_in_letters(make_zone: MakeZone, browser: Browser, bob: User) -> None:
+    # Results displayed the bytes as escapes (`\195`), and marked nothing in it.
+    make_zone('note 300 TXT "Hilfe für alle"')
+    texts_upkeep.catch_up(now=NOW)
+    client = browser(bob)
+    assert "Hilfe <mark>für</mark> alle" in client.get(SEARCH, {"q": "für"}).content.decode()
+    assert "Hilfe für alle" in client.get("/zones/example.test./").content.decode()
+
+
 def test_a_click_leads_to_the_row_in_its_zone(estate: None, browser: Browser, bob: User) -> None:
     client = browser(bob)
     page = client.get(SEARCH, {"q": "192.0.2.7"}).content.decode()
