@@ -1,9 +1,9 @@
 """Views of approval rules and freezes, for people with the right `govern`: list, add, remove."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
 from django import forms
@@ -22,12 +22,20 @@ from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.texts import gettext, gettext_lazy, ngettext
-from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
+from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm, Part
 from dnspanel.web.frame.confirm import Question, run_confirmed
-from dnspanel.web.frame.forms import MONO, OwnClockField, split_list
+from dnspanel.web.frame.forms import MONO, split_list
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.settings.freeze_times_form import (
+    REPEATS,
+    FreezeTimesForm,
+    Period,
+    initial_times,
+    next_periods,
+    pickers_of,
+)
 from dnspanel.zones.errors import Forbidden, RuleRefused, RuleUnknown, Unknown
-from dnspanel.zones.governance import freeze_times, publish_rules
+from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_guards import approvers_text
 from dnspanel.zones.governance.publish_rules import (
     LONGEST_LINK,
@@ -35,7 +43,6 @@ from dnspanel.zones.governance.publish_rules import (
     MOST_APPROVERS,
     MOST_CHANGES,
     ApprovalTerms,
-    FreezeTimes,
     Scope,
 )
 from dnspanel.zones.models import ApprovalRule, Freeze, ZoneRule
@@ -65,13 +72,33 @@ class DisplayRule:
         return ", ".join(token.purpose for token in self.rule.tokens.all())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DisplayFreeze:
-    """A freeze, with the end of its current period and the start of its next period."""
+    """A freeze, with its next periods."""
 
     freeze: Freeze
-    until: datetime | None
-    next: datetime | None
+    now: datetime
+
+    @cached_property
+    def next(self) -> list[Period]:
+        return next_periods(self.freeze, self.now)
+
+    @property
+    def is_frozen(self) -> bool:
+        return bool(self.next) and self.next[0][0] <= self.now
+
+    @cached_property
+    def _pickers(self) -> dict[str, Any]:
+        return pickers_of(self.freeze.repeats)
+
+    @property
+    def repeat(self) -> str:
+        return str(REPEATS[self._pickers["repeat"]])
+
+    @property
+    def rule(self) -> str:
+        """The repeat rule, if no picker can express it."""
+        return str(self._pickers["repeats"])
 
 
 class ScopeForm(AllOrSomeForm):
@@ -232,28 +259,21 @@ class ApprovalRuleForm(ScopeForm):
         )
 
 
-class FreezeForm(ScopeForm):
+class FreezeForm(FreezeTimesForm, ScopeForm):
     """The form for a freeze: its scope, its period, and its repetition."""
 
-    starts_at = OwnClockField(label=gettext_lazy("From"), help_text="")
-    ends_at = OwnClockField(label=gettext_lazy("Until"))
-    repeats = forms.CharField(
-        label=gettext_lazy("Repeat"),
-        required=False,
-        max_length=freeze_times.LONGEST_RULE,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": "FREQ=WEEKLY;BYDAY=FR"}),
-        help_text=gettext_lazy(
-            "Enter an RFC 5545 rule with FREQ (DAILY, WEEKLY, MONTHLY), INTERVAL, BYDAY, BYMONTHDAY or UNTIL. "
-            "Leave empty for a single freeze."
-        ),
-    )
-
     @property
-    def times(self) -> FreezeTimes:
-        """The valid form's values as `FreezeTimes`, in the person's time zone."""
-        given = self.cleaned_data
-        place = str(timezone.get_current_timezone())
-        return FreezeTimes(given["starts_at"], given["ends_at"], given["repeats"].strip().upper(), place)
+    def lines(self) -> Iterator[forms.BoundField | Part]:
+        """The visible fields that are not about times."""
+        for line in super().lines:
+            if isinstance(line, Part) or line.name not in FreezeTimesForm.base_fields:
+                yield line
+
+
+def initial_freeze(freeze: Freeze) -> dict[str, Any]:
+    """Return the form's values for a freeze."""
+    zone, team = freeze.zone and freeze.zone.name, freeze.team and freeze.team.name
+    return {"zone": zone, "tag": freeze.tag, "team": team, "reason": freeze.reason, **initial_times(freeze)}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -300,18 +320,23 @@ def _about_rule(rule: ApprovalRule) -> Question:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def freezes(request: PanelRequest) -> HttpResponse:
-    """Show the freezes that the person is allowed to remove. A POST adds a freeze."""
-    form = FreezeForm(request.POST or None, reader=governor(request))
-    now = timezone.now()
+    """Show the freezes that the person is allowed to remove. A POST adds a freeze.
+
+    The form is filled with the freeze `copy`. For htmx, a GET shows only the next dates of the times in the form.
+    """
+    reader, now = governor(request), timezone.now()
+    own = publish_rules.freezes(request.user)
+    copied = next((freeze for freeze in own if str(freeze.pk) == request.GET.get("copy")), None)
+    form = FreezeForm(request.POST or None, reader=reader, initial=copied and initial_freeze(copied))
+    if request.htmx and request.method != "POST":
+        times = FreezeTimesForm(request.GET)
+        return render(request, "settings/_freeze_dates.html", {"dates": times.dates})
     if form.is_valid():
         freeze = form.place_rule(publish_rules.add_freeze, author=request.user, times=form.times)
         if freeze is not None:
             messages.success(request, gettext("Freeze created for {scope}.").format(scope=freeze.scope))
             return redirect("settings-freezes")
-    found = [
-        DisplayFreeze(freeze, freeze_times.frozen_until(freeze, now), freeze_times.next_begin(freeze, now))
-        for freeze in publish_rules.freezes(request.user)
-    ]
+    found = [DisplayFreeze(freeze, now) for freeze in own]
     context = {"entries": found, "form": form, "tab": "freezes"}
     return render(request, "settings/freezes.html", context, status=422 if form.is_bound else 200)
 

@@ -1,6 +1,7 @@
 """The times when a freeze is in force: once, or repeatedly by an RFC 5545 rule in a time zone's local time."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,8 +13,9 @@ from dnspanel.zones.models import Freeze
 
 LONGEST = timedelta(days=60)  # of one period
 _PARTS = frozenset({"FREQ", "INTERVAL", "BYDAY", "BYMONTHDAY", "UNTIL"})
-_DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 LONGEST_RULE = 200
+MOST_INTERVAL = 52
 
 
 def fault_of(repeats: str) -> str:
@@ -32,7 +34,7 @@ def fault_of(repeats: str) -> str:
         parts[name] = value
     if parts.get("FREQ") not in ("DAILY", "WEEKLY", "MONTHLY"):
         return gettext("FREQ must be DAILY, WEEKLY or MONTHLY.")
-    if not _is_number(parts.get("INTERVAL", "1"), 1, 52):
+    if not _is_number(parts.get("INTERVAL", "1"), 1, MOST_INTERVAL):
         return gettext("INTERVAL must be a number from 1 to 52.")
     return _fault_of_days(parts) or _fault_of_until(repeats, parts.get("UNTIL", "20300101"))
 
@@ -41,7 +43,7 @@ def _fault_of_days(parts: Mapping[str, str]) -> str:
     frequency = parts["FREQ"]
     for day in parts.get("BYDAY", "MO").split(","):
         ordinal = day[:-2]
-        if day[-2:] not in _DAYS or (ordinal and (frequency != "MONTHLY" or ordinal not in ("1", "2", "3", "4", "-1"))):
+        if day[-2:] not in DAYS or (ordinal and (frequency != "MONTHLY" or ordinal not in ("1", "2", "3", "4", "-1"))):
             return gettext(
                 "BYDAY must list days, for example MO,FR. With MONTHLY, 1MO to 4MO and -1FR are also allowed."
             )
@@ -81,6 +83,15 @@ def next_begin(freeze: Freeze, now: datetime) -> datetime | None:
     return None if found is None else found.replace(tzinfo=place).astimezone(UTC)
 
 
+def periods(freeze: Freeze, now: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """Yield the start and end, in UTC, of each period of the freeze that ends after `now`."""
+    length = freeze.ends_at - freeze.starts_at
+    begin = next_begin(freeze, now - length)
+    while begin is not None:
+        yield begin, begin + length
+        begin = next_begin(freeze, begin)
+
+
 def _begin_before(freeze: Freeze, now: datetime) -> datetime | None:
     """Return the last start of the freeze up to `now`, in UTC, or None if it has not started yet."""
     if not freeze.repeats:
@@ -91,7 +102,8 @@ def _begin_before(freeze: Freeze, now: datetime) -> datetime | None:
 
 
 def _rule(freeze: Freeze, place: ZoneInfo) -> Any:
-    return rrulestr(freeze.repeats, dtstart=freeze.starts_at.astimezone(place).replace(tzinfo=None))
+    repeats = re.sub(r"(UNTIL=\d{8})", r"\1T235959", freeze.repeats)  # the last day belongs to the rule
+    return rrulestr(repeats, dtstart=freeze.starts_at.astimezone(place).replace(tzinfo=None))
 
 
 def _is_number(text: str, least: int, most: int) -> bool:

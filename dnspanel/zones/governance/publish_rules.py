@@ -108,7 +108,7 @@ def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author,
     Raise RightMissing without the right to govern the zones, and RuleRefused for invalid times or more than MOST
     freezes.
     """
-    _refuse_times(times, now)
+    refuse_times(times, now)
     with transaction.atomic():
         begin(Freeze, scope, author)
         freeze = Freeze.objects.create(
@@ -242,7 +242,8 @@ def _refuse_terms(terms: ApprovalTerms) -> None:
         raise RuleRefused("ticket_link", gettext("Enter a ticket pattern, for example OPS-#."))
 
 
-def _refuse_times(times: FreezeTimes, now: datetime) -> None:
+def refuse_times(times: FreezeTimes, now: datetime) -> None:
+    """Raise RuleRefused if a freeze can't have these times."""
     if times.ends_at <= times.starts_at:
         raise RuleRefused("ends_at", gettext("The end must be after the start."))
     if times.ends_at - times.starts_at > freeze_times.LONGEST:

@@ -147,7 +147,7 @@ def _withdraw(request: PanelRequest, found: PublishRequest) -> HttpResponse:
 def _plan(request: PanelRequest, found: PublishRequest) -> HttpResponse:
     form = TimeForm(request.POST)
     if request.POST.get("when") != "never" and not form.is_valid():
-        raise RequestRefused(gettext("Enter a valid time, such as 2026-12-31T22:00."))
+        raise RequestRefused(gettext("Choose a publish time."))
     at = None if request.POST.get("when") == "never" else form.cleaned_data["publish_at"]
     publish_requests.publish_at_time(request=found, by=request.user, publish_at=at, now=timezone.now())
     messages.success(

@@ -12,7 +12,7 @@ from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.models import ApprovalRule, Freeze, Zone
 from replication.dns import rdtypes
-from tests.dnspanel.web.conftest import YES, Browser, MakeZone
+from tests.dnspanel.web.conftest import HTMX, YES, Browser, MakeZone
 from tests.people import NOW, make_person
 
 RULES, FREEZES = reverse("settings-approvals"), reverse("settings-freezes")
@@ -102,15 +102,21 @@ def test_a_freeze_is_placed_listed_and_lifted(alice: User, browser: Browser, zon
         "starts_at": f"{now - timedelta(hours=1):%Y-%m-%dT%H:%M}",
         "ends_at": f"{now + timedelta(hours=1):%Y-%m-%dT%H:%M}",
     }
-    posted = {"reason": "A move", "repeats": "freq=weekly", **times}
-    assert client.post(FREEZES, posted).status_code == 422, "an empty scope does not freeze everything"
-    page = client.post(FREEZES, {**posted, **ALL}, follow=True).content.decode()
+    weekly = {"reason": "A move", "repeat": "weekly", **times}
+    assert client.post(FREEZES, weekly).status_code == 422, "an empty scope does not freeze everything"
+    page = client.post(FREEZES, {**weekly, **ALL}, follow=True).content.decode()
     assert "every zone" in page
-    assert "FREQ=WEEKLY" in page
+    assert "Every week, UTC" in page
     assert "frozen" in page
-    wrong = client.post(FREEZES, {"reason": "A move", "repeats": "FREQ=SECONDLY", **times})
+    preview = client.get(FREEZES, weekly, headers=HTMX).content.decode()
+    assert preview.count("<li>") == 3
+    assert "<form" not in preview
+    wrong = client.post(FREEZES, {"reason": "A move", "repeat": "rule", "repeats": "FREQ=SECONDLY", **times})
     assert wrong.status_code == 422
     freeze = Freeze.objects.get()
+    copy = client.get(FREEZES, {"copy": freeze.pk}).content.decode()
+    assert times["starts_at"] in copy
+    assert '<option value="weekly" selected>' in copy
     lift = reverse("settings-freeze-lift", args=[freeze.pk])
     assert "can be published during the times of this freeze" in client.post(lift).content.decode()
     client.post(lift, YES)

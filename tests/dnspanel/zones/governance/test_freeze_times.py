@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dnspanel.zones.governance.freeze_times import fault_of, frozen_until, next_begin
+from dnspanel.zones.governance.freeze_times import fault_of, frozen_until, next_begin, periods
 from dnspanel.zones.models import Freeze
 
 HOUR = timedelta(hours=1)
@@ -49,6 +49,15 @@ def test_the_last_friday_of_each_month_until_a_day() -> None:
     assert frozen_until(last, at("2026-08-28T10:00")) is not None
     assert frozen_until(last, at("2026-09-25T10:00")) is None
     assert next_begin(last, at("2026-08-29T10:00")) is None
+
+
+def test_the_last_day_of_a_rule_belongs_to_it() -> None:
+    # A freeze at 18:00 ended a day early.
+    evening = freeze("2026-07-01T18:00", 1, "FREQ=DAILY;UNTIL=20260702")
+    assert list(periods(evening, at("2026-07-01T18:30"))) == [
+        (at("2026-07-01T18:00"), at("2026-07-01T19:00")),
+        (at("2026-07-02T18:00"), at("2026-07-02T19:00")),
+    ]
 
 
 @pytest.mark.parametrize(
