@@ -12,6 +12,7 @@ from dnspanel.texts import gettext
 from dnspanel.zones.models import Freeze
 
 LONGEST = timedelta(days=60)  # of one period
+_CLOCK_CHANGE = timedelta(hours=3)  # more than clocks change in a period
 _PARTS = frozenset({"FREQ", "INTERVAL", "BYDAY", "BYMONTHDAY", "UNTIL"})
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 LONGEST_RULE = 200
@@ -70,7 +71,7 @@ def frozen_until(freeze: Freeze, now: datetime) -> datetime | None:
     begin = _begin_before(freeze, now)
     if begin is None:
         return None
-    end = begin + (freeze.ends_at - freeze.starts_at)
+    end = _end_of(freeze, begin)
     return end if begin <= now < end else None
 
 
@@ -85,11 +86,19 @@ def next_begin(freeze: Freeze, now: datetime) -> datetime | None:
 
 def periods(freeze: Freeze, now: datetime) -> Iterator[tuple[datetime, datetime]]:
     """Yield the start and end, in UTC, of each period of the freeze that ends after `now`."""
-    length = freeze.ends_at - freeze.starts_at
-    begin = next_begin(freeze, now - length)
+    begin = next_begin(freeze, now - (freeze.ends_at - freeze.starts_at) - _CLOCK_CHANGE)
     while begin is not None:
-        yield begin, begin + length
+        end = _end_of(freeze, begin)
+        if end > now:
+            yield begin, end
         begin = next_begin(freeze, begin)
+
+
+def _end_of(freeze: Freeze, begin: datetime) -> datetime:
+    """Return the end of the period with this start. A period has the same length on the clocks of its place."""
+    place = ZoneInfo(freeze.time_zone)
+    first = freeze.starts_at.astimezone(place)
+    return (begin.astimezone(place) + (freeze.ends_at.astimezone(place) - first)).astimezone(UTC)
 
 
 def _begin_before(freeze: Freeze, now: datetime) -> datetime | None:

@@ -111,7 +111,7 @@ def test_a_freeze_is_placed_listed_and_lifted(alice: User, browser: Browser, zon
     preview = client.get(FREEZES, weekly, headers=HTMX).content.decode()
     assert preview.count("<li>") == 3
     assert "<form" not in preview
-    wrong = client.post(FREEZES, {"reason": "A move", "repeat": "rule", "repeats": "FREQ=SECONDLY", **times})
+    wrong = client.post(FREEZES, {"reason": "A move", "repeat": "rule", "repeats": "FREQ=SECONDLY", **times, **ALL})
     assert wrong.status_code == 422
     freeze = Freeze.objects.get()
     copy = client.get(FREEZES, {"copy": freeze.pk}).content.decode()

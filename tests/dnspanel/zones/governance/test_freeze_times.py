@@ -1,6 +1,7 @@
 """The times of freezes: once, and repeated in a place's local time."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 import pytest
 
@@ -42,6 +43,15 @@ def test_a_freeze_keeps_to_the_clocks_of_its_place_when_they_change() -> None:
     assert frozen_until(evening, at("2026-07-09T16:30")) == at("2026-07-09T17:00")
     assert frozen_until(evening, at("2026-12-09T16:30")) is None
     assert frozen_until(evening, at("2026-12-09T17:30")) == at("2026-12-09T18:00")
+
+
+def test_a_period_ends_at_the_same_clock_time_when_clocks_change_in_it() -> None:
+    # It lasted the same number of hours, so a weekend until Monday 6:00 ended at 5:00.
+    weekend = freeze("2026-10-16T16:00", 60, "FREQ=WEEKLY;BYDAY=FR", "Europe/Berlin")
+    autumn = at("2026-10-23T16:00"), at("2026-10-26T05:00")
+    assert list(islice(periods(weekend, at("2026-10-26T04:30")), 1)) == [autumn]
+    assert frozen_until(weekend, at("2026-10-26T04:30")) == autumn[1]
+    assert frozen_until(weekend, autumn[1]) is None
 
 
 def test_the_last_friday_of_each_month_until_a_day() -> None:
