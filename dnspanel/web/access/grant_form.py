@@ -13,7 +13,7 @@ from dnspanel.accounts.rights import grant_edit
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.frame.all_or_some import ALL, SOME, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import split_list
+from dnspanel.web.frame.forms import mono_field, split_list
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.rights import access
 from dnspanel.zones.settings.settings_of_zone import canonical_tags
@@ -21,9 +21,6 @@ from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
 
 LONGEST_LIST = 20_000
-_PLAIN = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
-MONO = {**_PLAIN, "class": "input input-mono"}
-MONO_LINES = {**_PLAIN, "class": "textarea input-mono", "rows": 2}
 
 
 class GrantForm(AllOrSomeForm):
@@ -48,19 +45,14 @@ class GrantForm(AllOrSomeForm):
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": gettext_lazy("Select at least one right.")},
     )
-    zones = forms.CharField(
-        label=gettext_lazy("Zones"),
-        required=False,
-        max_length=LONGEST_LIST,
-        widget=forms.Textarea(attrs=MONO_LINES),
-        help_text=gettext_lazy("Enter zone names separated by spaces or line breaks."),
+    zones = mono_field(
+        gettext_lazy("Zones"),
+        LONGEST_LIST,
+        gettext_lazy("Enter zone names separated by spaces or line breaks."),
+        rows=2,
     )
-    tags = forms.CharField(
-        label=gettext_lazy("Zones by tag"),
-        required=False,
-        max_length=4000,
-        widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("Enter tags. Zones that get such a tag later are included."),
+    tags = mono_field(
+        gettext_lazy("Zones by tag"), 4000, gettext_lazy("Enter tags. Zones that get such a tag later are included.")
     )
     teams = forms.TypedMultipleChoiceField(
         label=gettext_lazy("Zones by team"),
@@ -68,22 +60,17 @@ class GrantForm(AllOrSomeForm):
         coerce=int,
         widget=forms.CheckboxSelectMultiple,
     )
-    names = forms.CharField(
-        label=gettext_lazy("Names"),
-        required=False,
-        max_length=LONGEST_LIST,
-        widget=forms.Textarea(attrs=MONO_LINES),
-        help_text=gettext_lazy(
+    names = mono_field(
+        gettext_lazy("Names"),
+        LONGEST_LIST,
+        gettext_lazy(
             "Enter names relative to the zone, or leave empty for any name. @ is the apex, and * matches "
             "anything: www *.dev _acme-challenge*"
         ),
+        rows=2,
     )
-    types = forms.CharField(
-        label=gettext_lazy("Types"),
-        required=False,
-        max_length=1000,
-        widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("Enter record types, or leave empty for any type: TXT CAA"),
+    types = mono_field(
+        gettext_lazy("Types"), 1000, gettext_lazy("Enter record types, or leave empty for any type: TXT CAA")
     )
 
     def __init__(self, *args: Any, person: access.Person, **kwargs: Any) -> None:

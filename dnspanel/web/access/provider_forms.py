@@ -20,7 +20,7 @@ from dnspanel.accounts.texts.canonical import ascii_lower
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, split_list
+from dnspanel.web.frame.forms import MONO, PanelForm, mono_field, split_list
 
 _GROUPS = [
     (Groups.SEARCH, gettext_lazy("Groups list their members")),
@@ -192,12 +192,11 @@ class SamlForm(CommonForm):
         widget=forms.URLInput,
         placeholder="https://",
     )
-    metadata = forms.CharField(
-        label=gettext_lazy("Metadata XML"),
-        required=False,
-        max_length=LONGEST_METADATA,
-        help_text=gettext_lazy("Enter an EntityDescriptor of one provider. The entity ID can’t be changed later."),
-        widget=forms.Textarea(attrs=MONO_LINES | {"rows": 5}),
+    metadata = mono_field(
+        gettext_lazy("Metadata XML"),
+        LONGEST_METADATA,
+        gettext_lazy("Enter an EntityDescriptor of one provider. The entity ID can’t be changed later."),
+        rows=5,
     )
     client_id = _mono(
         gettext_lazy("Panel entity ID"),
@@ -246,12 +245,11 @@ class LdapForm(CommonForm):
         gettext_lazy("The panel always uses TLS, with StartTLS for ldap:// addresses."),
         placeholder="ldaps://ldap.example.net",
     )
-    certificates = forms.CharField(
-        label=gettext_lazy("CA certificates"),
-        required=False,
-        max_length=ldap.LONGEST_CERTIFICATES,
-        help_text=gettext_lazy("Enter certificates in PEM format. Leave empty to trust public CAs."),
-        widget=forms.Textarea(attrs=MONO_LINES | {"rows": 4}),
+    certificates = mono_field(
+        gettext_lazy("CA certificates"),
+        ldap.LONGEST_CERTIFICATES,
+        gettext_lazy("Enter certificates in PEM format. Leave empty to trust public CAs."),
+        rows=4,
     )
     bind_dn = _mono(
         gettext_lazy("Bind DN"),

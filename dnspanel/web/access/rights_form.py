@@ -20,8 +20,7 @@ from dnspanel.accounts.tokens.tokens import refuse_dead, tokens_visible_to
 from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
-from dnspanel.web.access.grant_form import MONO
-from dnspanel.web.frame.forms import OwnClockField, PanelForm
+from dnspanel.web.frame.forms import MONO, OwnClockField, PanelForm
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.rights_here import subject_of

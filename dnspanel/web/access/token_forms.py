@@ -15,9 +15,9 @@ from dnspanel.accounts.tokens.presets import Preset
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import LIFETIME
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.access.grant_form import MONO, MONO_LINES, GrantForm
+from dnspanel.web.access.grant_form import GrantForm
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import split_list
+from dnspanel.web.frame.forms import MONO, mono_field, split_list
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from replication.dns import names
@@ -59,25 +59,17 @@ class TokenForm(AllOrSomeForm):
         initial=TokenKind.API,
         widget=forms.RadioSelect,
     )
-    key_name = forms.CharField(
-        label=gettext_lazy("Key name"),
-        required=False,
-        max_length=255,
-        widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("Enter a name such as router.keys.example."),
-    )
+    key_name = mono_field(gettext_lazy("Key name"), 255, gettext_lazy("Enter a name such as router.keys.example."))
     algorithm = forms.ChoiceField(
         label=gettext_lazy("Algorithm"),
         required=False,
         choices=[(name, name) for name in tsig_secrets.ALGORITHMS],
         initial="hmac-sha256",
     )
-    key_secret = forms.CharField(
-        label=gettext_lazy("Key"),
-        required=False,
-        max_length=1000,
-        widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy(
+    key_secret = mono_field(
+        gettext_lazy("Key"),
+        1000,
+        gettext_lazy(
             "Enter an existing key in Base64, with at least 128 bits. Leave empty to create a key, except for hmac-md5."
         ),
     )
@@ -98,12 +90,8 @@ class TokenForm(AllOrSomeForm):
         max_value=3650,
         help_text=gettext_lazy("Leave empty for no limit."),
     )
-    networks = forms.CharField(
-        label=gettext_lazy("Allowed networks"),
-        required=False,
-        max_length=4000,
-        widget=forms.Textarea(attrs=MONO_LINES),
-        help_text=gettext_lazy("Enter networks, such as 192.0.2.0/24 2001:db8::1"),
+    networks = mono_field(
+        gettext_lazy("Allowed networks"), 4000, gettext_lazy("Enter networks, such as 192.0.2.0/24 2001:db8::1"), rows=2
     )
     requests_per_minute = forms.IntegerField(
         label=gettext_lazy("Requests per minute"),

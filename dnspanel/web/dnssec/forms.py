@@ -7,7 +7,7 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
 from dnspanel.texts import format_lazy, gettext, gettext_lazy
-from dnspanel.web.frame.forms import MONO, PanelForm, PublishingForm, TypedNameForm
+from dnspanel.web.frame.forms import PanelForm, PublishingForm, TypedNameForm, mono_field
 from dnspanel.zones.dnssec import key_files, key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
 from dnspanel.zones.dnssec.policy import Terms
@@ -82,12 +82,8 @@ class DenialForm(SigningForm):
         widget=forms.NumberInput(attrs={"class": "input"}),
         help_text=gettext_lazy("Recommended: 0 (RFC 9276)."),
     )
-    salt = forms.CharField(
-        label=gettext_lazy("Salt"),
-        required=False,
-        max_length=2 * LONGEST_SALT,
-        widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("Hexadecimal digits. Recommended: empty (RFC 9276)."),
+    salt = mono_field(
+        gettext_lazy("Salt"), 2 * LONGEST_SALT, gettext_lazy("Hexadecimal digits. Recommended: empty (RFC 9276).")
     )
 
     @classmethod
@@ -339,9 +335,7 @@ class UnsignForm(SigningForm, TypedNameForm):
     """The form that unsigns a zone. The typed zone name confirms that signatures and keys are deleted."""
 
     name = "unsign"
-    typed = forms.CharField(
-        label=gettext_lazy("Type the zone name to confirm"), max_length=1100, widget=forms.TextInput(attrs=MONO)
-    )
+    typed = mono_field(gettext_lazy("Type the zone name to confirm"), 1100, required=True)
     reason = forms.CharField(
         required=False,
         max_length=500,

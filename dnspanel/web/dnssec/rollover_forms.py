@@ -8,7 +8,7 @@ from django import forms
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.dnssec.display_rollover import KIND_LABELS
 from dnspanel.web.dnssec.forms import SigningForm
-from dnspanel.web.frame.forms import MONO, TypedNameForm
+from dnspanel.web.frame.forms import TypedNameForm, mono_field
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, MADE
 from dnspanel.zones.dnssec.rollover_stages import EMERGENCY, Kind
 
@@ -53,11 +53,7 @@ class EmergencyForm(SigningForm, TypedNameForm):
 
     name = "emergency"
     kind = forms.ChoiceField(label=gettext_lazy("Compromised key"), widget=forms.Select(attrs=_SELECT))
-    typed = forms.CharField(
-        label=gettext_lazy("Type the zone name to confirm"),
-        max_length=1100,
-        widget=forms.TextInput(attrs=MONO),
-    )
+    typed = mono_field(gettext_lazy("Type the zone name to confirm"), 1100, required=True)
 
     def __init__(self, *args: Any, kinds: Sequence[Kind], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

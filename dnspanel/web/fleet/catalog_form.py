@@ -11,7 +11,7 @@ from dnspanel.catalogs.set_up_catalogs import CatalogTerms, RuleTerms
 from dnspanel.primaries import set_up_primaries as primaries
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, PublishingForm
+from dnspanel.web.frame.forms import MONO, PanelForm, PublishingForm, mono_field
 from dnspanel.web.frame.primaries_form import PrimariesForm
 from replication.dns import names
 from replication.errors import BadName
@@ -49,14 +49,13 @@ class CatalogForm(AllOrSomeForm, TeamAndTagsForm):
         ),
     )
 
-    within = forms.CharField(
-        label=gettext_lazy("Allowed zones"),
-        required=False,
-        max_length=1100 * 4,
-        widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
-        help_text=gettext_lazy(
+    within = mono_field(
+        gettext_lazy("Allowed zones"),
+        1100 * 4,
+        gettext_lazy(
             "Enter one zone name per line. Members inside or above an existing zone need that zone in this list."
         ),
+        rows=2,
     )
     most_members = forms.IntegerField(
         label=gettext_lazy("Member limit"), initial=1_000, min_value=1, max_value=set_up_catalogs.MOST_MEMBERS
@@ -103,9 +102,7 @@ class RuleForm(TeamAndTagsForm, PrimariesForm):
 
     field_order = ("group", "team", "tags", *PrimariesForm.base_fields)
 
-    group = forms.CharField(
-        label=gettext_lazy("Group"), max_length=set_up_catalogs.LONGEST_GROUP, widget=forms.TextInput(attrs=MONO)
-    )
+    group = mono_field(gettext_lazy("Group"), set_up_catalogs.LONGEST_GROUP, required=True)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -8,7 +8,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs.producer import Chosen
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, PublishingForm, offer_teams, split_list
+from dnspanel.web.frame.forms import MONO, PanelForm, PublishingForm, mono_field, offer_teams, split_list
 from replication.dns import names
 from replication.errors import BadName
 
@@ -16,15 +16,13 @@ from replication.errors import BadName
 class GroupsForm(PanelForm):
     """The form for the tags that become groups of a produced catalog."""
 
-    group_tags = forms.CharField(
-        label=gettext_lazy("Groups"),
-        required=False,
-        max_length=1000,
-        help_text=gettext_lazy(
+    group_tags = mono_field(
+        gettext_lazy("Groups"),
+        1000,
+        gettext_lazy(
             "Enter tags, separated by spaces. The first of these tags on a zone is its group, such as a Knot "
             "DNS template."
         ),
-        widget=forms.TextInput(attrs=MONO),
     )
 
     @property
@@ -64,19 +62,8 @@ class NewOwnCatalogForm(GroupsForm, PublishingForm):
 class PutInForm(PanelForm):
     """The form for the zones to add to a produced catalog."""
 
-    zones = forms.CharField(
-        label=gettext_lazy("Zones"),
-        required=False,
-        max_length=300_000,
-        help_text=gettext_lazy("Enter one zone name per line."),
-        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
-    )
-    tag = forms.CharField(
-        label=gettext_lazy("Zones with tag"),
-        required=False,
-        max_length=60,
-        widget=forms.TextInput(attrs=MONO),
-    )
+    zones = mono_field(gettext_lazy("Zones"), 300_000, gettext_lazy("Enter one zone name per line."), rows=3)
+    tag = mono_field(gettext_lazy("Zones with tag"), 60)
     team = forms.ModelChoiceField(
         Team.objects.none(),
         label=gettext_lazy("Zones of team"),

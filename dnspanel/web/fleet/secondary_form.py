@@ -11,7 +11,7 @@ from dnspanel.secondaries import server_certificates, set_up_secondaries
 from dnspanel.secondaries.models import Kind, Transport, ZoneChoice
 from dnspanel.secondaries.set_up_secondaries import Terms
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, split_list
+from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, mono_field, split_list
 
 
 class SecondaryForm(PublishingForm):
@@ -34,15 +34,14 @@ class SecondaryForm(PublishingForm):
         ),
         widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
     )
-    networks = forms.CharField(
-        label=gettext_lazy("Transfers from"),
-        max_length=4000,
-        required=False,
-        help_text=gettext_lazy(
+    networks = mono_field(
+        gettext_lazy("Transfers from"),
+        4000,
+        gettext_lazy(
             "Enter one network per line, or leave empty to allow only the addresses above: 192.0.2.0/24. The "
             "key is always required."
         ),
-        widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
+        rows=2,
     )
     transport = forms.ChoiceField(
         label=gettext_lazy("Transfers over"),
@@ -51,15 +50,14 @@ class SecondaryForm(PublishingForm):
         initial=Transport.ANY,
         help_text=gettext_lazy("The key signs every message with either transport."),
     )
-    certificate = forms.CharField(
-        label=gettext_lazy("Certificate"),
-        required=False,
-        max_length=server_certificates.LONGEST,
-        help_text=gettext_lazy(
+    certificate = mono_field(
+        gettext_lazy("Certificate"),
+        server_certificates.LONGEST,
+        gettext_lazy(
             "Enter the secondary’s PEM certificate without the private key. During a replacement, enter the "
             "old and the new certificate."
         ),
-        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
+        rows=3,
     )
     tls_port = forms.IntegerField(
         label=gettext_lazy("TLS port"),
@@ -86,21 +84,13 @@ class SecondaryForm(PublishingForm):
         empty_label=gettext_lazy("No team"),
         help_text=gettext_lazy("Choose the zones of this team."),
     )
-    zones = forms.CharField(
-        label=gettext_lazy("Zone names"),
-        required=False,
-        max_length=300_000,
-        help_text=gettext_lazy("Enter one zone name per line."),
-        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
-    )
-    group_tags = forms.CharField(
-        label=gettext_lazy("Catalog groups"),
-        required=False,
-        max_length=1000,
-        help_text=gettext_lazy(
+    zones = mono_field(gettext_lazy("Zone names"), 300_000, gettext_lazy("Enter one zone name per line."), rows=3)
+    group_tags = mono_field(
+        gettext_lazy("Catalog groups"),
+        1000,
+        gettext_lazy(
             "Enter tags. The first of these tags on a zone is its group in the catalog, such as a Knot DNS template."
         ),
-        widget=forms.TextInput(attrs=MONO),
     )
     lag_bound = forms.IntegerField(
         label=gettext_lazy("Alert after"),

@@ -45,8 +45,17 @@ LABELS: Mapping[str, str] = {
     "zone": gettext_lazy("Zone"),
 }
 # For fields with names, addresses and keys instead of prose.
-MONO = {"class": "input input-mono", "autocomplete": "off", "spellcheck": "false"}
-MONO_LINES = {"class": "textarea input-mono", "spellcheck": "false"}
+_AS_TYPED = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
+MONO = {"class": "input input-mono", **_AS_TYPED}
+MONO_LINES = {"class": "textarea input-mono", **_AS_TYPED}
+
+
+def mono_field(
+    label: str, max_length: int, help_text: str = "", *, required: bool = False, rows: int = 0
+) -> forms.CharField:
+    """Return a field for names, addresses, keys or values: one line, or a text area with this number of rows."""
+    widget = forms.Textarea(attrs={"rows": rows, **MONO_LINES}) if rows else forms.TextInput(attrs=MONO)
+    return forms.CharField(label=label, required=required, max_length=max_length, help_text=help_text, widget=widget)
 
 
 class PanelForm(forms.Form):
@@ -196,21 +205,13 @@ class TypedNameForm(PublishingForm):
 class GoneForm(TypedNameForm):
     """The form that deletes a zone in the trash permanently. The typed zone name is the confirmation."""
 
-    typed = forms.CharField(
-        label=gettext_lazy("Enter the zone name to delete the zone permanently"),
-        max_length=1100,
-        widget=forms.TextInput(attrs=MONO),
-    )
+    typed = mono_field(gettext_lazy("Enter the zone name to delete the zone permanently"), 1100, required=True)
 
 
 class DeleteZoneForm(TypedNameForm):
     """The form that deletes a zone with all its RRsets. The typed zone name is the confirmation."""
 
-    typed = forms.CharField(
-        label=gettext_lazy("Enter the zone name to delete the zone"),
-        max_length=1100,
-        widget=forms.TextInput(attrs=MONO),
-    )
+    typed = mono_field(gettext_lazy("Enter the zone name to delete the zone"), 1100, required=True)
     reason = forms.CharField(
         required=False,
         max_length=500,

@@ -8,19 +8,18 @@ from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.primary_tls import LONGEST_PEM
 from dnspanel.primaries.set_up_primaries import MOST_PRIMARIES, Terms
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, SecretInput
+from dnspanel.web.frame.forms import PanelForm, SecretInput, mono_field
 
 
 class PrimariesForm(PanelForm):
     """The form for primaries: addresses (one per line, in order of preference), TLS settings, and the TSIG key."""
 
-    addresses = forms.CharField(
-        label=gettext_lazy("Primaries"),
-        max_length=100 * MOST_PRIMARIES,
-        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
-        help_text=gettext_lazy(
-            "Enter one address per line, in order of preference, such as 192.0.2.53 or [2001:db8::53]:5300."
-        ),
+    addresses = mono_field(
+        gettext_lazy("Primaries"),
+        100 * MOST_PRIMARIES,
+        gettext_lazy("Enter one address per line, in order of preference, such as 192.0.2.53 or [2001:db8::53]:5300."),
+        required=True,
+        rows=3,
     )
     uses_tls = forms.BooleanField(
         label=gettext_lazy("Require TLS"),
@@ -29,24 +28,20 @@ class PrimariesForm(PanelForm):
             "Queries and transfers use TLS 1.3 (RFC 9103), on port 853 by default. Nothing is sent in clear text."
         ),
     )
-    tls_names = forms.CharField(
-        label=gettext_lazy("Certificate names"),
-        required=False,
-        max_length=260 * MOST_PRIMARIES,
-        widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
-        help_text=gettext_lazy(
-            "For TLS. Enter one name for all primaries, or one name per line in the order of the primaries."
-        ),
+    tls_names = mono_field(
+        gettext_lazy("Certificate names"),
+        260 * MOST_PRIMARIES,
+        gettext_lazy("For TLS. Enter one name for all primaries, or one name per line in the order of the primaries."),
+        rows=2,
     )
-    tls_certificates = forms.CharField(
-        label=gettext_lazy("Certificates"),
-        required=False,
-        max_length=LONGEST_PEM,
-        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
-        help_text=gettext_lazy(
+    tls_certificates = mono_field(
+        gettext_lazy("Certificates"),
+        LONGEST_PEM,
+        gettext_lazy(
             "For TLS, in PEM format. With names: the CA of the primaries’ certificates (empty: system CAs). "
             "Without names: the certificates of the primaries."
         ),
+        rows=3,
     )
     shows_certificate = forms.BooleanField(
         label=gettext_lazy("Send client certificate"),
@@ -55,12 +50,10 @@ class PrimariesForm(PanelForm):
             "For primaries that authenticate clients by TLS. The panel’s own CA signs the certificate."
         ),
     )
-    tsig_name = forms.CharField(
-        label=gettext_lazy("TSIG key"),
-        required=False,
-        max_length=1100,
-        widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("Enter the key name, which all primaries share. Leave empty for none."),
+    tsig_name = mono_field(
+        gettext_lazy("TSIG key"),
+        1100,
+        gettext_lazy("Enter the key name, which all primaries share. Leave empty for none."),
     )
     tsig_algorithm = forms.ChoiceField(
         label=gettext_lazy("Algorithm"),

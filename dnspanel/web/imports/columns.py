@@ -18,7 +18,7 @@ from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.transfer.sources import csv_table
 from dnspanel.transfer.sources.columns import FIELDS, CsvMapping
-from dnspanel.web.frame.forms import MONO, PanelForm
+from dnspanel.web.frame.forms import PanelForm, mono_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.imports.source_forms import MOST_NAMED_ZONES, name_or_nothing, names_by_line
 from dnspanel.web.imports.steps import badge_of, steps_of
@@ -44,12 +44,10 @@ _MEANINGS = [("", gettext_lazy("Not used")), *((field, _COLUMN_LABELS[field]) fo
 class ColumnsForm(PanelForm):
     """The form for the meaning of each column (`column-N`), and for the zones of a table without a zone column."""
 
-    fixed_zone = forms.CharField(
-        label=gettext_lazy("Zone for all rows"),
-        required=False,
-        max_length=1100,
-        help_text=gettext_lazy("For a table without a zone column. Names are relative to this zone."),
-        widget=forms.TextInput(attrs=MONO),
+    fixed_zone = mono_field(
+        gettext_lazy("Zone for all rows"),
+        1100,
+        gettext_lazy("For a table without a zone column. Names are relative to this zone."),
     )
     zones = forms.CharField(
         label=gettext_lazy("Multiple zones"),

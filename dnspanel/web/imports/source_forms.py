@@ -16,7 +16,7 @@ from dnspanel.transfer.allowed_servers import DATABASE_PORTS
 from dnspanel.transfer.models import SourceKind
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import PublishingForm, SecretInput
+from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, SecretInput, mono_field
 from replication.dns import names
 from replication.errors import BadName
 
@@ -24,8 +24,6 @@ MOST_NAMED_ZONES = 100_000
 MOST_FAULTY_LINES = 10  # in the errors of a field
 
 _PLAIN = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
-_MONO = {**_PLAIN, "class": "input input-mono"}
-_MONO_TEXT = {**_PLAIN, "class": "textarea input-mono"}
 
 
 class SourceForm(PublishingForm):
@@ -128,14 +126,10 @@ class PasteForm(SourceForm):
         label=gettext_lazy("Zone file"),
         strip=False,
         help_text=gettext_lazy("One zone. Supports $ORIGIN, $TTL, $GENERATE, comments and multi-line records."),
-        widget=forms.Textarea(attrs={**_MONO_TEXT, "rows": 14, "placeholder": "$ORIGIN example.org.\n$TTL 3600"}),
+        widget=forms.Textarea(attrs={**MONO_LINES, "rows": 14, "placeholder": "$ORIGIN example.org.\n$TTL 3600"}),
     )
-    origin = forms.CharField(
-        label=gettext_lazy("Zone"),
-        required=False,
-        max_length=1100,
-        help_text=gettext_lazy("Only needed if the zone file doesn’t include the zone name."),
-        widget=forms.TextInput(attrs=_MONO),
+    origin = mono_field(
+        gettext_lazy("Zone"), 1100, gettext_lazy("Only needed if the zone file doesn’t include the zone name.")
     )
 
     def clean_text(self) -> str:
@@ -165,33 +159,14 @@ class AxfrForm(SourceForm):
 
     kind = SourceKind.AXFR
 
-    server = forms.CharField(
-        label=gettext_lazy("Server"),
-        max_length=253,
-        help_text=gettext_lazy("Host name or IP address."),
-        widget=forms.TextInput(attrs=_MONO),
-    )
+    server = mono_field(gettext_lazy("Server"), 253, gettext_lazy("Host name or IP address."), required=True)
     port = forms.IntegerField(label=gettext_lazy("Port"), min_value=1, max_value=65535, initial=53)
-    zones = forms.CharField(
-        label=gettext_lazy("Zones"),
-        required=False,
-        help_text=gettext_lazy("One per line."),
-        max_length=300 * MOST_NAMED_ZONES,
-        widget=forms.Textarea(attrs={**_MONO_TEXT, "rows": 5}),
+    zones = mono_field(gettext_lazy("Zones"), 300 * MOST_NAMED_ZONES, gettext_lazy("One per line."), rows=5)
+    catalog = mono_field(
+        gettext_lazy("Catalog zone"), 1100, gettext_lazy("Transfers all members of the catalog zone (RFC 9432).")
     )
-    catalog = forms.CharField(
-        label=gettext_lazy("Catalog zone"),
-        required=False,
-        max_length=1100,
-        help_text=gettext_lazy("Transfers all members of the catalog zone (RFC 9432)."),
-        widget=forms.TextInput(attrs=_MONO),
-    )
-    tsig_name = forms.CharField(
-        label=gettext_lazy("TSIG key"),
-        required=False,
-        max_length=1100,
-        help_text=gettext_lazy("Key name. Leave empty for transfers without TSIG."),
-        widget=forms.TextInput(attrs=_MONO),
+    tsig_name = mono_field(
+        gettext_lazy("TSIG key"), 1100, gettext_lazy("Key name. Leave empty for transfers without TSIG.")
     )
     tsig_algorithm = forms.ChoiceField(
         label=gettext_lazy("Algorithm"), choices=[(name, name) for name in tsig_secrets.ALGORITHMS]
@@ -256,7 +231,7 @@ class PowerdnsApiForm(AllOrSomeForm, SourceForm):
         label=gettext_lazy("Address"),
         max_length=500,
         help_text=gettext_lazy("Example: http://192.0.2.53:8081"),
-        widget=forms.TextInput(attrs={**_MONO, "inputmode": "url"}),
+        widget=forms.TextInput(attrs={**MONO, "inputmode": "url"}),
     )
     key = forms.CharField(
         label=gettext_lazy("API key"),
@@ -265,14 +240,10 @@ class PowerdnsApiForm(AllOrSomeForm, SourceForm):
         widget=SecretInput(),
     )
     server_id = forms.CharField(
-        label=gettext_lazy("Server ID"), max_length=100, initial="localhost", widget=forms.TextInput(_MONO)
+        label=gettext_lazy("Server ID"), max_length=100, initial="localhost", widget=forms.TextInput(MONO)
     )
-    zones = forms.CharField(
-        label=gettext_lazy("Zones"),
-        required=False,
-        max_length=300 * MOST_NAMED_ZONES,
-        help_text=gettext_lazy("Enter one zone name per line."),
-        widget=forms.Textarea(attrs={**_MONO_TEXT, "rows": 4}),
+    zones = mono_field(
+        gettext_lazy("Zones"), 300 * MOST_NAMED_ZONES, gettext_lazy("Enter one zone name per line."), rows=4
     )
 
     @property
@@ -313,7 +284,7 @@ class PowerdnsSqlForm(SourceForm):
     database_kind = forms.ChoiceField(
         label=gettext_lazy("Kind"), choices=[("postgresql", "PostgreSQL"), ("mysql", gettext_lazy("MySQL, MariaDB"))]
     )
-    host = forms.CharField(label=gettext_lazy("Host"), max_length=253, widget=forms.TextInput(attrs=_MONO))
+    host = mono_field(gettext_lazy("Host"), 253, required=True)
     port = forms.IntegerField(
         label=gettext_lazy("Port"),
         required=False,
@@ -322,10 +293,10 @@ class PowerdnsSqlForm(SourceForm):
         help_text=gettext_lazy("Leave empty for the default port (5432 or 3306)."),
     )
     database = forms.CharField(
-        label=gettext_lazy("Database"), max_length=200, initial="powerdns", widget=forms.TextInput(attrs=_MONO)
+        label=gettext_lazy("Database"), max_length=200, initial="powerdns", widget=forms.TextInput(attrs=MONO)
     )
     user = forms.CharField(
-        label=gettext_lazy("User"), max_length=200, initial="powerdns", widget=forms.TextInput(attrs=_MONO)
+        label=gettext_lazy("User"), max_length=200, initial="powerdns", widget=forms.TextInput(attrs=MONO)
     )
     password = forms.CharField(
         required=False,

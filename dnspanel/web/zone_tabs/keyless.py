@@ -1,6 +1,5 @@
 """The view of a zone's keyless transfers and additional NOTIFY receivers, on its Settings tab."""
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -14,7 +13,7 @@ from dnspanel.secondaries.errors import KeylessRefused
 from dnspanel.secondaries.set_up_secondaries import MOST_ADDRESSES, MOST_NETWORKS
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.forms import MONO_LINES, PanelForm, split_list
+from dnspanel.web.frame.forms import PanelForm, mono_field, split_list
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
@@ -26,22 +25,20 @@ _LONGEST = 50
 class KeylessForm(PanelForm):
     """The form for the networks of keyless transfers and the addresses to notify. `keyless` checks the values."""
 
-    networks = forms.CharField(
-        label=gettext_lazy("Transfers without key"),
-        required=False,
-        max_length=MOST_NETWORKS * _LONGEST,
-        help_text=gettext_lazy("Enter the networks that can transfer the zone, one per line, such as 192.0.2.0/24."),
-        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
+    networks = mono_field(
+        gettext_lazy("Transfers without key"),
+        MOST_NETWORKS * _LONGEST,
+        gettext_lazy("Enter the networks that can transfer the zone, one per line, such as 192.0.2.0/24."),
+        rows=3,
     )
-    addresses = forms.CharField(
-        label=gettext_lazy("Additional NOTIFY targets"),
-        required=False,
-        max_length=MOST_ADDRESSES * _LONGEST,
-        help_text=gettext_lazy(
+    addresses = mono_field(
+        gettext_lazy("Additional NOTIFY targets"),
+        MOST_ADDRESSES * _LONGEST,
+        gettext_lazy(
             "Addresses that get unsigned NOTIFY messages. Enter one per line, with a port unless it’s 53, "
             "such as 192.0.2.53:5300."
         ),
-        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
+        rows=3,
     )
 
     def words(self, field: str) -> list[str]:

@@ -13,10 +13,10 @@ from dnspanel.accounts.actors.actors import Actor, actor_of
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.access.grant_form import MONO
 from dnspanel.web.access.rights_form import AboutRRsetForm, person_or_token
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
+from dnspanel.web.frame.forms import MONO
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.errors import LockRefused, LockUnknown
 from dnspanel.zones.models import Zone

@@ -20,7 +20,7 @@ from dnspanel.transfer.zone_templates.server_set_text import (
     read_name,
 )
 from dnspanel.transfer.zone_templates.try_text import infer_kinds
-from dnspanel.web.frame.forms import MONO, PanelForm
+from dnspanel.web.frame.forms import PanelForm, mono_field
 from dnspanel.web.frame.new_zone_forms import mailbox_name
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
@@ -186,19 +186,15 @@ class ServersForm(PanelForm):
             "the addresses (ns1.example.net node:fra1)."
         ),
     )
-    primary = forms.CharField(
-        label=gettext_lazy("SOA primary"),
-        required=False,
-        max_length=300,
-        widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("If empty, new zones use the first name server. Existing zones do not change."),
+    primary = mono_field(
+        gettext_lazy("SOA primary"),
+        300,
+        gettext_lazy("If empty, new zones use the first name server. Existing zones do not change."),
     )
-    hostmaster = forms.CharField(
-        label=gettext_lazy("Hostmaster"),
-        required=False,
-        max_length=300,
-        widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy(
+    hostmaster = mono_field(
+        gettext_lazy("Hostmaster"),
+        300,
+        gettext_lazy(
             "Hostmaster email for the SOA, as an email address or DNS name. If empty, new zones use the "
             "panel’s address. Existing zones do not change."
         ),

@@ -29,7 +29,7 @@ from dnspanel.transfer.models import ExportFormat
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.transfer.zone_templates.access import template_for
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import LONGEST_SEARCH, MONO, checked_search, split_list
+from dnspanel.web.frame.forms import LONGEST_SEARCH, MONO, checked_search, mono_field, split_list
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.zones.from_template import templates_to_choose_from
 from dnspanel.zones.dnssec.policy_queries import policies_visible_to
@@ -73,12 +73,10 @@ class ManyZonesForm(AllOrSomeForm):
 
     all_or_some = (AllOrSome(("q",), needs_number=True),)
 
-    q = forms.CharField(
-        label=gettext_lazy("Zone filter"),
-        required=False,
-        max_length=LONGEST_SEARCH,
-        help_text=gettext_lazy("Enter words from zone names, or filters such as tag:shop."),
-        widget=forms.TextInput(attrs=MONO),
+    q = mono_field(
+        gettext_lazy("Zone filter"),
+        LONGEST_SEARCH,
+        gettext_lazy("Enter words from zone names, or filters such as tag:shop."),
     )
     act = forms.ChoiceField(choices=ACTS, label=gettext_lazy("Action"))
     tags = forms.CharField(

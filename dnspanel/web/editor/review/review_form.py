@@ -7,7 +7,7 @@ from django import forms
 from django.http import QueryDict
 
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import MONO, OwnClockField, PublishingForm
+from dnspanel.web.frame.forms import OwnClockField, PublishingForm, mono_field
 from dnspanel.zones.drafts.named_drafts import LONGEST_NAME
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.plan import ZonePlan
@@ -45,10 +45,8 @@ class PublishForm(PublishingForm):
         if self.needs_reason:
             self.fields["reason"].widget.attrs["aria-required"] = "true"
         for zone in self.guarded_zones:
-            self.fields[f"confirm-{zone.pk}"] = forms.CharField(
-                label=gettext("Type {name} to confirm").format(name=zone.name),
-                max_length=1100,
-                widget=forms.TextInput(attrs=MONO),
+            self.fields[f"confirm-{zone.pk}"] = mono_field(
+                gettext("Type {name} to confirm").format(name=zone.name), 1100, required=True
             )
 
     @property
