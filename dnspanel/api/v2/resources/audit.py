@@ -6,7 +6,7 @@ Without the permission `audit`, a person sees only their own acts, and a token o
 from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -14,6 +14,7 @@ from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, moment_parameter, page_of, text_parameter
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.zones.audit.audit_trail import Act, Filters, Place, acts_page
 
@@ -41,8 +42,9 @@ class ActSerializer(serializers.Serializer):
 class Audit(V2View):
     """View to list entries of the audit log."""
 
-    @extend_schema(
-        operation_id="listAuditEntries",
+    @api_operation(
+        "listAuditEntries",
+        page_of(ActSerializer),
         parameters=[
             OpenApiParameter("action", str, description="Action: `token.create`, or `token.` for all token actions."),
             OpenApiParameter("user", str, description="User name of the author."),
@@ -51,7 +53,6 @@ class Audit(V2View):
             OpenApiParameter("until", _DATE_TIME, description="Only entries before this time."),
             *PAGED,
         ],
-        responses=page_of(ActSerializer),
     )
     def get(self, request: Request) -> HttpResponse:
         """List audit entries.

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -20,6 +20,7 @@ from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.primaries import PrimariesSerializer, primaries_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Shape, Text, ZoneName, page_of, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.catalogs import access, set_up_catalogs
@@ -139,7 +140,7 @@ class Catalogs(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listCatalogs", parameters=PAGED, responses=page_of(CatalogSerializer))
+    @api_operation("listCatalogs", page_of(CatalogSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List consumed catalogs.
 
@@ -148,12 +149,7 @@ class Catalogs(V2View):
         """
         return page_by_id(request, access.catalogs_visible_to(self.actor), _catalogs_json)
 
-    @extend_schema(
-        operation_id="createCatalog",
-        parameters=[DRY_RUN],
-        request=NewCatalogSerializer,
-        responses={201: CatalogSerializer},
-    )
+    @api_operation("createCatalog", {201: CatalogSerializer}, request=NewCatalogSerializer, parameters=[DRY_RUN])
     def post(self, request: Request) -> HttpResponse:
         """Consume a catalog.
 
@@ -175,7 +171,7 @@ class Catalogs(V2View):
 class OneCatalog(V2View):
     """View to read, change or stop consuming a catalog."""
 
-    @extend_schema(operation_id="getCatalog", responses=CatalogSerializer)
+    @api_operation("getCatalog", CatalogSerializer)
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """Read a consumed catalog.
 
@@ -183,7 +179,7 @@ class OneCatalog(V2View):
         """
         return _answer_catalog(self.actor, catalog_id)
 
-    @extend_schema(operation_id="changeCatalog", request=CatalogTermsSerializer, responses=CatalogSerializer)
+    @api_operation("changeCatalog", CatalogSerializer, request=CatalogTermsSerializer)
     def patch(self, request: Request, catalog_id: int) -> HttpResponse:
         """Change a consumed catalog.
 
@@ -197,7 +193,7 @@ class OneCatalog(V2View):
             set_up_catalogs.change_catalog(catalog=catalog, terms=terms, author=actor, now=timezone.now())
         return _answer_catalog(actor, catalog_id)
 
-    @extend_schema(operation_id="deleteCatalog", parameters=[DRY_RUN], responses={204: None})
+    @api_operation("deleteCatalog", {204: None}, parameters=[DRY_RUN])
     def delete(self, request: Request, catalog_id: int) -> HttpResponse:
         """Stop consuming a catalog.
 
@@ -213,7 +209,7 @@ class OneCatalog(V2View):
 class CatalogRules(V2View):
     """View to read and set the rules of a consumed catalog."""
 
-    @extend_schema(operation_id="getCatalogRules", responses=RulesSerializer)
+    @api_operation("getCatalogRules", RulesSerializer)
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """Read the rules of a consumed catalog.
 
@@ -221,7 +217,7 @@ class CatalogRules(V2View):
         """
         return answer_with_tag(_rules_json(access.catalog_for(self.actor, catalog_id)))
 
-    @extend_schema(operation_id="setCatalogRules", request=RulesSerializer, responses=RulesSerializer)
+    @api_operation("setCatalogRules", RulesSerializer, request=RulesSerializer)
     def put(self, request: Request, catalog_id: int) -> HttpResponse:
         """Set the rules of a consumed catalog.
 
@@ -244,9 +240,7 @@ class CatalogConfirmation(V2View):
 
     unconditional = True  # the body has the revision
 
-    @extend_schema(
-        operation_id="confirmCatalogRemovals", request=ConfirmationSerializer, responses={202: CatalogSerializer}
-    )
+    @api_operation("confirmCatalogRemovals", {202: CatalogSerializer}, request=ConfirmationSerializer)
     def post(self, request: Request, catalog_id: int) -> HttpResponse:
         """Confirm that members leave a consumed catalog.
 
@@ -262,13 +256,13 @@ class CatalogConfirmation(V2View):
 class CatalogZones(V2View):
     """View to list the members of a consumed catalog."""
 
-    @extend_schema(
-        operation_id="listCatalogZones",
+    @api_operation(
+        "listCatalogZones",
+        page_of(CatalogListingSerializer),
         parameters=[
             OpenApiParameter("state", str, enum=State.values, description="Only members in this state."),
             *PAGED,
         ],
-        responses=page_of(CatalogListingSerializer),
     )
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """List the members of a consumed catalog.

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -41,6 +41,7 @@ from dnspanel.api.v2.schema.many_serializers import (
     SET_TEAM,
     ZonesActSerializer,
 )
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.dnssec.policy_queries import policy_for
@@ -122,7 +123,7 @@ class ChangeRuns(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listChangeRuns", parameters=PAGED, responses=page_of(ChangeRunSerializer))
+    @api_operation("listChangeRuns", page_of(ChangeRunSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List runs that change zones.
 
@@ -132,7 +133,7 @@ class ChangeRuns(V2View):
         runs = change_run_queries.runs_visible_to(self.actor)
         return page_by_id(request, runs, each_as(change_run_json), newest_first=True)
 
-    @extend_schema(operation_id="createChangeRun", request=ChangeRunSerializer, responses={202: ChangeRunSerializer})
+    @api_operation("createChangeRun", {202: ChangeRunSerializer}, request=ChangeRunSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Start a run that changes zones.
 
@@ -151,7 +152,7 @@ class ChangeRuns(V2View):
 class OneChangeRun(V2View):
     """View to read or cancel a change run."""
 
-    @extend_schema(operation_id="getChangeRun", responses=ChangeRunSerializer)
+    @api_operation("getChangeRun", ChangeRunSerializer)
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
         """Read a run that changes zones.
 
@@ -161,7 +162,7 @@ class OneChangeRun(V2View):
         run = change_run_queries.run_for(self.actor, change_run_id)
         return answer(change_run_json(run), headers={"ETag": tag_of(what_stays(run))})
 
-    @extend_schema(operation_id="cancelChangeRun", responses={204: None})
+    @api_operation("cancelChangeRun", {204: None})
     def delete(self, request: Request, change_run_id: int) -> HttpResponse:
         """Cancel a run that changes zones.
 
@@ -181,10 +182,10 @@ class OneChangeRun(V2View):
 class ChangeRunZones(V2View):
     """View to list the outcome of a change run in each zone."""
 
-    @extend_schema(
-        operation_id="listChangeRunZones",
+    @api_operation(
+        "listChangeRunZones",
+        page_of(ChangeRunZoneSerializer),
         parameters=[*PAGED, OpenApiParameter("outcome", str, enum=_OUTCOMES, description="Zones with this outcome.")],
-        responses=page_of(ChangeRunZoneSerializer),
     )
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
         """List the zones of a run that changes zones.

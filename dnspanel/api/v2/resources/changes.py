@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
@@ -20,6 +19,7 @@ from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, prob
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publishing import Terms, publish, terms_in
 from dnspanel.api.v2.resources.zones import zone_json
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults, Order, read_orders
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, WRITING
@@ -51,7 +51,7 @@ class ZoneRequest:
 class ZoneChanges(V2View):
     """View to change many RRsets of one zone."""
 
-    @extend_schema(operation_id="changeRRsets", parameters=CHANGING, request=ChangesSerializer, responses=_ANSWERS)
+    @api_operation("changeRRsets", _ANSWERS, request=ChangesSerializer, parameters=CHANGING)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Change RRsets of a zone.
 
@@ -86,7 +86,7 @@ class Bulk(V2View):
 
     unconditional = True  # each zone can have `at_revision` instead
 
-    @extend_schema(operation_id="changeRRsetsInZones", parameters=WRITING, request=BulkSerializer, responses=_ANSWERS)
+    @api_operation("changeRRsetsInZones", _ANSWERS, request=BulkSerializer, parameters=WRITING)
     def post(self, request: Request) -> HttpResponse:
         """Change RRsets of several zones.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework.request import Request
 
 from dnspanel import rehearsal
@@ -32,6 +32,7 @@ from dnspanel.api.v2.schema.dnssec_serializers import (
     requested_signing,
 )
 from dnspanel.api.v2.schema.fields import read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IF_CHANGED, WRITING
@@ -62,7 +63,7 @@ _REASON = TERMS[0]
 class ZoneDnssec(V2View):
     """View to read and change how a zone is signed."""
 
-    @extend_schema(operation_id="getZoneDnssec", parameters=[IF_CHANGED], responses={200: SigningSerializer})
+    @api_operation("getZoneDnssec", {200: SigningSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read how a zone is signed.
 
@@ -74,11 +75,11 @@ class ZoneDnssec(V2View):
         headers = {"ETag": state_tag(state)}
         return fresh_enough(request, headers["ETag"]) or answer(signing_json(zone, state, self.actor), headers=headers)
 
-    @extend_schema(
-        operation_id="changeZoneDnssec",
-        parameters=[*CHANGING, _REASON],
+    @api_operation(
+        "changeZoneDnssec",
+        {202: SigningWrittenSerializer, 200: SigningWrittenSerializer},
         request=SigningPatchSerializer,
-        responses={202: SigningWrittenSerializer, 200: SigningWrittenSerializer},
+        parameters=[*CHANGING, _REASON],
     )
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
         """Change how a zone is signed.
@@ -117,14 +118,14 @@ class BulkDnssec(V2View):
 
     unconditional = True  # the result doesn't depend on the previous state
 
-    @extend_schema(
-        operation_id="changeDnssecOfZones",
-        parameters=WRITING,
-        request=BulkSigningSerializer,
-        responses={
+    @api_operation(
+        "changeDnssecOfZones",
+        {
             202: WrittenSerializer,
             200: PolymorphicProxySerializer("WrittenOrSigningPlans", [WrittenSerializer, SigningPlansSerializer], None),
         },
+        request=BulkSigningSerializer,
+        parameters=WRITING,
     )
     def post(self, request: Request) -> HttpResponse:
         """Change how zones are signed.

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
@@ -19,6 +18,7 @@ from dnspanel.api.v2.schema.dnssec_answer_serializers import (
     UnprovenZoneSerializer,
 )
 from dnspanel.api.v2.schema.fields import PAGED, page_of, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.node_answers import NodeAnswer, ask_nodes
@@ -38,7 +38,7 @@ class DnssecParent(V2View):
 
     unconditional = True  # the earlier result does not matter
 
-    @extend_schema(operation_id="getDnssecParent", responses={200: ParentCheckSerializer})
+    @api_operation("getDnssecParent", {200: ParentCheckSerializer})
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the DS records at the parent zone.
 
@@ -47,7 +47,7 @@ class DnssecParent(V2View):
         """
         return answer(_parent_json(access.zone_for_reading(self.actor, zone_name), self.actor))
 
-    @extend_schema(operation_id="checkDnssecParent", request=None, responses={202: ParentCheckSerializer})
+    @api_operation("checkDnssecParent", {202: ParentCheckSerializer}, request=None)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Check the parent zone now.
 
@@ -62,7 +62,7 @@ class DnssecParent(V2View):
 class DnssecNodes(V2View):
     """View to check the DNSSEC answers of every node for a zone."""
 
-    @extend_schema(operation_id="listDnssecNodes", responses=page_of(DnssecNodeSerializer))
+    @api_operation("listDnssecNodes", page_of(DnssecNodeSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Check a zone on every node.
 
@@ -85,7 +85,7 @@ class DnssecNodes(V2View):
 class UnprovenZones(V2View):
     """View to list zones that don't validate on a node."""
 
-    @extend_schema(operation_id="listUnprovenZones", parameters=PAGED, responses=page_of(UnprovenZoneSerializer))
+    @api_operation("listUnprovenZones", page_of(UnprovenZoneSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List zones that do not validate on a node.
 

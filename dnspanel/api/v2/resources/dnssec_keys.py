@@ -5,7 +5,6 @@ from uuid import uuid4
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.grants import Right
@@ -26,6 +25,7 @@ from dnspanel.api.v2.schema.dnssec_serializers import (
     NewKeySerializer,
 )
 from dnspanel.api.v2.schema.fields import page_of, read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IF_CHANGED, WRITING
 from dnspanel.zones.acting import Acting
@@ -45,7 +45,7 @@ class DnssecKeys(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listDnssecKeys", responses=page_of(KeySerializer))
+    @api_operation("listDnssecKeys", page_of(KeySerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List DNSSEC keys.
 
@@ -55,11 +55,11 @@ class DnssecKeys(V2View):
         zone = access.zone_for_reading(self.actor, zone_name)
         return page_answer(request, [key_json(key, self.actor) for key in queries.keys_of(zone)], None)
 
-    @extend_schema(
-        operation_id="createDnssecKey",
-        parameters=[*WRITING, _REASON],
+    @api_operation(
+        "createDnssecKey",
+        {202: KeyWrittenSerializer, 201: KeyWrittenSerializer},
         request=NewKeySerializer,
-        responses={202: KeyWrittenSerializer, 201: KeyWrittenSerializer},
+        parameters=[*WRITING, _REASON],
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Create or import a DNSSEC key.
@@ -84,7 +84,7 @@ class DnssecKeys(V2View):
 class DnssecKey(V2View):
     """View to read, change or delete a DNSSEC key of a zone."""
 
-    @extend_schema(operation_id="getDnssecKey", parameters=[IF_CHANGED], responses={200: KeySerializer})
+    @api_operation("getDnssecKey", {200: KeySerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Read a DNSSEC key.
 
@@ -93,11 +93,11 @@ class DnssecKey(V2View):
         key = _key(access.zone_for_reading(self.actor, zone_name), key_id)
         return fresh_enough(request, key_tag(key)) or answer(key_json(key, self.actor), headers={"ETag": key_tag(key)})
 
-    @extend_schema(
-        operation_id="changeDnssecKey",
-        parameters=[*CHANGING, _REASON],
+    @api_operation(
+        "changeDnssecKey",
+        {202: KeyWrittenSerializer, 200: KeyWrittenSerializer},
         request=KeyPatchSerializer,
-        responses={202: KeyWrittenSerializer, 200: KeyWrittenSerializer},
+        parameters=[*CHANGING, _REASON],
     )
     def patch(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Change a DNSSEC key.
@@ -118,11 +118,7 @@ class DnssecKey(V2View):
         more = {"key": key_json(key, self.actor)}
         return answer_publications(request, publications, more, headers={"ETag": key_tag(key)})
 
-    @extend_schema(
-        operation_id="deleteDnssecKey",
-        parameters=[*CHANGING, _REASON],
-        responses={202: WrittenSerializer, 200: WrittenSerializer},
-    )
+    @api_operation("deleteDnssecKey", {202: WrittenSerializer, 200: WrittenSerializer}, parameters=[*CHANGING, _REASON])
     def delete(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Delete a DNSSEC key.
 
@@ -145,7 +141,7 @@ class DnssecKeyExport(OneSecretView):
 
     unconditional = True  # it changes nothing
 
-    @extend_schema(operation_id="exportDnssecKey", request=None, responses={200: ExportedKeySerializer})
+    @api_operation("exportDnssecKey", {200: ExportedKeySerializer}, request=None)
     def post(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Export a DNSSEC key.
 

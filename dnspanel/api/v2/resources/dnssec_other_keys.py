@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.grants import Right
@@ -16,6 +15,7 @@ from dnspanel.api.v2.resources.dnssec import acting, answer_publications, condit
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.dnssec_serializers import NewOtherKeySerializer, OtherKeySerializer
 from dnspanel.api.v2.schema.fields import page_of, read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, WRITING
 from dnspanel.api.v2.schema.row_json import row_json
@@ -35,7 +35,7 @@ class OtherKeys(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listOtherKeys", responses=page_of(OtherKeySerializer))
+    @api_operation("listOtherKeys", page_of(OtherKeySerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List keys of other signers.
 
@@ -45,11 +45,11 @@ class OtherKeys(V2View):
         zone = access.zone_for_reading(self.actor, zone_name)
         return page_answer(request, [_key_json(zone, key) for key in queries.other_keys_of(zone)], None)
 
-    @extend_schema(
-        operation_id="createOtherKey",
-        parameters=[*WRITING, _REASON],
+    @api_operation(
+        "createOtherKey",
+        {202: WrittenSerializer, 200: WrittenSerializer},
         request=NewOtherKeySerializer,
-        responses={202: WrittenSerializer, 200: WrittenSerializer},
+        parameters=[*WRITING, _REASON],
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Add a key of another signer.
@@ -71,11 +71,7 @@ class OtherKeys(V2View):
 class OneOtherKey(V2View):
     """View to remove a key of another signer, identified by its key tag."""
 
-    @extend_schema(
-        operation_id="deleteOtherKey",
-        parameters=[*CHANGING, _REASON],
-        responses={202: WrittenSerializer, 200: WrittenSerializer},
-    )
+    @api_operation("deleteOtherKey", {202: WrittenSerializer, 200: WrittenSerializer}, parameters=[*CHANGING, _REASON])
     def delete(self, request: Request, zone_name: str, tag: int) -> HttpResponse:
         """Remove a key of another signer.
 

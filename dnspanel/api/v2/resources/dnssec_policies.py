@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -31,6 +31,7 @@ from dnspanel.api.v2.schema.fields import (
     read,
     stamp,
 )
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.database.field_copies import copy_fields
 from dnspanel.field_faults import NOT_FOUND, code_of_message, not_found
@@ -143,7 +144,7 @@ class DnssecPolicies(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listDnssecPolicies", parameters=PAGED, responses=page_of(DnssecPolicySerializer))
+    @api_operation("listDnssecPolicies", page_of(DnssecPolicySerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List DNSSEC policies.
 
@@ -154,9 +155,7 @@ class DnssecPolicies(V2View):
         found = policy_queries.policies_visible_to(self.actor)
         return page_by_id(request, found, each_as(lambda row: policy_json(row, self.actor)))
 
-    @extend_schema(
-        operation_id="createDnssecPolicy", request=DnssecPolicySerializer, responses={201: DnssecPolicySerializer}
-    )
+    @api_operation("createDnssecPolicy", {201: DnssecPolicySerializer}, request=DnssecPolicySerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a DNSSEC policy.
 
@@ -180,7 +179,7 @@ class DnssecPolicies(V2View):
 class OneDnssecPolicy(V2View):
     """View to read, change or delete a DNSSEC policy."""
 
-    @extend_schema(operation_id="getDnssecPolicy", responses=DnssecPolicySerializer)
+    @api_operation("getDnssecPolicy", DnssecPolicySerializer)
     def get(self, request: Request, policy_id: int) -> HttpResponse:
         """Read a DNSSEC policy.
 
@@ -188,7 +187,7 @@ class OneDnssecPolicy(V2View):
         """
         return answer_with_tag(_json_of(policy_id, self.actor))
 
-    @extend_schema(operation_id="changeDnssecPolicy", request=DnssecPolicySerializer, responses=DnssecPolicySerializer)
+    @api_operation("changeDnssecPolicy", DnssecPolicySerializer, request=DnssecPolicySerializer)
     def patch(self, request: Request, policy_id: int) -> HttpResponse:
         """Change a DNSSEC policy.
 
@@ -211,10 +210,10 @@ class OneDnssecPolicy(V2View):
             )
         return answer_with_tag(_json_of(policy_id, self.actor))
 
-    @extend_schema(
-        operation_id="deleteDnssecPolicy",
+    @api_operation(
+        "deleteDnssecPolicy",
+        {204: None},
         parameters=[OpenApiParameter("replaced_by", int, description="Id of the policy that replaces this one.")],
-        responses={204: None},
     )
     def delete(self, request: Request, policy_id: int) -> HttpResponse:
         """Delete a DNSSEC policy.
@@ -241,7 +240,7 @@ class OneDnssecPolicy(V2View):
 class ZonePolicy(V2View):
     """View to read, set or detach the DNSSEC policy of a zone."""
 
-    @extend_schema(operation_id="getZonePolicy", responses=ZonePolicySerializer)
+    @api_operation("getZonePolicy", ZonePolicySerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the DNSSEC policy of a zone.
 
@@ -250,7 +249,7 @@ class ZonePolicy(V2View):
         """
         return answer_with_tag(zone_policy_json(access.zone_for_reading(self.actor, zone_name), self.actor))
 
-    @extend_schema(operation_id="setZonePolicy", request=OwnPolicySerializer, responses=ZonePolicySerializer)
+    @api_operation("setZonePolicy", ZonePolicySerializer, request=OwnPolicySerializer)
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Set the DNSSEC policy of a zone.
 
@@ -263,7 +262,7 @@ class ZonePolicy(V2View):
             policies.attach(policy=policy, to=Target(zone=zone), by=self.actor, now=timezone.now())
         return answer_with_tag(zone_policy_json(zone, self.actor))
 
-    @extend_schema(operation_id="unsetZonePolicy", responses={204: None})
+    @api_operation("unsetZonePolicy", {204: None})
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Detach the zone's own DNSSEC policy.
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -25,6 +25,7 @@ from dnspanel.api.v2.schema.fields import (
     page_of,
     read,
 )
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.dnssec.policy import Act
 from dnspanel.zones.dnssec.policy_queries import policy_for
@@ -73,7 +74,7 @@ class PolicyRuns(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listPolicyRuns", parameters=PAGED, responses=page_of(PolicyRunSerializer))
+    @api_operation("listPolicyRuns", page_of(PolicyRunSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List runs of DNSSEC policies.
 
@@ -83,7 +84,7 @@ class PolicyRuns(V2View):
         access.require(self.actor, Permission.READ)
         return page_by_id(request, policy_runs.runs_visible_to(self.actor), each_as(policy_run_json), newest_first=True)
 
-    @extend_schema(operation_id="createPolicyRun", request=PolicyRunSerializer, responses={202: PolicyRunSerializer})
+    @api_operation("createPolicyRun", {202: PolicyRunSerializer}, request=PolicyRunSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Start a run of DNSSEC policies.
 
@@ -121,7 +122,7 @@ class PolicyRuns(V2View):
 class OnePolicyRun(V2View):
     """View to read or cancel a policy run."""
 
-    @extend_schema(operation_id="getPolicyRun", responses=PolicyRunSerializer)
+    @api_operation("getPolicyRun", PolicyRunSerializer)
     def get(self, request: Request, run_id: int) -> HttpResponse:
         """Read a run of DNSSEC policies.
 
@@ -131,7 +132,7 @@ class OnePolicyRun(V2View):
         run = policy_runs.run_for(self.actor, run_id)
         return answer(policy_run_json(run), headers={"ETag": tag_of(what_stays(run))})
 
-    @extend_schema(operation_id="cancelPolicyRun", responses={204: None})
+    @api_operation("cancelPolicyRun", {204: None})
     def delete(self, request: Request, run_id: int) -> HttpResponse:
         """Cancel a run of DNSSEC policies.
 
@@ -148,10 +149,10 @@ class OnePolicyRun(V2View):
 class PolicyRunZones(V2View):
     """View to list the outcome of a policy run in each zone."""
 
-    @extend_schema(
-        operation_id="listPolicyRunZones",
+    @api_operation(
+        "listPolicyRunZones",
+        page_of(PolicyRunZoneSerializer),
         parameters=[*PAGED, OpenApiParameter("act", str, enum=_ACTS, description="Zones with this act.")],
-        responses=page_of(PolicyRunZoneSerializer),
     )
     def get(self, request: Request, run_id: int) -> HttpResponse:
         """List the zones of a run of DNSSEC policies.

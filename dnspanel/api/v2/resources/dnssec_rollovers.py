@@ -5,7 +5,6 @@ from uuid import uuid4
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import person_form
@@ -20,6 +19,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.dnssec import acting, answer_publications, bad_size
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import IF_CHANGED, WRITING
 from dnspanel.api.v2.schema.rollover_serializers import (
     NewRolloverSerializer,
@@ -45,7 +45,7 @@ _PAGE = page_of(RolloverSerializer)  # one class for both uses: the document nee
 class RolloversUnderWay(V2View):
     """View to list the rollovers that are under way in all zones."""
 
-    @extend_schema(operation_id="listRollovers", parameters=PAGED, responses=_PAGE)
+    @api_operation("listRollovers", _PAGE, parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List DNSSEC rollovers under way.
 
@@ -62,7 +62,7 @@ class RolloversUnderWay(V2View):
 class RolloverKinds(V2View):
     """View to list the kinds of rollovers that a zone can have."""
 
-    @extend_schema(operation_id="listRolloverKinds", responses=page_of(RolloverKindSerializer))
+    @api_operation("listRolloverKinds", page_of(RolloverKindSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the kinds of DNSSEC rollovers.
 
@@ -89,7 +89,7 @@ class ZoneRollovers(V2View):
 
     unconditional = True  # a zone has at most one active rollover
 
-    @extend_schema(operation_id="listZoneRollovers", parameters=PAGED, responses=_PAGE)
+    @api_operation("listZoneRollovers", _PAGE, parameters=PAGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the DNSSEC rollovers of a zone.
 
@@ -102,11 +102,11 @@ class ZoneRollovers(V2View):
         found = [rollover_json(row, self.actor) for row in rows]
         return page_answer(request, found, (rows[-1].pk,) if more else None)
 
-    @extend_schema(
-        operation_id="createRollover",
-        parameters=[*WRITING, _REASON],
+    @api_operation(
+        "createRollover",
+        {202: RolloverWrittenSerializer, 201: RolloverWrittenSerializer},
         request=NewRolloverSerializer,
-        responses={202: RolloverWrittenSerializer, 201: RolloverWrittenSerializer},
+        parameters=[*WRITING, _REASON],
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Start a DNSSEC rollover.
@@ -135,7 +135,7 @@ class ZoneRollovers(V2View):
 class OneRollover(V2View):
     """View to read a rollover of a zone."""
 
-    @extend_schema(operation_id="getRollover", parameters=[IF_CHANGED], responses={200: RolloverSerializer})
+    @api_operation("getRollover", {200: RolloverSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
         """Read a DNSSEC rollover.
 
@@ -153,11 +153,11 @@ class RolloverCancel(V2View):
 
     unconditional = True  # the panel checks the rollover's current state
 
-    @extend_schema(
-        operation_id="cancelRollover",
-        parameters=[*WRITING, _REASON],
+    @api_operation(
+        "cancelRollover",
+        {202: RolloverWrittenSerializer, 200: RolloverWrittenSerializer},
         request=RolloverCancelSerializer,
-        responses={202: RolloverWrittenSerializer, 200: RolloverWrittenSerializer},
+        parameters=[*WRITING, _REASON],
     )
     def post(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
         """Cancel a DNSSEC rollover.

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
@@ -34,6 +34,7 @@ from dnspanel.api.v2.schema.draft_serializers import (
     ResolveSerializer,
 )
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IDEMPOTENCY_KEY, IF_CHANGED, IF_MATCH
@@ -56,7 +57,7 @@ ZONE = OpenApiParameter("zone", str, description="Only changes in this zone.")
 class DraftDetail(V2View):
     """View to read or discard the whole draft."""
 
-    @extend_schema(operation_id="getDraft", parameters=[IF_CHANGED], responses={200: DraftSerializer})
+    @api_operation("getDraft", {200: DraftSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request) -> HttpResponse:
         """Read the draft.
 
@@ -66,7 +67,7 @@ class DraftDetail(V2View):
         body = _draft_json(self.actor)
         return fresh_enough(request, tag_of(body)) or answer_with_tag(body)
 
-    @extend_schema(operation_id="discardDraft", parameters=[IF_MATCH, ZONE], responses={204: None})
+    @api_operation("discardDraft", {204: None}, parameters=[IF_MATCH, ZONE])
     def delete(self, request: Request) -> HttpResponse:
         """Discard the draft.
 
@@ -85,9 +86,7 @@ class DraftDetail(V2View):
 class DraftOperations(V2View):
     """View to list the changes in the draft."""
 
-    @extend_schema(
-        operation_id="listDraftOperations", parameters=[*PAGED, ZONE], responses={200: page_of(OperationSerializer)}
-    )
+    @api_operation("listDraftOperations", {200: page_of(OperationSerializer)}, parameters=[*PAGED, ZONE])
     def get(self, request: Request) -> HttpResponse:
         """List the changes in the draft.
 
@@ -110,7 +109,7 @@ class DraftOperations(V2View):
 class DraftRRset(V2View):
     """View to read, set or drop the draft's change to one RRset."""
 
-    @extend_schema(operation_id="getDraftRRset", responses={200: OperationSerializer})
+    @api_operation("getDraftRRset", {200: OperationSerializer})
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read an RRset in the draft.
 
@@ -119,12 +118,7 @@ class DraftRRset(V2View):
         zone, key = at_path(request, zone_name, owner, type_name)
         return answer_with_tag(_operation_json(self.actor, zone, key))
 
-    @extend_schema(
-        operation_id="setDraftRRset",
-        parameters=[IF_MATCH],
-        request=DraftedSerializer,
-        responses={200: OperationSerializer},
-    )
+    @api_operation("setDraftRRset", {200: OperationSerializer}, request=DraftedSerializer, parameters=[IF_MATCH])
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Put an RRset into the draft.
 
@@ -143,7 +137,7 @@ class DraftRRset(V2View):
                 draft.replace_rrset(author=self.actor, zone=zone, rrset=rrset, now=now, base_revision=base)
         return answer_with_tag(_operation_json(self.actor, zone, key))
 
-    @extend_schema(operation_id="discardDraftRRset", parameters=[IF_MATCH], responses={204: None})
+    @api_operation("discardDraftRRset", {204: None}, parameters=[IF_MATCH])
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Drop an RRset from the draft.
 
@@ -159,7 +153,7 @@ class DraftRRset(V2View):
 class DraftPlan(V2View):
     """View to review the effect of publishing the draft."""
 
-    @extend_schema(operation_id="getDraftPlan", parameters=[ZONE], responses={200: PlansSerializer})
+    @api_operation("getDraftPlan", {200: PlansSerializer}, parameters=[ZONE])
     def get(self, request: Request) -> HttpResponse:
         """Review the draft.
 
@@ -173,11 +167,11 @@ class DraftPlan(V2View):
 class DraftPublish(V2View):
     """View to publish the draft."""
 
-    @extend_schema(
-        operation_id="publishDraft",
-        parameters=CHANGING,
+    @api_operation(
+        "publishDraft",
+        {202: WrittenSerializer, 200: WrittenSerializer},
         request=PublishDraftSerializer,
-        responses={202: WrittenSerializer, 200: WrittenSerializer},
+        parameters=CHANGING,
     )
     def post(self, request: Request) -> HttpResponse:
         """Publish the draft.
@@ -197,11 +191,8 @@ class DraftPublish(V2View):
 class ConflictResolve(V2View):
     """View to resolve a conflict in the draft."""
 
-    @extend_schema(
-        operation_id="resolveConflict",
-        parameters=[IF_MATCH, IDEMPOTENCY_KEY],
-        request=ResolveSerializer,
-        responses={200: OperationSerializer},
+    @api_operation(
+        "resolveConflict", {200: OperationSerializer}, request=ResolveSerializer, parameters=[IF_MATCH, IDEMPOTENCY_KEY]
     )
     def post(self, request: Request, operation_id: int) -> HttpResponse:
         """Resolve a conflict in the draft.

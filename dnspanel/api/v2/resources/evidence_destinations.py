@@ -5,7 +5,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -17,6 +16,7 @@ from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.audit.forward import destinations as verbs
 from dnspanel.audit.forward.destination_address import LONGEST_HEADERS
 from dnspanel.audit.forward.destination_tls import LONGEST_PEM
@@ -93,9 +93,7 @@ class EvidenceDestinations(V2View):
 
     unconditional = True
 
-    @extend_schema(
-        operation_id="listEvidenceDestinations", parameters=PAGED, responses=page_of(EvidenceDestinationSerializer)
-    )
+    @api_operation("listEvidenceDestinations", page_of(EvidenceDestinationSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List destinations of the audit log.
 
@@ -107,10 +105,8 @@ class EvidenceDestinations(V2View):
             request, Destination.objects.all(), lambda found: [_json(row) for row in verbs.rows_of(found)]
         )
 
-    @extend_schema(
-        operation_id="createEvidenceDestination",
-        request=EvidenceDestinationSerializer,
-        responses={201: EvidenceDestinationSerializer},
+    @api_operation(
+        "createEvidenceDestination", {201: EvidenceDestinationSerializer}, request=EvidenceDestinationSerializer
     )
     def post(self, request: Request) -> HttpResponse:
         """Create a destination of the audit log.
@@ -136,7 +132,7 @@ class EvidenceDestinations(V2View):
 class OneEvidenceDestination(V2View):
     """View to read, change or delete a destination of the audit log."""
 
-    @extend_schema(operation_id="getEvidenceDestination", responses=EvidenceDestinationSerializer)
+    @api_operation("getEvidenceDestination", EvidenceDestinationSerializer)
     def get(self, request: Request, destination_id: int) -> HttpResponse:
         """Read a destination of the audit log.
 
@@ -144,11 +140,7 @@ class OneEvidenceDestination(V2View):
         """
         return _answer_row(_row_to_change(request, destination_id)[1])
 
-    @extend_schema(
-        operation_id="changeEvidenceDestination",
-        request=EvidenceDestinationSerializer,
-        responses=EvidenceDestinationSerializer,
-    )
+    @api_operation("changeEvidenceDestination", EvidenceDestinationSerializer, request=EvidenceDestinationSerializer)
     def patch(self, request: Request, destination_id: int) -> HttpResponse:
         """Change a destination of the audit log.
 
@@ -175,7 +167,7 @@ class OneEvidenceDestination(V2View):
                 verbs.switch_destination(destination=destination, active=active, by=actor, now=now)
         return _answer_row(verbs.destination_row(destination_id))
 
-    @extend_schema(operation_id="deleteEvidenceDestination", responses={204: None})
+    @api_operation("deleteEvidenceDestination", {204: None})
     def delete(self, request: Request, destination_id: int) -> HttpResponse:
         """Delete a destination of the audit log.
 
@@ -193,7 +185,7 @@ class EvidenceDestinationTest(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="testEvidenceDestination", request=None, responses=EvidenceTestSerializer)
+    @api_operation("testEvidenceDestination", EvidenceTestSerializer, request=None)
     def post(self, request: Request, destination_id: int) -> HttpResponse:
         """Test a destination of the audit log.
 

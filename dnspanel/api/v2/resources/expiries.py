@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -14,6 +14,7 @@ from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Moment, Shape, moment_parameter, page_of, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.zones.models import Expiry
 from dnspanel.zones.publishing.expiry import expiring
 from dnspanel.zones.rights.access import may_know_author, visibility_of
@@ -38,8 +39,9 @@ class ExpirySerializer(Shape):
 class Expiries(V2View):
     """View to list the RRsets with a scheduled removal in all zones."""
 
-    @extend_schema(
-        operation_id="listExpiries",
+    @api_operation(
+        "listExpiries",
+        page_of(ExpirySerializer),
         parameters=[
             OpenApiParameter(
                 "before",
@@ -48,7 +50,6 @@ class Expiries(V2View):
             ),
             *PAGED,
         ],
-        responses=page_of(ExpirySerializer),
     )
     def get(self, request: Request) -> HttpResponse:
         """List RRsets that will be removed.

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -17,6 +16,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.rrsets import at_path, require_published
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Moment, Shape, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import IF_CHANGED
 from dnspanel.zones.models import Expiry, Zone
 from dnspanel.zones.publishing.expiry import cancel_expiry, expiry_of, set_expiry
@@ -42,7 +42,7 @@ class RRsetExpirySerializer(Shape):
 class RRsetExpiry(V2View):
     """View to read, set or cancel the scheduled removal of an RRset."""
 
-    @extend_schema(operation_id="getRRsetExpiry", parameters=[IF_CHANGED], responses={200: RRsetExpirySerializer})
+    @api_operation("getRRsetExpiry", {200: RRsetExpirySerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read the removal time of an RRset.
 
@@ -53,11 +53,7 @@ class RRsetExpiry(V2View):
         found = _json(request, expiry_of(zone, key))
         return fresh_enough(request, tag_of(found)) or answer_with_tag(found)
 
-    @extend_schema(
-        operation_id="setRRsetExpiry",
-        request=RRsetExpiryContentSerializer,
-        responses={200: RRsetExpirySerializer},
-    )
+    @api_operation("setRRsetExpiry", {200: RRsetExpirySerializer}, request=RRsetExpiryContentSerializer)
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Set the removal time of an RRset.
 
@@ -73,7 +69,7 @@ class RRsetExpiry(V2View):
             expiry = set_expiry(zone=zone, key=key, remove_at=remove_at, author=author, now=timezone.now())
         return answer_with_tag(_json(request, expiry))
 
-    @extend_schema(operation_id="deleteRRsetExpiry", responses={204: None})
+    @api_operation("deleteRRsetExpiry", {204: None})
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Cancel the removal of an RRset.
 

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -21,6 +21,7 @@ from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import JSONOnly, V2View
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.database.first_rows import first_or
 from dnspanel.downloads import file_response
@@ -113,7 +114,7 @@ class Exports(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listExports", parameters=PAGED, responses=page_of(ExportSerializer))
+    @api_operation("listExports", page_of(ExportSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List exports.
 
@@ -122,7 +123,7 @@ class Exports(V2View):
         access.require(self.actor, Permission.READ)
         return page_by_id(request, _visible_to(self.actor), each_as(export_json), newest_first=True)
 
-    @extend_schema(operation_id="createExport", request=ExportSerializer, responses={202: ExportSerializer})
+    @api_operation("createExport", {202: ExportSerializer}, request=ExportSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create an export.
 
@@ -149,7 +150,7 @@ class Exports(V2View):
 class OneExport(V2View):
     """View to read or cancel an export."""
 
-    @extend_schema(operation_id="getExport", responses=ExportSerializer)
+    @api_operation("getExport", ExportSerializer)
     def get(self, request: Request, export_id: int) -> HttpResponse:
         """Read an export.
 
@@ -157,7 +158,7 @@ class OneExport(V2View):
         """
         return _answer(_job_for(self.actor, export_id))
 
-    @extend_schema(operation_id="cancelExport", responses={204: None})
+    @api_operation("cancelExport", {204: None})
     def delete(self, request: Request, export_id: int) -> HttpResponse:
         """Cancel an export.
 
@@ -174,7 +175,7 @@ class ExportFile(V2View):
 
     renderer_classes = (*V2View.renderer_classes, Gzip, Octets)
 
-    @extend_schema(operation_id="downloadExport", responses=_FILE)
+    @api_operation("downloadExport", _FILE)
     def get(self, request: Request, export_id: int) -> HttpResponseBase:
         """Download the file of an export.
 

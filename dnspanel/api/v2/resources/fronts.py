@@ -5,7 +5,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -17,6 +16,7 @@ from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.nodes import node_name
 from dnspanel.api.v2.schema.fields import Integer, Members, Shape, read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import fronts, node_lifecycle
 from dnspanel.zones.rights import access
@@ -89,7 +89,7 @@ class FrontSerializer(Shape):
 class OneFront(V2View):
     """View to read and change a front."""
 
-    @extend_schema(operation_id="getFront", responses=FrontSerializer)
+    @api_operation("getFront", FrontSerializer)
     def get(self, request: Request, name: str) -> HttpResponse:
         """Read a front.
 
@@ -98,7 +98,7 @@ class OneFront(V2View):
         access.require(self.actor, Permission.FLEET)
         return _answer(_front(name))
 
-    @extend_schema(operation_id="changeFront", request=FrontSerializer, responses=FrontSerializer)
+    @api_operation("changeFront", FrontSerializer, request=FrontSerializer)
     def patch(self, request: Request, name: str) -> HttpResponse:
         """Change a front.
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -27,6 +27,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Id, id_parameter, page_of, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
 from dnspanel.database.first_rows import first_or
 from dnspanel.zones.rights import access
@@ -55,14 +56,14 @@ class Grants(V2View):
 
     unconditional = True
 
-    @extend_schema(
-        operation_id="listGrants",
+    @api_operation(
+        "listGrants",
+        page_of(GrantSerializer),
         parameters=[
             OpenApiParameter("user", _ID, description="Only grants to this person (id)."),
             OpenApiParameter("team", _ID, description="Only grants to this team (id)."),
             *PAGED,
         ],
-        responses=page_of(GrantSerializer),
     )
     def get(self, request: Request) -> HttpResponse:
         """List grants.
@@ -76,7 +77,7 @@ class Grants(V2View):
                 found = found.filter(**{name: chosen})
         return page_by_id(request, found, lambda rows: grants_json(self.actor, list(rows)))
 
-    @extend_schema(operation_id="createGrant", request=GrantSerializer, responses={201: GrantSerializer})
+    @api_operation("createGrant", {201: GrantSerializer}, request=GrantSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a grant.
 
@@ -93,7 +94,7 @@ class Grants(V2View):
 class OneGrant(V2View):
     """View to read or delete a grant. A grant can't be changed, only replaced."""
 
-    @extend_schema(operation_id="getGrant", responses=GrantSerializer)
+    @api_operation("getGrant", GrantSerializer)
     def get(self, request: Request, grant_id: int) -> HttpResponse:
         """Read a grant.
 
@@ -102,7 +103,7 @@ class OneGrant(V2View):
         """
         return answer_with_tag(grants_json(self.actor, [_grant_for(self.actor, grant_id)])[0])
 
-    @extend_schema(operation_id="deleteGrant", responses={204: None})
+    @api_operation("deleteGrant", {204: None})
     def delete(self, request: Request, grant_id: int) -> HttpResponse:
         """Delete a grant.
 

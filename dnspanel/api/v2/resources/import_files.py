@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
@@ -15,6 +15,7 @@ from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.imports import job_of
 from dnspanel.api.v2.schema.fields import page_of
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.transfer import import_limits
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.models import State
@@ -41,7 +42,7 @@ class Octets(BaseParser):
 class ImportFiles(V2View):
     """View to list the uploaded files of an import."""
 
-    @extend_schema(operation_id="listImportFiles", responses=page_of(UploadedSerializer))
+    @api_operation("listImportFiles", page_of(UploadedSerializer))
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the files of an import.
 
@@ -57,8 +58,10 @@ class ImportFile(V2View):
     parser_classes = (Octets,)
     unconditional = True
 
-    @extend_schema(
-        operation_id="uploadImportFile",
+    @api_operation(
+        "uploadImportFile",
+        UploadedSerializer,
+        request={"application/octet-stream": OpenApiTypes.BINARY},
         parameters=[
             OpenApiParameter(
                 "offset",
@@ -66,8 +69,6 @@ class ImportFile(V2View):
                 description="Start of the chunk: the current size of the file. Without it, the body is the whole file.",
             )
         ],
-        request={"application/octet-stream": OpenApiTypes.BINARY},
-        responses=UploadedSerializer,
     )
     def put(self, request: Request, import_id: int, name: str) -> HttpResponse:
         """Upload a file of an import.
@@ -90,7 +91,7 @@ class ImportFile(V2View):
             raise Problem("unavailable", str(exc), headers={"Retry-After": "1"}) from exc
         return answer({"name": name, "size": size})
 
-    @extend_schema(operation_id="deleteImportFile", responses={204: None})
+    @api_operation("deleteImportFile", {204: None})
     def delete(self, request: Request, import_id: int, name: str) -> HttpResponse:
         """Delete a file of an import.
 

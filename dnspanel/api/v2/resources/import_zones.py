@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -28,6 +28,7 @@ from dnspanel.api.v2.schema.fields import (
     read,
     text_parameter,
 )
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
@@ -102,8 +103,9 @@ class Csv(JSONOnly):
 class ImportZones(V2View):
     """View to list the zones of an import."""
 
-    @extend_schema(
-        operation_id="listImportZones",
+    @api_operation(
+        "listImportZones",
+        page_of(ImportZoneSerializer),
         parameters=[
             OpenApiParameter(
                 "action", str, enum=["undecided", *Action.values], description="Only zones with this action."
@@ -111,7 +113,6 @@ class ImportZones(V2View):
             OpenApiParameter("q", str, description="Part of the zone's name or of the file's path."),
             *PAGED,
         ],
-        responses=page_of(ImportZoneSerializer),
     )
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the zones of an import.
@@ -134,7 +135,7 @@ class ImportZones(V2View):
 class ImportChoices(V2View):
     """View to choose the action for zones of an import."""
 
-    @extend_schema(operation_id="chooseImportZones", request=ChoicesSerializer, responses=ChosenSerializer)
+    @api_operation("chooseImportZones", ChosenSerializer, request=ChoicesSerializer)
     def post(self, request: Request, import_id: int) -> HttpResponse:
         """Choose the action for zones of an import.
 
@@ -161,14 +162,14 @@ class ImportChoices(V2View):
 class ImportFaults(V2View):
     """View to list the errors and remarks of an import."""
 
-    @extend_schema(
-        operation_id="listImportFaults",
+    @api_operation(
+        "listImportFaults",
+        page_of(FaultSerializer),
         parameters=[
             *_OF_FAULTS,
             OpenApiParameter("zone", str, description="Only errors and remarks about this zone."),
             *PAGED,
         ],
-        responses=page_of(FaultSerializer),
     )
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the errors and remarks of an import.
@@ -194,11 +195,7 @@ class ImportFaultsCsv(V2View):
 
     renderer_classes = (*V2View.renderer_classes, Csv)
 
-    @extend_schema(
-        operation_id="downloadImportFaults",
-        parameters=_OF_FAULTS,
-        responses={(200, "text/csv"): OpenApiTypes.STR},
-    )
+    @api_operation("downloadImportFaults", {(200, "text/csv"): OpenApiTypes.STR}, parameters=_OF_FAULTS)
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """Download the errors and remarks of an import as CSV.
 

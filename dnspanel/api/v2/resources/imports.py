@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Sum
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -29,6 +29,7 @@ from dnspanel.api.v2.resources import import_sources as sources
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.field_faults import ADDRESS_REFUSED
@@ -189,7 +190,7 @@ class Imports(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listImports", parameters=PAGED, responses=page_of(ListedImportSerializer))
+    @api_operation("listImports", page_of(ListedImportSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List imports.
 
@@ -201,7 +202,7 @@ class Imports(V2View):
         rows, more = cut(queries.jobs_page(actor, before=before, limit=page.limit + 1), page.limit)
         return page_answer(request, [_summary_json(row) for row in rows], (rows[-1].job.pk,) if more else None)
 
-    @extend_schema(operation_id="createImport", request=NewImportSerializer, responses={201: ImportSerializer})
+    @api_operation("createImport", {201: ImportSerializer}, request=NewImportSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create an import.
 
@@ -217,7 +218,7 @@ class Imports(V2View):
 class OneImport(V2View):
     """View to read, change or delete an import."""
 
-    @extend_schema(operation_id="getImport", responses=ImportSerializer)
+    @api_operation("getImport", ImportSerializer)
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """Read an import.
 
@@ -225,7 +226,7 @@ class OneImport(V2View):
         """
         return _answer(job_of(request, import_id))
 
-    @extend_schema(operation_id="changeImport", request=ChangeImportSerializer, responses=ImportSerializer)
+    @api_operation("changeImport", ImportSerializer, request=ChangeImportSerializer)
     def patch(self, request: Request, import_id: int) -> HttpResponse:
         """Change the options of an import.
 
@@ -239,7 +240,7 @@ class OneImport(V2View):
             import_jobs.set_options(job=job, options=options, now=timezone.now())
         return _answer(job_of(request, import_id))
 
-    @extend_schema(operation_id="deleteImport", responses={204: None})
+    @api_operation("deleteImport", {204: None})
     def delete(self, request: Request, import_id: int) -> HttpResponse:
         """Delete an import.
 
@@ -254,11 +255,11 @@ class OneImport(V2View):
 class ImportAct(V2View):
     """View to run a step of an import, such as plan, apply or undo."""
 
-    @extend_schema(
-        operation_id="actOnImport",
-        parameters=[OpenApiParameter("act", str, OpenApiParameter.PATH, enum=list(ACTS)), DRY_RUN],
+    @api_operation(
+        "actOnImport",
+        ImportStepSerializer,
         request=ImportActSerializer,
-        responses=ImportStepSerializer,
+        parameters=[OpenApiParameter("act", str, OpenApiParameter.PATH, enum=list(ACTS)), DRY_RUN],
     )
     def post(self, request: Request, import_id: int, act: str) -> HttpResponse:
         """Scan, plan, apply, pause, resume, cancel or undo an import.

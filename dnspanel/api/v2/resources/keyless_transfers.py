@@ -4,7 +4,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -16,6 +15,7 @@ from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Shape, Text, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.secondaries import keyless
 from dnspanel.secondaries.models import NoticeAddress, OpenZone
 from dnspanel.secondaries.set_up_secondaries import MOST_ADDRESSES, MOST_NETWORKS
@@ -54,7 +54,7 @@ class KeylessTransfersSerializer(Shape):
 class KeylessTransfers(V2View):
     """View to read and set the networks that can transfer a zone without a key, and the addresses that get NOTIFY."""
 
-    @extend_schema(operation_id="getKeylessTransfers", responses=KeylessTransfersSerializer)
+    @api_operation("getKeylessTransfers", KeylessTransfersSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read transfers without a key.
 
@@ -63,11 +63,7 @@ class KeylessTransfers(V2View):
         """
         return _answer_keyless(_zone(request, zone_name))
 
-    @extend_schema(
-        operation_id="setKeylessTransfers",
-        request=KeylessTransfersSerializer,
-        responses={200: KeylessTransfersSerializer},
-    )
+    @api_operation("setKeylessTransfers", {200: KeylessTransfersSerializer}, request=KeylessTransfersSerializer)
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Set transfers without a key.
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -17,6 +16,7 @@ from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.zones.models import Lock
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import lock_in
@@ -58,7 +58,7 @@ class ZoneLocks(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listLocks", parameters=PAGED, responses=page_of(LockSerializer))
+    @api_operation("listLocks", page_of(LockSerializer), parameters=PAGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the locks of a zone.
 
@@ -68,7 +68,7 @@ class ZoneLocks(V2View):
         found = Lock.objects.filter(zone=zone).select_related("zone", "person", "token", "placed_by")
         return page_by_id(request, found, each_as(_json))
 
-    @extend_schema(operation_id="createLock", request=NewLockSerializer, responses={201: LockSerializer})
+    @api_operation("createLock", {201: LockSerializer}, request=NewLockSerializer)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Lock a zone, a name or an RRset.
 
@@ -99,7 +99,7 @@ class ZoneLocks(V2View):
 class ZoneLock(V2View):
     """View to read or delete a lock of a zone."""
 
-    @extend_schema(operation_id="getLock", responses=LockSerializer)
+    @api_operation("getLock", LockSerializer)
     def get(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
         """Read a lock.
 
@@ -108,7 +108,7 @@ class ZoneLock(V2View):
         zone = access.zone_for(self.actor, zone_name, Right.SETTINGS)
         return answer_with_tag(_json(lock_in(zone, lock_id)))
 
-    @extend_schema(operation_id="deleteLock", responses={204: None})
+    @api_operation("deleteLock", {204: None})
     def delete(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
         """Delete a lock.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
@@ -36,6 +36,7 @@ from dnspanel.api.v2.schema.many_serializers import (
     ManyRRsetsSerializer,
     ManyWrittenSerializer,
 )
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults, owner_of
 from dnspanel.api.v2.schema.query_parameters import CHANGING
 from dnspanel.database.statement_time import searching_for
@@ -58,16 +59,16 @@ _BY_SEVERITY = {Severity.ERROR: 0, Severity.WARNING: 1}
 class ManyRRsets(V2View):
     """View to make the same change to many RRsets of any zones."""
 
-    @extend_schema(
-        operation_id="actOnRRsets",
-        parameters=CHANGING,
-        request=ManyRRsetsSerializer,
-        responses={
+    @api_operation(
+        "actOnRRsets",
+        {
             202: ManyWrittenSerializer,
             200: PolymorphicProxySerializer(
                 "ManyWrittenOrPreview", [ManyWrittenSerializer, ManyPreviewSerializer], None
             ),
         },
+        request=ManyRRsetsSerializer,
+        parameters=CHANGING,
     )
     def post(self, request: Request) -> HttpResponse:
         """Act on RRsets of any zones.

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework.request import Request
 
 from dnspanel import rehearsal
@@ -32,6 +32,7 @@ from dnspanel.api.v2.schema.many_serializers import (
     ManyZonesSerializer,
     ManyZonesWrittenSerializer,
 )
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import CHANGING
 from dnspanel.database.statement_time import searching_for
 from dnspanel.field_faults import NOT_FOUND
@@ -46,16 +47,16 @@ from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
 class ManyZones(V2View):
     """View to change or delete many zones."""
 
-    @extend_schema(
-        operation_id="actOnZones",
-        parameters=CHANGING,
-        request=ManyZonesSerializer,
-        responses={
+    @api_operation(
+        "actOnZones",
+        {
             202: ManyZonesWrittenSerializer,
             200: PolymorphicProxySerializer(
                 "ManyZonesWrittenOrPreview", [ManyZonesWrittenSerializer, ManyZonesPreviewSerializer], None
             ),
         },
+        request=ManyZonesSerializer,
+        parameters=CHANGING,
     )
     def post(self, request: Request) -> HttpResponse:
         """Act on zones.

@@ -1,7 +1,6 @@
 """The resource of the caller's own token. Clients call it first, to check that their token works."""
 
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -10,6 +9,7 @@ from dnspanel.accounts.tokens.token_terms import requests_per_minute
 from dnspanel.api.v2.http.conditional_write import answer_with_tag
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, scopes_json
 from replication import __version__
@@ -47,7 +47,7 @@ class MeSerializer(serializers.Serializer):
 class Me(V2View):
     """View to read the caller's own token and its owner."""
 
-    @extend_schema(operation_id="getMe", responses=MeSerializer)
+    @api_operation("getMe", MeSerializer)
     def get(self, request: Request) -> HttpResponse:
         """Read the token.
 

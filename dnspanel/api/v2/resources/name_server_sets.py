@@ -5,7 +5,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -16,6 +15,7 @@ from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.templates import team_of_body
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.transfer.zone_templates import access as template_access
 from dnspanel.transfer.zone_templates import edit_template
 from dnspanel.transfer.zone_templates.queries import FollowedSet, set_of
@@ -105,7 +105,7 @@ class NameServerSets(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listNameServerSets", parameters=PAGED, responses=page_of(NameServerSetSerializer))
+    @api_operation("listNameServerSets", page_of(NameServerSetSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List sets of name servers.
 
@@ -114,11 +114,7 @@ class NameServerSets(V2View):
         access.require(self.actor, Permission.READ)
         return page_by_id(request, template_access.sets_visible_to(self.actor), _sets_json)
 
-    @extend_schema(
-        operation_id="createNameServerSet",
-        request=NameServerSetSerializer,
-        responses={201: NameServerSetSerializer},
-    )
+    @api_operation("createNameServerSet", {201: NameServerSetSerializer}, request=NameServerSetSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a set of name servers.
 
@@ -144,7 +140,7 @@ class NameServerSets(V2View):
 class OneNameServerSet(V2View):
     """View to read, change or delete a name server set."""
 
-    @extend_schema(operation_id="getNameServerSet", responses=NameServerSetSerializer)
+    @api_operation("getNameServerSet", NameServerSetSerializer)
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """Read a set of name servers.
 
@@ -152,9 +148,7 @@ class OneNameServerSet(V2View):
         """
         return answer_with_tag(set_json(_door(request, set_id)))
 
-    @extend_schema(
-        operation_id="changeNameServerSet", request=NameServerSetSerializer, responses=NameServerSetSerializer
-    )
+    @api_operation("changeNameServerSet", NameServerSetSerializer, request=NameServerSetSerializer)
     def patch(self, request: Request, set_id: int) -> HttpResponse:
         """Change a set of name servers.
 
@@ -178,7 +172,7 @@ class OneNameServerSet(V2View):
                 edit_template.set_default(template=template, is_default=patch["default"], by=self.actor, now=now)
         return answer_with_tag(set_json(_door(request, set_id)))
 
-    @extend_schema(operation_id="deleteNameServerSet", responses={204: None})
+    @api_operation("deleteNameServerSet", {204: None})
     def delete(self, request: Request, set_id: int) -> HttpResponse:
         """Delete a set of name servers.
 
@@ -193,7 +187,7 @@ class OneNameServerSet(V2View):
 class ZoneNameServers(V2View):
     """View to read the name server set that a zone follows."""
 
-    @extend_schema(operation_id="getZoneNameServers", responses=FollowedSetSerializer)
+    @api_operation("getZoneNameServers", FollowedSetSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the set of name servers of a zone.
 

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -28,6 +27,7 @@ from dnspanel.api.v2.resources.drafts import publish_seen
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.draft_serializers import PublishDraftSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Shape, Text, page_of, read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IDEMPOTENCY_KEY, IF_MATCH
 from dnspanel.api.v2.schema.zone_serializers import PlansSerializer
@@ -83,7 +83,7 @@ class TakeUpSerializer(Shape):
 class NamedDraftList(V2View):
     """View to list saved drafts, and to save the current draft."""
 
-    @extend_schema(operation_id="listNamedDrafts", parameters=PAGED, responses=page_of(NamedDraftSerializer))
+    @api_operation("listNamedDrafts", page_of(NamedDraftSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List saved drafts.
 
@@ -98,11 +98,8 @@ class NamedDraftList(V2View):
         items = [_json(named) for named in rows if named.changes]
         return page_answer(request, items, (rows[-1].draft.pk,) if more else None)
 
-    @extend_schema(
-        operation_id="createNamedDraft",
-        parameters=[IDEMPOTENCY_KEY],
-        request=NewNamedDraftSerializer,
-        responses={201: NamedDraftSerializer},
+    @api_operation(
+        "createNamedDraft", {201: NamedDraftSerializer}, request=NewNamedDraftSerializer, parameters=[IDEMPOTENCY_KEY]
     )
     def post(self, request: Request) -> HttpResponse:
         """Save the draft under a name.
@@ -119,7 +116,7 @@ class NamedDraftList(V2View):
 class OneNamedDraft(V2View):
     """View to read or delete a saved draft."""
 
-    @extend_schema(operation_id="getNamedDraft", responses=NamedDraftSerializer)
+    @api_operation("getNamedDraft", NamedDraftSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
         """Read a saved draft.
 
@@ -127,7 +124,7 @@ class OneNamedDraft(V2View):
         """
         return answer_with_tag(_json(_visible_draft(self.actor, key)))
 
-    @extend_schema(operation_id="discardNamedDraft", parameters=[IF_MATCH], responses={204: None})
+    @api_operation("discardNamedDraft", {204: None}, parameters=[IF_MATCH])
     def delete(self, request: Request, key: UUID) -> HttpResponse:
         """Delete a saved draft.
 
@@ -143,7 +140,7 @@ class OneNamedDraft(V2View):
 class NamedDraftPlan(V2View):
     """View to review the effect of publishing a saved draft."""
 
-    @extend_schema(operation_id="getNamedDraftPlan", responses=PlansSerializer)
+    @api_operation("getNamedDraftPlan", PlansSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
         """Review a saved draft.
 
@@ -157,11 +154,11 @@ class NamedDraftPlan(V2View):
 class NamedDraftPublish(V2View):
     """View to publish a saved draft."""
 
-    @extend_schema(
-        operation_id="publishNamedDraft",
-        parameters=CHANGING,
+    @api_operation(
+        "publishNamedDraft",
+        {202: WrittenSerializer, 200: WrittenSerializer},
         request=PublishDraftSerializer,
-        responses={202: WrittenSerializer, 200: WrittenSerializer},
+        parameters=CHANGING,
     )
     def post(self, request: Request, key: UUID) -> HttpResponse:
         """Publish a saved draft.
@@ -180,11 +177,8 @@ class NamedDraftPublish(V2View):
 class NamedDraftTakeUp(V2View):
     """View to resume a saved draft."""
 
-    @extend_schema(
-        operation_id="resumeNamedDraft",
-        parameters=[IF_MATCH, IDEMPOTENCY_KEY],
-        request=TakeUpSerializer,
-        responses=NamedDraftSerializer,
+    @api_operation(
+        "resumeNamedDraft", NamedDraftSerializer, request=TakeUpSerializer, parameters=[IF_MATCH, IDEMPOTENCY_KEY]
     )
     def post(self, request: Request, key: UUID) -> HttpResponse:
         """Resume a saved draft.
@@ -203,12 +197,7 @@ class NamedDraftTakeUp(V2View):
 class NamedDraftPutBack(V2View):
     """View to release a saved draft, so that someone else can resume it."""
 
-    @extend_schema(
-        operation_id="releaseNamedDraft",
-        parameters=[IF_MATCH, IDEMPOTENCY_KEY],
-        request=None,
-        responses=NamedDraftSerializer,
-    )
+    @api_operation("releaseNamedDraft", NamedDraftSerializer, request=None, parameters=[IF_MATCH, IDEMPOTENCY_KEY])
     def post(self, request: Request, key: UUID) -> HttpResponse:
         """Release a saved draft.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -20,6 +20,7 @@ from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_parameter, ba
 from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, page_of, read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import NOT_FOUND
@@ -180,7 +181,7 @@ class NodePatchSerializer(Shape):
 class Nodes(V2View):
     """View to list all nodes."""
 
-    @extend_schema(operation_id="listNodes", responses=page_of(NodeSerializer))
+    @api_operation("listNodes", page_of(NodeSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List nodes.
 
@@ -195,7 +196,7 @@ class Nodes(V2View):
 class OneNode(V2View):
     """View to read a node, and to change or delete a node that has not joined."""
 
-    @extend_schema(operation_id="getNode", responses=NodeSerializer)
+    @api_operation("getNode", NodeSerializer)
     def get(self, request: Request, name: str) -> HttpResponse:
         """Read a node.
 
@@ -204,7 +205,7 @@ class OneNode(V2View):
         access.require(self.actor, Permission.FLEET)
         return _answer(_node_json(name))
 
-    @extend_schema(operation_id="changeNode", request=NodePatchSerializer, responses=NodeSerializer)
+    @api_operation("changeNode", NodeSerializer, request=NodePatchSerializer)
     def patch(self, request: Request, name: str) -> HttpResponse:
         """Change a node that has not joined.
 
@@ -221,7 +222,7 @@ class OneNode(V2View):
             changed = unjoined.change_node(node=node, described=described, now=timezone.now(), by=actor)
         return _answer(_node_json(changed.name))
 
-    @extend_schema(operation_id="deleteNode", responses={204: None})
+    @api_operation("deleteNode", {204: None})
     def delete(self, request: Request, name: str) -> HttpResponse:
         """Delete a node that has not joined.
 
@@ -237,8 +238,9 @@ class OneNode(V2View):
 class NodePoints(V2View):
     """View to read the statistics of a node over time."""
 
-    @extend_schema(
-        operation_id="getNodePoints",
+    @api_operation(
+        "getNodePoints",
+        PointsSerializer,
         parameters=[
             OpenApiParameter(
                 "after", {"type": "number", "minimum": 0}, description="For `second`: only points after this Unix time."
@@ -249,7 +251,6 @@ class NodePoints(V2View):
                 description="Seconds of the last hour, minutes of the last day, or hours of the last 30 days.",
             ),
         ],
-        responses=PointsSerializer,
     )
     def get(self, request: Request, name: str) -> HttpResponse:
         """Read the statistics of a node.
@@ -267,11 +268,11 @@ class NodePoints(V2View):
 class NodeAct(V2View):
     """View to run an action on a node, such as drain or retire."""
 
-    @extend_schema(
-        operation_id="actOnNode",
-        parameters=[OpenApiParameter("act", str, OpenApiParameter.PATH, enum=list(ACTS))],
+    @api_operation(
+        "actOnNode",
+        NodeSerializer,
         request=NodeActSerializer,
-        responses=NodeSerializer,
+        parameters=[OpenApiParameter("act", str, OpenApiParameter.PATH, enum=list(ACTS))],
     )
     def post(self, request: Request, name: str, act: str) -> HttpResponse:
         """Approve, decline, drain, resume, resync, check, revoke or retire a node.

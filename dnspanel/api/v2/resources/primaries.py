@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -22,6 +22,7 @@ from dnspanel.api.v2.http.representation import zone_url
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.zones import chosen_team
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN, WAIT, WAIT_FOR
 from dnspanel.api.v2.schema.row_json import row_json
@@ -142,10 +143,10 @@ class TransferredZones(V2View):
 
     unconditional = True
 
-    @extend_schema(
-        operation_id="listTransferredZones",
+    @api_operation(
+        "listTransferredZones",
+        page_of(TransferredZoneSerializer),
         parameters=[OpenApiParameter("failing", bool, description="true: only zones whose transfers fail."), *PAGED],
-        responses=page_of(TransferredZoneSerializer),
     )
     def get(self, request: Request) -> HttpResponse:
         """List zones from other primaries.
@@ -158,11 +159,11 @@ class TransferredZones(V2View):
             found = found.filter(failed_since__isnull=False)
         return page_by_id(request, found, each_as(transferred_json))
 
-    @extend_schema(
-        operation_id="createTransferredZone",
-        parameters=[DRY_RUN],
+    @api_operation(
+        "createTransferredZone",
+        {201: TransferredZoneSerializer},
         request=NewTransferredZoneSerializer,
-        responses={201: TransferredZoneSerializer},
+        parameters=[DRY_RUN],
     )
     def post(self, request: Request) -> HttpResponse:
         """Create a zone from other primaries.
@@ -186,7 +187,7 @@ class TransferredZones(V2View):
 class ZonePrimaries(V2View):
     """View to read and set the primaries of a zone."""
 
-    @extend_schema(operation_id="getZonePrimaries", responses=TransferredZoneSerializer)
+    @api_operation("getZonePrimaries", TransferredZoneSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the primaries of a zone.
 
@@ -195,11 +196,8 @@ class ZonePrimaries(V2View):
         """
         return _answer_primaries(_zone(request, zone_name))
 
-    @extend_schema(
-        operation_id="setZonePrimaries",
-        parameters=[DRY_RUN],
-        request=ChosenPrimariesSerializer,
-        responses={200: TransferredZoneSerializer},
+    @api_operation(
+        "setZonePrimaries", {200: TransferredZoneSerializer}, request=ChosenPrimariesSerializer, parameters=[DRY_RUN]
     )
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Set the primaries of a zone.
@@ -231,9 +229,7 @@ class ZoneTransfer(V2View):
 
     unconditional = True  # the zone gets the primary's content, whatever it has now
 
-    @extend_schema(
-        operation_id="transferZone", request=TransferNowSerializer, responses={202: TransferredZoneSerializer}
-    )
+    @api_operation("transferZone", {202: TransferredZoneSerializer}, request=TransferNowSerializer)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Transfer a zone now.
 
@@ -249,11 +245,11 @@ class ZoneTransfer(V2View):
 class ZoneTakeOver(V2View):
     """View to make this panel the primary of a transferred zone."""
 
-    @extend_schema(
-        operation_id="takeOverZone",
-        parameters=[WAIT, WAIT_FOR, DRY_RUN],
+    @api_operation(
+        "takeOverZone",
+        {200: WrittenSerializer, 202: WrittenSerializer},
         request=PastRulesSerializer,
-        responses={200: WrittenSerializer, 202: WrittenSerializer},
+        parameters=[WAIT, WAIT_FOR, DRY_RUN],
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Take over a zone.
@@ -271,12 +267,7 @@ class ZoneTakeOver(V2View):
 class ZoneGivenBack(V2View):
     """View to return a taken-over zone to its primaries."""
 
-    @extend_schema(
-        operation_id="giveBackZone",
-        parameters=[DRY_RUN],
-        request=PastRulesSerializer,
-        responses={202: TransferredZoneSerializer},
-    )
+    @api_operation("giveBackZone", {202: TransferredZoneSerializer}, request=PastRulesSerializer, parameters=[DRY_RUN])
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Give a zone back to its primaries.
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -20,6 +19,7 @@ from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.resources.zones import chosen_team
 from dnspanel.api.v2.schema.fields import PAGED, Integer, Shape, Text, ZoneName, page_of, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.catalogs import access, producer
 from dnspanel.catalogs.models import Produced, Producer
@@ -108,7 +108,7 @@ class ProducedCatalogs(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listProducedCatalogs", parameters=PAGED, responses=page_of(ProducedCatalogSerializer))
+    @api_operation("listProducedCatalogs", page_of(ProducedCatalogSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List produced catalogs.
 
@@ -117,11 +117,11 @@ class ProducedCatalogs(V2View):
         """
         return page_by_id(request, access.producers_visible_to(self.actor), _catalogs_json)
 
-    @extend_schema(
-        operation_id="createProducedCatalog",
-        parameters=[DRY_RUN],
+    @api_operation(
+        "createProducedCatalog",
+        {201: ProducedCatalogSerializer},
         request=NewProducedCatalogSerializer,
-        responses={201: ProducedCatalogSerializer},
+        parameters=[DRY_RUN],
     )
     def post(self, request: Request) -> HttpResponse:
         """Create a produced catalog.
@@ -142,7 +142,7 @@ class ProducedCatalogs(V2View):
 class OneProducedCatalog(V2View):
     """View to read, change or delete a produced catalog."""
 
-    @extend_schema(operation_id="getProducedCatalog", responses=ProducedCatalogSerializer)
+    @api_operation("getProducedCatalog", ProducedCatalogSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read a produced catalog.
 
@@ -150,9 +150,7 @@ class OneProducedCatalog(V2View):
         """
         return _answer_catalog(self.actor, zone_name)
 
-    @extend_schema(
-        operation_id="changeProducedCatalog", request=CatalogGroupsSerializer, responses=ProducedCatalogSerializer
-    )
+    @api_operation("changeProducedCatalog", ProducedCatalogSerializer, request=CatalogGroupsSerializer)
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
         """Change a produced catalog.
 
@@ -167,7 +165,7 @@ class OneProducedCatalog(V2View):
                 )
         return _answer_catalog(actor, zone_name)
 
-    @extend_schema(operation_id="deleteProducedCatalog", parameters=[DRY_RUN, *TERMS[:2]], responses={204: None})
+    @api_operation("deleteProducedCatalog", {204: None}, parameters=[DRY_RUN, *TERMS[:2]])
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Delete a produced catalog.
 
@@ -190,7 +188,7 @@ class OneProducedCatalog(V2View):
 class CatalogMembers(V2View):
     """View to list the members of a produced catalog."""
 
-    @extend_schema(operation_id="listCatalogMembers", parameters=PAGED, responses=page_of(CatalogMemberSerializer))
+    @api_operation("listCatalogMembers", page_of(CatalogMemberSerializer), parameters=PAGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the members of a produced catalog.
 
@@ -212,9 +210,7 @@ class CatalogPutIn(V2View):
 
     unconditional = True  # zones that are already members stay unchanged
 
-    @extend_schema(
-        operation_id="addCatalogMembers", request=CatalogPutInSerializer, responses={202: CatalogMovesSerializer}
-    )
+    @api_operation("addCatalogMembers", {202: CatalogMovesSerializer}, request=CatalogPutInSerializer)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Add zones to a produced catalog.
 
@@ -236,9 +232,7 @@ class CatalogTakeOut(V2View):
 
     unconditional = True
 
-    @extend_schema(
-        operation_id="removeCatalogMembers", request=CatalogTakeOutSerializer, responses={202: CatalogMovesSerializer}
-    )
+    @api_operation("removeCatalogMembers", {202: CatalogMovesSerializer}, request=CatalogTakeOutSerializer)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Remove zones from a produced catalog.
 

@@ -3,7 +3,7 @@
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
@@ -24,6 +24,7 @@ from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_number
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, page_of
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import (
     PublicationPageSerializer,
     PublishedZoneSerializer,
@@ -64,7 +65,7 @@ _FEED = [
 class PublicationList(V2View):
     """View to read all publications, as a list or as a feed of changes."""
 
-    @extend_schema(operation_id="listPublications", parameters=_FEED, responses={200: PublicationPageSerializer})
+    @api_operation("listPublications", {200: PublicationPageSerializer}, parameters=_FEED)
     def get(self, request: Request) -> HttpResponse:
         """List publications.
 
@@ -104,9 +105,7 @@ class PublicationList(V2View):
 class PublicationZones(V2View):
     """View to list the zones of a publication."""
 
-    @extend_schema(
-        operation_id="listPublicationZones", parameters=PAGED, responses={200: page_of(PublishedZoneSerializer)}
-    )
+    @api_operation("listPublicationZones", {200: page_of(PublishedZoneSerializer)}, parameters=PAGED)
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """List the zones of a publication.
 
@@ -127,9 +126,7 @@ class PublicationZones(V2View):
 class PublicationDetail(V2View):
     """View to read a publication with its state on each node, or to wait for the nodes."""
 
-    @extend_schema(
-        operation_id="getPublication", parameters=[WAIT, WAIT_FOR], responses={200: WatchedPublicationSerializer}
-    )
+    @api_operation("getPublication", {200: WatchedPublicationSerializer}, parameters=[WAIT, WAIT_FOR])
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """Read a publication.
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -20,6 +19,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publish_rules import ScopedSerializer, page_of_rules, scope_in, scope_json
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import IF_MATCH
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.webhooks import place_publish_hooks
@@ -126,7 +126,7 @@ class PublishHooks(OneSecretView):
 
     unconditional = True
 
-    @extend_schema(operation_id="listPublishHooks", parameters=PAGED, responses=page_of(PublishHookSerializer))
+    @api_operation("listPublishHooks", page_of(PublishHookSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List publish hooks.
 
@@ -134,9 +134,7 @@ class PublishHooks(OneSecretView):
         """
         return page_of_rules(request, place_publish_hooks.hooks(self.actor), _hook)
 
-    @extend_schema(
-        operation_id="createPublishHook", request=NewPublishHookSerializer, responses={201: PlacedPublishHookSerializer}
-    )
+    @api_operation("createPublishHook", {201: PlacedPublishHookSerializer}, request=NewPublishHookSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a publish hook.
 
@@ -159,7 +157,7 @@ class PublishHooks(OneSecretView):
 class OnePublishHook(V2View):
     """View to read, change or delete a publish hook."""
 
-    @extend_schema(operation_id="getPublishHook", responses=PublishHookSerializer)
+    @api_operation("getPublishHook", PublishHookSerializer)
     def get(self, request: Request, hook_id: int) -> HttpResponse:
         """Read a publish hook.
 
@@ -167,12 +165,7 @@ class OnePublishHook(V2View):
         """
         return answer_with_tag(_hook(place_publish_hooks.hook_for(self.actor, hook_id)))
 
-    @extend_schema(
-        operation_id="changePublishHook",
-        parameters=[IF_MATCH],
-        request=NewPublishHookSerializer,
-        responses=PublishHookSerializer,
-    )
+    @api_operation("changePublishHook", PublishHookSerializer, request=NewPublishHookSerializer, parameters=[IF_MATCH])
     def patch(self, request: Request, hook_id: int) -> HttpResponse:
         """Change a publish hook.
 
@@ -194,7 +187,7 @@ class OnePublishHook(V2View):
             )
         return answer_with_tag(_hook(changed))
 
-    @extend_schema(operation_id="deletePublishHook", parameters=[IF_MATCH], responses={204: None})
+    @api_operation("deletePublishHook", {204: None}, parameters=[IF_MATCH])
     def delete(self, request: Request, hook_id: int) -> HttpResponse:
         """Delete a publish hook.
 
@@ -210,7 +203,7 @@ class OnePublishHook(V2View):
 class PublishHookRotation(OneSecretView):
     """View to replace the secret of a publish hook."""
 
-    @extend_schema(operation_id="rotatePublishHookSecret", request=None, responses={201: HookSecretSerializer})
+    @api_operation("rotatePublishHookSecret", {201: HookSecretSerializer}, request=None)
     def post(self, request: Request, hook_id: int) -> HttpResponse:
         """Replace the secret of a publish hook.
 
@@ -228,7 +221,7 @@ class PublishHookTest(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="testPublishHook", request=None, responses=HookTestSerializer)
+    @api_operation("testPublishHook", HookTestSerializer, request=None)
     def post(self, request: Request, hook_id: int) -> HttpResponse:
         """Test a publish hook.
 
@@ -244,7 +237,7 @@ class PublishHookTest(V2View):
 class PublishHookHealth(V2View):
     """View to read the health of a publish hook."""
 
-    @extend_schema(operation_id="getPublishHookHealth", responses=HookHealthAndRepliesSerializer)
+    @api_operation("getPublishHookHealth", HookHealthAndRepliesSerializer)
     def get(self, request: Request, hook_id: int) -> HttpResponse:
         """Read the health of a publish hook.
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -25,6 +25,7 @@ from dnspanel.api.v2.http.representation import plan_json, time_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Moment, Shape, Text, choice_parameter, page_of, read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.api.v2.schema.zone_serializers import PlanSerializer, PlansSerializer
@@ -138,13 +139,13 @@ class RequestActSerializer(Shape):
 class RequestList(V2View):
     """View to list approval requests, and to request approval of a draft."""
 
-    @extend_schema(
-        operation_id="listRequests",
+    @api_operation(
+        "listRequests",
+        page_of(ListedRequestSerializer),
         parameters=[
             *PAGED,
             OpenApiParameter("which", str, enum=["mine", "waiting", "past-rules"], description="Default: `mine`."),
         ],
-        responses=page_of(ListedRequestSerializer),
     )
     def get(self, request: Request) -> HttpResponse:
         """List approval requests.
@@ -168,11 +169,8 @@ class RequestList(V2View):
         rows, more = cut(found, page.limit)
         return page_answer(request, [_summary_json(each) for each in rows], (rows[-1].pk,) if more else None)
 
-    @extend_schema(
-        operation_id="createRequest",
-        parameters=[IDEMPOTENCY_KEY],
-        request=NewRequestSerializer,
-        responses={201: RequestSerializer},
+    @api_operation(
+        "createRequest", {201: RequestSerializer}, request=NewRequestSerializer, parameters=[IDEMPOTENCY_KEY]
     )
     def post(self, request: Request) -> HttpResponse:
         """Request approval.
@@ -203,7 +201,7 @@ class RequestList(V2View):
 class OneRequest(V2View):
     """View to read an approval request."""
 
-    @extend_schema(operation_id="getRequest", responses=RequestSerializer)
+    @api_operation("getRequest", RequestSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
         """Read an approval request.
 
@@ -216,8 +214,10 @@ class OneRequest(V2View):
 class RequestAct(V2View):
     """View to act on an approval request, such as approve or publish."""
 
-    @extend_schema(
-        operation_id="actOnRequest",
+    @api_operation(
+        "actOnRequest",
+        PolymorphicProxySerializer("RequestOrPlans", [RequestSerializer, PlansSerializer], None),
+        request=RequestActSerializer,
         parameters=[
             OpenApiParameter(
                 "act",
@@ -229,8 +229,6 @@ class RequestAct(V2View):
             DRY_RUN,
             IDEMPOTENCY_KEY,
         ],
-        request=RequestActSerializer,
-        responses=PolymorphicProxySerializer("RequestOrPlans", [RequestSerializer, PlansSerializer], None),
     )
     def post(self, request: Request, key: UUID, act: str) -> HttpResponse:
         """Approve, decline, comment, withdraw, schedule or publish a request.

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -37,6 +36,7 @@ from dnspanel.api.v2.schema.fields import (
     read,
     stamp,
 )
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import IF_MATCH
 from dnspanel.database.field_copies import copy_fields
 from dnspanel.field_faults import NOT_FOUND
@@ -149,7 +149,7 @@ class ApprovalRules(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listApprovalRules", parameters=PAGED, responses=page_of(ApprovalRuleSerializer))
+    @api_operation("listApprovalRules", page_of(ApprovalRuleSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List approval rules.
 
@@ -157,9 +157,7 @@ class ApprovalRules(V2View):
         """
         return page_of_rules(request, publish_rules.approval_rules(self.actor), _rule)
 
-    @extend_schema(
-        operation_id="createApprovalRule", request=NewApprovalRuleSerializer, responses={201: ApprovalRuleSerializer}
-    )
+    @api_operation("createApprovalRule", {201: ApprovalRuleSerializer}, request=NewApprovalRuleSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create an approval rule.
 
@@ -192,7 +190,7 @@ class ApprovalRules(V2View):
 class OneApprovalRule(V2View):
     """View to read or delete an approval rule."""
 
-    @extend_schema(operation_id="getApprovalRule", responses=ApprovalRuleSerializer)
+    @api_operation("getApprovalRule", ApprovalRuleSerializer)
     def get(self, request: Request, rule_id: int) -> HttpResponse:
         """Read an approval rule.
 
@@ -200,7 +198,7 @@ class OneApprovalRule(V2View):
         """
         return answer_with_tag(_rule(_rule_of(self.actor, rule_id)))
 
-    @extend_schema(operation_id="deleteApprovalRule", parameters=[IF_MATCH], responses={204: None})
+    @api_operation("deleteApprovalRule", {204: None}, parameters=[IF_MATCH])
     def delete(self, request: Request, rule_id: int) -> HttpResponse:
         """Delete an approval rule.
 
@@ -217,7 +215,7 @@ class Freezes(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listFreezes", parameters=PAGED, responses=page_of(FreezeSerializer))
+    @api_operation("listFreezes", page_of(FreezeSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List freezes.
 
@@ -225,7 +223,7 @@ class Freezes(V2View):
         """
         return page_of_rules(request, publish_rules.freezes(self.actor), _freeze)
 
-    @extend_schema(operation_id="createFreeze", request=NewFreezeSerializer, responses={201: FreezeSerializer})
+    @api_operation("createFreeze", {201: FreezeSerializer}, request=NewFreezeSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Freeze zones for a time.
 
@@ -246,7 +244,7 @@ class Freezes(V2View):
 class OneFreeze(V2View):
     """View to read or delete a freeze."""
 
-    @extend_schema(operation_id="getFreeze", responses=FreezeSerializer)
+    @api_operation("getFreeze", FreezeSerializer)
     def get(self, request: Request, freeze_id: int) -> HttpResponse:
         """Read a freeze.
 
@@ -254,7 +252,7 @@ class OneFreeze(V2View):
         """
         return answer_with_tag(_freeze(_freeze_of(self.actor, freeze_id)))
 
-    @extend_schema(operation_id="deleteFreeze", parameters=[IF_MATCH], responses={204: None})
+    @api_operation("deleteFreeze", {204: None}, parameters=[IF_MATCH])
     def delete(self, request: Request, freeze_id: int) -> HttpResponse:
         """Delete a freeze.
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -20,6 +19,7 @@ from dnspanel.api.v2.http.fault_texts import unknown_member
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.teams import team_for
 from dnspanel.api.v2.schema.fields import Integer, Members, Shape, read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.transfer.import_quotas import usage_of
 from dnspanel.zones.rights import access
 
@@ -60,7 +60,7 @@ class LimitsSerializer(Shape):
 class OwnQuotas(V2View):
     """View to read the quotas of the token's owner."""
 
-    @extend_schema(operation_id="getMyQuotas", responses=QuotasSerializer)
+    @api_operation("getMyQuotas", QuotasSerializer)
     def get(self, request: Request) -> HttpResponse:
         """Read the owner's quotas.
 
@@ -72,7 +72,7 @@ class OwnQuotas(V2View):
 class TeamQuotas(V2View):
     """View to read and set the quotas of a team."""
 
-    @extend_schema(operation_id="getTeamQuotas", responses=QuotasSerializer)
+    @api_operation("getTeamQuotas", QuotasSerializer)
     def get(self, request: Request, team_id: int) -> HttpResponse:
         """Read the quotas of a team.
 
@@ -81,7 +81,7 @@ class TeamQuotas(V2View):
         """
         return answer_with_tag(_quotas_json(holder_of(team_for(self.actor, team_id))))
 
-    @extend_schema(operation_id="setTeamQuotas", request=LimitsSerializer, responses=QuotasSerializer)
+    @api_operation("setTeamQuotas", QuotasSerializer, request=LimitsSerializer)
     def put(self, request: Request, team_id: int) -> HttpResponse:
         """Set the quotas of a team.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
@@ -23,6 +23,7 @@ from dnspanel.api.v2.schema.many_serializers import (
     RestorationsSerializer,
     RestorationsWrittenSerializer,
 )
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import CHANGING
 from dnspanel.database.statement_time import searching_for
 from dnspanel.zones.acting import Acting
@@ -41,16 +42,16 @@ Refusals = Sequence[tuple[str, str]]
 class Restorations(V2View):
     """View to restore many zones from the trash."""
 
-    @extend_schema(
-        operation_id="restoreZones",
-        parameters=CHANGING,
-        request=RestorationsSerializer,
-        responses={
+    @api_operation(
+        "restoreZones",
+        {
             202: RestorationsWrittenSerializer,
             200: PolymorphicProxySerializer(
                 "RestorationsWrittenOrPreview", [RestorationsWrittenSerializer, ManyZonesPreviewSerializer], None
             ),
         },
+        request=RestorationsSerializer,
+        parameters=CHANGING,
     )
     def post(self, request: Request) -> HttpResponse:
         """Restore zones.

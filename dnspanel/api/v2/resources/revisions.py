@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
@@ -24,6 +24,7 @@ from dnspanel.api.v2.resources.publishing import Terms, publish
 from dnspanel.api.v2.resources.restorations import answer_restored, select_zones, zones_gone_for_good
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
 from dnspanel.api.v2.schema.many_serializers import UndoneSerializer
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import owner_of
 from dnspanel.api.v2.schema.publication_serializers import RevisionDiffSerializer, RevisionSerializer, WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import WRITING
@@ -52,13 +53,13 @@ _UNDONE = {202: WrittenSerializer, 200: WrittenSerializer}
 class RevisionList(V2View):
     """View to list the revisions of a zone."""
 
-    @extend_schema(
-        operation_id="listRevisions",
+    @api_operation(
+        "listRevisions",
+        {200: page_of(RevisionSerializer)},
         parameters=[
             OpenApiParameter("name", str, description="Only revisions that changed an RRset with this owner name."),
             *PAGED,
         ],
-        responses={200: page_of(RevisionSerializer)},
     )
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List revisions.
@@ -80,7 +81,7 @@ class RevisionList(V2View):
 class RevisionDetail(V2View):
     """View to read the changes in a revision."""
 
-    @extend_schema(operation_id="getRevision", responses={200: RevisionDiffSerializer})
+    @api_operation("getRevision", {200: RevisionDiffSerializer})
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Read a revision.
 
@@ -98,7 +99,7 @@ class RevisionDetail(V2View):
 class RevisionRRsets(V2View):
     """View to list the RRsets of a zone at one revision."""
 
-    @extend_schema(operation_id="listRevisionRRsets", parameters=PAGED, responses={200: page_of(RRsetSerializer)})
+    @api_operation("listRevisionRRsets", {200: page_of(RRsetSerializer)}, parameters=PAGED)
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """List the RRsets of a revision.
 
@@ -124,7 +125,7 @@ class RevisionUndo(V2View):
 
     unconditional = True  # later changes by others are never undone
 
-    @extend_schema(operation_id="undoRevision", parameters=WRITING, request=UndoSerializer, responses=_UNDONE)
+    @api_operation("undoRevision", _UNDONE, request=UndoSerializer, parameters=WRITING)
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Undo a revision.
 
@@ -142,11 +143,8 @@ class PublicationUndo(V2View):
 
     unconditional = True
 
-    @extend_schema(
-        operation_id="undoPublication",
-        parameters=WRITING,
-        request=UndoSerializer,
-        responses={202: UndoneSerializer, 200: UndoneSerializer},
+    @api_operation(
+        "undoPublication", {202: UndoneSerializer, 200: UndoneSerializer}, request=UndoSerializer, parameters=WRITING
     )
     def post(self, request: Request, sequence: int) -> HttpResponse:
         """Undo a publication.
@@ -175,7 +173,7 @@ class ZoneRestoreTo(V2View):
 
     unconditional = True  # the result doesn't depend on the zone's current state
 
-    @extend_schema(operation_id="restoreRevision", parameters=WRITING, request=UndoSerializer, responses=_UNDONE)
+    @api_operation("restoreRevision", _UNDONE, request=UndoSerializer, parameters=WRITING)
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Restore a zone to a revision.
 

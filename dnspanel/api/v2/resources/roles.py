@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -21,6 +20,7 @@ from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.permissions import permission_names, permissions_of
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.zones.rights import access
@@ -47,7 +47,7 @@ class Roles(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listRoles", parameters=PAGED, responses=page_of(RoleSerializer))
+    @api_operation("listRoles", page_of(RoleSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List roles.
 
@@ -56,7 +56,7 @@ class Roles(V2View):
         access.require(self.actor, Permission.PEOPLE)
         return page_by_id(request, OwnRole.objects.all(), each_as(role_json))
 
-    @extend_schema(operation_id="createRole", request=RoleSerializer, responses={201: RoleSerializer})
+    @api_operation("createRole", {201: RoleSerializer}, request=RoleSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a role.
 
@@ -72,7 +72,7 @@ class Roles(V2View):
 class OneRole(V2View):
     """View to read, change or delete a custom role."""
 
-    @extend_schema(operation_id="getRole", responses=RoleSerializer)
+    @api_operation("getRole", RoleSerializer)
     def get(self, request: Request, role_id: int) -> HttpResponse:
         """Read a role.
 
@@ -80,7 +80,7 @@ class OneRole(V2View):
         """
         return answer_with_tag(role_json(_role_for(self.actor, role_id)))
 
-    @extend_schema(operation_id="changeRole", request=RoleSerializer, responses=RoleSerializer)
+    @api_operation("changeRole", RoleSerializer, request=RoleSerializer)
     def patch(self, request: Request, role_id: int) -> HttpResponse:
         """Change a role.
 
@@ -94,7 +94,7 @@ class OneRole(V2View):
             own_roles.change_role(role=role, **terms, by=self.actor, now=timezone.now())
         return answer_with_tag(role_json(_role_for(self.actor, role_id)))
 
-    @extend_schema(operation_id="deleteRole", responses={204: None})
+    @api_operation("deleteRole", {204: None})
     def delete(self, request: Request, role_id: int) -> HttpResponse:
         """Delete a role.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.grants import Right
@@ -20,6 +20,7 @@ from dnspanel.api.v2.http.representation import optional_rrset_json, rrset_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publishing import TERMS, publish, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, page_of, search_parameter, text_parameter
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults, absent, owner_of, read_patch, read_rrset, type_of
 from dnspanel.api.v2.schema.publication_serializers import RRsetWrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IF_CHANGED, IF_NONE_MATCH
@@ -54,15 +55,15 @@ _WRITTEN = {202: RRsetWrittenSerializer, 200: RRsetWrittenSerializer}
 class RRsetList(V2View):
     """View to list the RRsets of a zone."""
 
-    @extend_schema(
-        operation_id="listRRsets",
+    @api_operation(
+        "listRRsets",
+        {200: page_of(ListedRRsetSerializer)},
         parameters=[
             *PAGED,
             OpenApiParameter("q", str, description="Search, as in the filter of the panel's record table."),
             OpenApiParameter("type", str, description="Record type, or several types separated by commas."),
             OpenApiParameter("name", str, description="Only RRsets with this owner name."),
         ],
-        responses={200: page_of(ListedRRsetSerializer)},
     )
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List RRsets.
@@ -90,7 +91,7 @@ class RRsetList(V2View):
 class RRsetDetail(V2View):
     """View to read, replace, change or delete one RRset."""
 
-    @extend_schema(operation_id="getRRset", parameters=[IF_CHANGED], responses={200: RRsetSerializer})
+    @api_operation("getRRset", {200: RRsetSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read an RRset.
 
@@ -104,12 +105,7 @@ class RRsetDetail(V2View):
         rrset, tag = found
         return fresh_enough(request, tag) or answer(rrset_json(rrset), headers={"ETag": tag})
 
-    @extend_schema(
-        operation_id="setRRset",
-        parameters=[*CHANGING, IF_NONE_MATCH, *TERMS],
-        request=RRsetContentSerializer,
-        responses=_WRITTEN,
-    )
+    @api_operation("setRRset", _WRITTEN, request=RRsetContentSerializer, parameters=[*CHANGING, IF_NONE_MATCH, *TERMS])
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Create or replace an RRset.
 
@@ -124,9 +120,7 @@ class RRsetDetail(V2View):
         assert rrset is not None
         return _publish_step(request, zone, key, replace_with(rrset), mine=rrset_json(rrset))
 
-    @extend_schema(
-        operation_id="changeRRset", parameters=[*CHANGING, *TERMS], request=RRsetPatchSerializer, responses=_WRITTEN
-    )
+    @api_operation("changeRRset", _WRITTEN, request=RRsetPatchSerializer, parameters=[*CHANGING, *TERMS])
     def patch(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Change an RRset.
 
@@ -138,7 +132,7 @@ class RRsetDetail(V2View):
         step = read_patch(request.data, key, zone.name)
         return _publish_step(request, zone, key, step, mine=request.data)
 
-    @extend_schema(operation_id="deleteRRset", parameters=[*CHANGING, *TERMS], responses=_WRITTEN)
+    @api_operation("deleteRRset", _WRITTEN, parameters=[*CHANGING, *TERMS])
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Delete an RRset.
 

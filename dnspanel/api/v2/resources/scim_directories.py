@@ -6,7 +6,6 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -22,6 +21,7 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.provider_serializers import SignInRuleSerializer
 from dnspanel.zones.rights import access
 
@@ -75,7 +75,7 @@ class ScimDirectories(OneSecretView):
 
     unconditional = True
 
-    @extend_schema(operation_id="listScimDirectories", parameters=PAGED, responses=page_of(ScimDirectorySerializer))
+    @api_operation("listScimDirectories", page_of(ScimDirectorySerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List SCIM directories.
 
@@ -86,9 +86,7 @@ class ScimDirectories(OneSecretView):
         found = ScimDirectory.objects.select_related("account")
         return page_by_id(request, found, each_as(directory_json))
 
-    @extend_schema(
-        operation_id="createScimDirectory", request=ScimDirectorySerializer, responses={201: NewScimDirectorySerializer}
-    )
+    @api_operation("createScimDirectory", {201: NewScimDirectorySerializer}, request=ScimDirectorySerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a SCIM directory.
 
@@ -104,7 +102,7 @@ class ScimDirectories(OneSecretView):
 class OneScimDirectory(V2View):
     """View to read, change or delete a SCIM directory."""
 
-    @extend_schema(operation_id="getScimDirectory", responses=ScimDirectorySerializer)
+    @api_operation("getScimDirectory", ScimDirectorySerializer)
     def get(self, request: Request, directory_id: int) -> HttpResponse:
         """Read a SCIM directory.
 
@@ -112,9 +110,7 @@ class OneScimDirectory(V2View):
         """
         return answer_with_tag(directory_json(_directory_to_change(request, directory_id)[1]))
 
-    @extend_schema(
-        operation_id="changeScimDirectory", request=ScimDirectorySerializer, responses=ScimDirectorySerializer
-    )
+    @api_operation("changeScimDirectory", ScimDirectorySerializer, request=ScimDirectorySerializer)
     def patch(self, request: Request, directory_id: int) -> HttpResponse:
         """Change a SCIM directory.
 
@@ -129,7 +125,7 @@ class OneScimDirectory(V2View):
             verbs.change_directory(directory=directory, terms=terms, by=actor, now=timezone.now())
         return answer_with_tag(directory_json(verbs.directory_by_id(directory_id)))
 
-    @extend_schema(operation_id="deleteScimDirectory", responses={204: None})
+    @api_operation("deleteScimDirectory", {204: None})
     def delete(self, request: Request, directory_id: int) -> HttpResponse:
         """Delete a SCIM directory.
 
@@ -144,7 +140,7 @@ class OneScimDirectory(V2View):
 class ScimDirectoryRotation(OneSecretView):
     """View to replace the secret of a SCIM directory."""
 
-    @extend_schema(operation_id="rotateScimDirectorySecret", request=None, responses={201: ScimSecretSerializer})
+    @api_operation("rotateScimDirectorySecret", {201: ScimSecretSerializer}, request=None)
     def post(self, request: Request, directory_id: int) -> HttpResponse:
         """Replace the secret of a SCIM directory.
 

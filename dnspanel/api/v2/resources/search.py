@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
@@ -15,6 +15,7 @@ from dnspanel.api.v2.http.representation import rrset_json, rrset_url, zone_url
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.zones import zones_to_search
 from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, search_parameter
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.zone_serializers import FoundSerializer
 from dnspanel.database.statement_time import searching
 from dnspanel.zones.search.everywhere import BEFORE_ALL, Place, place_of, rrsets_found
@@ -28,14 +29,14 @@ Found = tuple[dict[str, Any], tuple[Any, ...]]  # the item and the cursor after 
 class Search(V2View):
     """View to search zones and RRsets."""
 
-    @extend_schema(
-        operation_id="searchZonesAndRRsets",
+    @api_operation(
+        "searchZonesAndRRsets",
+        {200: page_of(FoundSerializer)},
         parameters=[
             *PAGED,
             OpenApiParameter("q", str, required=True, description="Search, as in the panel's search box."),
             OpenApiParameter("kind", {"type": "string", "enum": ["zone", "rrset"]}, description="Only this kind."),
         ],
-        responses={200: page_of(FoundSerializer)},
     )
     def get(self, request: Request) -> HttpResponse:
         """Search zones and RRsets.

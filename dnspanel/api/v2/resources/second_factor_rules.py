@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -20,6 +19,7 @@ from dnspanel.api.v2.http.fault_texts import quote_text
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.rights import access
 
@@ -54,7 +54,7 @@ class SecondFactorRulesSerializer(Shape):
 class SecondFactorRules(V2View):
     """View to read and set the rules that require two-factor authentication for roles and teams."""
 
-    @extend_schema(operation_id="getSecondFactorRules", responses=SecondFactorRulesSerializer)
+    @api_operation("getSecondFactorRules", SecondFactorRulesSerializer)
     def get(self, request: Request) -> HttpResponse:
         """Read the rules for two-factor authentication.
 
@@ -64,9 +64,7 @@ class SecondFactorRules(V2View):
         access.require(self.actor, Permission.PEOPLE)
         return answer_with_tag(_json())
 
-    @extend_schema(
-        operation_id="setSecondFactorRules", request=SecondFactorRulesSerializer, responses=SecondFactorRulesSerializer
-    )
+    @api_operation("setSecondFactorRules", SecondFactorRulesSerializer, request=SecondFactorRulesSerializer)
     def put(self, request: Request) -> HttpResponse:
         """Set the rules for two-factor authentication.
 

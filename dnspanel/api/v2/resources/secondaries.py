@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -17,6 +17,7 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.secondaries import access, server_certificates, set_up_secondaries
 from dnspanel.secondaries.models import Kind, Member, Secondary, Transport, ZoneChoice
@@ -145,7 +146,7 @@ class Secondaries(OneSecretView):
 
     unconditional = True
 
-    @extend_schema(operation_id="listSecondaries", parameters=PAGED, responses=page_of(SecondarySerializer))
+    @api_operation("listSecondaries", page_of(SecondarySerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List secondaries.
 
@@ -154,7 +155,7 @@ class Secondaries(OneSecretView):
         found = access.secondaries_visible_to(self.actor)
         return page_by_id(request, found, each_as(secondary_json))
 
-    @extend_schema(operation_id="createSecondary", request=SecondarySerializer, responses={201: NewSecondarySerializer})
+    @api_operation("createSecondary", {201: NewSecondarySerializer}, request=SecondarySerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a secondary.
 
@@ -173,7 +174,7 @@ class Secondaries(OneSecretView):
 class OneSecondary(V2View):
     """View to read, change or delete a secondary."""
 
-    @extend_schema(operation_id="getSecondary", responses=SecondarySerializer)
+    @api_operation("getSecondary", SecondarySerializer)
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
         """Read a secondary.
 
@@ -182,7 +183,7 @@ class OneSecondary(V2View):
         """
         return answer_with_tag(secondary_json(access.secondary_for(self.actor, secondary_id)))
 
-    @extend_schema(operation_id="changeSecondary", request=SecondarySerializer, responses=SecondarySerializer)
+    @api_operation("changeSecondary", SecondarySerializer, request=SecondarySerializer)
     def patch(self, request: Request, secondary_id: int) -> HttpResponse:
         """Change a secondary.
 
@@ -196,7 +197,7 @@ class OneSecondary(V2View):
             set_up_secondaries.change_secondary(secondary=secondary, terms=terms, by=actor, now=timezone.now())
         return answer_with_tag(secondary_json(access.secondary_for(actor, secondary_id)))
 
-    @extend_schema(operation_id="deleteSecondary", responses={204: None})
+    @api_operation("deleteSecondary", {204: None})
     def delete(self, request: Request, secondary_id: int) -> HttpResponse:
         """Delete a secondary.
 
@@ -214,7 +215,7 @@ class SecondaryNotification(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="notifySecondary", request=None, responses={202: SecondarySerializer})
+    @api_operation("notifySecondary", {202: SecondarySerializer}, request=None)
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
         """Send NOTIFY to a secondary.
 
@@ -231,7 +232,7 @@ class SecondaryNotification(V2View):
 class SecondaryRotation(OneSecretView):
     """View to replace the TSIG secret of a secondary."""
 
-    @extend_schema(operation_id="rotateSecondaryKey", request=None, responses={201: SecondarySecretSerializer})
+    @api_operation("rotateSecondaryKey", {201: SecondarySecretSerializer}, request=None)
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
         """Replace the TSIG secret of a secondary.
 
@@ -247,10 +248,10 @@ class SecondaryRotation(OneSecretView):
 class SecondaryZones(V2View):
     """View to list the zones of a secondary."""
 
-    @extend_schema(
-        operation_id="listSecondaryZones",
+    @api_operation(
+        "listSecondaryZones",
+        page_of(SecondaryZoneSerializer),
         parameters=[OpenApiParameter("behind", bool, description="true: only zones that are behind."), *PAGED],
-        responses=page_of(SecondaryZoneSerializer),
     )
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
         """List the zones of a secondary.

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
@@ -23,6 +23,7 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import RequestFault, invalid
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.provider_serializers import ANY_PROVIDER, SHAPES, ProviderKindSerializer
 from dnspanel.field_faults import INVALID
 from dnspanel.zones.rights import access
@@ -35,7 +36,7 @@ class SignInProviders(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listSignInProviders", parameters=[*PAGED, _LISTED], responses=page_of(ANY_PROVIDER))
+    @api_operation("listSignInProviders", page_of(ANY_PROVIDER), parameters=[*PAGED, _LISTED])
     def get(self, request: Request) -> HttpResponse:
         """List sign-in providers.
 
@@ -47,7 +48,7 @@ class SignInProviders(V2View):
         found = SignInProvider.objects.filter(kind=kind) if kind else SignInProvider.objects.all()
         return page_by_id(request, found, each_as(provider_json))
 
-    @extend_schema(operation_id="createSignInProvider", request=ANY_PROVIDER, responses={201: ANY_PROVIDER})
+    @api_operation("createSignInProvider", {201: ANY_PROVIDER}, request=ANY_PROVIDER)
     def post(self, request: Request) -> HttpResponse:
         """Create a sign-in provider.
 
@@ -69,7 +70,7 @@ class SignInProviders(V2View):
 class OneSignInProvider(V2View):
     """View to read, change or delete a sign-in provider."""
 
-    @extend_schema(operation_id="getSignInProvider", responses=ANY_PROVIDER)
+    @api_operation("getSignInProvider", ANY_PROVIDER)
     def get(self, request: Request, provider_id: int) -> HttpResponse:
         """Read a sign-in provider.
 
@@ -78,7 +79,7 @@ class OneSignInProvider(V2View):
         """
         return answer_with_tag(provider_json(_provider_to_change(request, provider_id)[1]))
 
-    @extend_schema(operation_id="changeSignInProvider", request=ANY_PROVIDER, responses=ANY_PROVIDER)
+    @api_operation("changeSignInProvider", ANY_PROVIDER, request=ANY_PROVIDER)
     def patch(self, request: Request, provider_id: int) -> HttpResponse:
         """Change a sign-in provider.
 
@@ -99,7 +100,7 @@ class OneSignInProvider(V2View):
                 rows.switch_provider(provider=provider, active=active, by=actor, now=now)
         return answer_with_tag(provider_json(rows.provider_by_id(provider_id)))
 
-    @extend_schema(operation_id="deleteSignInProvider", responses={204: None})
+    @api_operation("deleteSignInProvider", {204: None})
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
         """Delete a sign-in provider.
 

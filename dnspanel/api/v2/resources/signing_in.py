@@ -10,7 +10,6 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -25,6 +24,7 @@ from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.users import user_for
 from dnspanel.api.v2.schema.fields import Shape, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.zones.rights import access
 
 
@@ -63,7 +63,7 @@ class PasswordLinkSerializer(Shape):
 class SecondFactor(V2View):
     """View to read or reset a person's two-factor authentication."""
 
-    @extend_schema(operation_id="getSecondFactor", responses=SecondFactorSerializer)
+    @api_operation("getSecondFactor", SecondFactorSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Read the two-factor authentication of a person.
 
@@ -72,7 +72,7 @@ class SecondFactor(V2View):
         """
         return answer_with_tag(_second_factor_json(user_for(self.actor, user_id)))
 
-    @extend_schema(operation_id="resetSecondFactor", responses={204: None})
+    @api_operation("resetSecondFactor", {204: None})
     def delete(self, request: Request, user_id: int) -> HttpResponse:
         """Reset the two-factor authentication of a person.
 
@@ -90,7 +90,7 @@ class SecondFactor(V2View):
 class Sessions(V2View):
     """View to list a person's most recent 100 sessions, or to end all sessions of the person."""
 
-    @extend_schema(operation_id="listSessions", responses=SessionsSerializer)
+    @api_operation("listSessions", SessionsSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """List the sessions of a person.
 
@@ -99,7 +99,7 @@ class Sessions(V2View):
         """
         return answer_with_tag(_sessions_json(user_for(self.actor, user_id)))
 
-    @extend_schema(operation_id="endSessions", responses={204: None})
+    @api_operation("endSessions", {204: None})
     def delete(self, request: Request, user_id: int) -> HttpResponse:
         """End the sessions of a person.
 
@@ -118,7 +118,7 @@ class PasswordLink(OneSecretView):
 
     unconditional = True
 
-    @extend_schema(operation_id="createPasswordLink", request=None, responses={201: PasswordLinkSerializer})
+    @api_operation("createPasswordLink", {201: PasswordLinkSerializer}, request=None)
     def post(self, request: Request, user_id: int) -> HttpResponse:
         """Create a password link for a person.
 

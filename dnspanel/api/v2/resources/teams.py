@@ -5,7 +5,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -19,6 +18,7 @@ from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.database.first_rows import first_or
 from dnspanel.zones.rights import access
 
@@ -53,7 +53,7 @@ class Teams(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listTeams", parameters=PAGED, responses=page_of(TeamSerializer))
+    @api_operation("listTeams", page_of(TeamSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List teams.
 
@@ -61,7 +61,7 @@ class Teams(V2View):
         """
         return page_by_id(request, teams_visible_to(self.actor), each_as(team_json))
 
-    @extend_schema(operation_id="createTeam", request=TeamSerializer, responses={201: TeamSerializer})
+    @api_operation("createTeam", {201: TeamSerializer}, request=TeamSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a team.
 
@@ -76,7 +76,7 @@ class Teams(V2View):
 class OneTeam(V2View):
     """View to read, rename or delete a team."""
 
-    @extend_schema(operation_id="getTeam", responses=TeamSerializer)
+    @api_operation("getTeam", TeamSerializer)
     def get(self, request: Request, team_id: int) -> HttpResponse:
         """Read a team.
 
@@ -84,7 +84,7 @@ class OneTeam(V2View):
         """
         return answer_with_tag(team_json(team_for(self.actor, team_id)))
 
-    @extend_schema(operation_id="changeTeam", request=TeamSerializer, responses=TeamSerializer)
+    @api_operation("changeTeam", TeamSerializer, request=TeamSerializer)
     def patch(self, request: Request, team_id: int) -> HttpResponse:
         """Rename a team.
 
@@ -97,7 +97,7 @@ class OneTeam(V2View):
                 teams.rename_team(team=team, name=values["name"], by=actor, now=timezone.now())
         return answer_with_tag(team_json(team_for(actor, team_id)))
 
-    @extend_schema(operation_id="deleteTeam", responses={204: None})
+    @api_operation("deleteTeam", {204: None})
     def delete(self, request: Request, team_id: int) -> HttpResponse:
         """Delete a team.
 
@@ -112,7 +112,7 @@ class OneTeam(V2View):
 class TeamMember(V2View):
     """View to add, change or remove a member of a team."""
 
-    @extend_schema(operation_id="setTeamMember", request=MembershipSerializer, responses=TeamSerializer)
+    @api_operation("setTeamMember", TeamSerializer, request=MembershipSerializer)
     def put(self, request: Request, team_id: int, user_id: int) -> HttpResponse:
         """Add a team member or change their role.
 
@@ -125,7 +125,7 @@ class TeamMember(V2View):
             teams.set_member(team=team, user=person, role=values["role"], by=actor, now=timezone.now())
         return answer_with_tag(team_json(team_for(actor, team_id)))
 
-    @extend_schema(operation_id="removeTeamMember", responses={204: None})
+    @api_operation("removeTeamMember", {204: None})
     def delete(self, request: Request, team_id: int, user_id: int) -> HttpResponse:
         """Remove a team member.
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -27,6 +27,7 @@ from dnspanel.api.v2.schema.fields import (
     page_of,
     read,
 )
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.transfer.zone_templates import runs
 from dnspanel.transfer.zone_templates.access import template_for
@@ -98,7 +99,7 @@ class TemplateRuns(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listTemplateRuns", parameters=PAGED, responses=page_of(TemplateRunSerializer))
+    @api_operation("listTemplateRuns", page_of(TemplateRunSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List runs of templates.
 
@@ -107,9 +108,7 @@ class TemplateRuns(V2View):
         access.require(self.actor, Permission.READ)
         return page_by_id(request, runs.runs_visible_to(self.actor), each_as(template_run_json), newest_first=True)
 
-    @extend_schema(
-        operation_id="createTemplateRun", request=TemplateRunSerializer, responses={202: TemplateRunSerializer}
-    )
+    @api_operation("createTemplateRun", {202: TemplateRunSerializer}, request=TemplateRunSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Start a run of a template.
 
@@ -148,7 +147,7 @@ class TemplateRuns(V2View):
 class OneTemplateRun(V2View):
     """View to read or cancel a template run."""
 
-    @extend_schema(operation_id="getTemplateRun", responses=TemplateRunSerializer)
+    @api_operation("getTemplateRun", TemplateRunSerializer)
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
         """Read a run of a template.
 
@@ -158,7 +157,7 @@ class OneTemplateRun(V2View):
         run = runs.run_for(self.actor, template_run_id)
         return answer(template_run_json(run), headers={"ETag": tag_of(what_stays(run))})
 
-    @extend_schema(operation_id="cancelTemplateRun", responses={204: None})
+    @api_operation("cancelTemplateRun", {204: None})
     def delete(self, request: Request, template_run_id: int) -> HttpResponse:
         """Cancel a run of a template.
 
@@ -175,10 +174,10 @@ class OneTemplateRun(V2View):
 class TemplateRunZones(V2View):
     """View to list the outcome of a template run in each zone."""
 
-    @extend_schema(
-        operation_id="listTemplateRunZones",
+    @api_operation(
+        "listTemplateRunZones",
+        page_of(TemplateRunZoneSerializer),
         parameters=[*PAGED, OpenApiParameter("outcome", str, enum=_OUTCOMES, description="Zones with this outcome.")],
-        responses=page_of(TemplateRunZoneSerializer),
     )
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
         """List the zones of a run of a template.

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -34,6 +34,7 @@ from dnspanel.api.v2.schema.fields import (
     page_of,
     read,
 )
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import WRITING
 from dnspanel.api.v2.schema.row_json import row_json
@@ -162,7 +163,7 @@ class Templates(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listTemplates", parameters=PAGED, responses=page_of(TemplateSerializer))
+    @api_operation("listTemplates", page_of(TemplateSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List templates.
 
@@ -171,7 +172,7 @@ class Templates(V2View):
         access.require(self.actor, Permission.READ)
         return page_by_id(request, template_access.templates_visible_to(self.actor), each_as(template_json))
 
-    @extend_schema(operation_id="createTemplate", request=NewTemplateSerializer, responses={201: TemplateSerializer})
+    @api_operation("createTemplate", {201: TemplateSerializer}, request=NewTemplateSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a template.
 
@@ -193,7 +194,7 @@ class Templates(V2View):
 class OneTemplate(V2View):
     """View to read, change or delete a template."""
 
-    @extend_schema(operation_id="getTemplate", responses=TemplateSerializer)
+    @api_operation("getTemplate", TemplateSerializer)
     def get(self, request: Request, template_id: int) -> HttpResponse:
         """Read a template.
 
@@ -202,7 +203,7 @@ class OneTemplate(V2View):
         """
         return answer_with_tag(template_json(_door(request, template_id)))
 
-    @extend_schema(operation_id="changeTemplate", request=TemplateSerializer, responses=TemplateSerializer)
+    @api_operation("changeTemplate", TemplateSerializer, request=TemplateSerializer)
     def patch(self, request: Request, template_id: int) -> HttpResponse:
         """Change a template's name, description or team.
 
@@ -219,7 +220,7 @@ class OneTemplate(V2View):
             edit_template.change_template(template=template, head=head, by=self.actor, now=timezone.now())
         return answer_with_tag(template_json(_door(request, template_id)))
 
-    @extend_schema(operation_id="deleteTemplate", responses={204: None})
+    @api_operation("deleteTemplate", {204: None})
     def delete(self, request: Request, template_id: int) -> HttpResponse:
         """Delete a template.
 
@@ -236,7 +237,7 @@ class TemplateVersions(V2View):
 
     unconditional = True  # a new version has its own number and never replaces another version
 
-    @extend_schema(operation_id="listTemplateVersions", parameters=PAGED, responses=page_of(TemplateVersionSerializer))
+    @api_operation("listTemplateVersions", page_of(TemplateVersionSerializer), parameters=PAGED)
     def get(self, request: Request, template_id: int) -> HttpResponse:
         """List the versions of a template.
 
@@ -247,11 +248,7 @@ class TemplateVersions(V2View):
         rows, more = cut(list(found.select_related("author").order_by("number")[: page.limit + 1]), page.limit)
         return page_answer(request, [version_json(row) for row in rows], (rows[-1].number,) if more else None)
 
-    @extend_schema(
-        operation_id="createTemplateVersion",
-        request=TemplateVersionSerializer,
-        responses={201: TemplateVersionSerializer},
-    )
+    @api_operation("createTemplateVersion", {201: TemplateVersionSerializer}, request=TemplateVersionSerializer)
     def post(self, request: Request, template_id: int) -> HttpResponse:
         """Publish a new version of a template.
 
@@ -273,7 +270,7 @@ class TemplateVersions(V2View):
 class OneTemplateVersion(V2View):
     """View to read a version of a template."""
 
-    @extend_schema(operation_id="getTemplateVersion", responses=TemplateVersionSerializer)
+    @api_operation("getTemplateVersion", TemplateVersionSerializer)
     def get(self, request: Request, template_id: int, number: int) -> HttpResponse:
         """Read a version of a template.
 
@@ -287,16 +284,16 @@ class ZoneTemplateUse(V2View):
 
     unconditional = True  # publishing fails if the zone has a newer revision than the proposal
 
-    @extend_schema(
-        operation_id="applyTemplate",
-        parameters=WRITING,
-        request=TemplateUseSerializer,
-        responses={
+    @api_operation(
+        "applyTemplate",
+        {
             202: TemplateAppliedSerializer,
             200: PolymorphicProxySerializer(
                 "AppliedOrSteps", [TemplateAppliedSerializer, TemplateStepsSerializer], None
             ),
         },
+        request=TemplateUseSerializer,
+        parameters=WRITING,
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Apply a template to a zone.

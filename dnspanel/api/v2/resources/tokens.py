@@ -9,7 +9,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -31,6 +30,7 @@ from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Moment, Shape, Text, page_of, read
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names, permissions_of
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grants_of, scopes_json
@@ -102,11 +102,7 @@ class Tokens(OneSecretView):
 
     unconditional = True
 
-    @extend_schema(
-        operation_id="listTokens",
-        parameters=PAGED,
-        responses=page_of(TokenSerializer),
-    )
+    @api_operation("listTokens", page_of(TokenSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List tokens.
 
@@ -117,7 +113,7 @@ class Tokens(OneSecretView):
         found = verbs.tokens_visible_to(self.actor).filter(kind=TokenKind.API)
         return page_by_id(request, found, lambda rows: tokens_json(self.actor, rows, now), newest_first=True)
 
-    @extend_schema(operation_id="createToken", request=TokenSerializer, responses={201: NewTokenSerializer})
+    @api_operation("createToken", {201: NewTokenSerializer}, request=TokenSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a token.
 
@@ -134,7 +130,7 @@ class Tokens(OneSecretView):
 class OneToken(V2View):
     """View to read or revoke a token. A token can't be changed."""
 
-    @extend_schema(operation_id="getToken", responses=TokenSerializer)
+    @api_operation("getToken", TokenSerializer)
     def get(self, request: Request, token_id: int) -> HttpResponse:
         """Read a token.
 
@@ -143,7 +139,7 @@ class OneToken(V2View):
         """
         return answer_with_tag(_token_json(self.actor, token_id))
 
-    @extend_schema(operation_id="revokeToken", responses={204: None})
+    @api_operation("revokeToken", {204: None})
     def delete(self, request: Request, token_id: int) -> HttpResponse:
         """Revoke a token.
 
@@ -159,7 +155,7 @@ class OneToken(V2View):
 class TokenRotation(OneSecretView):
     """View to rotate a token, which creates a new token with the same scope and limits."""
 
-    @extend_schema(operation_id="rotateToken", request=RotationSerializer, responses={201: NewTokenSerializer})
+    @api_operation("rotateToken", {201: NewTokenSerializer}, request=RotationSerializer)
     def post(self, request: Request, token_id: int) -> HttpResponse:
         """Rotate a token.
 

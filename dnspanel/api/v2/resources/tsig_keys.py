@@ -10,7 +10,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -25,6 +24,7 @@ from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.tokens import STATES, TermsSerializer, terms_of, token_for, tokens_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Text, page_of, read
+from dnspanel.api.v2.schema.operations import api_operation
 
 ALGORITHMS = [(name, name) for name in tsig_secrets.ALGORITHMS]
 _SHARED = (
@@ -79,7 +79,7 @@ class TsigKeys(OneSecretView):
 
     unconditional = True
 
-    @extend_schema(operation_id="listTsigKeys", parameters=PAGED, responses=page_of(TsigKeySerializer))
+    @api_operation("listTsigKeys", page_of(TsigKeySerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List TSIG keys.
 
@@ -92,7 +92,7 @@ class TsigKeys(OneSecretView):
             newest_first=True,
         )
 
-    @extend_schema(operation_id="createTsigKey", request=NewTsigKeySerializer, responses={201: NewTsigKeySerializer})
+    @api_operation("createTsigKey", {201: NewTsigKeySerializer}, request=NewTsigKeySerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a TSIG key.
 
@@ -117,7 +117,7 @@ class TsigKeys(OneSecretView):
 class OneTsigKey(V2View):
     """View to read or revoke a TSIG key."""
 
-    @extend_schema(operation_id="getTsigKey", responses=TsigKeySerializer)
+    @api_operation("getTsigKey", TsigKeySerializer)
     def get(self, request: Request, key_id: int) -> HttpResponse:
         """Read a TSIG key.
 
@@ -125,7 +125,7 @@ class OneTsigKey(V2View):
         """
         return answer_with_tag(_key_json(self.actor, key_id))
 
-    @extend_schema(operation_id="revokeTsigKey", responses={204: None})
+    @api_operation("revokeTsigKey", {204: None})
     def delete(self, request: Request, key_id: int) -> HttpResponse:
         """Revoke a TSIG key.
 

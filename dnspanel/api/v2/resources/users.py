@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -47,6 +47,7 @@ from dnspanel.api.v2.schema.fields import (
     stamp,
     text_parameter,
 )
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import CodedMessage
@@ -171,7 +172,7 @@ class RightsSerializer(serializers.Serializer):
 class Users(V2View):
     """View to list people and service accounts."""
 
-    @extend_schema(operation_id="listUsers", parameters=PAGED, responses=page_of(UserSerializer))
+    @api_operation("listUsers", page_of(UserSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List people.
 
@@ -188,9 +189,7 @@ class ServiceAccounts(V2View):
 
     unconditional = True
 
-    @extend_schema(
-        operation_id="createServiceAccount", request=ServiceAccountSerializer, responses={201: UserSerializer}
-    )
+    @api_operation("createServiceAccount", {201: UserSerializer}, request=ServiceAccountSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a service account.
 
@@ -209,7 +208,7 @@ class HandOver(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="handOverAccount", request=HandOverSerializer, responses=HandedOverSerializer)
+    @api_operation("handOverAccount", HandedOverSerializer, request=HandOverSerializer)
     def post(self, request: Request, user_id: int) -> HttpResponse:
         """Hand over the objects of an account.
 
@@ -235,7 +234,7 @@ class HandOver(V2View):
 class OneUser(V2View):
     """View to read a person, and to change their role or state."""
 
-    @extend_schema(operation_id="getUser", responses=UserSerializer)
+    @api_operation("getUser", UserSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Read a person.
 
@@ -244,7 +243,7 @@ class OneUser(V2View):
         """
         return answer_with_tag(user_json(user_for(self.actor, user_id)))
 
-    @extend_schema(operation_id="changeUser", request=UserSerializer, responses=UserSerializer)
+    @api_operation("changeUser", UserSerializer, request=UserSerializer)
     def patch(self, request: Request, user_id: int) -> HttpResponse:
         """Change the role or state of a person.
 
@@ -263,8 +262,9 @@ class OneUser(V2View):
 class UserRights(V2View):
     """View to check the rights of a person in a zone."""
 
-    @extend_schema(
-        operation_id="getUserRights",
+    @api_operation(
+        "getUserRights",
+        RightsSerializer,
         parameters=[
             OpenApiParameter("zone", str, required=True, description="Name of a zone."),
             *ABOUT_RRSET,
@@ -274,7 +274,6 @@ class UserRights(V2View):
                 description="A time in the past. `since` compares the rights with the rights at that time.",
             ),
         ],
-        responses=RightsSerializer,
     )
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Check the rights of a person in a zone.
@@ -315,7 +314,7 @@ class Invitations(OneSecretView):
 
     unconditional = True
 
-    @extend_schema(operation_id="createInvitation", request=InvitationSerializer, responses={201: InvitationSerializer})
+    @api_operation("createInvitation", {201: InvitationSerializer}, request=InvitationSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Invite a person.
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -21,6 +20,7 @@ from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Shape, page_of, stamp
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.fleet.lookups.turns import Busy
 from dnspanel.transfer.cutover.delegation_checklist import Verdict
@@ -68,7 +68,7 @@ class VanityPlaceSerializer(Shape):
 class VanityPlaces(V2View):
     """View to list the zones that contain names of a name server set."""
 
-    @extend_schema(operation_id="listVanityAddresses", responses=page_of(VanityPlaceSerializer))
+    @api_operation("listVanityAddresses", page_of(VanityPlaceSerializer))
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """List the zones that contain names of a name server set.
 
@@ -82,7 +82,7 @@ class VanityPlaces(V2View):
 class VanityPlace(V2View):
     """View to read vanity names in a zone, and to start or stop maintaining their addresses."""
 
-    @extend_schema(operation_id="getVanityAddresses", responses=VanityPlaceSerializer)
+    @api_operation("getVanityAddresses", VanityPlaceSerializer)
     def get(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Read the vanity names in a zone.
 
@@ -93,9 +93,7 @@ class VanityPlace(V2View):
         zone = access.zone_for_reading(self.actor, zone_name)
         return answer_with_tag(place_json(_place(request, template, zone.name)))
 
-    @extend_schema(
-        operation_id="setVanityAddresses", parameters=[DRY_RUN], request=None, responses=VanityPlaceSerializer
-    )
+    @api_operation("setVanityAddresses", VanityPlaceSerializer, request=None, parameters=[DRY_RUN])
     def put(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Maintain the addresses of name servers in a zone.
 
@@ -109,7 +107,7 @@ class VanityPlace(V2View):
             keep_addresses(template=template, zone=zone, by=self.actor, now=timezone.now())
         return answer_with_tag(_as_it_is(request, template, zone))
 
-    @extend_schema(operation_id="deleteVanityAddresses", parameters=[DRY_RUN], responses={204: None})
+    @api_operation("deleteVanityAddresses", {204: None}, parameters=[DRY_RUN])
     def delete(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Stop maintaining the addresses of name servers.
 
@@ -127,7 +125,7 @@ class VanityParent(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="checkVanityParent", request=None, responses=VanityPlaceSerializer)
+    @api_operation("checkVanityParent", VanityPlaceSerializer, request=None)
     def post(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Check the delegation and glue at the parent zone.
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -27,6 +27,7 @@ from dnspanel.api.v2.schema.fields import (
     page_of,
     read,
 )
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.texts import gettext
 from dnspanel.webhooks import access, hooks
@@ -122,7 +123,7 @@ class Webhooks(OneSecretView):
 
     unconditional = True
 
-    @extend_schema(operation_id="listWebhooks", parameters=PAGED, responses=page_of(WebhookSerializer))
+    @api_operation("listWebhooks", page_of(WebhookSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List webhooks.
 
@@ -132,7 +133,7 @@ class Webhooks(OneSecretView):
         found = access.webhooks_visible_to(self.actor)
         return page_by_id(request, found, each_as(webhook_json), newest_first=True)
 
-    @extend_schema(operation_id="createWebhook", request=WebhookSerializer, responses={201: NewWebhookSerializer})
+    @api_operation("createWebhook", {201: NewWebhookSerializer}, request=WebhookSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a webhook.
 
@@ -154,7 +155,7 @@ class Webhooks(OneSecretView):
 class OneWebhook(V2View):
     """View to read, change or delete a webhook."""
 
-    @extend_schema(operation_id="getWebhook", responses=WebhookSerializer)
+    @api_operation("getWebhook", WebhookSerializer)
     def get(self, request: Request, webhook_id: int) -> HttpResponse:
         """Read a webhook.
 
@@ -162,7 +163,7 @@ class OneWebhook(V2View):
         """
         return answer_with_tag(webhook_json(access.webhook_for(self.actor, webhook_id)))
 
-    @extend_schema(operation_id="changeWebhook", request=WebhookSerializer, responses=WebhookSerializer)
+    @api_operation("changeWebhook", WebhookSerializer, request=WebhookSerializer)
     def patch(self, request: Request, webhook_id: int) -> HttpResponse:
         """Change a webhook.
 
@@ -177,7 +178,7 @@ class OneWebhook(V2View):
             hooks.change_webhook(webhook=webhook, by=self.actor, now=timezone.now(), **values)
         return answer_with_tag(webhook_json(access.webhook_for(self.actor, webhook_id)))
 
-    @extend_schema(operation_id="deleteWebhook", responses={204: None})
+    @api_operation("deleteWebhook", {204: None})
     def delete(self, request: Request, webhook_id: int) -> HttpResponse:
         """Delete a webhook.
 
@@ -196,7 +197,7 @@ class WebhookTest(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="testWebhook", request=None, responses={202: DeliverySerializer})
+    @api_operation("testWebhook", {202: DeliverySerializer}, request=None)
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
         """Test a webhook.
 
@@ -210,7 +211,7 @@ class WebhookTest(V2View):
 class WebhookRotation(OneSecretView):
     """View to replace the secret of a webhook."""
 
-    @extend_schema(operation_id="rotateWebhookSecret", request=None, responses={201: SecretSerializer})
+    @api_operation("rotateWebhookSecret", {201: SecretSerializer}, request=None)
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
         """Replace the secret of a webhook.
 
@@ -227,15 +228,15 @@ class WebhookRotation(OneSecretView):
 class Deliveries(V2View):
     """View to list the deliveries of a webhook."""
 
-    @extend_schema(
-        operation_id="listWebhookDeliveries",
+    @api_operation(
+        "listWebhookDeliveries",
+        page_of(DeliverySerializer),
         parameters=[
             OpenApiParameter(
                 "state", str, enum=list(DeliveryState.values), description="Only deliveries in this state."
             ),
             *PAGED,
         ],
-        responses=page_of(DeliverySerializer),
     )
     def get(self, request: Request, webhook_id: int) -> HttpResponse:
         """List the deliveries of a webhook.
@@ -254,7 +255,7 @@ class Replay(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="replayWebhookDelivery", request=None, responses={202: DeliverySerializer})
+    @api_operation("replayWebhookDelivery", {202: DeliverySerializer}, request=None)
     def post(self, request: Request, webhook_id: int, delivery_id: int) -> HttpResponse:
         """Send a delivery again.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -16,6 +16,7 @@ from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer, TokenNameSerializer
 from dnspanel.api.v2.schema.fields import PAGED, RecordType, Shape, page_of, text_parameter, type_number
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.rights_here import RightsHere, people_here, subject_of, tokens_here
@@ -66,9 +67,7 @@ class ZonePeople(V2View):
 
     unconditional = True
 
-    @extend_schema(
-        operation_id="listZonePeople", parameters=[*PAGED, *ABOUT_RRSET], responses=page_of(PersonHereSerializer)
-    )
+    @api_operation("listZonePeople", page_of(PersonHereSerializer), parameters=[*PAGED, *ABOUT_RRSET])
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the people with rights in a zone.
 
@@ -90,7 +89,7 @@ class ZoneTokens(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="listZoneTokens", parameters=PAGED, responses=page_of(TokenHereSerializer))
+    @api_operation("listZoneTokens", page_of(TokenHereSerializer), parameters=PAGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the tokens with rights in a zone.
 

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import actor_form
@@ -26,6 +26,7 @@ from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.new_zone import chosen_server_set, host_of, hosts, mailbox_in, new_rrsets
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, id_parameter, page_of, read, search_parameter, text_parameter
+from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer, ZoneWrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, DRY_RUN, IF_CHANGED, IF_MATCH, WRITING, Q
@@ -73,15 +74,15 @@ class ZoneList(V2View):
 
     unconditional = True
 
-    @extend_schema(
-        operation_id="listZones",
+    @api_operation(
+        "listZones",
+        {200: page_of(ZoneSerializer)},
         parameters=[
             *PAGED,
             Q,
             OpenApiParameter("tag", str, description="Only zones with this tag."),
             OpenApiParameter("team", int, description="Only zones of the team with this id."),
         ],
-        responses={200: page_of(ZoneSerializer)},
     )
     def get(self, request: Request) -> HttpResponse:
         """List zones.
@@ -104,11 +105,11 @@ class ZoneList(V2View):
             (behind,) if behind else None,
         )
 
-    @extend_schema(
-        operation_id="createZone",
-        parameters=WRITING,
+    @api_operation(
+        "createZone",
+        {202: ZoneWrittenSerializer, 201: ZoneWrittenSerializer},
         request=NewZoneSerializer,
-        responses={202: ZoneWrittenSerializer, 201: ZoneWrittenSerializer},
+        parameters=WRITING,
     )
     def post(self, request: Request) -> HttpResponse:
         """Create a zone.
@@ -141,7 +142,7 @@ class ZoneList(V2View):
 class ZoneDetail(V2View):
     """View to read, change or delete a zone."""
 
-    @extend_schema(operation_id="getZone", parameters=[IF_CHANGED], responses={200: ZoneSerializer})
+    @api_operation("getZone", {200: ZoneSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read a zone.
 
@@ -151,12 +152,7 @@ class ZoneDetail(V2View):
         zone_body = zone_json(access.zone_for_reading(self.actor, zone_name), self.actor)
         return fresh_enough(request, zone_body["etag"]) or answer(zone_body, headers={"ETag": zone_body["etag"]})
 
-    @extend_schema(
-        operation_id="changeZone",
-        parameters=[IF_MATCH, DRY_RUN],
-        request=ZonePatchSerializer,
-        responses={200: ZoneSerializer},
-    )
+    @api_operation("changeZone", {200: ZoneSerializer}, request=ZonePatchSerializer, parameters=[IF_MATCH, DRY_RUN])
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
         """Change a zone's tags, team or default TTL.
 
@@ -179,11 +175,7 @@ class ZoneDetail(V2View):
             change_settings(zone=current, tags=tags, team=team, author=self.actor, now=timezone.now())
         return answer(zone_json(current, self.actor), headers={"ETag": _tag(current)})
 
-    @extend_schema(
-        operation_id="deleteZone",
-        parameters=[*CHANGING, *TERMS[:2]],
-        responses={202: WrittenSerializer, 200: WrittenSerializer},
-    )
+    @api_operation("deleteZone", {202: WrittenSerializer, 200: WrittenSerializer}, parameters=[*CHANGING, *TERMS[:2]])
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Delete a zone.
 
@@ -211,11 +203,8 @@ class ZoneClones(V2View):
 
     unconditional = True  # the source is read in one snapshot and stays unchanged
 
-    @extend_schema(
-        operation_id="cloneZone",
-        parameters=WRITING,
-        request=ClonesSerializer,
-        responses={202: WrittenSerializer, 201: WrittenSerializer},
+    @api_operation(
+        "cloneZone", {202: WrittenSerializer, 201: WrittenSerializer}, request=ClonesSerializer, parameters=WRITING
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Clone a zone.
@@ -260,11 +249,8 @@ class Deletions(V2View):
 
     unconditional = True  # each zone can have `at_revision` instead
 
-    @extend_schema(
-        operation_id="deleteZones",
-        parameters=WRITING,
-        request=DeletionsSerializer,
-        responses={202: WrittenSerializer, 200: WrittenSerializer},
+    @api_operation(
+        "deleteZones", {202: WrittenSerializer, 200: WrittenSerializer}, request=DeletionsSerializer, parameters=WRITING
     )
     def post(self, request: Request) -> HttpResponse:
         """Delete zones.
@@ -312,13 +298,13 @@ def _canonical(text: str) -> str | None:
 class TrashList(V2View):
     """View to list the zones in the trash."""
 
-    @extend_schema(
-        operation_id="listDeletedZones",
+    @api_operation(
+        "listDeletedZones",
+        {200: page_of(TrashedZoneSerializer)},
         parameters=[
             OpenApiParameter("q", str, description="Search, as in the search box of the panel's trash."),
             *PAGED,
         ],
-        responses={200: page_of(TrashedZoneSerializer)},
     )
     def get(self, request: Request) -> HttpResponse:
         """List deleted zones.
@@ -339,11 +325,11 @@ class TrashRestore(V2View):
 
     unconditional = True  # a zone in the trash does not change
 
-    @extend_schema(
-        operation_id="restoreZone",
-        parameters=[*WRITING, TERMS[0]],
+    @api_operation(
+        "restoreZone",
+        {202: ZoneWrittenSerializer, 200: ZoneWrittenSerializer},
         request=None,
-        responses={202: ZoneWrittenSerializer, 200: ZoneWrittenSerializer},
+        parameters=[*WRITING, TERMS[0]],
     )
     def post(self, request: Request, zone_id: int) -> HttpResponse:
         """Restore a zone.

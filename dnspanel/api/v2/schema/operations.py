@@ -1,0 +1,14 @@
+"""The description of a view's method in the OpenAPI document."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.fields import empty
+
+
+def api_operation(
+    operation_id: str, responses: Any, *, request: Any = empty, parameters: Sequence[OpenApiParameter] = ()
+) -> Callable[[Any], Any]:
+    """Describe a method of a view: its operation id, its responses, and its request body and parameters if any."""
+    return extend_schema(operation_id, parameters or None, request, responses)
