@@ -8,14 +8,12 @@ from django.utils import timezone
 
 from dnspanel.accounts.providers.ldap.look import look_at_everybody
 from dnspanel.accounts.sign_in.password_mail import mail_password_link
-from dnspanel.celery import while_postgresql_answers
 
 
 @shared_task(ignore_result=True)
 def send_password_link(user_id: int) -> None:
     """Mail the person a link that sets their password. Two calls send two links. Using one link makes both invalid."""
-    with while_postgresql_answers():
-        mail_password_link(user_id=user_id, now=timezone.now())
+    mail_password_link(user_id=user_id, now=timezone.now())
 
 
 @shared_task(ignore_result=True)
@@ -24,5 +22,4 @@ def look_at_ldap_people() -> None:
 
     If two tasks run at the same time, only one checks a server.
     """
-    with while_postgresql_answers():
-        look_at_everybody(now=timezone.now())
+    look_at_everybody(now=timezone.now())

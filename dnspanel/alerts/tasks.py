@@ -10,7 +10,6 @@ from celery import shared_task
 from django.utils import timezone
 
 from dnspanel.alerts import deliver_alerts, watch
-from dnspanel.celery import while_postgresql_answers
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
 from dnspanel.wake import wake
 
@@ -23,13 +22,12 @@ _places = threading.BoundedSemaphore(3)
 @shared_task(ignore_result=True)
 def watch_fleet() -> None:
     """Check for alerts once, and wake a sender for every route with due messages."""
-    with while_postgresql_answers():
-        now, looked_at = timezone.now(), heartbeats().get(WATCH)
-        # A worker that hangs in a check holds the lock, so no other process can check. So the collector has priority.
-        if looked_at is None or not timedelta(0) <= now - looked_at < LEAVE_TO_COLLECTOR:
-            watch.look(now=now)
-        for route_id in deliver_alerts.routes_with_due(now=timezone.now()):
-            wake_sender(route_id=route_id)
+    now, looked_at = timezone.now(), heartbeats().get(WATCH)
+    # A worker that hangs in a check holds the lock, so no other process can check. So the collector has priority.
+    if looked_at is None or not timedelta(0) <= now - looked_at < LEAVE_TO_COLLECTOR:
+        watch.look(now=now)
+    for route_id in deliver_alerts.routes_with_due(now=timezone.now()):
+        wake_sender(route_id=route_id)
 
 
 @shared_task(ignore_result=True)
@@ -38,8 +36,7 @@ def tell_route(route_id: int) -> None:
     if not _places.acquire(blocking=False):
         return  # the next check wakes a sender again
     try:
-        with while_postgresql_answers():
-            deliver_alerts.deliver_all(route_id=route_id, clock=timezone.now)
+        deliver_alerts.deliver_all(route_id=route_id, clock=timezone.now)
     finally:
         _places.release()
 
@@ -47,9 +44,7 @@ def tell_route(route_id: int) -> None:
 @shared_task(ignore_result=True)
 def forget_old_alerts() -> str:
     """Delete old alerts."""
-    with while_postgresql_answers():
-        return f"forgot alerts={watch.forget_old_alerts(now=timezone.now())}"
-    return "PostgreSQL is away"
+    return f"forgot alerts={watch.forget_old_alerts(now=timezone.now())}"
 
 
 def wake_sender(*, route_id: int) -> None:

@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.catalogs import consumer, producer
-from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake
 from dnspanel.zones.models import Zone
 
@@ -24,19 +23,18 @@ TURN_SECONDS = 10.0
 def follow_catalogs() -> None:
     """Take turns for each due consumer catalog until no work or time is left. It can run twice, late or never."""
     until = time.monotonic() + TURN_SECONDS
-    with while_postgresql_answers():
-        for catalog_id in consumer.catalogs_due(timezone.now()):
-            with hold_lock(Lock.CATALOG, catalog_id) as mine:
-                while mine and consumer.take_turn(catalog_id=catalog_id, now=timezone.now()):
-                    if time.monotonic() > until:
-                        break
+    for catalog_id in consumer.catalogs_due(timezone.now()):
+        with hold_lock(Lock.CATALOG, catalog_id) as mine:
+            while mine and consumer.take_turn(catalog_id=catalog_id, now=timezone.now()):
+                if time.monotonic() > until:
+                    break
 
 
 @shared_task(ignore_result=True)
 def follow_producers() -> None:
     """Update the member lists of producer catalogs. The task can run twice, late or never."""
     until = time.monotonic() + TURN_SECONDS
-    with while_postgresql_answers(), hold_lock(Lock.CATALOG, 0) as mine:
+    with hold_lock(Lock.CATALOG, 0) as mine:
         while mine and producer.follow_members(now=timezone.now()) and time.monotonic() < until:
             continue
 

@@ -18,7 +18,6 @@ from celery import current_task, shared_task
 from django.utils import timezone
 
 from dnspanel.advisory_locks import Lock, hold_lock
-from dnspanel.celery import while_postgresql_answers
 from dnspanel.fleet import events
 from dnspanel.fleet.dnssec import drive, parent_checks, signalling_names
 from dnspanel.fleet.integrity import decision, node_comparison, repair_node, unknown_history
@@ -70,43 +69,38 @@ logger = logging.getLogger(__name__)
 @shared_task(ignore_result=True)
 def push_node(node_id: int) -> None:
     """Bring one node to the head of its schema. Late, missing or repeated runs do no harm."""
-    with while_postgresql_answers():
-        connections[node_id].push(lambda connection: _push(node_id, connection))
+    connections[node_id].push(lambda connection: _push(node_id, connection))
 
 
 @shared_task(ignore_result=True)
 def push_nodes(node_ids: list[int]) -> None:
     """Bring several nodes to the head of their schema. Nodes that lack the same data share one push."""
-    with while_postgresql_answers():
-        _push_together(node_ids)
+    _push_together(node_ids)
 
 
 @shared_task(ignore_result=True)
 def push_late_nodes() -> None:
     """Push to every active node that is not at the head of its schema."""
-    with while_postgresql_answers():
-        wake_released_nodes(node_ids=late_nodes())
+    wake_released_nodes(node_ids=late_nodes())
 
 
 @shared_task(ignore_result=True)
 def rotate_identities() -> None:
     """Rotate certificates and signing keys, and end expired drains. Each part continues where its last run ended."""
-    with while_postgresql_answers():
-        rotate.rotate_due(now=timezone.now())
-        node_keys.spread_keys(now=timezone.now())
+    rotate.rotate_due(now=timezone.now())
+    node_keys.spread_keys(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def set_up_computed_types() -> None:
     """Set up ALIAS and LUA on every node, one after another."""
-    with while_postgresql_answers():
-        node_computed_types.set_up(now=timezone.now())
+    node_computed_types.set_up(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def set_up_fronts() -> None:
     """Send every front its settings. Late, missing or repeated runs do no harm."""
-    with while_postgresql_answers(), hold_lock(Lock.FRONTS) as mine:
+    with hold_lock(Lock.FRONTS) as mine:
         if mine:
             fronts.push_settings(now=timezone.now())
 
@@ -120,7 +114,7 @@ def wake_fronts(**_: Any) -> None:
 @shared_task(ignore_result=True)
 def look_at_unproven_zones() -> None:
     """Check zones that failed validation on nodes, and clear those that validate again."""
-    with while_postgresql_answers(), hold_lock(Lock.UNPROVEN) as mine:
+    with hold_lock(Lock.UNPROVEN) as mine:
         if mine:
             bogus_zones.look(now=timezone.now())
 
@@ -128,7 +122,7 @@ def look_at_unproven_zones() -> None:
 @shared_task(ignore_result=True)
 def drive_rollovers() -> None:
     """Check every open DNSSEC rollover and take due steps. This waits for answers of other servers."""
-    with while_postgresql_answers(), hold_lock(Lock.ROLLOVERS) as mine:
+    with hold_lock(Lock.ROLLOVERS) as mine:
         if mine:
             drive.drive_rollovers(clock=timezone.now)
 
@@ -136,21 +130,19 @@ def drive_rollovers() -> None:
 @shared_task(ignore_result=True)
 def begin_due_rollovers() -> None:
     """Start the rollovers that automatic DNSSEC policies require."""
-    with while_postgresql_answers():
-        automatic.begin_due_rollovers(now=timezone.now())
+    automatic.begin_due_rollovers(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def begin_first_ds() -> None:
     """Start rollovers to the first DS of recently signed zones, if their DNSSEC policies require it."""
-    with while_postgresql_answers():
-        automatic.begin_first_ds(now=timezone.now())
+    automatic.begin_first_ds(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def reconcile_signalling_names() -> None:
     """Update the signalling names in all zones (RFC 9615)."""
-    with while_postgresql_answers(), hold_lock(Lock.SIGNALLING_NAMES) as mine:
+    with hold_lock(Lock.SIGNALLING_NAMES) as mine:
         if mine:
             signalling_names.reconcile(now=timezone.now())
 
@@ -158,28 +150,25 @@ def reconcile_signalling_names() -> None:
 @shared_task(ignore_result=True)
 def tidy_identities() -> None:
     """Retire signing keys that are no longer needed, and delete old events."""
-    with while_postgresql_answers():
-        node_keys.retire_when_possible(now=timezone.now())
-        events.forget_events(now=timezone.now())
+    node_keys.retire_when_possible(now=timezone.now())
+    events.forget_events(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def compare_nodes() -> None:
     """Compare every node's digests with the panel's, and repair the nodes that differ."""
-    with while_postgresql_answers():
-        for node_id in node_comparison.compare_nodes(now=timezone.now()):
-            wake_repair(node_id)
+    for node_id in node_comparison.compare_nodes(now=timezone.now()):
+        wake_repair(node_id)
 
 
 @shared_task(ignore_result=True)
 def mend_node(node_id: int) -> None:
     """Repair differences between this node and the panel. Late, missing or repeated runs do no harm."""
-    with while_postgresql_answers():
-        try:
-            if repair_node.repair(node_id, connections[node_id]):
-                wake(push_node, node_id)
-        except ReplicationError as exc:
-            logger.warning("cannot repair node_id=%s: %s", node_id, exc)
+    try:
+        if repair_node.repair(node_id, connections[node_id]):
+            wake(push_node, node_id)
+    except ReplicationError as exc:
+        logger.warning("cannot repair node_id=%s: %s", node_id, exc)
 
 
 def wake_repair(node_id: int, *, countdown: float = 0) -> None:
@@ -190,23 +179,22 @@ def wake_repair(node_id: int, *, countdown: float = 0) -> None:
 @shared_task(ignore_result=True)
 def check_node(node_id: int) -> None:
     """Ask the agent to read and compare every row now. If it can't be reached, the node's page shows this."""
-    with while_postgresql_answers():
-        node = Node.objects.filter(pk=node_id, state__in=(NodeState.ACTIVE, NodeState.DRAINED)).first()
-        if node is None:
-            return
-        context = client_ssl_context(ensure_authority(now=timezone.now()))
-        try:
-            with NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins) as client:
-                client.check()
-        except ReplicationError as exc:
-            message = gettext("The check couldn’t be started: {exc}.").format(exc=exc)
-            events.note(node_id=node_id, kind="check", message=message, now=timezone.now())
+    node = Node.objects.filter(pk=node_id, state__in=(NodeState.ACTIVE, NodeState.DRAINED)).first()
+    if node is None:
+        return
+    context = client_ssl_context(ensure_authority(now=timezone.now()))
+    try:
+        with NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins) as client:
+            client.check()
+    except ReplicationError as exc:
+        message = gettext("The check couldn’t be started: {exc}.").format(exc=exc)
+        events.note(node_id=node_id, kind="check", message=message, now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def bootstrap_node(node_id: int) -> None:
     """Send a node its snapshot, then wake its push. If runs are concurrent, a lease allows only one."""
-    with while_postgresql_answers(), suppress(LeaseLost):
+    with suppress(LeaseLost):
         lease = Lease.take(node_id=node_id, now=timezone.now())
         if lease is not None and send_snapshot(lease=lease):
             wake(push_node, node_id)
@@ -220,19 +208,18 @@ def bootstrap_waiting_nodes() -> None:
 
     Before this, resume nodes whose drain has expired, and request snapshots for nodes that lost data.
     """
-    with while_postgresql_answers():
-        node_lifecycle.resume_due(now=timezone.now())
-        for node_id, reason in regressed_nodes():
-            ask_for_snapshot(node_id=node_id, reason=reason, now=timezone.now())
-        waiting = list(free_bootstraps(now=timezone.now()).values_list("node_id", flat=True))
-        random.shuffle(waiting)
-        wake_each(bootstrap_node, waiting)
+    node_lifecycle.resume_due(now=timezone.now())
+    for node_id, reason in regressed_nodes():
+        ask_for_snapshot(node_id=node_id, reason=reason, now=timezone.now())
+    waiting = list(free_bootstraps(now=timezone.now()).values_list("node_id", flat=True))
+    random.shuffle(waiting)
+    wake_each(bootstrap_node, waiting)
 
 
 @shared_task(ignore_result=True)
 def check_parents() -> None:
     """Query the parents of zones whose check is due, each within a day. This waits for other servers."""
-    with while_postgresql_answers(), hold_lock(Lock.PARENT_CHECKS) as mine:
+    with hold_lock(Lock.PARENT_CHECKS) as mine:
         if mine:
             parent_checks.admit(now=timezone.now())
             parent_checks.check_all(parent_checks.take_on(now=timezone.now()), now=timezone.now())
@@ -244,9 +231,8 @@ def check_parent(zone_id: int) -> None:
     if not _parents.acquire(blocking=False):
         return  # beat finds it
     try:
-        with while_postgresql_answers():
-            claims = parent_checks.take_on(now=timezone.now(), zone_ids=[zone_id])
-            parent_checks.check_all(claims, now=timezone.now())
+        claims = parent_checks.take_on(now=timezone.now(), zone_ids=[zone_id])
+        parent_checks.check_all(claims, now=timezone.now())
     finally:
         _parents.release()
 
@@ -255,15 +241,13 @@ def check_parent(zone_id: int) -> None:
 @shared_task(name="dnspanel.fleet.tasks.tend_hold", ignore_result=True)
 def maintain_hold() -> None:
     """Do the next step of a hold: list publications that only nodes have, or execute the decision."""
-    with while_postgresql_answers():
-        decision.step(now=timezone.now())
+    decision.step(now=timezone.now())
 
 
 @shared_task(name="dnspanel.fleet.tasks.tend_log", ignore_result=True)
 def maintain_log() -> None:
     """Maintain the log: make snapshots, merge segments, and delete unneeded snapshots and segments."""
-    with while_postgresql_answers():
-        maintenance.maintain_log(now=timezone.now())
+    maintenance.maintain_log(now=timezone.now())
 
 
 def late_nodes() -> list[int]:
@@ -302,9 +286,8 @@ def advance_delivery() -> None:
 
     Fronts are also woken every second, so that they leave out nodes that have just fallen behind.
     """
-    with while_postgresql_answers():
-        deliver_groups.advance(now=timezone.now())
-        wake_fronts()
+    deliver_groups.advance(now=timezone.now())
+    wake_fronts()
 
 
 def wake_released_nodes(*, node_ids: Sequence[int], **_: Any) -> None:

@@ -12,7 +12,6 @@ from celery import shared_task
 from django.utils import timezone
 
 from dnspanel.advisory_locks import Lock, hold_lock
-from dnspanel.celery import while_postgresql_answers
 from dnspanel.primaries import apply_transfer, refresh
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.wake import wake
@@ -27,10 +26,9 @@ _places = threading.BoundedSemaphore(AT_ONCE)
 @shared_task(ignore_result=True)
 def drive_transfers_in() -> None:
     """Stop serving expired zones and transfer zones that are due, even if a wake-up was lost."""
-    with while_postgresql_answers():
-        if not TransferredZone.objects.exists():
-            return
-        apply_transfer.expire_due(now=timezone.now())
+    if not TransferredZone.objects.exists():
+        return
+    apply_transfer.expire_due(now=timezone.now())
     _transfer_due()
 
 
@@ -44,12 +42,11 @@ def _transfer_due() -> None:
     if not _places.acquire(blocking=False):
         return  # other threads do the transfers, and beat enqueues the task again
     try:
-        with while_postgresql_answers():
-            until = time.monotonic() + TURN_SECONDS
-            while time.monotonic() < until and (zone_id := refresh.claim_due(timezone.now())) is not None:
-                with hold_lock(Lock.TRANSFER_IN, zone_id) as mine:
-                    if mine:
-                        refresh.take_turn(zone_id=zone_id, clock=timezone.now)
+        until = time.monotonic() + TURN_SECONDS
+        while time.monotonic() < until and (zone_id := refresh.claim_due(timezone.now())) is not None:
+            with hold_lock(Lock.TRANSFER_IN, zone_id) as mine:
+                if mine:
+                    refresh.take_turn(zone_id=zone_id, clock=timezone.now)
     finally:
         _places.release()
 

@@ -11,7 +11,6 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
-from dnspanel.celery import while_postgresql_answers
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.encoding.sealing_pace import Pace
 from dnspanel.publish.files import snapshots
@@ -33,18 +32,17 @@ logger = logging.getLogger(__name__)
 @shared_task(ignore_result=True)
 def make_snapshot(schema: int) -> None:
     """Make a snapshot of the panel's LMDB, unless one exists at the LMDB's position. Runs in the queue *system*."""
-    with while_postgresql_answers():
-        try:
-            snapshots.make_snapshot(schema=schema, now=timezone.now())
-        except (ReplicationError, OSError) as exc:
-            logger.warning("no snapshot schema=%s: %s", schema, exc)
+    try:
+        snapshots.make_snapshot(schema=schema, now=timezone.now())
+    except (ReplicationError, OSError) as exc:
+        logger.warning("no snapshot schema=%s: %s", schema, exc)
 
 
 @shared_task(ignore_result=True)
 def encode_log() -> str:
     """Encode until the head of the log is reached. Return a summary for the worker's log."""
     position = None
-    with while_postgresql_answers(), _alone:
+    with _alone:
         while encoded := _step():
             position = encoded
     return f"encoded up to {position}" if position else "nothing to encode"

@@ -13,7 +13,6 @@ from celery import shared_task
 from django.utils import timezone
 
 from dnspanel.advisory_locks import Lock, hold_lock
-from dnspanel.celery import while_postgresql_answers
 from dnspanel.secondaries import keyless, members, notices, secondary_answers, signed_zones
 from dnspanel.secondaries.models import NoticeAddress, Secondary
 from dnspanel.secondaries.notices import Sent
@@ -28,24 +27,22 @@ _places = threading.BoundedSemaphore(4)
 @shared_task(ignore_result=True)
 def follow_publications() -> None:
     """Queue NOTIFY for publications since the last run, and wake a sender for every secondary with due NOTIFY."""
-    with while_postgresql_answers():
-        if members.note_publications(now=timezone.now()):
-            wake_each(notify_secondary, notices.secondaries_with_due(now=timezone.now()))
-        if keyless.note_publications(now=timezone.now()):
-            wake(notify_addresses)
+    if members.note_publications(now=timezone.now()):
+        wake_each(notify_secondary, notices.secondaries_with_due(now=timezone.now()))
+    if keyless.note_publications(now=timezone.now()):
+        wake(notify_addresses)
 
 
 @shared_task(ignore_result=True)
 def drive_secondaries() -> None:
     """Repeat `follow_publications` in case a wake-up was lost, send due NOTIFY again, and start due queries."""
-    with while_postgresql_answers():
-        if Secondary.objects.filter(active=True).exists():
-            members.note_publications(now=timezone.now())
-            wake_each(notify_secondary, notices.secondaries_with_due(now=timezone.now()))
-            wake_each(ask_secondary, secondary_answers.secondaries_with_due(now=timezone.now()))
-        keyless.note_publications(now=timezone.now())
-        if NoticeAddress.objects.filter(notify_at__lte=timezone.now()).exists():
-            wake(notify_addresses)
+    if Secondary.objects.filter(active=True).exists():
+        members.note_publications(now=timezone.now())
+        wake_each(notify_secondary, notices.secondaries_with_due(now=timezone.now()))
+        wake_each(ask_secondary, secondary_answers.secondaries_with_due(now=timezone.now()))
+    keyless.note_publications(now=timezone.now())
+    if NoticeAddress.objects.filter(notify_at__lte=timezone.now()).exists():
+        wake(notify_addresses)
 
 
 @shared_task(ignore_result=True)
@@ -63,9 +60,8 @@ def ask_secondary(secondary_id: int) -> None:
 @shared_task(ignore_result=True)
 def follow_members() -> None:
     """Update the members of every secondary, even if only a zone's tag or team has changed."""
-    with while_postgresql_answers():
-        for pk in Secondary.objects.filter(active=True).values_list("pk", flat=True):
-            members.follow(secondary_id=pk, now=timezone.now())
+    for pk in Secondary.objects.filter(active=True).values_list("pk", flat=True):
+        members.follow(secondary_id=pk, now=timezone.now())
 
 
 @shared_task(ignore_result=True)
@@ -102,7 +98,7 @@ def _take_turn(lock: Lock, key: int, act: Callable[[], bool]) -> None:
 
 def _while_more(lock: Lock, key: int, act: Callable[[], bool]) -> None:
     """Call `act` while it returns True, for at most TURN_SECONDS. Do nothing if another worker holds the lock."""
-    with while_postgresql_answers(), hold_lock(lock, key) as mine:
+    with hold_lock(lock, key) as mine:
         until = time.monotonic() + TURN_SECONDS
         while mine and time.monotonic() < until and act():
             continue

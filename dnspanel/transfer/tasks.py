@@ -5,15 +5,12 @@ Work that waits for another operator's server, or reads a large file, is in the 
 only short work.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from celery import shared_task
 from django.conf import settings
-from django.db import close_old_connections
 from django.utils import timezone
 
-from dnspanel.celery import while_postgresql_answers
 from dnspanel.transfer.cutover import server_comparison
 from dnspanel.transfer.exports import export_jobs
 from dnspanel.transfer.imports import import_jobs, worker
@@ -22,15 +19,11 @@ from dnspanel.transfer.vanity import keep as vanity
 from dnspanel.transfer.zone_templates import runs
 from dnspanel.wake import wake, wake_each
 
-T = TypeVar("T")
-
 
 @shared_task(ignore_result=True)
 def run_import(job_id: int) -> str:
     """Work on an import for one turn (a limited time), in parallel with other workers."""
-    turn = _unless_postgresql_is_away(worker.work_on_import, job_id)
-    if turn is None:
-        return "PostgreSQL is away"
+    turn = worker.work_on_import(job_id)
     if turn.again:
         wake(run_import, job_id)
     return turn.summary
@@ -39,27 +32,26 @@ def run_import(job_id: int) -> str:
 @shared_task(ignore_result=True)
 def read_import(job_id: int) -> str:
     """Read an import's source."""
-    return _unless_postgresql_is_away(worker.read_import, job_id) or "PostgreSQL is away"
+    return worker.read_import(job_id)
 
 
 @shared_task(ignore_result=True)
 def run_export(job_id: int) -> str:
     """Write an export's file."""
-    return _unless_postgresql_is_away(export_jobs.run_export, job_id) or "PostgreSQL is away"
+    return export_jobs.run_export(job_id)
 
 
 @shared_task(ignore_result=True)
 def run_cutover_check(check_id: int) -> str:
     """Run a comparison of an old server with our nodes."""
-    return _unless_postgresql_is_away(server_comparison.run_check, check_id) or "PostgreSQL is away"
+    return server_comparison.run_check(check_id)
 
 
 @shared_task(ignore_result=True)
 def run_template(run_id: int) -> None:
     """Work for one turn on a template run, which updates zones to a version of the template."""
-    with while_postgresql_answers():
-        if runs.work_on_run(run_id):
-            wake(run_template, run_id)
+    if runs.work_on_run(run_id):
+        wake(run_template, run_id)
 
 
 def wake_template_worker(*, run_id: int, **_: Any) -> None:
@@ -70,7 +62,6 @@ def wake_template_worker(*, run_id: int, **_: Any) -> None:
 @shared_task(ignore_result=True)
 def drive_transfers() -> str:
     """Start workers for every job and template run that has work, in case a wake-up was lost."""
-    close_old_connections()
     imports, unread = worker.active_imports(), worker.imports_to_read()
     exports, checks = export_jobs.unfinished_exports(), server_comparison.unfinished_checks()
     wake_each(read_import, unread)
@@ -84,14 +75,12 @@ def drive_transfers() -> str:
 @shared_task(ignore_result=True)
 def keep_addresses() -> str:
     """Update the addresses of vanity names to the current addresses of their nodes. Runs every minute."""
-    close_old_connections()
     return f"published={vanity.bring_into_step(now=timezone.now())}"
 
 
 @shared_task(ignore_result=True)
 def forget_old_files() -> str:
     """Delete files of imports and exports that are no longer needed."""
-    close_old_connections()
     now = timezone.now()
     return f"forgot exports={export_jobs.forget_old_exports(now=now)} imports={import_jobs.forget_old_files(now=now)}"
 
@@ -109,9 +98,3 @@ def wake_workers(*, sender: Any, job_id: int, **_: Any) -> None:
         if sender is ImportJob:
             wake(read_import, job_id)
         wake_each(run_import, [job_id] * settings.TRANSFER_PROCESSES)
-
-
-def _unless_postgresql_is_away(act: Callable[[int], T], job_id: int) -> T | None:
-    with while_postgresql_answers():
-        return act(job_id)
-    return None

@@ -12,7 +12,6 @@ from celery import shared_task
 from django.utils import timezone
 
 from dnspanel.advisory_locks import Lock, hold_lock
-from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake
 from dnspanel.webhooks import deliver_events, place_publish_hooks
 from dnspanel.webhooks.collect_events import collect_events
@@ -26,11 +25,10 @@ _places = threading.BoundedSemaphore(4)
 @shared_task(ignore_result=True)
 def notice_events() -> None:
     """Collect new events, and wake a sender for every webhook with due deliveries."""
-    with while_postgresql_answers():
-        while collect_events(now=timezone.now()):
-            pass
-        for webhook_id in deliver_events.webhooks_with_due(now=timezone.now()):
-            wake_sender(webhook_id=webhook_id)
+    while collect_events(now=timezone.now()):
+        pass
+    for webhook_id in deliver_events.webhooks_with_due(now=timezone.now()):
+        wake_sender(webhook_id=webhook_id)
 
 
 @shared_task(ignore_result=True)
@@ -39,8 +37,7 @@ def deliver_webhook(webhook_id: int) -> None:
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again once a thread is free
     try:
-        with while_postgresql_answers():
-            _deliver(webhook_id)
+        _deliver(webhook_id)
     finally:
         _places.release()
 
@@ -48,16 +45,13 @@ def deliver_webhook(webhook_id: int) -> None:
 @shared_task(ignore_result=True)
 def forget_old_deliveries() -> str:
     """Delete old deliveries and events from the log."""
-    with while_postgresql_answers():
-        return f"forgot deliveries={deliver_events.forget_old_deliveries(now=timezone.now())}"
-    return "PostgreSQL is away"
+    return f"forgot deliveries={deliver_events.forget_old_deliveries(now=timezone.now())}"
 
 
 @shared_task(ignore_result=True)
 def ask_quiet_hooks() -> None:
     """Send example questions to hooks that weren't asked recently. Running twice, late or never does no harm."""
-    with while_postgresql_answers():
-        place_publish_hooks.ask_quiet_hooks(clock=timezone.now)
+    place_publish_hooks.ask_quiet_hooks(clock=timezone.now)
 
 
 def wake_sender(*, webhook_id: int, **_: Any) -> None:

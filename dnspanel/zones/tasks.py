@@ -3,10 +3,8 @@
 from typing import Any
 
 from celery import shared_task
-from django.db import close_old_connections
 from django.utils import timezone
 
-from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake, wake_each
 from dnspanel.zones.audit import audit_links
 from dnspanel.zones.complaints import complaints_upkeep
@@ -56,7 +54,6 @@ def maintain_search_index() -> str:
 @shared_task(ignore_result=True)
 def follow_in_search() -> None:
     """Update the search texts from new publications. Runs every few seconds."""
-    close_old_connections()
     if texts_upkeep.catch_up(now=timezone.now()) >= texts_upkeep.ZONES_OF_A_TURN:
         wake(follow_in_search)
 
@@ -64,7 +61,6 @@ def follow_in_search() -> None:
 @shared_task(ignore_result=True)
 def look_at_what_is_published() -> None:
     """Check newly published RRsets and store the complaints for searches. Runs every few seconds."""
-    close_old_connections()
     if complaints_upkeep.catch_up(now=timezone.now()) >= complaints_upkeep.RRSETS_OF_A_TURN:
         wake(look_at_what_is_published)
 
@@ -72,7 +68,6 @@ def look_at_what_is_published() -> None:
 @shared_task(ignore_result=True)
 def resume_denial() -> None:
     """Finish changes to NSEC or NSEC3 that a killed process left paused or half done. Runs every minute."""
-    close_old_connections()
     paused_denial.resume_forgotten(now=timezone.now())
     due_denial.carry_out_due(now=timezone.now())
 
@@ -80,37 +75,32 @@ def resume_denial() -> None:
 @shared_task(ignore_result=True)
 def publish_due() -> None:
     """Publish requests whose scheduled time has come. Runs every ten seconds."""
-    close_old_connections()
     publish_requests.publish_due(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def remove_expired() -> None:
     """Remove RRsets whose expiry time has come. Runs every 30 seconds."""
-    close_old_connections()
     expiry.remove_due(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def run_policies(run_id: int) -> None:
     """Process batches of a DNSSEC policy run for one turn. If batches are left, schedule the next turn."""
-    with while_postgresql_answers():
-        if policy_runs.work_on_run(run_id, begin_rollover=automatic.begin_rollover):
-            wake(run_policies, run_id)
+    if policy_runs.work_on_run(run_id, begin_rollover=automatic.begin_rollover):
+        wake(run_policies, run_id)
 
 
 @shared_task(ignore_result=True)
 def run_changes(run_id: int) -> None:
     """Process batches of a run that changes many zones, for one turn. If batches are left, schedule the next turn."""
-    with while_postgresql_answers():
-        if change_runs.work_on_run(run_id):
-            wake(run_changes, run_id)
+    if change_runs.work_on_run(run_id):
+        wake(run_changes, run_id)
 
 
 @shared_task(ignore_result=True)
 def drive_runs() -> None:
     """Wake a worker for each run over many zones, in case a wake-up was lost. Runs every few seconds."""
-    close_old_connections()
     wake_each(run_policies, policy_runs.unfinished_runs())
     wake_each(run_changes, change_run_queries.unfinished_runs())
 

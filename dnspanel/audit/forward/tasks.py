@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.audit.forward import deliver_acts
-from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake_each
 
 # After this time, a sender makes room for other destinations.
@@ -24,8 +23,7 @@ _places = threading.BoundedSemaphore(2)
 @shared_task(ignore_result=True)
 def drive_evidence() -> None:
     """Start a task for each destination that is behind. This task runs every few seconds."""
-    with while_postgresql_answers():
-        wake_each(deliver_evidence, deliver_acts.destinations_with_due(now=timezone.now()))
+    wake_each(deliver_evidence, deliver_acts.destinations_with_due(now=timezone.now()))
 
 
 @shared_task(ignore_result=True)
@@ -34,8 +32,7 @@ def deliver_evidence(destination_id: int) -> None:
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again once a thread is free
     try:
-        with while_postgresql_answers():
-            _deliver(destination_id)
+        _deliver(destination_id)
     finally:
         _places.release()
 
