@@ -19,7 +19,7 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.primaries import PrimariesSerializer, primaries_json
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Shape, Text, ZoneName, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Shape, Text, ZoneName, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.api.v2.schema.row_json import row_json
@@ -279,22 +279,17 @@ class CatalogZones(V2View):
 def catalog_json(row: CatalogRow) -> dict[str, Any]:
     """Return the JSON form of a consumed catalog, with its settings and state."""
     catalog = row.catalog
-    return {
-        "id": catalog.pk,
-        "name": catalog.zone.name,
+    return row_json(
+        CatalogSerializer,
+        catalog,
         **_terms_json(catalog),
-        "state": code_of(row.word),
-        "serial": catalog.zone.transferred.serial,
-        "listed": catalog.listed,
-        "members": row.members,
-        "refused": row.refused,
-        "broken_since": stamp(catalog.broken_since),
-        "broken_reason": catalog.broken_reason,
-        "kept_since": stamp(catalog.kept_since),
-        "kept": catalog.kept_count,
-        "kept_revision": catalog.kept_revision,
-        "created_at": stamp(catalog.created_at),
-    }
+        name=catalog.zone.name,
+        state=code_of(row.word),
+        serial=catalog.zone.transferred.serial,
+        members=row.members,
+        refused=row.refused,
+        kept=catalog.kept_count,
+    )
 
 
 def _catalogs_json(catalogs: Sequence[Catalog]) -> list[dict[str, Any]]:

@@ -15,8 +15,9 @@ from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.audit.forward import destinations as verbs
 from dnspanel.audit.forward.destination_address import LONGEST_HEADERS
 from dnspanel.audit.forward.destination_tls import LONGEST_PEM
@@ -202,15 +203,10 @@ class EvidenceDestinationTest(V2View):
 
 def _settings_of(destination: Destination) -> dict[str, Any]:
     """Return the settings of a destination, without its secrets."""
-    return {
-        "id": destination.pk,
-        "kind": destination.kind,
-        **{name: getattr(destination, name) for name in _PLAIN},
-        "active": destination.active,
-        "has_key": destination.key is not None,
-        "has_headers": destination.headers is not None,
-        "created_at": stamp(destination.created_at),
-    }
+    has = {"has_key": destination.key is not None, "has_headers": destination.headers is not None}
+    value = row_json(EvidenceDestinationSerializer, destination, **has, progress=None)
+    del value["progress"]
+    return value
 
 
 def _told_apart(destination: Destination) -> dict[str, Any]:
@@ -220,17 +216,7 @@ def _told_apart(destination: Destination) -> dict[str, Any]:
 
 def _json(row: DestinationRow) -> dict[str, Any]:
     destination = row.destination
-    progress = {
-        "state": row.word,
-        "behind": row.behind,
-        "sent_to": destination.sent_to,
-        "sent_at": stamp(destination.sent_at),
-        "failing_since": stamp(destination.failing_since),
-        "failures": destination.failures,
-        "error": destination.error,
-        "rejected": destination.rejected,
-        "rejected_at": stamp(destination.rejected_at),
-    }
+    progress = row_json(EvidenceProgressSerializer, destination, state=row.word, behind=row.behind)
     return {**_settings_of(destination), "progress": progress}
 
 

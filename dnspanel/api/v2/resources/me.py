@@ -8,9 +8,9 @@ from dnspanel.accounts.models import Role
 from dnspanel.accounts.tokens.token_terms import requests_per_minute
 from dnspanel.api.v2.http.conditional_write import answer_with_tag
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.schema.fields import stamp
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, scopes_json
 from replication import __version__
 
@@ -56,16 +56,7 @@ class Me(V2View):
         """
         token = self.actor.token
         assert token is not None  # HasToken
-        token_body = {
-            "id": token.pk,
-            "purpose": token.purpose,
-            "prefix": token.prefix,
-            "expires_at": stamp(token.expires_at),
-            "unused_days": token.unused_days,
-            "networks": token.networks,
-            "needs_if_match": token.needs_if_match,
-            "requests_per_minute": requests_per_minute(token),
-        }
+        token_body = row_json(OwnTokenSerializer, token, requests_per_minute=requests_per_minute(token))
         return answer_with_tag(
             {
                 "user": self.actor.user.username,

@@ -245,17 +245,8 @@ class PublishHookHealth(V2View):
         """
         hook = place_publish_hooks.hook_for(self.actor, hook_id)
         replies = place_publish_hooks.replies_of(hook)
-        return answer(
-            {
-                "questioned_at": stamp(hook.questioned_at),
-                "ms": hook.ms,
-                "failing_since": stamp(hook.failing_since),
-                "failures": hook.failures,
-                "error": hook.error,
-                "median_ms": summary_of(replies).median_ms,
-                "replies": [_reply(reply) for reply in replies],
-            }
-        )
+        median, listed = summary_of(replies).median_ms, [_reply(reply) for reply in replies]
+        return answer(row_json(HookHealthAndRepliesSerializer, hook, median_ms=median, replies=listed))
 
 
 _SCOPE = frozenset({"zone", "tag", "team"})
