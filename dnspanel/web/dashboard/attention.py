@@ -128,10 +128,10 @@ def _by_urgency(lines: Iterable[Line]) -> list[Line]:
     equal: dict[str, list[Line]] = {}
     for line in sorted(lines, key=lambda line: (line.tone != "bad", line.ends or line.since or last)):
         equal.setdefault(line.text, []).append(line)
-    return [line if not more else _merged(line, len(more) + 1) for line, *more in equal.values()]
+    return [line if not more else _merge_line(line, len(more) + 1) for line, *more in equal.values()]
 
 
-def _merged(line: Line, count: int) -> Line:
+def _merge_line(line: Line, count: int) -> Line:
     text = gettext("{title} (×{count:,})").format(title=line.text, count=count)
     return replace(line, text=text, count=count)
 

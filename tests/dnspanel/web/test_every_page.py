@@ -110,7 +110,7 @@ def answers(ids: dict[str, int]) -> dict[str, Answer]:
 
 
 def answer_of(endpoint: Endpoint, path: str, client: Client) -> Answer:
-    """Request the URL as the administrator, or as the person whom the endpoint needs."""
+    """Request the URL as the administrator, or as the kind of person that the endpoint needs."""
     client.logout()
     if endpoint.permission is HALF_SIGNED_IN:
         client.post("/sign-in/", {"login": "bob", "password": PASSWORD})
