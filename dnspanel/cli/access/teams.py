@@ -1,7 +1,6 @@
 """The command `dnspanel teams`: the list of teams, and their quotas."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import click
 
@@ -48,7 +47,7 @@ def quotas(session: Session, team: str, limits: Sequence[str]) -> None:
       dnspanel teams quotas Web
       dnspanel teams quotas Web zones=1000 rrsets=unlimited
     """
-    path = f"/teams/{_find_team(session, team)['id']}/quotas"
+    path = f"/teams/{session.find_one('/teams', team, 'team')['id']}/quotas"
     if limits:
         found = session.client.send("PUT", path, {"limits": dict(map(_limit, limits))})
     else:
@@ -61,12 +60,3 @@ def _limit(text: str) -> tuple[str, int | None]:
     if not sign or not (amount == "unlimited" or (amount.isascii() and amount.isdigit())):
         raise click.UsageError(f"{text} is not a valid limit. Examples: zones=1000, zones=unlimited.")
     return kind, None if amount == "unlimited" else int(amount)
-
-
-def _find_team(session: Session, name: str) -> Mapping[str, Any]:
-    """Return the team with this name or id. Raise UsageError if no team matches."""
-    for each in session.client.items("/teams"):
-        if name in (each["name"], str(each["id"])):
-            found: Mapping[str, Any] = each
-            return found
-    raise click.UsageError(f"There is no team {name}.")

@@ -106,8 +106,4 @@ def run(session: Session, name: str | None, search: str, *, apply: bool, waiting
 
 def policy_named(session: Session, name: str) -> Mapping[str, Any]:
     """Return the policy with this name or id. Raise UsageError if no policy matches."""
-    for each in session.client.items("/dnssec/policies"):
-        if name in (each["name"], str(each["id"])):
-            found: Mapping[str, Any] = each
-            return found
-    raise click.UsageError(f"There is no policy {name}.")
+    return session.find_one("/dnssec/policies", name, "policy")
