@@ -22,7 +22,7 @@ from dnspanel.accounts.scim.scim_people import closed_people, people_count
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
-from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.forms import PanelForm, switch_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.zones.rights import access
@@ -53,10 +53,9 @@ class DirectoryForm(PanelForm):
         widget=forms.CheckboxSelectMultiple,
         help_text=gettext_lazy("Members of a group with the same name get access to the zones of the selected team."),
     )
-    takes_over = forms.BooleanField(
-        label=gettext_lazy("Take over existing accounts"),
-        required=False,
-        help_text=gettext_lazy(
+    takes_over = switch_field(
+        gettext_lazy("Take over existing accounts"),
+        gettext_lazy(
             "The directory finds accounts by user name or email address. Administrators and service accounts "
             "are excluded."
         ),

@@ -20,7 +20,7 @@ from dnspanel.accounts.texts.canonical import ascii_lower
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import MONO, PanelForm, mono_field, split_list
+from dnspanel.web.frame.forms import MONO, PanelForm, mono_field, split_list, switch_field, text_field
 
 _GROUPS = [
     (Groups.SEARCH, gettext_lazy("Groups list their members")),
@@ -67,32 +67,29 @@ class CommonForm(AllOrSomeForm):
         ),
     )
 
-    name = forms.CharField(label=gettext_lazy("Button text"), max_length=40)
+    name = text_field(gettext_lazy("Button text"), 40, required=True)
     slug = _mono(
         gettext_lazy("URL slug"),
         40,
         gettext_lazy("Use lowercase letters, digits and dashes. The slug can’t be changed later."),
     )
     rules = RulesField()
-    makes_people = forms.BooleanField(
-        label=gettext_lazy("Create accounts at first sign-in"),
-        required=False,
-        help_text=gettext_lazy(
+    makes_people = switch_field(
+        gettext_lazy("Create accounts at first sign-in"),
+        gettext_lazy(
             "The person needs a verified email address in the email domains, and a group in the group rules. "
             "Without group rules, no group is needed."
         ),
     )
-    links_by_mail = forms.BooleanField(
-        label=gettext_lazy("Link accounts by verified email address"),
-        required=False,
-        help_text=gettext_lazy(
+    links_by_mail = switch_field(
+        gettext_lazy("Link accounts by verified email address"),
+        gettext_lazy(
             "Select this only if you trust the provider with every account. Otherwise, people link their own accounts."
         ),
     )
-    trusts_mail = forms.BooleanField(
-        label=gettext_lazy("Treat all email addresses as verified"),
-        required=False,
-        help_text=gettext_lazy("Select this only if people can’t change their own email address at the provider."),
+    trusts_mail = switch_field(
+        gettext_lazy("Treat all email addresses as verified"),
+        gettext_lazy("Select this only if people can’t change their own email address at the provider."),
     )
     mail_domains = _mono(
         gettext_lazy("Email domains"),

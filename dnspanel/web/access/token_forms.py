@@ -17,7 +17,7 @@ from dnspanel.accounts.tokens.tokens import LIFETIME
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import GrantForm
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import MONO, mono_field, split_list
+from dnspanel.web.frame.forms import MONO, mono_field, split_list, switch_field
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from replication.dns import names
@@ -100,16 +100,13 @@ class TokenForm(AllOrSomeForm):
         max_value=1_000_000,
         help_text=gettext_lazy("Leave empty to use the panel’s limit."),
     )
-    needs_if_match = forms.BooleanField(
-        label=gettext_lazy("Require If-Match"),
-        required=False,
-        help_text=gettext_lazy("API v2 refuses writes that don’t state the expected revision."),
+    needs_if_match = switch_field(
+        gettext_lazy("Require If-Match"), gettext_lazy("API v2 refuses writes that don’t state the expected revision.")
     )
 
-    deletes_many = forms.BooleanField(
-        label=gettext_lazy("Allow deleting many zones"),
-        required=False,
-        help_text=gettext_lazy(
+    deletes_many = switch_field(
+        gettext_lazy("Allow deleting many zones"),
+        gettext_lazy(
             "Without this option, deleting many zones within minutes needs a confirmation. Select this option "
             "for Terraform and similar tools."
         ),

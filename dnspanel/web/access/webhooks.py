@@ -21,7 +21,7 @@ from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.confirm import ask, before_secret, run_confirmed
-from dnspanel.web.frame.forms import PublishingForm, id_in
+from dnspanel.web.frame.forms import PublishingForm, id_in, text_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.webhooks import hooks
@@ -78,18 +78,8 @@ class WebhookForm(AllOrSomeForm, PublishingForm):
         help_text=gettext_lazy("Enter one zone name per line."),
         widget=forms.Textarea(attrs=_NAMES),
     )
-    tags = forms.CharField(
-        label=gettext_lazy("Zones by tag"),
-        required=False,
-        max_length=5_000,
-        help_text=gettext_lazy("Separate multiple entries with commas."),
-    )
-    teams = forms.CharField(
-        label=gettext_lazy("Zones by team"),
-        required=False,
-        max_length=10_000,
-        help_text=gettext_lazy("Separate multiple entries with commas."),
-    )
+    tags = text_field(gettext_lazy("Zones by tag"), 5_000, gettext_lazy("Separate multiple entries with commas."))
+    teams = text_field(gettext_lazy("Zones by team"), 10_000, gettext_lazy("Separate multiple entries with commas."))
     gather_minutes = forms.TypedChoiceField(
         label=gettext_lazy("Frequency"),
         choices=list(GATHERED.items()),

@@ -25,7 +25,7 @@ from dnspanel.accounts.sign_in.passkeys import LONGEST_CREDENTIAL, LONGEST_NAME,
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.account.recovery_codes import page_with_codes
 from dnspanel.web.frame.confirm import Question, ask
-from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.forms import PanelForm, switch_field
 from dnspanel.web.frame.layout import PanelRequest, no_store
 
 
@@ -50,11 +50,10 @@ class NewPasskeyForm(CredentialForm):
         initial=gettext_lazy("Passkey"),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
-    alone = forms.BooleanField(
-        label=gettext_lazy("Sign in with this passkey, without a password"),
-        required=False,
+    alone = switch_field(
+        gettext_lazy("Sign in with this passkey, without a password"),
+        gettext_lazy("The passkey then asks for a fingerprint, a face or a PIN."),
         initial=True,
-        help_text=gettext_lazy("The passkey then asks for a fingerprint, a face or a PIN."),
     )
 
 

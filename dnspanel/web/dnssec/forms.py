@@ -7,7 +7,7 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
 from dnspanel.texts import format_lazy, gettext, gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, PublishingForm, TypedNameForm, mono_field
+from dnspanel.web.frame.forms import PanelForm, PublishingForm, TypedNameForm, mono_field, switch_field
 from dnspanel.zones.dnssec import key_files, key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
 from dnspanel.zones.dnssec.policy import Terms
@@ -59,19 +59,15 @@ class DenialForm(SigningForm):
             "With NSEC, anyone can list all names in the zone. NSEC3 makes this harder, but answers are larger."
         ),
     )
-    opt_out = forms.BooleanField(
-        label=gettext_lazy("Opt-out for unsigned delegations"),
-        required=False,
-        help_text=gettext_lazy(
+    opt_out = switch_field(
+        gettext_lazy("Opt-out for unsigned delegations"),
+        gettext_lazy(
             "For zones with a large number of delegations. This option and the options below only apply to NSEC3."
         ),
     )
-    narrow = forms.BooleanField(
-        label=gettext_lazy("Narrow mode (white lies)"),
-        required=False,
-        help_text=gettext_lazy(
-            "Hashes of names cannot be listed, but nodes must create more signatures for negative answers."
-        ),
+    narrow = switch_field(
+        gettext_lazy("Narrow mode (white lies)"),
+        gettext_lazy("Hashes of names cannot be listed, but nodes must create more signatures for negative answers."),
     )
     iterations = forms.IntegerField(
         label=gettext_lazy("Iterations"),
@@ -143,10 +139,8 @@ class SignForm(KeyChoice, DenialForm):
     """The form that signs a zone: its keys and its denial of existence."""
 
     name = "sign"
-    split = forms.BooleanField(
-        label=gettext_lazy("Separate KSK and ZSK"),
-        required=False,
-        help_text=gettext_lazy("A single combined key (CSK) is simpler and just as secure."),
+    split = switch_field(
+        gettext_lazy("Separate KSK and ZSK"), gettext_lazy("A single combined key (CSK) is simpler and just as secure.")
     )
 
     @classmethod
@@ -169,7 +163,7 @@ class CdsForm(SigningForm):
         required=False,
         choices=list(CDS_LABELS.items()),
     )
-    cdnskey = forms.BooleanField(label=gettext_lazy("CDNSKEY records"), required=False)
+    cdnskey = switch_field(gettext_lazy("CDNSKEY records"))
 
     def __init__(self, *args: Any, state: SigningState, **kwargs: Any) -> None:
         super().__init__(*args, initial={"cds": state.cds, "cdnskey": state.cdnskey}, **kwargs)
@@ -183,12 +177,9 @@ class SignallingForm(SigningForm):
     """The form that switches signaling names (RFC 9615) on or off, for zones whose name servers are in this zone."""
 
     name = "signalling"
-    signals = forms.BooleanField(
-        label=gettext_lazy("Publish signalling records"),
-        required=False,
-        help_text=gettext_lazy(
-            "Publishes the CDS and CDNSKEY records of zones that use these name servers and have no DS yet."
-        ),
+    signals = switch_field(
+        gettext_lazy("Publish signalling records"),
+        gettext_lazy("Publishes the CDS and CDNSKEY records of zones that use these name servers and have no DS yet."),
     )
 
 
@@ -226,12 +217,8 @@ class AddKeyForm(KeyChoice, SigningForm):
         ],
         initial=KSK_FLAGS,
     )
-    active = forms.BooleanField(label=gettext_lazy("Sign with this key"), required=False, initial=True)
-    published = forms.BooleanField(
-        label=gettext_lazy("Publish in DNSKEY records"),
-        required=False,
-        initial=True,
-    )
+    active = switch_field(gettext_lazy("Sign with this key"), initial=True)
+    published = switch_field(gettext_lazy("Publish in DNSKEY records"), initial=True)
     private_text = forms.CharField(
         label=gettext_lazy("Existing private key"),
         required=False,

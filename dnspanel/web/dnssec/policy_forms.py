@@ -10,7 +10,7 @@ from dnspanel.database.field_copies import copy_fields
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.forms import CDS_LABELS, DenialForm, KeyChoice, SigningForm
 from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm
+from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm, switch_field
 from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.key_material import ALGORITHMS
 from dnspanel.zones.dnssec.policy import Terms
@@ -31,17 +31,14 @@ class PolicyForm(KeyChoice, DenialForm):
         max_length=LONGEST_NAME,
         widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"}),
     )
-    split = forms.BooleanField(
-        label=gettext_lazy("Separate KSK and ZSK"),
-        required=False,
-    )
+    split = switch_field(gettext_lazy("Separate KSK and ZSK"))
     cds = forms.ChoiceField(
         label=gettext_lazy("CDS records"),
         required=False,
         choices=[(value, label) for value, label in CDS_LABELS.items() if value != "0"],
         help_text=gettext_lazy("Parent zones that check CDS records can update the DS automatically."),
     )
-    cdnskey = forms.BooleanField(label=gettext_lazy("CDNSKEY records"), required=False)
+    cdnskey = switch_field(gettext_lazy("CDNSKEY records"))
     ksk_days = forms.IntegerField(
         label=gettext_lazy("KSK or CSK lifetime (days)"),
         required=False,
@@ -56,28 +53,21 @@ class PolicyForm(KeyChoice, DenialForm):
         max_value=MOST_DAYS,
         help_text=gettext_lazy("Only used with separate KSK and ZSK."),
     )
-    automatic = forms.BooleanField(
-        label=gettext_lazy("Start due rollovers automatically"),
-        required=False,
-        help_text=gettext_lazy("Otherwise, the DNSSEC page of each zone shows when a rollover is due."),
+    automatic = switch_field(
+        gettext_lazy("Start due rollovers automatically"),
+        gettext_lazy("Otherwise, the DNSSEC page of each zone shows when a rollover is due."),
     )
-    signs_new_zones = forms.BooleanField(
-        label=gettext_lazy("Sign new zones"),
-        required=False,
-        help_text=gettext_lazy("Imported zones are not signed until a policy run."),
+    signs_new_zones = switch_field(
+        gettext_lazy("Sign new zones"), gettext_lazy("Imported zones are not signed until a policy run.")
     )
-    first_ds = forms.BooleanField(
-        label=gettext_lazy("Add first DS automatically"),
-        required=False,
-        help_text=gettext_lazy(
+    first_ds = switch_field(
+        gettext_lazy("Add first DS automatically"),
+        gettext_lazy(
             "When all nodes serve signatures, the panel adds the DS to a parent zone in this panel. Other "
             "parent zones must read the DS from CDS or CDNSKEY records."
         ),
     )
-    is_default = forms.BooleanField(
-        label=gettext_lazy("Default for zones without another policy"),
-        required=False,
-    )
+    is_default = switch_field(gettext_lazy("Default for zones without another policy"))
 
     @classmethod
     def of(cls, policy: DnssecPolicy) -> "PolicyForm":

@@ -39,7 +39,7 @@ from dnspanel.transfer.models import (
 )
 from dnspanel.web.exports.pages import MOST_IN_MEMORY, TONES
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import LONGEST_SEARCH
+from dnspanel.web.frame.forms import LONGEST_SEARCH, text_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.models import UNFINISHED_STATES, RunState
 from dnspanel.zones.rights import access
@@ -55,11 +55,10 @@ class CutoverForm(AllOrSomeForm):
     all_or_some = (AllOrSome(("q",), default=ALL),)
 
     job = forms.IntegerField(required=False, widget=forms.HiddenInput)
-    q = forms.CharField(
-        label=gettext_lazy("Search"),
-        required=False,
-        max_length=LONGEST_SEARCH,
-        help_text=gettext_lazy("Enter part of a zone name, or has:192.0.2.7 to search values."),
+    q = text_field(
+        gettext_lazy("Search"),
+        LONGEST_SEARCH,
+        gettext_lazy("Enter part of a zone name, or has:192.0.2.7 to search values."),
     )
     server = forms.CharField(
         label=gettext_lazy("Old server"),

@@ -28,7 +28,7 @@ from dnspanel.transfer.models import ExportFormat, ExportJob
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS, refuse_passphrase
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import LONGEST_SEARCH, SecretInput
+from dnspanel.web.frame.forms import LONGEST_SEARCH, SecretInput, switch_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import UNFINISHED_STATES, RunState, Zone
@@ -108,7 +108,7 @@ class ExportForm(AllOrSomeForm):
             "Number of names and types to pick at random. Leave empty to include all names and types in order."
         ),
     )
-    each_zone_alike = forms.BooleanField(label=gettext_lazy("Sample zones equally regardless of size"), required=False)
+    each_zone_alike = switch_field(gettext_lazy("Sample zones equally regardless of size"))
     random_percent = forms.IntegerField(
         label=gettext_lazy("Nonexistent names (%)"),
         required=False,

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from dnspanel.fleet.models import Node, NodeGroup
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, split_list
+from dnspanel.web.frame.forms import PanelForm, split_list, text_field
 
 SCHEMA_LABELS = {
     4: gettext_lazy("4.7 (schema 4)"),
@@ -115,10 +115,11 @@ class NewNodeForm(PanelForm):
         label=gettext_lazy("DNS address"), help_text=gettext_lazy("Enter the address on which PowerDNS answers.")
     )
     dns_port = forms.IntegerField(label=gettext_lazy("DNS port"), min_value=1, max_value=65535, initial=53)
-    agent_host = forms.CharField(
-        label=gettext_lazy("Agent host"),
-        max_length=253,
-        help_text=gettext_lazy("Enter the name or address at which the panel reaches the agent."),
+    agent_host = text_field(
+        gettext_lazy("Agent host"),
+        253,
+        gettext_lazy("Enter the name or address at which the panel reaches the agent."),
+        required=True,
     )
     agent_port = forms.IntegerField(label=gettext_lazy("Agent port"), min_value=1, max_value=65535, initial=8533)
 

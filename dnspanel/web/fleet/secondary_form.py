@@ -11,7 +11,7 @@ from dnspanel.secondaries import server_certificates, set_up_secondaries
 from dnspanel.secondaries.models import Kind, Transport, ZoneChoice
 from dnspanel.secondaries.set_up_secondaries import Terms
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, mono_field, split_list
+from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, mono_field, split_list, switch_field
 
 
 class SecondaryForm(PublishingForm):
@@ -99,11 +99,7 @@ class SecondaryForm(PublishingForm):
         max_value=set_up_secondaries.MOST_BOUND,
         help_text=gettext_lazy("Enter how many seconds the secondary can be behind before an alert is raised."),
     )
-    active = forms.BooleanField(
-        label=gettext_lazy("Allow transfers and send NOTIFY"),
-        required=False,
-        initial=True,
-    )
+    active = switch_field(gettext_lazy("Allow transfers and send NOTIFY"), initial=True)
 
     @classmethod
     def of(cls, terms: Terms) -> "SecondaryForm":

@@ -58,6 +58,16 @@ def mono_field(
     return forms.CharField(label=label, required=required, max_length=max_length, help_text=help_text, widget=widget)
 
 
+def text_field(label: str, max_length: int, help_text: str = "", *, required: bool = False) -> forms.CharField:
+    """Return a field for one line of prose, such as a reason."""
+    return forms.CharField(label=label, required=required, max_length=max_length, help_text=help_text)
+
+
+def switch_field(label: str, help_text: str = "", *, initial: bool = False) -> forms.BooleanField:
+    """Return a field that is on or off."""
+    return forms.BooleanField(label=label, required=False, initial=initial, help_text=help_text)
+
+
 class PanelForm(forms.Form):
     """A form whose widgets use the design system's CSS classes and mark their own errors.
 
@@ -245,9 +255,7 @@ class DecisionForm(PanelForm):
         max_length=500,
         help_text=gettext_lazy("Optional. Shown in the audit log."),
     )
-    accepts_breaks = forms.BooleanField(
-        label=gettext_lazy("Accept that these zones can break, for the reason above"), required=False
-    )
+    accepts_breaks = switch_field(gettext_lazy("Accept that these zones can break, for the reason above"))
     typed = forms.CharField(
         max_length=60, required=False, widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
     )

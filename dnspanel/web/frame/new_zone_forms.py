@@ -15,7 +15,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, PublishingForm, offer_teams
+from dnspanel.web.frame.forms import PanelForm, PublishingForm, offer_teams, switch_field
 from dnspanel.zones.models import ZoneTemplate
 from dnspanel.zones.publishing.edit import NewZone
 from dnspanel.zones.rules import name_rules, rules, violations
@@ -146,16 +146,10 @@ class NewZoneForm(ApexForm, PublishingForm):
             "of this form."
         ),
     )
-    keep = forms.BooleanField(
-        label=gettext_lazy("Keep the zones linked to the template"),
-        required=False,
-    )
-    delegate = forms.BooleanField(
-        label=gettext_lazy("Add NS and glue records to the parent zones"),
-        required=False,
-        help_text=gettext_lazy(
-            "If you can edit a parent zone, the records for the delegation are added to your draft."
-        ),
+    keep = switch_field(gettext_lazy("Keep the zones linked to the template"))
+    delegate = switch_field(
+        gettext_lazy("Add NS and glue records to the parent zones"),
+        gettext_lazy("If you can edit a parent zone, the records for the delegation are added to your draft."),
     )
     reason = forms.CharField(
         required=False,
@@ -287,11 +281,10 @@ class CloneZoneForm(NewZoneForm):
     nameservers = None  # type: ignore[assignment]  # the same as in the source zone
     hostmaster = None  # type: ignore[assignment]
     server_set = None  # type: ignore[assignment]
-    tags = forms.BooleanField(
-        label=gettext_lazy("Copy tags"),
-        required=False,
+    tags = switch_field(
+        gettext_lazy("Copy tags"),
+        gettext_lazy("People with access to zones with these tags get the same access to the new zones."),
         initial=True,
-        help_text=gettext_lazy("People with access to zones with these tags get the same access to the new zones."),
     )
 
     def __init__(self, *args: Any, author: Author, **kwargs: Any) -> None:

@@ -8,7 +8,7 @@ from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.primary_tls import LONGEST_PEM
 from dnspanel.primaries.set_up_primaries import MOST_PRIMARIES, Terms
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, SecretInput, mono_field
+from dnspanel.web.frame.forms import PanelForm, SecretInput, mono_field, switch_field
 
 
 class PrimariesForm(PanelForm):
@@ -21,10 +21,9 @@ class PrimariesForm(PanelForm):
         required=True,
         rows=3,
     )
-    uses_tls = forms.BooleanField(
-        label=gettext_lazy("Require TLS"),
-        required=False,
-        help_text=gettext_lazy(
+    uses_tls = switch_field(
+        gettext_lazy("Require TLS"),
+        gettext_lazy(
             "Queries and transfers use TLS 1.3 (RFC 9103), on port 853 by default. Nothing is sent in clear text."
         ),
     )
@@ -43,12 +42,9 @@ class PrimariesForm(PanelForm):
         ),
         rows=3,
     )
-    shows_certificate = forms.BooleanField(
-        label=gettext_lazy("Send client certificate"),
-        required=False,
-        help_text=gettext_lazy(
-            "For primaries that authenticate clients by TLS. The panel’s own CA signs the certificate."
-        ),
+    shows_certificate = switch_field(
+        gettext_lazy("Send client certificate"),
+        gettext_lazy("For primaries that authenticate clients by TLS. The panel’s own CA signs the certificate."),
     )
     tsig_name = mono_field(
         gettext_lazy("TSIG key"),
@@ -86,10 +82,9 @@ class PastRulesForm(PanelForm):
     """The form to change the primaries of a governed or frozen zone despite its rules, with a reason."""
 
     reason = forms.CharField(required=False, max_length=500)
-    past_rules = forms.BooleanField(
-        label=gettext_lazy("Bypass rules"),
-        required=False,
-        help_text=gettext_lazy("The zone has approval rules or freezes. Administrators are notified."),
+    past_rules = switch_field(
+        gettext_lazy("Bypass rules"),
+        gettext_lazy("The zone has approval rules or freezes. Administrators are notified."),
     )
 
     @property

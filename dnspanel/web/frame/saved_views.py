@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.people.list_looks import ListLook, ListName, look_of
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, id_in
+from dnspanel.web.frame.forms import PanelForm, id_in, switch_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.errors import ViewRefused, ViewUnknown
 from dnspanel.zones.lists import saved_views
@@ -69,8 +69,8 @@ class ViewForm(PanelForm):
 class NewViewForm(ViewForm):
     """The form for a new saved view, with options to keep its columns and to apply it to all zones."""
 
-    columns = forms.BooleanField(label=gettext_lazy("Save visible columns"), required=False)
-    everywhere = forms.BooleanField(label=gettext_lazy("Available in every zone"), required=False)
+    columns = switch_field(gettext_lazy("Save visible columns"))
+    everywhere = switch_field(gettext_lazy("Available in every zone"))
 
     def __init__(self, *args: Any, page: ViewPage, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

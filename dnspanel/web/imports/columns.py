@@ -18,7 +18,7 @@ from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.transfer.sources import csv_table
 from dnspanel.transfer.sources.columns import FIELDS, CsvMapping
-from dnspanel.web.frame.forms import PanelForm, mono_field
+from dnspanel.web.frame.forms import PanelForm, mono_field, switch_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.imports.source_forms import MOST_NAMED_ZONES, name_or_nothing, names_by_line
 from dnspanel.web.imports.steps import badge_of, steps_of
@@ -56,7 +56,7 @@ class ColumnsForm(PanelForm):
         help_text=gettext_lazy("For a table with full names. Enter one zone per line."),
         widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
     )
-    header = forms.BooleanField(label=gettext_lazy("First row is a header"), required=False)
+    header = switch_field(gettext_lazy("First row is a header"))
 
     def __init__(self, *args: Any, sample: csv_table.CsvSample, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

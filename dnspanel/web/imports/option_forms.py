@@ -6,7 +6,7 @@ from django import forms
 
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.documents import Options
-from dnspanel.web.frame.forms import MONO, PanelForm
+from dnspanel.web.frame.forms import MONO, PanelForm, switch_field
 
 MOST_TTL = 2**31 - 1
 _APEX_CHOICES = [
@@ -52,7 +52,7 @@ class OptionsForm(PanelForm):
     ttl = forms.IntegerField(label=gettext_lazy("TTL for all records"), required=False, min_value=0, max_value=MOST_TTL)
     ttl_least = forms.IntegerField(label=gettext_lazy("Minimum TTL"), required=False, min_value=0, max_value=MOST_TTL)
     ttl_most = forms.IntegerField(label=gettext_lazy("Maximum TTL"), required=False, min_value=0, max_value=MOST_TTL)
-    comments = forms.BooleanField(label=gettext_lazy("Keep comments"), required=False)
+    comments = switch_field(gettext_lazy("Keep comments"))
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = self.cleaned_data

@@ -20,7 +20,7 @@ from dnspanel.transfer.zone_templates.server_set_text import (
     read_name,
 )
 from dnspanel.transfer.zone_templates.try_text import infer_kinds
-from dnspanel.web.frame.forms import PanelForm, mono_field
+from dnspanel.web.frame.forms import PanelForm, mono_field, text_field
 from dnspanel.web.frame.new_zone_forms import mailbox_name
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
@@ -45,7 +45,7 @@ class HeadForm(PanelForm):
         max_length=LONGEST_NAME,
         widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"}),
     )
-    description = forms.CharField(label=gettext_lazy("Description"), required=False, max_length=LONGEST_NOTE)
+    description = text_field(gettext_lazy("Description"), LONGEST_NOTE)
     team = forms.ModelChoiceField(
         Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("Whole panel")
     )
@@ -119,12 +119,7 @@ class TextForm(PanelForm):
             "{{ zone }}, {{ zone_dashed }} and {{ name }} are predefined."
         ),
     )
-    note = forms.CharField(
-        label=gettext_lazy("Change note"),
-        required=False,
-        max_length=LONGEST_NOTE,
-        help_text=gettext_lazy("Optional. Saved with the version."),
-    )
+    note = text_field(gettext_lazy("Change note"), LONGEST_NOTE, gettext_lazy("Optional. Saved with the version."))
     seen = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**31 - 1)
 
     def __init__(self, *args: Any, declared: Sequence[Variable] = (), **kwargs: Any) -> None:
@@ -200,12 +195,7 @@ class ServersForm(PanelForm):
         ),
     )
     ttl = forms.IntegerField(label=gettext_lazy("NS TTL"), min_value=LEAST_TTL, max_value=MOST_TTL, initial=DEFAULT_TTL)
-    note = forms.CharField(
-        label=gettext_lazy("Change note"),
-        required=False,
-        max_length=LONGEST_NOTE,
-        help_text=gettext_lazy("Optional. Saved with the version."),
-    )
+    note = text_field(gettext_lazy("Change note"), LONGEST_NOTE, gettext_lazy("Optional. Saved with the version."))
     seen = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**31 - 1)
 
     @staticmethod
