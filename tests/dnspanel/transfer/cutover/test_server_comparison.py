@@ -183,13 +183,13 @@ def test_only_so_many_differences_are_kept(check: CutoverCheck, monkeypatch: pyt
 
 def test_a_fleet_without_nodes_has_nothing_to_compare(check: CutoverCheck, alice: User, ports: Any) -> None:
     Node.objects.update(state="drained")
-    with pytest.raises(WrongState, match="no active node"):
+    with pytest.raises(WrongState, match="No active node"):
         make_check(alice, ports)
 
 
 def test_one_person_cannot_start_any_number(check: CutoverCheck, alice: User, bob: User, ports: Any) -> None:
     make_check(alice, ports)
-    with pytest.raises(WrongState, match="not finished"):
+    with pytest.raises(WrongState, match="unfinished"):
         make_check(alice, ports)
     make_check(bob, ports)
 
