@@ -113,7 +113,7 @@ def test_a_node_that_was_dead_meanwhile_answers_nothing_old_when_it_is_back(site
     site.push(sealed)
     until(lambda: site.client.ack().position.sequence == 2, "the dead one is out")
     site.nodes[1].pdns.start()
-    lacks = "The node is missing 1 change that the front already serves."
+    lacks = "is missing 1 change that the front already serves"
     until(lambda: lacks in {backend.reason for backend in site.report().backends}, "it is asked, and kept out")
     assert {site.answer() for _ in range(200)} == {"192.0.2.2"}
     site.nodes[1].agent.start()

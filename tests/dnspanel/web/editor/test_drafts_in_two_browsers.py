@@ -105,7 +105,7 @@ def test_a_draft_is_shared_and_taken_up_without_script(
     his = open_page(bob, address(move), java_script_enabled=False)
     his.get_by_label("Person or team").fill("charlie")
     his.get_by_role("button", name="Share", exact=True).click()
-    expect(his.get_by_role("region", name="Shared with")).to_contain_text(re.compile(r"charlie\s+reads"))
+    expect(his.get_by_role("region", name="Shared with")).to_contain_text(re.compile(r"charlie\s+can read"))
     theirs = open_page(charlie, "/drafts/", java_script_enabled=False)
     theirs.get_by_role("link", name="Move").click()
     expect(theirs.locator("main")).to_contain_text("192.0.2.8")

@@ -133,7 +133,7 @@ def test_what_cannot_be_done_with_a_run_is_said(client: Client) -> None:
     assert ChangeRun.objects.get().state == RunState.CANCELLED
     for _ in range(3):
         send(client, MANY, **SHOPS, act="add", tags="eu")
-    assert "are not finished yet" in send(client, MANY, **SHOPS, act="add", tags="eu").content.decode()
+    assert "unfinished runs" in send(client, MANY, **SHOPS, act="add", tags="eu").content.decode()
 
 
 def test_only_some_zones_of_a_run_are_listed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

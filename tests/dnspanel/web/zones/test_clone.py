@@ -46,7 +46,7 @@ def test_what_cannot_be_is_told_at_the_name(
     assert b"already exists" in client.get(CLONE, {"names": "example.test"}, headers=HTMX).content
     monkeypatch.setattr(clone, "MOST_CLONED", 7)
     much = client.post(CLONE, {"names": "a.test\nb.test", "form_id": str(uuid4())})
-    assert (much.status_code, b"at most 7 together" in much.content) == (422, True)
+    assert (much.status_code, b"can have at most 7" in much.content) == (422, True)
     assert Zone.objects.count() == 1
 
 

@@ -88,7 +88,7 @@ def test_what_cannot_come_back_is_named_before_and_after(
     client, data = browser(bob), {"all": "1", "q": ""}
     page = client.post(RESTORE, data).content.decode()
     assert "The following zones stay in the trash:" in page
-    assert "The zone shop2.test. exists already." in page
+    assert "The zone shop2.test. already exists." in page
     after = confirmed(client, data, page)
     assert "shop2.test. stays in the trash. The zone shop2.test. already exists." in after
     assert living() == ["other.test.", "shop1.test.", "shop2.test."]
