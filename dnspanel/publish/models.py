@@ -38,7 +38,7 @@ class Segment(models.Model):
     object_name = models.CharField(max_length=200, unique=True)
     size = models.BigIntegerField()
     digest = models.BinaryField()  # main file (16 bytes) then shard (16 bytes), after the segment
-    sealed_at = models.DateTimeField()
+    sealed_at = models.DateTimeField()  # when this object was sealed: of a merged segment, the time of the merge
     # True if the segment has only changed records of served zones, so that it can be merged into a larger one.
     mergeable = models.BooleanField(default=False, db_default=False)
     # The object is missing or altered. No segment can bring a node past this one.
@@ -54,6 +54,18 @@ class Segment(models.Model):
             # Queried with every check of the fleet, and nearly always empty.
             models.Index(fields=["schema", "first"], condition=models.Q(damaged=True), name="segment_damaged"),
         ]
+
+
+class FirstSealing(models.Model):
+    """The time when the sequences up to `last` were first sealed for one schema. Merging segments doesn't change it."""
+
+    epoch = models.UUIDField()
+    schema = models.SmallIntegerField()
+    last = models.BigIntegerField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["schema", "epoch", "last"], name="first_sealing_unique")]
 
 
 class Stall(models.Model):

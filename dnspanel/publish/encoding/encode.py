@@ -50,8 +50,12 @@ from replication.wire.segment import open_segment
 LONGEST_FROM_BEGINNING = 256
 
 _INSERT_SEGMENT = """
+WITH segment AS (
     INSERT INTO publish_segment (epoch, schema, first, last, object_name, size, digest, sealed_at, mergeable)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"""
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING epoch, schema, last, sealed_at
+)
+INSERT INTO publish_firstsealing (epoch, schema, last, at)
+SELECT epoch, schema, last, sealed_at FROM segment ON CONFLICT DO NOTHING"""
 
 logger = logging.getLogger(__name__)
 

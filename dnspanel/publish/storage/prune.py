@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from dnspanel.database.sql import fetch_one
-from dnspanel.publish.models import Garbage, PreparedRows, Segment, Snapshot
+from dnspanel.publish.models import FirstSealing, Garbage, PreparedRows, Segment, Snapshot
 from dnspanel.publish.storage.objects import delete_object, objects_below
 from dnspanel.zones.models import LogHead
 from replication.store.snapshot import chunk_name
@@ -65,25 +65,27 @@ def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
 
     Segments are unneeded if the newest snapshot includes them and no node needs them. `needed` maps each schema with
     nodes to the lowest sequence of a node in the current epoch. Segments older than LOG_DAYS, and those that only lead
-    to a damaged one, are always deleted, because a snapshot replaces them. The newest two snapshots are kept.
+    to a damaged one, are always deleted, because a snapshot replaces them. The newest two snapshots are kept. Times of
+    first sealings are deleted after LOG_DAYS.
     """
     head = LogHead.objects.first()
     if head is None:
         return Pruned(0, 0, 0)
     newest = dict(Snapshot.objects.filter(epoch=head.epoch).values_list("schema").annotate(Max("sequence")))
-    segments = 0
+    old, segments = now - timedelta(days=settings.LOG_DAYS), 0
+    FirstSealing.objects.filter(at__lt=old).delete()
     for schema, sequence in newest.items():
         parameters = {
             "schema": schema,
             "epoch": head.epoch,
             "snapshot": sequence,
             "needed": needed.get(schema, sequence),
-            "old": now - timedelta(days=settings.LOG_DAYS),
+            "old": old,
             "now": now,
         }
         segments += _count(_PRUNE, parameters) + _count(_PRUNE_EPOCHS, parameters)
-    old = [snapshot for schema in newest for snapshot in _old_snapshots(schema, head)]
-    snapshots = discard_snapshots(snapshots=old, now=now)
+    superseded = [snapshot for schema in newest for snapshot in _old_snapshots(schema, head)]
+    snapshots = discard_snapshots(snapshots=superseded, now=now)
     objects = remove_garbage(now=now) + remove_prepared_leftovers(now=now)
     if segments or snapshots:
         logger.info("pruned segments=%s snapshots=%s objects=%s", segments, snapshots, objects)

@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.publish.keys.segment_signing import all_public_keys
-from dnspanel.publish.models import Garbage, Segment
+from dnspanel.publish.models import FirstSealing, Garbage, Segment
 from dnspanel.publish.storage import consolidate as module
 from dnspanel.publish.storage.consolidate import Stored, consolidate, merge, merge_range, runs_to_merge
 from dnspanel.publish.storage.objects import open_object
@@ -209,11 +209,14 @@ def ranges() -> list[tuple[int, int]]:
 @pytest.mark.django_db(transaction=True)
 def test_small_segments_become_one_and_a_new_node_ends_at_the_same_content(tmp_path: Path) -> None:
     make_log(20)
+    sealed = dict(Segment.objects.values_list("last", "sealed_at"))
     digest = bytes(Segment.objects.get(last=21).digest)
     assert consolidate(up_to=None, now=timezone.now() + LATER) == 20
     assert ranges() == [(1, 1), (2, 21)]
     assert bytes(Segment.objects.get(last=21).digest) == digest
     assert Garbage.objects.count() == 20
+    # Pages show how long a publication took until it was sealed, which must not change.
+    assert dict(FirstSealing.objects.values_list("last", "at")) == sealed
     with Store.open(tmp_path / "node.lmdb", 4, MAP_SIZE, cluster=LogHead.objects.get().cluster) as store:
         for name in Segment.objects.order_by("first").values_list("object_name", flat=True):
             with open_object(name) as file:

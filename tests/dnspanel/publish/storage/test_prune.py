@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.files.snapshots import make_snapshot
-from dnspanel.publish.models import Garbage, PreparedRows, Segment, Snapshot
+from dnspanel.publish.models import FirstSealing, Garbage, PreparedRows, Segment, Snapshot
 from dnspanel.publish.reading.prepared import put_prepared
 from dnspanel.publish.storage.objects import put_object
 from dnspanel.publish.storage.prune import (
@@ -79,7 +79,9 @@ def test_a_node_that_stays_away_holds_nothing_for_ever(settings) -> None:
     make_log(5, snapshots_at=(4,))
     prune({4: 1})
     assert firsts() == [2, 3, 4, 5, 6]
+    assert FirstSealing.objects.exists()
     prune({4: 1}, now=timezone.now() + timedelta(days=settings.LOG_DAYS, hours=1))
+    assert not FirstSealing.objects.exists()
     assert firsts() == [5, 6]
 
 
